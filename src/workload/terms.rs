@@ -50,8 +50,10 @@ impl JobTerms {
         context.walk_seed(&mut self.seed, w);
         let rising = |(least, most): &(f64, f64)| least <= most;
         let factors = Pair(Number::from(1.0, 1e6, "a number of at least 1"), FACTORS);
-        let deadline = key("deadline", "so many times what it asks for may pass from its arrival")
-            .means("the deadline of a job after its arrival, as a multiple of the time it requests: the smallest and the largest");
+        let deadline = key("deadline", "so many times what it asks for may pass from its arrival").means(
+            "the deadline of a job after its arrival, as a multiple of the time it requests: the smallest and \
+             the largest",
+        );
         w.set(deadline, &mut self.deadline, factors.that("the smaller number first", rising));
         let full = Number::above(0.0, 1.0, "a number between 0 and 1").that("a number below 1", |full| *full < 1.0);
         w.set(key("full", "the share of that time for which it has its full value"), &mut self.full, full);

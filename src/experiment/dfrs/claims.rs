@@ -58,9 +58,9 @@ fn tails(results: &Outcome, finding: &Finding) -> Vec<String> {
         gains.sort_unstable_by(f64::total_cmp);
         let enough = gains.iter().filter(|gain| **gain >= 20.0).count();
         Some(format!(
-            "On {} traces, one of {} makes {share:.0} % of the mean of GreedyP *: a job as wide as the cluster that nearly fills its \
-             memory starves until all others are gone. On {enough} of the traces the gain is at least 20 times, and {:.0} times \
-             on the median one.",
+            "On {} traces, one of {} makes {share:.0} % of the mean of GreedyP *: a job as wide as the cluster that \
+             nearly fills its memory starves until all others are gone. On {enough} of the traces the gain is at least \
+             20 times, and {:.0} times on the median one.",
             group.words(),
             forced.len(),
             gains[gains.len() / 2]
@@ -101,8 +101,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 3,
-        text: "the best algorithm stays within 2.5 to 12 times the bound: 2 to 5 at load 0.1, 4 to 12 at load 0.9; whether it \
-               moves jobs for newcomers hardly matters (10 %)",
+        text: "the best algorithm stays within 2.5 to 12 times the bound: 2 to 5 at load 0.1, 4 to 12 at load 0.9; \
+               whether it moves jobs for newcomers hardly matters (10 %)",
         note: Note::None,
         compare: |judge| {
             for group in Group::ALL {
@@ -129,7 +129,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 5,
-        text: "admitting every arriving job pays off: Greedy * is at least 20 times worse than GreedyP *, Greedy/per a tenth worse than GreedyP/per; moving instead of pausing adds little (10 %)",
+        text: "admitting every arriving job pays off: Greedy * is at least 20 times worse than GreedyP *, Greedy/per a \
+               tenth worse than GreedyP/per; moving instead of pausing adds little (10 %)",
         note: Note::Of(tails),
         compare: |judge| {
             for group in Group::ALL {
@@ -157,8 +158,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 7,
-        text: "repacking all jobs every period tames the worst traces: that of GreedyPM * is at least 3 times as bad as that of \
-               GreedyPM */per, on generated traces",
+        text: "repacking all jobs every period tames the worst traces: that of GreedyPM * is at least 3 times as bad \
+               as that of GreedyPM */per, on generated traces",
         note: Note::None,
         compare: |judge| {
             for group in Group::SYNTHETIC {
@@ -170,7 +171,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 8,
-        text: "acting at ticks only is not enough: /per is at least 3 times worse than the best; optimising stretch instead of yield, and a grace period, change it by less than 3 %",
+        text: "acting at ticks only is not enough: /per is at least 3 times worse than the best; optimising stretch \
+               instead of yield, and a grace period, change it by less than 3 %",
         note: Note::None,
         compare: |judge| {
             for group in Group::ALL {
@@ -213,9 +215,9 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 10,
-        text: "the price is small: at high load the best algorithm and its twin move below 0.8 GB/s (at most 3), with fewer \
-               than 40 pauses and 65 moves an hour, 6 and 7.5 a job; MCB8 * makes over 100 moves an hour; queues and Greedy * \
-               never pause or move, GreedyP * never moves",
+        text: "the price is small: at high load the best algorithm and its twin move below 0.8 GB/s (at most 3), with \
+               fewer than 40 pauses and 65 moves an hour, 6 and 7.5 a job; MCB8 * makes over 100 moves an hour; queues \
+               and Greedy * never pause or move, GreedyP * never moves",
         note: Note::None,
         compare: |judge| {
             for name in [BEST, TWIN] {
@@ -249,8 +251,9 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 11,
-        text: "with the default period more stays unused than under EASY; the longer the period the less, and on generated traces from \
-               900 s on less than under EASY (1.3 times as much is allowed, from 3,000 s on); on HPC2N 0.08 to 0.16 at 6,000 s",
+        text: "with the default period more stays unused than under EASY; the longer the period the less, and on \
+               generated traces from 900 s on less than under EASY (1.3 times as much is allowed, from 3,000 s on); on \
+               HPC2N 0.08 to 0.16 at 6,000 s",
         note: Note::None,
         compare: |judge| {
             for group in Group::ALL {
@@ -275,8 +278,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 12,
-        text: "a period 20 times as long degrades less than 1.5 times as much on unscaled traces, twice on HPC2N, 3 times on scaled \
-               ones (3 times is allowed for all)",
+        text: "a period 20 times as long degrades less than 1.5 times as much on unscaled traces, twice on HPC2N, 3 \
+               times on scaled ones (3 times is allowed for all)",
         note: Note::None,
         compare: |judge| {
             for group in Group::ALL {
@@ -291,8 +294,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 13,
-        text: "sharing a node equally stretches nobody further than there are jobs, and there are jobs of which the last is, \
-               while the bound is 2 + 1/2 + ... + 1/(k-1)",
+        text: "sharing a node equally stretches nobody further than there are jobs, and there are jobs of which the \
+               last is, while the bound is 2 + 1/2 + ... + 1/(k-1)",
         note: Note::None,
         compare: |judge| {
             let greedy = Algorithm::parse("Greedy */opt=min").expect("a name of the paper's");
@@ -316,7 +319,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 14,
-        text: "it is fast: 1,000 jobs on 128 nodes take well under 0.2 s, their bound too, one MCB8 call for 100 jobs under 5 ms",
+        text: "it is fast: 1,000 jobs on 128 nodes take well under 0.2 s, their bound too, one MCB8 call for 100 jobs \
+               under 5 ms",
         note: Note::None,
         compare: |judge| {
             let speed = judge.results.speed;

@@ -91,7 +91,8 @@ impl Outcome {
         let everywhere = rarest();
         let _ = writeln!(
             text,
-            "\nTable 5: degradation from bound for each limit, the paper's over the weeks of HPC2N above ours, {}: {} traces",
+            "\nTable 5: degradation from bound for each limit, the paper's over the weeks of HPC2N above ours, {}: {} \
+             traces",
             group.words(),
             self.beside(group, &everywhere, &everywhere).len()
         );
@@ -123,7 +124,8 @@ impl Outcome {
     fn periods(&self, text: &mut String) {
         let _ = writeln!(
             text,
-            "\nPeriods of {}, in seconds: degradation, normalised underutilisation, GB/s, the paper's above ours\n{OF_PERIODS}",
+            "\nPeriods of {}, in seconds: degradation, normalised underutilisation, GB/s, the paper's above \
+             ours\n{OF_PERIODS}",
             super::BEST
         );
         let _ = write!(text, "{:<34}", "");

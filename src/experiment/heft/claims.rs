@@ -57,8 +57,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 2,
-        text: "improvement takes much of it back: the best plan needs 0.80 to 0.92 of the first one's time (0.8169 in the \
-               paper)",
+        text: "improvement takes much of it back: the best plan needs 0.80 to 0.92 of the first one's time (0.8169 in \
+               the paper)",
         note: Note::None,
         compare: |judge| {
             for law in laws() {
@@ -84,7 +84,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 4,
-        text: "wide graphs (fat 0.8) are stretched at least twice as much as any others, and gain most from improvement",
+        text: "wide graphs (fat 0.8) are stretched at least twice as much as any others, and gain most from \
+               improvement",
         note: Note::None,
         compare: |judge| {
             for law in laws() {

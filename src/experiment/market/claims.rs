@@ -96,8 +96,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 3,
-        text: "from load 1 on FIFO is better than Random and worse than all others; at least, from 1.1 on, by 0.03 than SRTF, \
-               PVD, PVDSQ and PVR",
+        text: "from load 1 on FIFO is better than Random and worse than all others; at least, from 1.1 on, by 0.03 \
+               than SRTF, PVD, PVDSQ and PVR",
         note: Note::None,
         compare: |judge| {
             for load in judge.loads(100, HIGHEST) {
@@ -189,8 +189,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 9,
         text: "PVDSQ is close to SRTF in value, and SRTF starves fewer jobs, at every load",
         note: Note::Words(
-            "Close means by 0.03, which is our reading. The two are furthest apart just beyond saturation: at load 1.05, \
-               which only the full experiment has, by a hair more than that.",
+            "Close means by 0.03, which is our reading. The two are furthest apart just beyond saturation: at load \
+             1.05, which only the full experiment has, by a hair more than that.",
         ),
         compare: |judge| {
             for load in judge.loads(LOWEST, HIGHEST) {
@@ -235,7 +235,9 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 13,
         text: "up to load 1.1 no policy is better than PVR",
         note: Note::Words(
-            "Up to saturation EDF and P-SLR lead by a little: nearly every job can be done in time, and these policies consider only time, while PVR first serves jobs with the least value left to lose and makes the largest jobs wait.",
+            "Up to saturation EDF and P-SLR lead by a little: nearly every job can be done in time, and these policies \
+             consider only time, while PVR first serves jobs with the least value left to lose and makes the largest \
+             jobs wait.",
         ),
         compare: |judge| {
             for load in judge.loads(LOWEST, 110) {
@@ -280,8 +282,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 17,
-        text: "at load 1.2 PVR answers small and middling jobs as fast as any (tenths 1 to 8 by work), at least within 0.05 of \
-               SRTF, EDF, P-SLR and PVDSQ, and makes the largest tenth wait longer than SRTF",
+        text: "at load 1.2 PVR answers small and middling jobs as fast as any (tenths 1 to 8 by work), at least within \
+               0.05 of SRTF, EDF, P-SLR and PVDSQ, and makes the largest tenth wait longer than SRTF",
         note: Note::None,
         compare: |judge| {
             for tenth in 1..=8 {

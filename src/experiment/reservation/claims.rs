@@ -92,8 +92,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 2,
-        text: "by acceptance there are three groups of almost the same (within 0.01) at every UMed and arrival factor: PE_W and \
-               Du_B, PE_B and Du_W, PEDu_B and PEDu_W (0.03 at least, at every UMed)",
+        text: "by acceptance there are three groups of almost the same (within 0.01) at every UMed and arrival factor: \
+               PE_W and Du_B, PE_B and Du_W, PEDu_B and PEDu_W (0.03 at least, at every UMed)",
         note: Note::None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
@@ -168,8 +168,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 6,
-        text: "at every UMed and arrival factor, or at least at every UMed, the slowdown of PE_W is close to that of Du_B (0.05), that of PE_B to that of Du_W (0.03), \
-               but those of PEDu_B and PEDu_W are apart (0.02)",
+        text: "at every UMed and arrival factor, or at least at every UMed, the slowdown of PE_W is close to that of \
+               Du_B (0.05), that of PE_B to that of Du_W (0.03), but those of PEDu_B and PEDu_W are apart (0.02)",
         note: Note::None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
@@ -184,9 +184,9 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 7,
-        text: "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step, and FF, PE_B, Du_W and \
-               PEDu_W dip at 4; at least PE_W accepts more throughout, Du_B and PEDu_B more in all (0.02 from 1 to 5), FF, PE_B \
-               and Du_W do not gain at every step, and PE_W gains on Du_B",
+        text: "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step, and FF, \
+               PE_B, Du_W and PEDu_W dip at 4; at least PE_W accepts more throughout, Du_B and PEDu_B more in all \
+               (0.02 from 1 to 5), FF, PE_B and Du_W do not gain at every step, and PE_W gains on Du_B",
         note: Note::None,
         compare: |judge| {
             let settings = Axis::Flexibility.settings();

@@ -23,9 +23,10 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
     let against = escape(&standings.entrants[standings.against].name);
     let _ = writeln!(
         body,
-        "<section><h2>How to read it</h2><p>A number is the mean over the seeds, and ± how far the true mean may be from it, with a confidence \
-         of 95 %. Below it stands the mean difference from {against}, seed by seed, where that can be told from zero. Bold is best: nobody's \
-         mean is better, or it cannot be told apart from the best one. A dash says that this system has no such number.</p></section>",
+        "<section><h2>How to read it</h2><p>A number is the mean over the seeds, and ± how far the true mean may be \
+         from it, with a confidence of 95 %. Below it stands the mean difference from {against}, seed by seed, where \
+         that can be told from zero. Bold is best: nobody's mean is better, or it cannot be told apart from the best \
+         one. A dash says that this system has no such number.</p></section>",
     );
     let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| Scale::of(standings, metric)).collect();
     for panel in &standings.panels {
@@ -175,7 +176,8 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column,
         let told = escape(&format!("{}: {}", standings.entrants[*entrant].name, shown(estimate.mean)));
         let _ = write!(
             svg,
-            "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c0)\" stroke-width=\"1.8\"><title>{told}</title></circle>",
+            "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c0)\" \
+             stroke-width=\"1.8\"><title>{told}</title></circle>",
             at(axis.x(estimate.mean))
         );
         let _ = write!(

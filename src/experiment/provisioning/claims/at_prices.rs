@@ -7,8 +7,8 @@ use super::{ALPHAS, SITES, TASKS, all_widths, loads, names, notes};
 
 pub const MAKESPAN: Claim<Results> = Claim {
     number: 25,
-    text: "Figure 52: at prices, too, a workflow takes less time than by best effort whatever cost weighs; at weight 1 it pays no fee and \
-           exactly what best effort costs",
+    text: "Figure 52: at prices, too, a workflow takes less time than by best effort whatever cost weighs; at weight 1 \
+           it pays no fee and exactly what best effort costs",
     note: Note::Of(notes::bought_makespan),
     compare: |judge| {
         for name in names() {
@@ -43,8 +43,8 @@ pub const AGAINST_SLOTS: Claim<Results> = Claim {
 
 pub const BY_TASKS: Claim<Results> = Claim {
     number: 27,
-    text: "Figure 53: bought workflows take less time than by best effort whatever their size; on SDSC the more so the larger they are; \
-           what cost weighs matters little for time and much for cost",
+    text: "Figure 53: bought workflows take less time than by best effort whatever their size; on SDSC the more so the \
+           larger they are; what cost weighs matters little for time and much for cost",
     note: Note::Of(notes::bought_by_tasks),
     compare: |judge| {
         for name in names() {
@@ -67,8 +67,8 @@ pub const BY_TASKS: Claim<Results> = Claim {
 
 pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
     number: 28,
-    text: "Figures 54, 55: the larger the tasks, the less is paid relative to best effort; the larger tasks and the fuller the site, the \
-           larger is the gain in time",
+    text: "Figures 54, 55: the larger the tasks, the less is paid relative to best effort; the larger tasks and the \
+           fuller the site, the larger is the gain in time",
     note: Note::Of(notes::at_prices_by_load),
     compare: |judge| {
         for site in Site::ALL {
@@ -96,8 +96,8 @@ pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
 
 pub const SEVERAL_SITES: Claim<Results> = Claim {
     number: 29,
-    text: "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is 1.43 of best effort's on \
-           two sites, and falls as sites are added",
+    text: "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is \
+           1.43 of best effort's on two sites, and falls as sites are added",
     note: Note::Of(notes::bought_on_several),
     compare: |judge| {
         let mut makespans = SITES.map(|sites| judge.mean("56 makespan", "provisioned", sites));

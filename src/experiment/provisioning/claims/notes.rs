@@ -34,8 +34,9 @@ pub(super) fn count(results: &Results, finding: &Finding) -> Vec<String> {
     let fails = finding.fails("CTC") && !results.has_logs;
     those([fails.then(|| {
         format!(
-            "There are as many slots as there are jobs to leave gaps (figure 5). The model makes jobs larger on a larger machine, so CTC \
-             has {ctc} of them at a time and SDSC {sdsc}; those of CTC's log are small beside the machine."
+            "There are as many slots as there are jobs to leave gaps (figure 5). The model makes jobs larger on a \
+             larger machine, so CTC has {ctc} of them at a time and SDSC {sdsc}; those of CTC's log are small beside \
+             the machine."
         )
     })])
 }
@@ -43,8 +44,8 @@ pub(super) fn count(results: &Results, finding: &Finding) -> Vec<String> {
 pub(super) fn starts(results: &Results, finding: &Finding) -> Vec<String> {
     those([when(
         finding.fails("deviation") && results.has_logs,
-        "Slots begin where jobs end. In the rebuilt log of CTC jobs run for 3.1 hours in the mean, and 10 % of them for more than 12; in \
-         that of SDSC for 2.0 hours, and 6 %.",
+        "Slots begin where jobs end. In the rebuilt log of CTC jobs run for 3.1 hours in the mean, and 10 % of them \
+         for more than 12; in that of SDSC for 2.0 hours, and 6 %.",
     )])
 }
 
@@ -55,14 +56,14 @@ pub(super) fn sizes(results: &Results, finding: &Finding) -> Vec<String> {
         (finding.fails("at most 10") && !results.has_logs).then(|| {
             let [ctc, sdsc] = ["CTC", "SDSC"].map(|site| percent(wide(site)));
             format!(
-                "The model's jobs grow with the machine, and so do the gaps that they leave: {ctc} of CTC's slots have more than 40 \
-                 processors, {sdsc} of SDSC's."
+                "The model's jobs grow with the machine, and so do the gaps that they leave: {ctc} of CTC's slots have \
+                 more than 40 processors, {sdsc} of SDSC's."
             )
         }),
         when(
             finding.fails("number 7"),
-            "Slots are counted at each look, every three hours: a gap beside long jobs that stays for days is seen dozens of times, \
-             whatever its size.",
+            "Slots are counted at each look, every three hours: a gap beside long jobs that stays for days is seen \
+             dozens of times, whatever its size.",
         ),
     ])
 }
@@ -75,8 +76,8 @@ pub(super) fn estimates(results: &Results, finding: &Finding) -> Vec<String> {
             results.line("6", site).map(|(_, seen)| seen.len() as f64).sum::<f64>() / slots(results, site);
         (exact > 2.0 * inexact).then(|| {
             format!(
-                "With exact run times {} of {site}'s slots have no end, so the median one lasts until 48 hours from now; with inexact \
-                 ones plans are fuller, and it ends where a job is planned.",
+                "With exact run times {} of {site}'s slots have no end, so the median one lasts until 48 hours from \
+                 now; with inexact ones plans are fuller, and it ends where a job is planned.",
                 percent(without_end)
             )
         })
@@ -89,8 +90,8 @@ pub(super) fn estimates(results: &Results, finding: &Finding) -> Vec<String> {
     those([
         when(
             finding.fails("median") && longer && !results.has_logs,
-            "Half of the jobs have synthetic estimates of five times their run time and more, so plans reach much further than what \
-             happens, and leave long gaps there.",
+            "Half of the jobs have synthetic estimates of five times their run time and more, so plans reach much \
+             further than what happens, and leave long gaps there.",
         ),
         shorter((0.0, "CTC")),
         shorter((1.0, "SDSC")),
@@ -98,8 +99,9 @@ pub(super) fn estimates(results: &Results, finding: &Finding) -> Vec<String> {
 }
 
 /// Where plans over slots are slower than best effort, or vary more.
-const BEHIND_ALL: &str = "Only slots without end cost no more than is used of them, and they begin behind all planned jobs, where other slots \
-                          are paid as a whole: a plan that must be cheap waits for them, while by best effort a task starts in any gap.";
+const BEHIND_ALL: &str = "Only slots without end cost no more than is used of them, and they begin behind all planned \
+                          jobs, where other slots are paid as a whole: a plan that must be cheap waits for them, while \
+                          by best effort a task starts in any gap.";
 
 pub(super) fn makespan(results: &Results, finding: &Finding) -> Vec<String> {
     let sites = ["CTC", "SDSC"];
@@ -109,8 +111,8 @@ pub(super) fn makespan(results: &Results, finding: &Finding) -> Vec<String> {
         when(finding.fails("< 13 makespan(CTC best") || finding.fails("< 13 makespan(SDSC best"), BEHIND_ALL),
         (finding.fails("< 13 makespan(SDSC provisioned") && !results.has_logs).then(|| {
             format!(
-                "By best effort, too, a workflow takes {ctc} hours on CTC and {sdsc} on SDSC: beside the model's jobs, which grow with the \
-                 machine, its tasks are no smaller on CTC."
+                "By best effort, too, a workflow takes {ctc} hours on CTC and {sdsc} on SDSC: beside the model's jobs, \
+                 which grow with the machine, its tasks are no smaller on CTC."
             )
         }),
     ])
@@ -131,8 +133,8 @@ fn by_load(results: &Results, figure: &'static str) -> String {
     };
     let [ctc, sdsc] = Site::ALL.map(of);
     format!(
-        "From the lowest load to the highest it falls {ctc} and {sdsc}. Single steps depend on how long the queue happens to be at the \
-         moments."
+        "From the lowest load to the highest it falls {ctc} and {sdsc}. Single steps depend on how long the queue \
+         happens to be at the moments."
     )
 }
 
@@ -141,8 +143,8 @@ pub(super) fn over_slots_by_load(results: &Results, finding: &Finding) -> Vec<St
         finding.fails("16 makespan").then(|| by_load(results, "16 makespan")),
         when(
             finding.fails("16 cost"),
-            "An inner slot is paid as a whole, and at weight 0.5 some plans take one that is many times as large as a narrow task: a few \
-             moments make the mean.",
+            "An inner slot is paid as a whole, and at weight 0.5 some plans take one that is many times as large as a \
+             narrow task: a few moments make the mean.",
         ),
     ])
 }
@@ -156,8 +158,8 @@ pub(super) fn at_prices_by_load(results: &Results, finding: &Finding) -> Vec<Str
         ),
         when(
             finding.fails("54 cost"),
-            "At weight 0 a workflow takes the earliest start at any fee. A fee is what all jobs behind lose, so a few long queues make the \
-             mean.",
+            "At weight 0 a workflow takes the earliest start at any fee. A fee is what all jobs behind lose, so a few \
+             long queues make the mean.",
         ),
     ])
 }
@@ -169,19 +171,23 @@ pub(super) fn cybershake(results: &Results, finding: &Finding) -> Vec<String> {
     those([
         finding.fails("<= 0.5 18 makespan").then(|| {
             format!(
-                "Two of its tasks need 288 of 430 processors for a day, one after the other, so it takes at least {LEAST:.1} hours. Best \
-                 effort takes {} hours at 88 %, and {} at 63 %, where the thesis has 132: waits, which are all that can be saved, are \
-                 shorter here.",
+                "Two of its tasks need 288 of 430 processors for a day, one after the other, so it takes at least \
+                 {LEAST:.1} hours. Best effort takes {} hours at 88 %, and {} at 63 %, where the thesis has 132: \
+                 waits, which are all that can be saved, are shorter here.",
                 short(best_effort(88.0)),
                 short(best_effort(63.0))
             )
         }),
         when(
             finding.fails("18 cost"),
-            "A plan that takes an inner slot pays for all of it; at some moments one is chosen that is much larger than its tasks.",
+            "A plan that takes an inner slot pays for all of it; at some moments one is chosen that is much larger \
+             than its tasks.",
         ),
         finding.fails("sd 18").then(|| {
-            format!("Many runs of both kinds take hardly more than the least time, {LEAST:.1} hours: a single long one makes the deviation.")
+            format!(
+                "Many runs of both kinds take hardly more than the least time, {LEAST:.1} hours: a single long one \
+                 makes the deviation."
+            )
         }),
     ])
 }
@@ -192,19 +198,21 @@ pub(super) fn several_sites(results: &Results, finding: &Finding) -> Vec<String>
     those([
         when(
             finding.fails("19 makespan(best effort"),
-            "Best effort sends a task where the fewest jobs run or wait, however large the site: a site of SDSC that is added attracts \
-             tasks with its shorter queue, and has fewer processors to work it off with.",
+            "Best effort sends a task where the fewest jobs run or wait, however large the site: a site of SDSC that \
+             is added attracts tasks with its shorter queue, and has fewer processors to work it off with.",
         ),
         finding.fails("19 makespan ratio(2)").then(|| {
             format!(
-                "From two sites to six slots save {} of their time, and best effort {}: it cannot see on which site a task would start first.",
+                "From two sites to six slots save {} of their time, and best effort {}: it cannot see on which site a \
+                 task would start first.",
                 percent(1.0 - provisioned(6.0) / provisioned(2.0)),
                 percent(1.0 - best_effort(6.0) / best_effort(2.0))
             )
         }),
         when(
             finding.fails("19 makespan(provisioned"),
-            "A plan is chosen by its cost as much as by its time, so with an additional site a cheaper and longer one may win.",
+            "A plan is chosen by its cost as much as by its time, so with an additional site a cheaper and longer one \
+             may win.",
         ),
     ])
 }
@@ -212,8 +220,8 @@ pub(super) fn several_sites(results: &Results, finding: &Finding) -> Vec<String>
 pub(super) fn fees(results: &Results, finding: &Finding) -> Vec<String> {
     those([when(
         finding.fails("< 23(SDSC fee") && !results.has_logs,
-        "A fee counts processor-hours that others lose. The model's jobs grow with the machine, so those that a reservation delays on CTC \
-         are about three times as wide as on SDSC.",
+        "A fee counts processor-hours that others lose. The model's jobs grow with the machine, so those that a \
+         reservation delays on CTC are about three times as wide as on SDSC.",
     )])
 }
 
@@ -223,8 +231,8 @@ pub(super) fn fees_by_load(results: &Results, finding: &Finding) -> Vec<String> 
         let ratios = priced(site).map(|load| short(results.ratio("26", &line, load).unwrap_or_default())).join(", ");
         finding.fails(&format!("26 ratio({line}")).then(|| {
             format!(
-                "On {}, a reservation that pays nothing starts behind the queue, so its wait grows as the queue's does: relative to it \
-                 {ratios}.",
+                "On {}, a reservation that pays nothing starts behind the queue, so its wait grows as the queue's \
+                 does: relative to it {ratios}.",
                 site.name()
             )
         })
@@ -235,7 +243,8 @@ pub(super) fn fees_by_load(results: &Results, finding: &Finding) -> Vec<String> 
         stays(Site::Sdsc),
         when(
             finding.fails("26 ratio") && some,
-            "The more cost weighs, the more of the reservations start behind the queue, where their wait grows as its does.",
+            "The more cost weighs, the more of the reservations start behind the queue, where their wait grows as its \
+             does.",
         ),
     ])
 }
@@ -270,8 +279,9 @@ pub(super) fn half(results: &Results, finding: &Finding) -> Vec<String> {
 pub(super) fn planners(_: &Results, finding: &Finding) -> Vec<String> {
     those([when(
         finding.fails("29("),
-        "A fee counts what delayed jobs lose and nothing of what others gain. EASY plans no start but the first of the queue, so a \
-         reservation may set off any order behind it: the difference is small beside how fees differ between histories.",
+        "A fee counts what delayed jobs lose and nothing of what others gain. EASY plans no start but the first of the \
+         queue, so a reservation may set off any order behind it: the difference is small beside how fees differ \
+         between histories.",
     )])
 }
 
@@ -295,15 +305,16 @@ pub(super) fn imitated_costs(results: &Results, finding: &Finding) -> Vec<String
     those([
         finding.fails("38(").then(|| {
             format!(
-                "{} of the real ones displace no job and are free, and a few displace many; a padded job idles from its start on in every \
-                 trial. So it depends on the length of the queue which of both is dearer in the mean.",
+                "{} of the real ones displace no job and are free, and a few displace many; a padded job idles from \
+                 its start on in every trial. So it depends on the length of the queue which of both is dearer in the \
+                 mean.",
                 percent(free(results))
             )
         }),
         finding.fails("38(").then(|| {
             format!(
-                "The means are over different trials: of {all}, {real} in which a real one was admitted, and {imitated} in which an \
-                 imitated one started in time."
+                "The means are over different trials: of {all}, {real} in which a real one was admitted, and \
+                 {imitated} in which an imitated one started in time."
             )
         }),
     ])
@@ -314,8 +325,9 @@ pub(super) fn imitated_success(results: &Results, finding: &Finding) -> Vec<Stri
     let only = |one: &[f64], other: &[f64]| one.iter().zip(other).filter(|(one, other)| *one > *other).count();
     those([finding.fails("39(").then(|| {
         format!(
-            "A real one fails if running jobs may be in its way by what they asked for, though most end earlier; an imitated one starts \
-             when they do. Both are asked for in the same {} trials: {} times only the real one succeeds, {} times only the imitated one.",
+            "A real one fails if running jobs may be in its way by what they asked for, though most end earlier; an \
+             imitated one starts when they do. Both are asked for in the same {} trials: {} times only the real one \
+             succeeds, {} times only the imitated one.",
             real.len(),
             only(&real, &imitated),
             only(&imitated, &real)
@@ -326,8 +338,8 @@ pub(super) fn imitated_success(results: &Results, finding: &Finding) -> Vec<Stri
 pub(super) fn cheaper(results: &Results, finding: &Finding) -> Vec<String> {
     those([finding.fails("VAR cheaper").then(|| {
         format!(
-            "{} of the real ones displace no job and cost nothing, which no padding can undercut. Means are as they are because of the \
-             others (figure 38). Only trials in which both succeed are compared here.",
+            "{} of the real ones displace no job and cost nothing, which no padding can undercut. Means are as they \
+             are because of the others (figure 38). Only trials in which both succeed are compared here.",
             percent(free(results))
         )
     })])
@@ -336,8 +348,8 @@ pub(super) fn cheaper(results: &Results, finding: &Finding) -> Vec<String> {
 pub(super) fn bought_makespan(_: &Results, finding: &Finding) -> Vec<String> {
     those([when(
         finding.fails("52 makespan"),
-        "A plan without fees takes what the queue leaves, task by task, like best effort; it may be slower if jobs in the queue leave gaps \
-         that only an unplanned task fits.",
+        "A plan without fees takes what the queue leaves, task by task, like best effort; it may be slower if jobs in \
+         the queue leave gaps that only an unplanned task fits.",
     )])
 }
 
@@ -345,12 +357,13 @@ pub(super) fn against_slots(_: &Results, finding: &Finding) -> Vec<String> {
     those([
         when(
             finding.fails("<= 52 cost"),
-            "A plan over slots pays for an inner slot as a whole, while one that is bought pays for its tasks and their fees: if cost counts, \
-             it waits until these have fallen.",
+            "A plan over slots pays for an inner slot as a whole, while one that is bought pays for its tasks and \
+             their fees: if cost counts, it waits until these have fallen.",
         ),
         when(
             finding.fails("<= 13 makespan"),
-            "If cost counts, buying waits for fees to fall, and may then take longer than a plan that pays for larger slots.",
+            "If cost counts, buying waits for fees to fall, and may then take longer than a plan that pays for larger \
+             slots.",
         ),
     ])
 }
@@ -364,8 +377,8 @@ pub(super) fn bought_by_tasks(results: &Results, finding: &Finding) -> Vec<Strin
     those([
         finding.fails("<= 1.3 53 makespan").then(|| {
             format!(
-                "At weight 1 a workflow displaces no job and waits behind the whole queue: 100 tasks take {} and {}. The factor of 1.3 for \
-                 \"close\" is ours.",
+                "At weight 1 a workflow displaces no job and waits behind the whole queue: 100 tasks take {} and {}. \
+                 The factor of 1.3 for \"close\" is ours.",
                 longer("CTC"),
                 longer("SDSC")
             )
@@ -382,15 +395,12 @@ pub(super) fn bought_on_several(results: &Results, finding: &Finding) -> Vec<Str
     those([
         finding.fails("<= 1.3 56 makespan").then(|| {
             format!(
-                "Sites are added from the fullest to the emptiest. On the two fullest a workflow that weighs cost waits for fees to fall; \
-                 each further site lets it start sooner without: {} hours on 2 to 6.",
+                "Sites are added from the fullest to the emptiest. On the two fullest a workflow that weighs cost \
+                 waits for fees to fall; each further site lets it start sooner without: {} hours on 2 to 6.",
                 all.join(", ")
             )
         }),
-        when(
-            finding.fails("56 cost"),
-            "With less loaded sites hardly any fee is paid, so little is left to fall.",
-        ),
+        when(finding.fails("56 cost"), "With less loaded sites hardly any fee is paid, so little is left to fall."),
         when(
             finding.fails("< 19 makespan"),
             "At weight 0.5 buying waits for fees to fall where a plan over slots pays for larger slots.",

@@ -7,8 +7,8 @@ use super::{ALPHAS, SITES, all_widths, loads, names, notes};
 
 pub const MAKESPAN: Claim<Results> = Claim {
     number: 6,
-    text: "Figure 13: over slots a workflow takes less time than by best effort, whatever cost weighs, and less on CTC than on \
-           SDSC",
+    text: "Figure 13: over slots a workflow takes less time than by best effort, whatever cost weighs, and less on CTC \
+           than on SDSC",
     note: Note::Of(notes::makespan),
     compare: |judge| {
         for alpha in ALPHAS {
@@ -28,8 +28,8 @@ pub const MAKESPAN: Claim<Results> = Claim {
 
 pub const COST: Claim<Results> = Claim {
     number: 7,
-    text: "Figure 13: it costs no less than best effort, less the more cost weighs, and at weight 1 about the same; the more cost \
-           weighs, the longer it takes",
+    text: "Figure 13: it costs no less than best effort, less the more cost weighs, and at weight 1 about the same; \
+           the more cost weighs, the longer it takes",
     note: Note::None,
     compare: |judge| {
         for name in names() {
@@ -91,7 +91,8 @@ pub const BY_WIDTH: Claim<Results> = Claim {
 
 pub const BY_LOAD: Claim<Results> = Claim {
     number: 11,
-    text: "Figure 16: the fuller the site, the larger is the gain in time, most of all for large tasks; cost is much the same",
+    text: "Figure 16: the fuller the site, the larger is the gain in time, most of all for large tasks; cost is much \
+           the same",
     note: Note::Of(notes::over_slots_by_load),
     compare: |judge| {
         for site in Site::ALL {
@@ -117,8 +118,8 @@ pub const BY_LOAD: Claim<Results> = Claim {
 
 pub const CYBERSHAKE: Claim<Results> = Claim {
     number: 12,
-    text: "Figure 18: CyberShake takes less time over slots at every load, less than half of it at 88 %, varies less, and costs the \
-           same",
+    text: "Figure 18: CyberShake takes less time over slots at every load, less than half of it at 88 %, varies less, \
+           and costs the same",
     note: Note::Of(notes::cybershake),
     compare: |judge| {
         for load in loads(Site::Ctc) {
@@ -139,8 +140,8 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
 
 pub const SEVERAL_SITES: Claim<Results> = Claim {
     number: 13,
-    text: "Figure 19: more sites make both faster, and best effort more so: slots take 0.30 of its time on two sites, 0.45 \
-           on six, and always cost more",
+    text: "Figure 19: more sites make both faster, and best effort more so: slots take 0.30 of its time on two sites, \
+           0.45 on six, and always cost more",
     note: Note::Of(notes::several_sites),
     compare: |judge| {
         judge.falls("19 makespan", "provisioned", &SITES);

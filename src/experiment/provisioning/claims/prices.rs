@@ -23,7 +23,8 @@ pub const FEES: Claim<Results> = Claim {
 
 pub const WAITS: Claim<Results> = Claim {
     number: 15,
-    text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as long",
+    text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as \
+           long",
     note: Note::None,
     compare: |judge| {
         for name in names() {
@@ -54,7 +55,8 @@ pub const BY_LOAD: Claim<Results> = Claim {
 
 pub const BY_SHARE: Claim<Results> = Claim {
     number: 17,
-    text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer they wait",
+    text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer \
+           they wait",
     note: Note::Of(notes::fees_by_share),
     compare: |judge| {
         let shares = SHARES.map(f64::from);
@@ -79,7 +81,8 @@ pub const HALF: Claim<Results> = Claim {
 
 pub const PLANNERS: Claim<Results> = Claim {
     number: 19,
-    text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; CTC at 78.8 % is more expensive than SDSC at 77.8 %",
+    text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; \
+           CTC at 78.8 % is more expensive than SDSC at 77.8 %",
     note: Note::Of(notes::planners),
     compare: |judge| {
         for site in Site::ALL {
@@ -104,7 +107,8 @@ pub const PLANNERS: Claim<Results> = Claim {
 
 pub const ESTIMATES: Claim<Results> = Claim {
     number: 20,
-    text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay nothing wait longer than the queue",
+    text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay \
+           nothing wait longer than the queue",
     note: Note::None,
     compare: |judge| {
         for name in names() {

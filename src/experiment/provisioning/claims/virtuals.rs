@@ -7,8 +7,8 @@ use super::notes;
 
 pub const COSTS: Claim<Results> = Claim {
     number: 21,
-    text: "Figures 38, 41: imitated reservations cost no more than real ones in the mean, and nearly as much for an hour's work in \
-           eight hours; and, whatever their size, no more than their padding can be",
+    text: "Figures 38, 41: imitated reservations cost no more than real ones in the mean, and nearly as much for an \
+           hour's work in eight hours; and, whatever their size, no more than their padding can be",
     note: Note::Of(notes::imitated_costs),
     compare: |judge| {
         for name in Site::ALL {
@@ -30,7 +30,8 @@ pub const COSTS: Claim<Results> = Claim {
 
 pub const SUCCESS: Claim<Results> = Claim {
     number: 22,
-    text: "Figures 39, 43: real reservations succeed more often than imitated ones start in time, and if one fails the other tends to fail",
+    text: "Figures 39, 43: real reservations succeed more often than imitated ones start in time, and if one fails the \
+           other tends to fail",
     note: Note::Of(notes::imitated_success),
     compare: |judge| {
         for site in Site::ALL {
@@ -53,8 +54,8 @@ pub const SUCCESS: Claim<Results> = Claim {
 
 pub const CHEAPER: Claim<Results> = Claim {
     number: 23,
-    text: "Figures 40, 44: in most trials the real one is cheaper for 32 nodes and an hour, and the imitated one for four hours and for \
-           64 nodes",
+    text: "Figures 40, 44: in most trials the real one is cheaper for 32 nodes and an hour, and the imitated one for \
+           four hours and for 64 nodes",
     note: Note::Of(notes::cheaper),
     compare: |judge| {
         for site in Site::ALL {
@@ -71,7 +72,8 @@ pub const CHEAPER: Claim<Results> = Claim {
 
 pub const COMBINED: Claim<Results> = Claim {
     number: 24,
-    text: "Figures 46 to 49: both together never cost more than the real reservation if there is one, and succeed at least as often as either",
+    text: "Figures 46 to 49: both together never cost more than the real reservation if there is one, and succeed at \
+           least as often as either",
     note: Note::None,
     compare: |judge| {
         for site in Site::ALL {
