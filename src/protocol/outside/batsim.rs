@@ -47,10 +47,16 @@ pub fn begins(site: &str, nodes: u32) -> Value {
 
 /// All that has happened since the last question, each with its time.
 pub fn happens(now: Time, happened: &[(Time, Happened)]) -> Value {
+    let instants = happened.chunk_by(|one, next| one.0 == next.0);
+    message(now, instants.flat_map(|instant| events(instant[0].0, instant)).collect())
+}
+
+/// What has happened at one time. Killed jobs are told of like all others, and then all together, as Batsim does.
+fn events(at: Time, happened: &[(Time, Happened)]) -> Vec<Value> {
     let mut events = Vec::with_capacity(happened.len());
-    // Killed jobs are told of like all others, and then all together, as Batsim does.
-    let mut killed: Vec<(Time, JobId, f64)> = Vec::new();
-    for (at, happened) in happened {
+    let mut killed = Vec::new();
+    let mut progress = serde_json::Map::new();
+    for (_, happened) in happened {
         match happened {
             Happened::Submitted { job, nodes, walltime, runtime } => {
                 let (id, profile) = (id(*job), job.0.to_string());
@@ -65,34 +71,31 @@ pub fn happens(now: Time, happened: &[(Time, Happened)]) -> Value {
                     },
                     "profile": { "type": "delay", "delay": seconds(runtime.micros()) },
                 });
-                events.push(event(*at, "JOB_SUBMITTED", &data));
+                events.push(event(at, "JOB_SUBMITTED", &data));
             }
-            Happened::Ended { job, how, on, progress } => {
+            Happened::Ended { job, how, on, progress: done } => {
                 let (state, code) = match how {
                     End::Done => ("COMPLETED_SUCCESSFULLY", 0),
                     End::Walltime => ("COMPLETED_WALLTIME_REACHED", -1),
                     End::Killed => ("COMPLETED_KILLED", -1),
                 };
-                let data =
-                    json!({ "job_id": id(*job), "job_state": state, "return_code": code, "alloc": on.to_string() });
-                events.push(event(*at, "JOB_COMPLETED", &data));
+                let id = id(*job);
+                let data = json!({ "job_id": id, "job_state": state, "return_code": code, "alloc": on.to_string() });
+                events.push(event(at, "JOB_COMPLETED", &data));
                 if *how == End::Killed {
-                    killed.push((*at, *job, *progress));
+                    progress.insert(id.clone(), json!({ "profile": job.0.to_string(), "progress": done }));
+                    killed.push(id);
                 }
             }
             // It has no word for a job that is taken back or lost, so that happens at no site that it manages.
             Happened::Recalled { .. } | Happened::Lost { .. } | Happened::Nodes { .. } => {}
-            Happened::Called => events.push(event(*at, "REQUESTED_CALL", &json!({}))),
+            Happened::Called => events.push(event(at, "REQUESTED_CALL", &json!({}))),
         }
     }
-    if let Some((at, ..)) = killed.last() {
-        let ids: Vec<String> = killed.iter().map(|(_, job, _)| id(*job)).collect();
-        let progress =
-            |(_, job, done): &(Time, JobId, f64)| (id(*job), json!({ "profile": job.0.to_string(), "progress": done }));
-        let progress: serde_json::Map<String, Value> = killed.iter().map(progress).collect();
-        events.push(event(*at, "JOB_KILLED", &json!({ "job_ids": ids, "job_progress": progress })));
+    if !killed.is_empty() {
+        events.push(event(at, "JOB_KILLED", &json!({ "job_ids": killed, "job_progress": progress })));
     }
-    message(now, events)
+    events
 }
 
 pub fn ends(now: Time) -> Value {
@@ -211,4 +214,33 @@ fn job(kind: &str, named: Option<&Value>) -> Result<JobId, String> {
 
 fn shown(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), |value| brief(&value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn killed_jobs_are_told_of_before_what_happens_later() {
+        let killed = |job| Happened::Ended { job: JobId(job), how: End::Killed, on: NodeSet::all(1), progress: 0.5 };
+        let [five, seven] = [5, 7].map(|secs| Time::from_micros(secs * 1_000_000));
+        let happened = [(five, killed(1)), (five, killed(2)), (seven, Happened::Called), (seven, killed(3))];
+        let message = happens(seven, &happened);
+        let told = |event: &Value| {
+            (event["timestamp"].as_f64(), event["type"].as_str().map(str::to_owned), event["data"]["job_ids"].clone())
+        };
+        let told: Vec<_> = message["events"].as_array().unwrap().iter().map(told).collect();
+        let event = |at, kind: &str, ids| (Some(at), Some(kind.to_owned()), ids);
+        assert_eq!(
+            told,
+            [
+                event(5.0, "JOB_COMPLETED", Value::Null),
+                event(5.0, "JOB_COMPLETED", Value::Null),
+                event(5.0, "JOB_KILLED", json!(["w0!1", "w0!2"])),
+                event(7.0, "REQUESTED_CALL", Value::Null),
+                event(7.0, "JOB_COMPLETED", Value::Null),
+                event(7.0, "JOB_KILLED", json!(["w0!3"])),
+            ]
+        );
+    }
 }
