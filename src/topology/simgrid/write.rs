@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::platform::Platform;
+use crate::topology::tables::names::is_taken_at_hub;
 
 impl Platform {
     /// A topology of that name; what is told of it besides goes to the warnings.
@@ -51,13 +52,17 @@ impl Platform {
                     writeln!(text, "\n[[route]]\nfrom = {site_from:?}\nto = {site_to:?}\nlinks = [{}]", way.join(", "));
             }
         }
-        text.push_str(
-            "\n# Platforms have no workload: put yours here.\n\n[[user]]\nname = \"user\"\n\n[[workload]]\nsource = \"table\"\n\
-             [[workload.job]]\ntasks = [{ runtime = \"1 min\", cores = 1 }]\n",
+        let _ = write!(
+            text,
+            "\n# Platforms have no workload: put yours here.\n\n[[user]]\nname = {USER:?}\n\n[[workload]]\nsource = \"table\"\n\
+             [[workload.job]]\ntasks = [{{ runtime = \"1 min\", cores = 1 }}]\n",
         );
         Ok(text)
     }
 }
+
+/// The only user of what is converted.
+const USER: &str = "user";
 
 /// Names that a topology takes, each once.
 #[derive(Default)]
@@ -73,7 +78,7 @@ impl FreshNames {
         let plain = if plain.is_empty() { "x".to_owned() } else { plain };
         let mut name = plain.clone();
         let mut number = 2;
-        while ["router", "auctioneer", "planner", "user"].contains(&name.as_str()) || !self.0.insert(name.clone()) {
+        while is_taken_at_hub(&name) || name == USER || !self.0.insert(name.clone()) {
             name = format!("{plain}-{number}");
             number += 1;
         }

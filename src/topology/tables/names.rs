@@ -51,7 +51,7 @@ impl Form<String> for FreshName<'_> {
 }
 
 /// Whether somebody at the hub of some run has this name.
-fn is_taken_at_hub(name: &str) -> bool {
+pub fn is_taken_at_hub(name: &str) -> bool {
     [ROUTER, EXCHANGE].contains(&name) || systems::ALL.iter().any(|row| row.service == Some(name))
 }
 

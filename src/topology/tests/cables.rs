@@ -198,6 +198,23 @@ fn what_comes_from_simgrid_is_a_topology() {
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
 }
 
+/// Hosts of a platform may have any names; some are taken in a topology.
+#[test]
+fn hosts_from_simgrid_do_not_take_names_of_the_run() {
+    let names = ["router", "network", "dispatcher", "meta-scheduler", "user", "york"];
+    let host = |name: &&str| format!("<host id=\"{name}\" speed=\"1Gf\"/>");
+    let hosts: String = names.iter().map(host).collect();
+    let link = "<link id=\"l\" bandwidth=\"1GBps\" latency=\"1ms\"/>";
+    let ways = names.iter().enumerate().flat_map(|(at, from)| names[at + 1..].iter().map(move |to| (from, to)));
+    let route = |(from, to)| format!("<route src=\"{from}\" dst=\"{to}\"><link_ctn id=\"l\"/></route>");
+    let routes: String = ways.map(route).collect();
+    let platform = format!("<platform><zone id=\"z\" routing=\"Full\">{hosts}{link}{routes}</zone></platform>");
+    let toml = simgrid::convert("small", &platform).unwrap().toml;
+    let topology = load_text(&toml, &[]).unwrap_or_else(|told| panic!("{told}\n{toml}"));
+    let sites: Vec<&str> = topology.sites.iter().map(|site| site.name.as_str()).collect();
+    assert_eq!(sites, ["router-2", "network-2", "dispatcher-2", "meta-scheduler-2", "user-2", "york"]);
+}
+
 #[test]
 fn data_that_would_take_for_ever_is_refused() {
     let jobs = "tasks = [{ runtime = \"1 min\", cores = 1 }, { runtime = \"1 min\", cores = 1 }]\nedges = [[0, 1, 4000000000000]]\n";
