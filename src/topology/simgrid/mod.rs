@@ -167,6 +167,22 @@ mod tests {
         assert_eq!(told, "3:1: the route from `Tremblay` to `Jupiter` crosses no link");
     }
 
+    /// As many hosts as there may be around a router, over which the shortest ways lead: this takes no minutes.
+    #[test]
+    fn a_large_star_is_converted() {
+        let host = |number: usize| {
+            format!(
+                "<host id=\"h{number}\" speed=\"1Gf\"/><link id=\"l{number}\" bandwidth=\"1GBps\"/>\
+                 <route src=\"h{number}\" dst=\"r\"><link_ctn id=\"l{number}\"/></route>"
+            )
+        };
+        let hosts: String = (0..HOSTS_MAX).map(host).collect();
+        let star = format!("<platform><zone id=\"z\" routing=\"Floyd\"><router id=\"r\"/>{hosts}</zone></platform>");
+        let toml = convert("star", &star).unwrap().toml;
+        assert_eq!(toml.matches("[[route]]").count(), HOSTS_MAX * (HOSTS_MAX - 1));
+        assert_eq!(route(&toml, "h7", "h200"), r#"["l7", "l200"]"#);
+    }
+
     fn zones(count: usize) -> String {
         (0..count).map(|number| format!("<zone id=\"z{number}\" routing=\"Full\">")).collect()
     }

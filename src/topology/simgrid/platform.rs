@@ -19,7 +19,8 @@ pub struct Zone {
     pub within: usize,
     pub depth: usize,
     pub shortest: bool,
-    pub routes: BTreeMap<(String, String), Route>,
+    /// By where they begin and where they end.
+    pub routes: BTreeMap<String, BTreeMap<String, Route>>,
     pub cluster: Option<Cluster>,
 }
 
@@ -57,7 +58,6 @@ pub struct Sides {
     pub down: usize,
 }
 
-#[derive(Clone)]
 pub struct Route {
     pub links: Vec<usize>,
     /// Where the route leaves a zone, and where it enters the other.
@@ -67,6 +67,87 @@ pub struct Route {
 /// How deep zones may be within each other, and routes through them.
 pub const DEPTH_MAX: usize = 64;
 
+/// Finds the ways of a platform.
+pub struct Ways<'p> {
+    platform: &'p Platform,
+    /// By zone: the member whose ways have been searched last, and what has been found. The ways of a host are asked for one
+    /// after the other.
+    trees: Vec<Option<(&'p str, Tree<'p>)>>,
+}
+
+/// How the members of a zone are reached from one of them over as few routes as possible: from which member, and how.
+type Tree<'p> = BTreeMap<&'p str, (&'p str, &'p Route)>;
+
+impl<'p> Ways<'p> {
+    pub fn new(platform: &'p Platform) -> Ways<'p> {
+        Ways { platform, trees: platform.zones.iter().map(|_| None).collect() }
+    }
+
+    /// The links from one host or router to another. Routes between zones go from gateway to gateway.
+    pub fn way(&mut self, from: &'p str, to: &'p str, depth: usize) -> Result<Vec<usize>, String> {
+        if from == to {
+            return Ok(Vec::new());
+        }
+        if depth > DEPTH_MAX {
+            return Err(format!("the route from `{from}` to `{to}` does not reach its end"));
+        }
+        let zones = &self.platform.zones;
+        let (mut a, mut b) = (self.platform.home(from)?, self.platform.home(to)?);
+        let (mut in_a, mut in_b) = (from, to);
+        while a != b {
+            let (zone_a, zone_b) = (&zones[a], &zones[b]);
+            if zone_a.depth >= zone_b.depth {
+                (in_a, a) = (&zone_a.name, zone_a.within);
+            } else {
+                (in_b, b) = (&zone_b.name, zone_b.within);
+            }
+        }
+        let mut links = Vec::new();
+        if let Some(cluster) = &zones[a].cluster {
+            links.extend(cluster.host_links.get(from).map(|sides| sides.up));
+            links.extend(cluster.backbone);
+            links.extend(cluster.host_links.get(to).map(|sides| sides.down));
+            return Ok(links);
+        }
+        let mut at = from;
+        for route in self.steps(a, in_a, in_b).ok_or_else(|| format!("there is no route from `{from}` to `{to}`"))? {
+            let next = match &route.gateways {
+                Some((leaves, enters)) => {
+                    links.extend(self.way(at, leaves, depth + 1)?);
+                    enters
+                }
+                None => to,
+            };
+            links.extend(&route.links);
+            at = next;
+        }
+        links.extend(self.way(at, to, depth + 1)?);
+        Ok(links)
+    }
+
+    /// The routes from one member of a zone to another: the one that is written down, or the fewest that lead there.
+    fn steps(&mut self, number: usize, from: &'p str, to: &'p str) -> Option<Vec<&'p Route>> {
+        let zone = &self.platform.zones[number];
+        if let Some(route) = zone.routes.get(from).and_then(|routes| routes.get(to)) {
+            return Some(vec![route]);
+        }
+        if !zone.shortest {
+            return None;
+        }
+        let known = self.trees[number].take().filter(|(root, _)| *root == from);
+        let (_, tree) = self.trees[number].insert(known.unwrap_or_else(|| (from, zone.tree(from))));
+        let mut steps = Vec::new();
+        let mut at = to;
+        while at != from {
+            let (before, route) = *tree.get(at)?;
+            steps.push(route);
+            at = before;
+        }
+        steps.reverse();
+        Some(steps)
+    }
+}
+
 impl Platform {
     fn home(&self, name: &str) -> Result<usize, String> {
         match self.points.get(name) {
@@ -75,78 +156,20 @@ impl Platform {
             None => Err(format!("there is no host or router `{name}`")),
         }
     }
-
-    /// The links from one host or router to another. Routes between zones go from gateway to gateway.
-    pub fn way(&self, from: &str, to: &str, depth: usize) -> Result<Vec<usize>, String> {
-        if from == to {
-            return Ok(Vec::new());
-        }
-        if depth > DEPTH_MAX {
-            return Err(format!("the route from `{from}` to `{to}` does not reach its end"));
-        }
-        let (mut a, mut b) = (self.home(from)?, self.home(to)?);
-        let (mut in_a, mut in_b) = (from, to);
-        while a != b {
-            let (zone_a, zone_b) = (&self.zones[a], &self.zones[b]);
-            if zone_a.depth >= zone_b.depth {
-                (in_a, a) = (&zone_a.name, zone_a.within);
-            } else {
-                (in_b, b) = (&zone_b.name, zone_b.within);
-            }
-        }
-        let zone = &self.zones[a];
-        if let Some(cluster) = &zone.cluster {
-            let mut links = Vec::new();
-            links.extend(cluster.host_links.get(from).map(|sides| sides.up));
-            links.extend(cluster.backbone);
-            links.extend(cluster.host_links.get(to).map(|sides| sides.down));
-            return Ok(links);
-        }
-        let mut links = Vec::new();
-        let mut at = from.to_owned();
-        for (_, route) in zone.steps(in_a, in_b).ok_or_else(|| format!("there is no route from `{from}` to `{to}`"))? {
-            let next = match &route.gateways {
-                Some((leaves, enters)) => {
-                    links.extend(self.way(&at, leaves, depth + 1)?);
-                    Some(enters.clone())
-                }
-                None => None,
-            };
-            links.extend(&route.links);
-            at = next.unwrap_or_else(|| to.to_owned());
-        }
-        links.extend(self.way(&at, to, depth + 1)?);
-        Ok(links)
-    }
 }
 
 impl Zone {
-    /// The routes from one member to another: the one that is written down, or the fewest that lead there.
-    fn steps(&self, from: &str, to: &str) -> Option<Vec<(String, &Route)>> {
-        if let Some(route) = self.routes.get(&(from.to_owned(), to.to_owned())) {
-            return Some(vec![(to.to_owned(), route)]);
-        }
-        if !self.shortest {
-            return None;
-        }
-        let mut before: BTreeMap<&str, &str> = BTreeMap::from([(from, from)]);
-        let mut open = VecDeque::from([from]);
+    fn tree<'p>(&'p self, root: &'p str) -> Tree<'p> {
+        let mut tree = Tree::new();
+        let mut open = VecDeque::from([root]);
         while let Some(at) = open.pop_front() {
-            for (_, next) in self.routes.keys().filter(|(begins, _)| begins == at) {
-                if !before.contains_key(next.as_str()) {
-                    before.insert(next, at);
+            for (next, route) in self.routes.get(at).into_iter().flatten() {
+                if next != root && !tree.contains_key(next.as_str()) {
+                    tree.insert(next, (at, route));
                     open.push_back(next);
                 }
             }
         }
-        let mut steps = Vec::new();
-        let mut at = to;
-        while at != from {
-            let previous = *before.get(at)?;
-            steps.push((at.to_owned(), &self.routes[&(previous.to_owned(), at.to_owned())]));
-            at = previous;
-        }
-        steps.reverse();
-        Some(steps)
+        tree
     }
 }

@@ -250,9 +250,9 @@ impl<'d> Reader<'d, '_> {
         let symmetrical = !matches!(node.attribute("symmetrical"), Some("NO" | "no" | "false"));
         let swapped = gateways.clone().map(|(a, b)| (b, a));
         let routes = &mut self.platform.zones[zone].routes;
-        routes.insert((from.clone(), to.clone()), Route { links: there, gateways });
+        routes.entry(from.clone()).or_default().insert(to.clone(), Route { links: there, gateways });
         if symmetrical && from != to {
-            routes.entry((to, from)).or_insert(Route { links: back, gateways: swapped });
+            routes.entry(to).or_default().entry(from).or_insert(Route { links: back, gateways: swapped });
         }
         Ok(())
     }

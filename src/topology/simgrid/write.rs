@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::platform::Platform;
+use super::platform::{Platform, Ways};
 use crate::topology::tables::names::is_taken_at_hub;
 
 impl Platform {
@@ -29,12 +29,13 @@ impl Platform {
                 text.push_str("mode = \"per-flow\"\n");
             }
         }
+        let mut ways = Ways::new(self);
         for (from, site_from) in self.hosts.iter().zip(&sites) {
             for (to, site_to) in self.hosts.iter().zip(&sites) {
                 if from.name == to.name {
                     continue;
                 }
-                let mut way = self.way(&from.name, &to.name, 0)?;
+                let mut way = ways.way(&from.name, &to.name, 0)?;
                 if way.is_empty() {
                     return Err(format!("the route from `{}` to `{}` crosses no link", from.name, to.name));
                 }
