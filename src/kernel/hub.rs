@@ -10,7 +10,8 @@
 //! Latencies are those of a star, so a detour over another leaf is never quicker than the direct way, and the bound
 //! above covers chains of reactions too.
 //!
-//! Cost: O(log leaves) an event and a message; O(leaves) a wait, to see whom to contact.
+//! Cost: O(log leaves) an event and a message; O(leaves) a wait, to see whom to contact; O(frames to a leaf that it has not
+//! answered) an answer.
 
 use std::collections::VecDeque;
 
@@ -49,8 +50,10 @@ struct Peer<M> {
     asked: Stamp,
     /// Its last record.
     last_entry: Option<(Stamp, ActorId)>,
-    /// The earliest reaction to each frame that it has not answered, by the frame's number.
+    /// The earliest reaction to each frame that it has not answered, by the frame's number, and the earliest of them all: a
+    /// leaf that has nothing to say may leave many unanswered.
     unheard: VecDeque<(u64, Stamp)>,
+    unheard_min: Stamp,
     /// The earliest reaction to the mail that waits to be sent.
     unsent: Stamp,
     mail: Vec<Envelope<M>>,
@@ -245,7 +248,7 @@ impl<M: Message, R> Hub<M, R> {
             let ending = self.finishing && !peer.told;
             let view = peer.view();
             let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
-            let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || view.after(peer.latency) == safe;
+            let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || peer.reach() == safe;
             if ending || (useful && pressing) {
                 send(leaf, peer.frame(grant, if self.finishing { Then::Finish } else { Then::Run }));
             }
@@ -321,20 +324,17 @@ impl<M: Message, R> Hub<M, R> {
 
     pub fn standings(&self) -> Vec<Standing> {
         let safe = self.safe();
-        let standing = |peer: &Peer<M>| {
-            let floor = peer.view();
-            Standing {
-                floor,
-                granted: peer.granted,
-                unanswered: peer.unheard.len(),
-                last_down: peer.last_down,
-                last_up: peer.last_up,
-                blocks: peer.is_asked() || !floor.is_never() && floor.after(peer.latency) == safe,
-                asked: peer.is_asked().then_some((peer.done, peer.asked)),
-                finished: peer.finished,
-                messages_down: peer.messages_down,
-                messages_up: peer.messages_up,
-            }
+        let standing = |peer: &Peer<M>| Standing {
+            floor: peer.view(),
+            granted: peer.granted,
+            unanswered: peer.unheard.len(),
+            last_down: peer.last_down,
+            last_up: peer.last_up,
+            blocks: peer.is_asked() || peer.holds_up(safe),
+            asked: peer.is_asked().then_some((peer.done, peer.asked)),
+            finished: peer.finished,
+            messages_down: peer.messages_down,
+            messages_up: peer.messages_up,
         };
         self.leaves.iter().map(standing).collect()
     }
@@ -353,7 +353,7 @@ impl<M: Message, R> Hub<M, R> {
         let (peer, safe) = (&self.leaves[leaf], self.safe());
         match self.finishing {
             true => !peer.finished,
-            false => !safe.is_never() && peer.view().after(peer.latency) == safe,
+            false => peer.holds_up(safe),
         }
     }
 
@@ -377,8 +377,7 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     fn update(&mut self, leaf: usize) {
-        let peer = &self.leaves[leaf];
-        self.reach.set(leaf, peer.view().after(peer.latency));
+        self.reach.set(leaf, self.leaves[leaf].reach());
     }
 
     /// Refuses what no honest leaf sends, before it can do harm.
@@ -444,6 +443,7 @@ impl<M> Peer<M> {
             asked: Stamp::ZERO,
             last_entry: None,
             unheard: VecDeque::new(),
+            unheard_min: Stamp::NEVER,
             unsent: Stamp::NEVER,
             mail: Vec::new(),
             granted: Stamp::ZERO,
@@ -465,8 +465,17 @@ impl<M> Peer<M> {
 
     /// The earliest stamp at which anything could still leave this leaf, as far as the hub knows.
     fn view(&self) -> Stamp {
-        let unheard = self.unheard.iter().map(|(_, reaction)| *reaction).min().unwrap_or(Stamp::NEVER);
-        self.reported.min(self.unsent).min(unheard)
+        self.reported.min(self.unsent).min(self.unheard_min)
+    }
+
+    /// The earliest stamp at which anything from this leaf could still arrive at the hub.
+    fn reach(&self) -> Stamp {
+        self.view().after(self.latency)
+    }
+
+    /// Whether the hub, which may run everything before `safe`, can go no further because of this leaf.
+    fn holds_up(&self, safe: Stamp) -> bool {
+        !safe.is_never() && self.reach() == safe
     }
 
     /// Notes which frames the leaf has taken into account; gives what it had promised, knowing those.
@@ -475,11 +484,14 @@ impl<M> Peer<M> {
             return Err(Breach::Protocol { leaf, what: "it answers a frame that was never sent" });
         }
         self.heard = heard;
-        let mut promised = self.reported;
+        let mut earliest = Stamp::NEVER;
         while let Some((_, reaction)) = self.unheard.pop_front_if(|(frame, _)| *frame <= heard) {
-            promised = promised.min(reaction);
+            earliest = earliest.min(reaction);
         }
-        Ok(promised)
+        if earliest == self.unheard_min {
+            self.unheard_min = self.unheard.iter().map(|(_, reaction)| *reaction).min().unwrap_or(Stamp::NEVER);
+        }
+        Ok(self.reported.min(earliest))
     }
 
     fn frame(&mut self, grant: Stamp, then: Then) -> Down<M> {
@@ -489,7 +501,37 @@ impl<M> Peer<M> {
         let reaction = std::mem::replace(&mut self.unsent, Stamp::NEVER);
         if !reaction.is_never() {
             self.unheard.push_back((self.sent, reaction));
+            self.unheard_min = self.unheard_min.min(reaction);
         }
         Down { grant, then, mail: std::mem::take(&mut self.mail) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever a leaf has been sent and has heard of: nothing leaves it before the earliest reaction to the rest.
+        #[test]
+        fn the_view_of_a_leaf_is_lowered_by_all_that_it_has_not_heard(
+            frames in prop::collection::vec((0u64..50, 0u64..4), 0..40),
+        ) {
+            let mut peer = Peer::<()>::new(Span::ZERO);
+            peer.reported = Stamp::NEVER;
+            let mut sent = Vec::new();
+            for (time, hears) in frames {
+                peer.unsent = Stamp::at(Time::from_micros(time));
+                sent.push(peer.unsent);
+                peer.frame(Stamp::ZERO, Then::Run);
+                let before = peer.heard as usize;
+                let heard = (before + hears as usize).min(sent.len());
+                let told = sent[before..heard].iter().min().copied().unwrap_or(Stamp::NEVER);
+                prop_assert_eq!(peer.hear(0, heard as u64).unwrap(), told);
+                prop_assert_eq!(peer.view(), sent[heard..].iter().min().copied().unwrap_or(Stamp::NEVER));
+            }
+        }
     }
 }
