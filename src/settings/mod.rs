@@ -40,4 +40,4 @@ pub use schema::schema;
 pub use units::{count, counted};
 pub use walk::{Key, Layout, Purpose, Rows, Walk, key};
 pub use write::Page;
-pub use written::{Attached, Keyed, Node, Path, Table, Value, convert_table, value};
+pub use written::{Attached, Content, Keyed, Node, Path, Table, Value, convert_table, value};

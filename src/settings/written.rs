@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
@@ -65,7 +66,10 @@ impl Table {
 }
 
 /// The files that settings name, by where they name them: the path as seen from here, and what is in it.
-pub type Attached = BTreeMap<Location, (String, Result<Vec<u8>, String>)>;
+pub type Attached = BTreeMap<Location, (String, Content)>;
+
+/// What is in a file, which many may name, or why it cannot be read.
+pub type Content = Result<Arc<[u8]>, String>;
 
 /// Reads one value as TOML, with all of it at `location`; `None` if it is something else.
 pub fn value(text: &str, location: Location) -> Option<Node> {

@@ -1,12 +1,15 @@
 //! The files that a topology is read from: what workloads include and attach, and sites and users with a `count`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::settings::{Attached, Complaint, Findings, Keyed, Location, Node, Path, Table, Value, convert_table};
+use crate::settings::{
+    Attached, Complaint, Content, Findings, Keyed, Location, Node, Path, Table, Value, convert_table,
+};
 
 /// Largest file that is read.
 pub const BYTES_MAX: usize = 64 << 20;
@@ -34,11 +37,18 @@ pub(crate) struct Library<'r, 'x> {
     pub findings: Findings,
     pub inputs: Vec<Input>,
     included: BTreeMap<String, Option<Table>>,
+    attached: BTreeMap<String, Content>,
 }
 
 impl<'r, 'x> Library<'r, 'x> {
     pub fn new(read: &'r mut Read<'x>) -> Library<'r, 'x> {
-        Library { read, findings: Findings::default(), inputs: Vec::new(), included: BTreeMap::new() }
+        Library {
+            read,
+            findings: Findings::default(),
+            inputs: Vec::new(),
+            included: BTreeMap::new(),
+            attached: BTreeMap::new(),
+        }
     }
 
     /// The content of a file that is named at `from`, or by the user; `None` if there are complaints about it.
@@ -88,6 +98,16 @@ impl<'r, 'x> Library<'r, 'x> {
             self.included.insert(path.to_owned(), table);
         }
         self.included[path].clone()
+    }
+
+    /// What is in a file that is no table; read once, however often it is named.
+    fn open_attached(&mut self, path: &str) -> Content {
+        if !self.attached.contains_key(path) {
+            let content = (self.read)(path).map(Arc::from);
+            self.inputs.extend(content.iter().map(|bytes| Input::of(path, bytes)));
+            self.attached.insert(path.to_owned(), content);
+        }
+        self.attached[path].clone()
     }
 }
 
@@ -157,10 +177,7 @@ pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) ->
         let Some(Node { location, value: Value::Text(name) }) = table.get(key) else { continue };
         let base = library.findings.source(location.source()).path.clone();
         let path = beside(base.as_deref().unwrap_or(path), name);
-        let content = (library.read)(&path);
-        if let Ok(bytes) = &content {
-            library.inputs.push(Input { path: path.clone(), hash: format!("{:032x}", xxh3_128(bytes)) });
-        }
+        let content = library.open_attached(&path);
         attached.insert(*location, (path, content));
     }
     attached

@@ -32,6 +32,21 @@ fn with(failures: &str) -> Result<Topology, String> {
     load_files(&files, &[]).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
 }
 
+/// It may be long, and many may fail as it says.
+#[test]
+fn a_trace_that_many_name_is_read_once() {
+    let text = GRID.replace('#', &"[[failure]]\nsite = \"york\"\ntrace = \"trace.csv\"\n".repeat(3));
+    let mut read = Vec::new();
+    let Loaded { topology, inputs, .. } = load("grid.toml", &[], &mut |path| {
+        read.push(path.to_owned());
+        Ok(if path == "grid.toml" { text.clone().into_bytes() } else { b"component,down,up\na,10,20\n".to_vec() })
+    })
+    .unwrap();
+    assert_eq!(topology.failures.len(), 3);
+    assert_eq!(read, ["grid.toml", "trace.csv"]);
+    assert_eq!(inputs.iter().map(|input| &input.path).collect::<Vec<_>>(), ["grid.toml", "trace.csv"]);
+}
+
 #[test]
 fn what_is_said_is_what_fails() {
     let topology = with(
