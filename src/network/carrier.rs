@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::faults::Notice;
 use super::flows::{FlowId, RouteId};
+use super::transfers::after;
 use super::{Faults, Paths, Transfers};
 use crate::grid::EdgeId;
 use crate::kernel::{ActorId, Outbox};
@@ -121,7 +122,7 @@ impl<T> Carrier<T> {
                     *exchange,
                     Message::Ship(Ship { load, from: ends[0], to: ends[1], bytes, edge, on_behalf: false }),
                 );
-                (load as usize, arrival(now, paths, (from, to)))
+                (load as usize, after(now, paths.latency(from as usize, to as usize)))
             }
         };
         if self.notes.len() <= load {
@@ -167,12 +168,6 @@ impl<T> Carrier<T> {
     }
 }
 
-/// When the latencies between two sites have elapsed.
-fn arrival(now: Time, paths: &Paths, (from, to): (u32, u32)) -> Time {
-    // Latencies are whole microseconds, and so are their sums as far as a clock reaches.
-    Time::from_micros(now.micros() + paths.latency(from as usize, to as usize) as u64)
-}
-
 impl Flows {
     fn start(&mut self, now: Time, paths: &Paths, ends: (u32, u32), bytes: u64) -> (FlowId, Time) {
         let transfers = &mut self.transfers;
@@ -180,7 +175,7 @@ impl Flows {
         let way = || paths.route(ends.0 as usize, ends.1 as usize);
         let route = *route.or_insert_with(|| transfers.flows().route(&way()));
         match &mut self.faults {
-            None => (transfers.start(now, route, bytes), arrival(now, paths, ends)),
+            None => (transfers.start(now, route, bytes), after(now, transfers.flows().latency(route))),
             Some(faults) => faults.start(now, route, ends, bytes, transfers),
         }
     }

@@ -17,6 +17,7 @@ use super::Transfers;
 use super::flows::{FlowId, Flows, RouteId};
 use super::link::LinkId;
 use super::map::{Map, Tree};
+use super::transfers::after;
 use crate::grid::{CableId, Interrupted, Outages};
 use crate::time::Time;
 
@@ -145,7 +146,7 @@ impl Faults {
     ) -> (FlowId, Time) {
         let flows = transfers.flows();
         let route = if bytes > 0 { self.open_way(ends, own, flows).unwrap_or(own) } else { own };
-        let active = after(now, route, flows);
+        let active = after(now, flows.latency(route));
         let via = if route == own { Vec::new() } else { self.cables(route, flows) };
         let flow = transfers.start(now, route, bytes);
         if self.trips.len() <= flow.index() {
@@ -201,12 +202,12 @@ impl Faults {
     fn decide(&mut self, now: Time, flow: FlowId, flows: &mut Flows) {
         let mut trip = self.trips[flow.index()].expect("what is stopped is on a trip");
         let (left, active, via) = match (cut(trip.route, flows), self.rule) {
-            (None, Interrupted::Restart) => (trip.bytes as f64, after(now, trip.route, flows), Vec::new()),
+            (None, Interrupted::Restart) => (trip.bytes as f64, after(now, flows.latency(trip.route)), Vec::new()),
             (None, _) => (trip.left, now, Vec::new()),
             (Some(link), _) => match self.open_way(trip.ends, trip.own, flows) {
                 Some(route) => {
                     trip.route = route;
-                    (trip.left, after(now, route, flows), self.cables(route, flows))
+                    (trip.left, after(now, flows.latency(route)), self.cables(route, flows))
                 }
                 None => return self.waiting.entry(link).or_default().push(flow),
             },
@@ -255,12 +256,6 @@ impl Faults {
 /// A link of a route that is down.
 fn cut(route: RouteId, flows: &Flows) -> Option<LinkId> {
     flows.way(route).iter().copied().find(|link| flows.is_down(*link))
-}
-
-/// When the latencies of a route have elapsed.
-fn after(now: Time, route: RouteId, flows: &Flows) -> Time {
-    // Latencies are whole microseconds, and so are their sums as far as a clock reaches.
-    Time::from_micros(now.micros() + flows.latency(route) as u64)
 }
 
 /// Of what is left, a byte that has been begun is.

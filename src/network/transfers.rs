@@ -2,7 +2,7 @@
 
 use super::flows::{Ended, FlowId, Flows, RouteId};
 use super::link::Link;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Flows of whole bytes that are released at whole microseconds, over links whose capacity is in bytes a microsecond
 /// and whose latency is in microseconds.
@@ -47,6 +47,11 @@ impl Transfers {
         self.flows.advance(to.micros() as f64, &mut self.ended);
         ended.extend(self.ended.drain(..).map(|ended| ended.flow));
     }
+}
+
+/// When a latency has elapsed. Where it is longer than all time there is, that never comes.
+pub(super) fn after(release: Time, latency: f64) -> Time {
+    release + Span::from_micros(latency as u64)
 }
 
 /// The first whole microsecond that is not before an exact time, give or take what rounding does to it.

@@ -201,6 +201,20 @@ fn a_flow_without_another_way_waits_for_the_first_that_is_whole() {
     assert_eq!(stalled, 1);
 }
 
+/// Only the ways that data goes while nothing fails are known to be short.
+#[test]
+fn a_way_round_may_take_longer_than_all_time() {
+    let half = ((1u64 << 63) - 1024) as f64;
+    let wires = [wire((0, 1), 10.0, 4.0), wire((0, 2), 5.0, half), wire((2, 1), 5.0, half)];
+    let outages = [vec![(5_000, 6_000)], vec![], vec![]];
+    let (_, told) = play(&wires, &outages, Interrupted::Reroute, &[(0, (0, 1), 100_000)]);
+    let continued = told.iter().find_map(|(_, notice)| match notice {
+        Notice::Continued { active, .. } => Some(*active),
+        _ => None,
+    });
+    assert_eq!(continued, Some(Time::NEVER));
+}
+
 #[test]
 fn what_goes_on_at_one_moment_does_so_in_the_order_of_starts() {
     // The first flow is over the second cable.
