@@ -26,6 +26,8 @@ pub struct Plan {
     pub latencies: Latencies,
     /// Whether users tell what becomes of their jobs, as there is nobody else who knows.
     pub users_tell: bool,
+    /// Everybody in the order of their names, of which no two are alike.
+    by_name: Vec<ActorId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +72,10 @@ impl BuildError {
 
 impl Plan {
     pub fn of(topology: &Topology) -> Plan {
-        let mut plan = Plan { names: Vec::new(), roles: Vec::new(), latencies: Latencies::from([]), users_tell: false };
-        let mut latencies = Vec::new();
+        let (mut names, mut roles, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
         let mut add = |name: &str, role, latency| {
-            plan.names.push(name.to_owned());
-            plan.roles.push(role);
+            names.push(name.to_owned());
+            roles.push(role);
             latencies.push(latency);
         };
         let mut services = 0;
@@ -94,9 +95,9 @@ impl Plan {
         if topology.cables.is_some() && (topology.systems.len() > 1 || services == 0) {
             add(EXCHANGE, Role::Exchange, Span::ZERO);
         }
-        plan.latencies = latencies.into();
-        plan.users_tell = services < topology.systems.len();
-        plan
+        let mut by_name: Vec<ActorId> = (0..names.len() as u32).map(ActorId).collect();
+        by_name.sort_by_key(|id| &names[id.index()]);
+        Plan { names, roles, latencies: latencies.into(), users_tell: services < topology.systems.len(), by_name }
     }
 
     pub fn all(&self) -> Vec<ActorId> {
@@ -119,13 +120,9 @@ impl Plan {
     }
 
     pub fn find(&self, party: &Party) -> Option<ActorId> {
-        let (name, is): (_, fn(&Role) -> bool) = match party {
-            Party::Router => return None,
-            Party::Site(name) => (name, |role| matches!(role, Role::Site(_))),
-            Party::User(name) => (name, |role| matches!(role, Role::User(_))),
-        };
-        let number = self.names.iter().zip(&self.roles).position(|(known, role)| known == name && is(role))?;
-        Some(ActorId(number as u32))
+        let (Party::Site(name) | Party::User(name)) = party else { return None };
+        let place = self.by_name.binary_search_by_key(&name, |id| &self.names[id.index()]).ok()?;
+        Some(self.by_name[place]).filter(|id| self.party(*id).as_ref() == Some(party))
     }
 
     /// A hint to append to a complaint about a name that is nobody's.
