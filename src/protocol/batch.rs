@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Job, JobId, Needs, Staging, TaskId};
-use crate::kernel::{ActorId, Reaction};
+use crate::kernel::ActorId;
 use crate::time::Span;
 
 /// A user hands in a job of one task.
@@ -77,47 +77,9 @@ pub struct Over {
     pub think: Span,
 }
 
-impl Enqueue {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
 impl Queue {
     /// How long the job holds its nodes: at its walltime it is killed.
     pub fn lasts(&self) -> Span {
         self.runtime.min(self.walltime)
-    }
-
-    /// It starts when it comes or later; it may be lost as soon as a node fails.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::After(self.safe.map_or(self.lasts(), |safe| safe.min(self.lasts())))
-    }
-}
-
-impl Admit {
-    /// Others may end sooner because of it.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Entrust {
-    /// It may be declined, and others may be killed because of it.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Declined {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Over {
-    /// Nobody hands in the next job without having thought.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::After(self.think)
     }
 }

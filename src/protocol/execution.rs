@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grid::TaskId;
-use crate::kernel::Reaction;
 use crate::time::{Span, Time};
 
 /// The router gives a task to a site.
@@ -30,23 +29,4 @@ pub struct Lost {
     pub started: Time,
     /// How much of its work is saved.
     pub saved: Span,
-}
-
-impl Run {
-    /// A task that starts at once ends after its runtime, and not sooner; it may be lost as soon as a node fails.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::After(self.safe.map_or(self.runtime, |safe| safe.min(self.runtime)))
-    }
-}
-
-impl Lost {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Ended {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
 }

@@ -13,7 +13,9 @@ mod transfer;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::{self, Reaction};
+use crate::kernel;
+use crate::kernel::Reaction::{self, After, Never, Now};
+use crate::time::Span;
 
 pub use batch::{Admit, Declined, Enqueue, Entrust, Over, Queue};
 pub use execution::{Ended, Lost, Run};
@@ -28,130 +30,81 @@ pub use reservation::{
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
 
-/// Everything that one actor may say to another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Message {
-    Submit(Submit),
-    Outcome(Outcome),
-    Run(Run),
-    Ended(Ended),
-    Reserve(Reserve),
-    Cancel(Cancel),
-    Answered(Answered),
-    Hold(Hold),
-    Withdraw(Withdraw),
-    Enqueue(Enqueue),
-    Queue(Queue),
-    Over(Over),
-    Ship(Ship),
-    Landed(Landed),
-    Book(Book),
-    Booked(Booked),
-    Recall(Recall),
-    Recalled(Recalled),
-    Admit(Admit),
-    Inquire(Inquire),
-    Informed(Informed),
-    Claim(Claim),
-    Claimed(Claimed),
-    Return(Return),
-    Returned(Returned),
-    Enter(Enter),
-    Barred(Barred),
-    Begun(Begun),
-    Coordinate(Coordinate),
-    Coordinated(Coordinated),
-    Provided(Provided),
-    Lost(Lost),
-    Entrust(Entrust),
-    Declined(Declined),
-    Revoked(Revoked),
-    Postponed(Postponed),
-    Release(Release),
+/// Declares what may be said, and how soon its receiver may react to it.
+macro_rules! messages {
+    ($($name:ident($message:pat) => $reaction:expr,)+) => {
+        /// Everything that one actor may say to another.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum Message {
+            $($name($name),)+
+        }
+
+        impl kernel::Message for Message {
+            fn reaction(&self) -> Reaction {
+                match self {
+                    $(Message::$name($message) => $reaction,)+
+                }
+            }
+
+            fn name(&self) -> &'static str {
+                match self {
+                    $(Message::$name(_) => stringify!($name),)+
+                }
+            }
+        }
+    };
 }
 
-impl kernel::Message for Message {
-    fn reaction(&self) -> Reaction {
-        match self {
-            Message::Submit(m) => m.reaction(),
-            Message::Outcome(m) => m.reaction(),
-            Message::Run(m) => m.reaction(),
-            Message::Ended(m) => m.reaction(),
-            Message::Reserve(m) => m.reaction(),
-            Message::Cancel(m) => m.reaction(),
-            Message::Answered(m) => m.reaction(),
-            Message::Hold(m) => m.reaction(),
-            Message::Withdraw(m) => m.reaction(),
-            Message::Enqueue(m) => m.reaction(),
-            Message::Queue(m) => m.reaction(),
-            Message::Over(m) => m.reaction(),
-            Message::Ship(m) => m.reaction(),
-            Message::Landed(m) => m.reaction(),
-            Message::Book(m) => m.reaction(),
-            Message::Booked(m) => m.reaction(),
-            Message::Recall(m) => m.reaction(),
-            Message::Recalled(m) => m.reaction(),
-            Message::Admit(m) => m.reaction(),
-            Message::Inquire(m) => m.reaction(),
-            Message::Informed(m) => m.reaction(),
-            Message::Claim(m) => m.reaction(),
-            Message::Claimed(m) => m.reaction(),
-            Message::Return(m) => m.reaction(),
-            Message::Returned(m) => m.reaction(),
-            Message::Enter(m) => m.reaction(),
-            Message::Barred(m) => m.reaction(),
-            Message::Begun(m) => m.reaction(),
-            Message::Coordinate(m) => m.reaction(),
-            Message::Coordinated(m) => m.reaction(),
-            Message::Provided(m) => m.reaction(),
-            Message::Lost(m) => m.reaction(),
-            Message::Entrust(m) => m.reaction(),
-            Message::Declined(m) => m.reaction(),
-            Message::Revoked(m) => m.reaction(),
-            Message::Postponed(m) => m.reaction(),
-            Message::Release(m) => m.reaction(),
-        }
-    }
+// New ones come last: on the wire a message has its number.
+messages! {
+    Submit(_) => Now,
+    // Users submit by their own calendar, so what became of a job changes nothing that they send.
+    Outcome(_) => Never,
+    Run(run) => end_or_loss(run.runtime, run.safe),
+    Ended(_) => Now,
+    Reserve(_) => Now,
+    Cancel(_) => Now,
+    // Users ask by their own calendar.
+    Answered(_) => Never,
+    Hold(hold) => end_or_loss(hold.runtime.min(hold.walltime), hold.safe),
+    Withdraw(_) => Never,
+    Enqueue(_) => Now,
+    Queue(queue) => end_or_loss(queue.lasts(), queue.safe),
+    // Nobody hands in the next job without having thought.
+    Over(over) => After(over.think),
+    Ship(_) => Now,
+    Landed(_) => Now,
+    Book(_) => Now,
+    Booked(_) => Now,
+    // It is answered, and others may start at once in its stead.
+    Recall(_) => Now,
+    Recalled(_) => Now,
+    // Others may end sooner because of it.
+    Admit(_) => Now,
+    Inquire(_) => Now,
+    Informed(_) => Now,
+    Claim(_) => Now,
+    Claimed(_) => Now,
+    Return(_) => Now,
+    Returned(_) => Now,
+    Enter(_) => Now,
+    Barred(_) => Now,
+    Begun(_) => Now,
+    Coordinate(_) => Now,
+    Coordinated(_) => Now,
+    Provided(_) => Now,
+    Lost(_) => Now,
+    // It may be declined, and others may be killed because of it.
+    Entrust(_) => Now,
+    Declined(_) => Now,
+    Revoked(_) => Now,
+    Postponed(_) => Now,
+    // Others may start at once.
+    Release(_) => Now,
+}
 
-    fn name(&self) -> &'static str {
-        match self {
-            Message::Submit(_) => "Submit",
-            Message::Outcome(_) => "Outcome",
-            Message::Run(_) => "Run",
-            Message::Ended(_) => "Ended",
-            Message::Reserve(_) => "Reserve",
-            Message::Cancel(_) => "Cancel",
-            Message::Answered(_) => "Answered",
-            Message::Hold(_) => "Hold",
-            Message::Withdraw(_) => "Withdraw",
-            Message::Enqueue(_) => "Enqueue",
-            Message::Queue(_) => "Queue",
-            Message::Over(_) => "Over",
-            Message::Ship(_) => "Ship",
-            Message::Landed(_) => "Landed",
-            Message::Book(_) => "Book",
-            Message::Booked(_) => "Booked",
-            Message::Recall(_) => "Recall",
-            Message::Recalled(_) => "Recalled",
-            Message::Admit(_) => "Admit",
-            Message::Inquire(_) => "Inquire",
-            Message::Informed(_) => "Informed",
-            Message::Claim(_) => "Claim",
-            Message::Claimed(_) => "Claimed",
-            Message::Return(_) => "Return",
-            Message::Returned(_) => "Returned",
-            Message::Enter(_) => "Enter",
-            Message::Barred(_) => "Barred",
-            Message::Begun(_) => "Begun",
-            Message::Coordinate(_) => "Coordinate",
-            Message::Coordinated(_) => "Coordinated",
-            Message::Provided(_) => "Provided",
-            Message::Lost(_) => "Lost",
-            Message::Entrust(_) => "Entrust",
-            Message::Declined(_) => "Declined",
-            Message::Revoked(_) => "Revoked",
-            Message::Postponed(_) => "Postponed",
-            Message::Release(_) => "Release",
-        }
-    }
+/// A task that lasts so long starts when it is told of or later, and does not end sooner; it may be lost as soon as a node
+/// fails, which none does for a while that is `safe`.
+fn end_or_loss(lasts: Span, safe: Option<Span>) -> Reaction {
+    After(safe.map_or(lasts, |safe| safe.min(lasts)))
 }

@@ -9,7 +9,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, QuoteId, Receipt, TaskId};
-use crate::kernel::Reaction;
 use crate::time::{Span, Time};
 
 /// A user asks a site something.
@@ -175,16 +174,3 @@ pub struct Postponed {
     pub job: JobId,
     pub receipt: Receipt,
 }
-
-/// All of them are answered, or acted on, at once.
-macro_rules! at_once {
-    ($($message:ident)*) => {$(
-        impl $message {
-            pub fn reaction(&self) -> Reaction {
-                Reaction::Now
-            }
-        }
-    )*};
-}
-
-at_once! { Inquire Informed Claim Claimed Return Returned Coordinate Coordinated Enter Barred Begun Revoked Postponed }

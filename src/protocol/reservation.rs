@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Invalid, Job, JobId, NodeSet, Staging, TaskId};
-use crate::kernel::{ActorId, Reaction};
+use crate::kernel::ActorId;
 use crate::time::{Span, Time};
 
 /// A user asks for the nodes of a job's one task, for its walltime, between two times.
@@ -113,76 +113,4 @@ pub struct Recalled {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Release {
     pub task: TaskId,
-}
-
-impl Reserve {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Cancel {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Answered {
-    /// Users ask by their own calendar.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Never
-    }
-}
-
-impl Hold {
-    /// A task starts when it is told of or later, and ends after its runtime, or at its walltime; it may be lost as soon as
-    /// a node fails.
-    pub fn reaction(&self) -> Reaction {
-        let lasts = self.runtime.min(self.walltime);
-        Reaction::After(self.safe.map_or(lasts, |safe| safe.min(lasts)))
-    }
-}
-
-impl Withdraw {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Never
-    }
-}
-
-impl Book {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Provided {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Booked {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Recall {
-    /// It is answered, and others may start at once in its stead.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Recalled {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Release {
-    /// Others may start at once.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
 }

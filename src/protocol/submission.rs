@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Job, JobId};
-use crate::kernel::Reaction;
 
 /// A user hands in a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,17 +27,4 @@ pub enum Verdict {
     Removed,
     /// Not taken in at all.
     Refused,
-}
-
-impl Submit {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Outcome {
-    /// Users submit by their own calendar, so what became of a job changes nothing that they send.
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Never
-    }
 }

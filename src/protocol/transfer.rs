@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grid::EdgeId;
-use crate::kernel::Reaction;
 
 /// Somebody lets data go from one site to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,16 +23,4 @@ pub struct Ship {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Landed {
     pub load: u64,
-}
-
-impl Ship {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
-}
-
-impl Landed {
-    pub fn reaction(&self) -> Reaction {
-        Reaction::Now
-    }
 }
