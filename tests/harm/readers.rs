@@ -167,10 +167,11 @@ pub fn outside(bytes: &[u8]) {
             assert!(answer.bids.iter().all(|bid| bid.is_finite()), "{line}");
         }
         if let Ok(answer) = serde_json::from_str::<planner::Answer>(line) {
-            for order in answer.orders {
-                if let planner::Plan::CallAt { t } = order {
-                    planner::Plan::call(t).into_iter().for_each(|at| assert!(at < Time::NEVER, "{line}"));
-                }
+            match answer.advice() {
+                Ok(plans) => plans.iter().for_each(|plan| {
+                    assert!(!matches!(plan, planner::Plan::Call { at } if *at == Time::NEVER), "{line}");
+                }),
+                Err(why) => is_told(&why),
             }
         }
         let manages = serde_json::from_str::<manager::Answer>(line).map(|answer| answer.advice(asked));

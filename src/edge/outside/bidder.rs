@@ -8,7 +8,7 @@ use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
 use crate::grid::{JobId, Site, TaskId};
 use crate::protocol::outside::bidder::{Answer, Cluster, Hello, Question, TaskLine};
-use crate::protocol::outside::{VERSION, seconds};
+use crate::protocol::outside::seconds;
 use crate::systems::Outsider;
 use crate::systems::market::bid::{BidPolicy, Bidder, Course, Instant, Winner};
 use crate::systems::market::{AskWhen, BestBid, Foreign, Market};
@@ -34,18 +34,9 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble>
     fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> Cluster<'a> {
         Cluster { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
     }
-    let hello = Hello {
-        kind: "hello",
-        version: VERSION,
-        role: "bidder",
-        topology: &topology.name,
-        seed: topology.seed,
-        ask: foreign.ask.word(),
-        winner: foreign.winner.word(),
-        tick: seconds(tick.micros()),
-        sites: topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect(),
-    };
-    say_hello(&mut talk, &hello)?;
+    let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
+    let words = (foreign.ask.word(), foreign.winner.word());
+    say_hello(&mut talk, &Hello::new(&topology.name, topology.seed, words, tick, sites))?;
     let bidder = Program {
         winner: match foreign.winner {
             BestBid::Smallest => Winner::Smallest,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
 use crate::protocol::outside::manager::{Answer, Hello, Question};
-use crate::protocol::outside::{Advice, Happened, SiteLine, VERSION};
+use crate::protocol::outside::{Advice, Happened, SiteLine};
 use crate::roles::outside::Decides;
 use crate::systems::Outsider;
 use crate::time::Time;
@@ -26,16 +26,10 @@ pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, Str
 
 pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
     let Begun { mut talk, site } = begun;
-    let site = &around.topology.sites[site];
-    let hello = Hello {
-        kind: "hello",
-        version: VERSION,
-        role: "manager",
-        topology: &around.topology.name,
-        seed: around.topology.seed,
-        site: SiteLine { name: &site.name, nodes: site.cores },
-    };
-    say_hello(&mut talk, &hello)?;
+    let topology = around.topology;
+    let site = &topology.sites[site];
+    let site = SiteLine { name: &site.name, nodes: site.cores };
+    say_hello(&mut talk, &Hello::new(&topology.name, topology.seed, site))?;
     let decider: Box<dyn Decides> = Box::new(Program { talk, asked: 0, fault: around.fault.clone() });
     Ok(Box::new(decider))
 }

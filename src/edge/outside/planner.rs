@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
+use crate::protocol::outside::SiteLine;
 use crate::protocol::outside::planner::{Answer, Heard, Hello, Plan, Question};
-use crate::protocol::outside::{SiteLine, VERSION};
 use crate::roles::outside::Plans;
 use crate::systems::Outsider;
 use crate::time::Time;
@@ -29,16 +29,8 @@ pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
     let Begun { mut talk, user } = begun;
     let topology = around.topology;
     let sites = for_planners(topology).map(|site| &topology.sites[site]);
-    let hello = Hello {
-        kind: "hello",
-        version: VERSION,
-        role: "planner",
-        topology: &topology.name,
-        seed: topology.seed,
-        user: &topology.users[user].name,
-        sites: sites.map(|site| SiteLine { name: &site.name, nodes: site.cores }).collect(),
-    };
-    say_hello(&mut talk, &hello)?;
+    let sites = sites.map(|site| SiteLine { name: &site.name, nodes: site.cores }).collect();
+    say_hello(&mut talk, &Hello::new(&topology.name, topology.seed, &topology.users[user].name, sites))?;
     let decider: Box<dyn Plans> = Box::new(Program { talk, asked: 0, fault: around.fault.clone() });
     Ok(Box::new(decider))
 }
@@ -49,17 +41,21 @@ struct Program {
     fault: Fault,
 }
 
-impl Plans for Program {
-    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan> {
+impl Program {
+    fn question(&mut self, now: Time, heard: &[Heard]) -> Result<Vec<Plan>, Trouble> {
         self.asked += 1;
         let question = Question::new(self.asked, now, heard);
-        match ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask) {
-            Ok(answer) => answer.orders,
-            Err(trouble) => {
-                self.fault.note(trouble, now);
-                Vec::new()
-            }
-        }
+        let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask)?;
+        answer.advice().map_err(|wrong| self.talk.wrong(&wrong).into())
+    }
+}
+
+impl Plans for Program {
+    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan> {
+        self.question(now, heard).unwrap_or_else(|trouble| {
+            self.fault.note(trouble, now);
+            Vec::new()
+        })
     }
 
     fn refuse(&mut self, now: Time, why: &str) {

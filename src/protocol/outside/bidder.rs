@@ -2,20 +2,36 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{VERSION, seconds};
 use crate::grid::{JobId, Worth};
+use crate::time::Span;
 
 #[derive(Debug, Serialize)]
 pub struct Hello<'a> {
     #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub version: u32,
-    pub role: &'static str,
-    pub topology: &'a str,
-    pub seed: u64,
-    pub ask: &'static str,
-    pub winner: &'static str,
-    pub tick: f64,
-    pub sites: Vec<Cluster<'a>>,
+    kind: &'static str,
+    version: u32,
+    role: &'static str,
+    topology: &'a str,
+    seed: u64,
+    ask: &'static str,
+    winner: &'static str,
+    tick: f64,
+    sites: Vec<Cluster<'a>>,
+}
+
+impl<'a> Hello<'a> {
+    /// To a program that is asked then, and the kind of whose bids wins.
+    pub fn new(
+        topology: &'a str,
+        seed: u64,
+        (ask, winner): (&'static str, &'static str),
+        tick: Span,
+        sites: Vec<Cluster<'a>>,
+    ) -> Hello<'a> {
+        let tick = seconds(tick.micros());
+        Hello { kind: "hello", version: VERSION, role: "bidder", topology, seed, ask, winner, tick, sites }
+    }
 }
 
 #[derive(Debug, Serialize)]

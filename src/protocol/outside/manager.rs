@@ -2,19 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Advice, End, Happened, SiteLine, Wish, brief, moment, seconds};
+use super::{Advice, End, Happened, SiteLine, VERSION, Wish, brief, call, seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
 #[derive(Debug, Serialize)]
 pub struct Hello<'a> {
     #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub version: u32,
-    pub role: &'static str,
-    pub topology: &'a str,
-    pub seed: u64,
-    pub site: SiteLine<'a>,
+    kind: &'static str,
+    version: u32,
+    role: &'static str,
+    topology: &'a str,
+    seed: u64,
+    site: SiteLine<'a>,
+}
+
+impl<'a> Hello<'a> {
+    pub fn new(topology: &'a str, seed: u64, site: SiteLine<'a>) -> Hello<'a> {
+        Hello { kind: "hello", version: VERSION, role: "manager", topology, seed, site }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -134,10 +140,7 @@ impl Answer {
                 }
                 Order::Reject { job } => Wish::Reject { job },
                 Order::Kill { job } => Wish::Kill { job },
-                Order::Call { t } => Wish::Call {
-                    at: moment(t)
-                        .ok_or_else(|| format!("asks to be called at {t} s, which is not a time of the run"))?,
-                },
+                Order::Call { t } => Wish::Call { at: call(t)? },
             })
         };
         let wishes: Result<Vec<_>, String> = self.orders.into_iter().map(|order| Ok((now, wish(order)?))).collect();

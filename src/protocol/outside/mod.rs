@@ -107,6 +107,11 @@ pub fn moment(seconds: f64) -> Option<Time> {
     (0.0..=9_007_199_254_740_992.0).contains(&micros).then(|| Time::from_micros(micros as u64))
 }
 
+/// When a program that talks in lines wants to be called.
+fn call(t: f64) -> Result<Time, String> {
+    moment(t).ok_or_else(|| format!("asks to be called at {t} s, which is not a time of the run"))
+}
+
 /// Of what a program says so much as can be shown.
 pub fn brief(said: &str) -> String {
     let shown = |letter: char| if letter.is_control() { letter.escape_default().collect() } else { letter.to_string() };

@@ -2,21 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{SiteLine, moment, seconds};
+use super::{SiteLine, VERSION, call, seconds};
 use crate::grid::JobId;
 use crate::time::{Span, Time};
 
 #[derive(Debug, Serialize)]
 pub struct Hello<'a> {
     #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub version: u32,
-    pub role: &'static str,
-    pub topology: &'a str,
-    pub seed: u64,
-    pub user: &'a str,
+    kind: &'static str,
+    version: u32,
+    role: &'static str,
+    topology: &'a str,
+    seed: u64,
+    user: &'a str,
     /// Those that it may choose from.
-    pub sites: Vec<SiteLine<'a>>,
+    sites: Vec<SiteLine<'a>>,
+}
+
+impl<'a> Hello<'a> {
+    pub fn new(topology: &'a str, seed: u64, user: &'a str, sites: Vec<SiteLine<'a>>) -> Hello<'a> {
+        Hello { kind: "hello", version: VERSION, role: "planner", topology, seed, user, sites }
+    }
 }
 
 /// What has happened to a user whose planner is a program outside.
@@ -33,23 +39,14 @@ pub enum Heard {
 }
 
 /// What a program wants to be done about the jobs of a user.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Hands a job in, for one site or for any.
     Submit { job: JobId, site: Option<String> },
     /// Asks for a job back.
     Recall { job: JobId },
     /// Wants to be asked then, whatever happens until then.
-    #[serde(rename = "call")]
-    CallAt { t: f64 },
-}
-
-impl Plan {
-    /// When it wants to be asked; or `None`, if that never comes.
-    pub fn call(t: f64) -> Option<Time> {
-        moment(t)
-    }
+    Call { at: Time },
 }
 
 #[derive(Debug, Serialize)]
@@ -91,11 +88,33 @@ pub struct Answer {
     #[serde(rename = "type")]
     _kind: PlanWord,
     pub ask: u64,
-    pub orders: Vec<Plan>,
+    orders: Vec<Order>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PlanWord {
     Plan,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+enum Order {
+    Submit { job: JobId, site: Option<String> },
+    Recall { job: JobId },
+    Call { t: f64 },
+}
+
+impl Answer {
+    /// What it asks for, or what no such answer says.
+    pub fn advice(self) -> Result<Vec<Plan>, String> {
+        let plan = |order| {
+            Ok(match order {
+                Order::Submit { job, site } => Plan::Submit { job, site },
+                Order::Recall { job } => Plan::Recall { job },
+                Order::Call { t } => Plan::Call { at: call(t)? },
+            })
+        };
+        self.orders.into_iter().map(plan).collect()
+    }
 }

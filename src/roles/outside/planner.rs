@@ -111,13 +111,11 @@ impl Planned {
                 let held = held.ok_or_else(|| format!("recalls job {}, which has not been submitted", job.0))?;
                 out.send(held.to, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
             }
-            Plan::CallAt { t } => match Plan::call(t) {
-                Some(at) if at > now => drop(self.calls.insert(at)),
-                _ => {
-                    let now = seconds(now.micros());
-                    return Err(format!("asks to be called at {t} s, which is not later than {now} s"));
-                }
-            },
+            Plan::Call { at } if at > now => drop(self.calls.insert(at)),
+            Plan::Call { at } => {
+                let [at, now] = [at, now].map(|time| seconds(time.micros()));
+                return Err(format!("asks to be called at {at} s, which is not later than {now} s"));
+            }
         }
         Ok(())
     }

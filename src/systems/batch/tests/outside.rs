@@ -397,7 +397,9 @@ impl Plans for Chooser {
         heard
             .iter()
             .flat_map(|heard| match heard {
-                Heard::Due { job: JobId(1), .. } => vec![Plan::CallAt { t: 5.0 }, Plan::CallAt { t: 6.5 }],
+                Heard::Due { job: JobId(1), .. } => {
+                    [5_000_000, 6_500_000].map(|at| Plan::Call { at: Time::from_micros(at) }).to_vec()
+                }
                 Heard::Due { job, .. } => vec![submit(job.0, "york")],
                 Heard::Called if at == 5 => vec![submit(1, "york")],
                 Heard::Called => vec![Plan::Recall { job: JobId(1) }],
