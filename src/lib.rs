@@ -1,7 +1,7 @@
 //! Hansa, a grid emulator: sites, a router and users exchange messages in deterministic virtual time.
 //!
-//! The modules in reading order, lowest first; each may use only those above it. Only [`edge`]
-//! touches the world: sockets, files, processes, the terminal and the wall clock.
+//! The modules in reading order, lowest first; each may use only those above it or in its own group. Only `edge` touches the
+//! world: sockets, files, processes, the terminal and the wall clock.
 
 mod decimal;
 pub mod math;
@@ -10,20 +10,26 @@ pub mod random;
 pub mod time;
 mod words;
 
-pub mod grid;
 pub mod kernel;
-pub mod network;
+
+pub mod grid;
+
 pub mod protocol;
+
 pub mod recovery;
 
 pub mod settings;
 
-pub mod roles;
-pub mod systems;
+pub mod network;
 pub mod workload;
 
-pub mod report;
+pub mod roles;
+
+pub mod systems;
+
 pub mod topology;
+
+pub mod report;
 
 pub mod experiment;
 
