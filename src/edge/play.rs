@@ -124,5 +124,5 @@ fn lost_router(leaf: &Leaf<Message, Record>, why: &str) -> Failure {
 }
 
 fn breached(breach: &Breach, names: &[String]) -> Failure {
-    Failure::of_breach(breach, names, |_| "the router".to_owned())
+    Failure::of_breach(breach, names, |_| String::new())
 }

@@ -18,6 +18,8 @@ pub enum Breach {
     Floor { leaf: usize, promised: Stamp, floor: Stamp },
     /// A leaf sent something that no honest leaf sends.
     Protocol { leaf: usize, what: &'static str },
+    /// The hub sent something that no honest hub sends.
+    Hub { what: &'static str },
 }
 
 impl Breach {
@@ -49,6 +51,7 @@ impl Breach {
                 leaf(*who)
             ),
             Breach::Protocol { leaf: who, what } => format!("{} violates the protocol: {what}", leaf(*who)),
+            Breach::Hub { what } => format!("the router violates the protocol: {what}"),
         }
     }
 }

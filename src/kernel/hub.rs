@@ -61,7 +61,7 @@ struct Peer<M> {
     sent: u64,
     heard: u64,
     /// Whether it has been told that the run is over.
-    told: bool,
+    dismissed: bool,
     finished: bool,
     last_down: Option<(&'static str, Stamp)>,
     last_up: Option<(&'static str, Stamp)>,
@@ -245,7 +245,7 @@ impl<M: Message, R> Hub<M, R> {
         for leaf in 0..self.leaves.len() {
             let grant = self.grant(leaf);
             let peer = &mut self.leaves[leaf];
-            let ending = self.finishing && !peer.told;
+            let ending = self.finishing && !peer.dismissed;
             let view = peer.view();
             let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
             let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || peer.reach() == safe;
@@ -283,7 +283,7 @@ impl<M: Message, R> Hub<M, R> {
         for leaf in 0..self.leaves.len() {
             let grant = self.grant(leaf);
             let peer = &mut self.leaves[leaf];
-            if peer.done < done.min(grant) && peer.asked <= peer.done && !peer.told {
+            if peer.done < done.min(grant) && peer.asked <= peer.done && !peer.dismissed {
                 peer.asked = grant;
                 send(leaf, peer.frame(grant, Then::Tell));
             }
@@ -449,7 +449,7 @@ impl<M> Peer<M> {
             granted: Stamp::ZERO,
             sent: 0,
             heard: 0,
-            told: false,
+            dismissed: false,
             finished: false,
             last_down: None,
             last_up: None,
@@ -497,7 +497,7 @@ impl<M> Peer<M> {
     fn frame(&mut self, grant: Stamp, then: Then) -> Down<M> {
         self.sent += 1;
         self.granted = grant;
-        self.told |= matches!(then, Then::Finish | Then::Stop);
+        self.dismissed |= matches!(then, Then::Finish | Then::Stop);
         let reaction = std::mem::replace(&mut self.unsent, Stamp::NEVER);
         if !reaction.is_never() {
             self.unheard.push_back((self.sent, reaction));

@@ -138,20 +138,14 @@ impl<M: Message, R> Leaf<M, R> {
     /// Takes in a frame of the hub. Call [`Leaf::turn`] until it has nothing more to say.
     pub fn receive(&mut self, down: Down<M>) -> Result<(), Breach> {
         if down.grant < self.granted {
-            return Err(Breach::Protocol { leaf: 0, what: "the hub withdrew a grant" });
+            return Err(Breach::Hub { what: "it withdraws a grant" });
         }
         for envelope in down.mail {
             if !self.place.lives_here(envelope.to) {
-                return Err(Breach::Protocol {
-                    leaf: 0,
-                    what: "the hub sent a message for an actor that is elsewhere",
-                });
+                return Err(Breach::Hub { what: "a message for an actor that is elsewhere" });
             }
             if envelope.arrival < self.granted {
-                return Err(Breach::Protocol {
-                    leaf: 0,
-                    what: "the hub sent a message that is earlier than its grant",
-                });
+                return Err(Breach::Hub { what: "a message that is earlier than its grant" });
             }
             self.believed = self.believed.min(envelope.message.reaction().earliest(envelope.arrival));
             self.place.accept(envelope);

@@ -7,8 +7,8 @@ mod actor;
 mod agenda;
 mod breach;
 mod hub;
-#[doc(hidden)]
-pub mod judge;
+#[cfg(test)]
+pub(crate) mod judge;
 mod leaf;
 mod log;
 mod min_tree;
