@@ -51,8 +51,8 @@ pub enum WorkflowError {
 }
 
 impl WorkflowError {
-    /// The task at which one would look for a circle, by its place among those that were given.
-    pub fn on_circle(&self) -> Option<usize> {
+    /// The task at which one would look for a cycle, by its place among those that were given.
+    pub fn on_cycle(&self) -> Option<usize> {
         match self {
             WorkflowError::Cycle { first, .. } => Some(*first),
             _ => None,
@@ -118,6 +118,7 @@ impl Workflow {
     }
 
     /// How many tasks the longest chain has.
+    #[cfg(test)]
     pub fn depth(&self) -> usize {
         let mut levels = vec![1usize; self.tasks.len()];
         for edge in &self.edges {
@@ -173,12 +174,12 @@ fn topological(tasks: &[Step], edges: &[Edge]) -> Result<Vec<u32>, WorkflowError
             }
         }
     }
-    if order.len() == tasks.len() { Ok(order) } else { Err(circle(tasks, edges, &waits)) }
+    if order.len() == tasks.len() { Ok(order) } else { Err(cycle(tasks, edges, &waits)) }
 }
 
-/// Names a circle among the tasks that still wait: each of them waits for another one of them, so that going back leads
-/// into a circle sooner or later.
-fn circle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
+/// Names a cycle among the tasks that still wait: each of them waits for another one of them, so that going back leads
+/// into a cycle sooner or later.
+fn cycle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
     let mut before: Vec<Option<u32>> = vec![None; tasks.len()];
     for edge in edges.iter().filter(|edge| waits[edge.from as usize] > 0) {
         before[edge.to as usize].get_or_insert(edge.from);
@@ -204,7 +205,7 @@ fn circle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
     WorkflowError::Cycle { first: around[0] as usize, around: text }
 }
 
-/// Names of a circle that are shown.
+/// Names of a cycle that are shown.
 const SHOWN: usize = 8;
 
 #[cfg(test)]
@@ -246,8 +247,8 @@ mod tests {
             told(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]),
             "tasks wait for each other in a cycle: b -> c -> b"
         );
-        let circle = workflow(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]).unwrap_err();
-        assert_eq!(circle.on_circle(), Some(1));
+        let cycle = workflow(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]).unwrap_err();
+        assert_eq!(cycle.on_cycle(), Some(1));
         assert_eq!(told(&["a"], &[(0, 0)]), "tasks wait for each other in a cycle: a -> a");
         let idle = Workflow::new("w".into(), vec![Step { cores: 0, ..step("a", 1) }], vec![]);
         assert_eq!(idle.unwrap_err().to_string(), "task `a` uses no cores");

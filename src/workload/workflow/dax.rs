@@ -57,7 +57,7 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let edges = files.edges(&reads, waits);
     let name = root.attribute("name").filter(|name| *name != "test").map_or_else(|| stem(path), str::to_owned);
     Workflow::new(name, steps, edges).map_err(|error| {
-        let at = error.on_circle().map_or(root, |first| jobs[first]);
+        let at = error.on_cycle().map_or(root, |first| jobs[first]);
         dax.wrong(at, error.to_string())
     })
 }

@@ -75,7 +75,7 @@ impl<'t> Drawing<'t> {
             steps.push(Step { name: node.to_owned(), work, cores: 1 });
         }
         let edges = self.edges.into_iter().map(|((from, to), data)| Edge { from, to, data }).collect();
-        Workflow::new(name, steps, edges).map_err(|error| match error.on_circle() {
+        Workflow::new(name, steps, edges).map_err(|error| match error.on_cycle() {
             Some(first) => tokens.at(places[first], error.to_string()),
             None => Unreadable::at("", error.to_string()),
         })
