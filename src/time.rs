@@ -23,6 +23,9 @@ pub struct Stamp {
 impl Span {
     pub const ZERO: Span = Span(0);
     pub const MAX: Span = Span(u64::MAX);
+    /// How people name lengths of time, the longest first.
+    pub const UNITS: [(&str, u64); 6] =
+        [("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 
     pub const fn from_micros(micros: u64) -> Span {
         Span(micros)
@@ -171,19 +174,11 @@ impl fmt::Display for Time {
 /// A human reading: `5 ms`, `90 s`, `2 h`; always exact, and always readable back from a topology file.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 6] = [
-            (86_400_000_000, "d"),
-            (3_600_000_000, "h"),
-            (60_000_000, "min"),
-            (1_000_000, "s"),
-            (1_000, "ms"),
-            (1, "us"),
-        ];
         if self.0 == 0 {
             return f.write_str("0 s");
         }
-        let (size, unit) =
-            UNITS.into_iter().find(|(size, _)| self.0.is_multiple_of(*size)).expect("the last unit divides all");
+        let (unit, size) =
+            Span::UNITS.iter().find(|(_, size)| self.0.is_multiple_of(*size)).expect("the last unit divides all");
         write!(f, "{} {unit}", self.0 / size)
     }
 }

@@ -8,9 +8,6 @@ pub const SPAN_MAX: Span = Span::from_secs(365_250 * 86_400);
 /// Fractions are kept in these.
 pub const MILLION: u64 = 1_000_000;
 
-const UNITS: [(&str, u64); 6] =
-    [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000), ("d", 86_400_000_000)];
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpanError {
     #[error("a time such as \"5 ms\", \"90 s\" or \"2 h\"")]
@@ -29,10 +26,8 @@ pub enum SpanError {
 
 /// Reads `5 ms`, `1.5h`, `0`.
 pub fn span(text: &str) -> Result<Span, SpanError> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
-    let (number, unit) = (&text[..split], text[split..].trim_start());
-    let size = match UNITS.iter().find(|(name, _)| *name == unit) {
+    let (number, unit) = number_and_unit(text);
+    let size = match Span::UNITS.iter().find(|(name, _)| *name == unit) {
         Some((_, size)) => *size,
         None if !number.contains(|c: char| c.is_ascii_digit()) => return Err(SpanError::Malformed),
         None if unit.is_empty() => match exact(number, 1) {
@@ -50,6 +45,12 @@ pub fn span(text: &str) -> Result<Span, SpanError> {
         Err(Inexact::TooFine) => Err(SpanError::TooFine),
         Err(Inexact::TooLarge) => Err(SpanError::TooLong),
     }
+}
+
+fn number_and_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
+    (&text[..split], text[split..].trim_start())
 }
 
 /// What other notations call our units; `m` is left out, for it may be minutes, months or metres.
@@ -101,9 +102,7 @@ pub enum CapacityError {
 
 /// Reads `1.5 Gbps` or `125 MB/s` in bits a second.
 pub fn capacity(text: &str) -> Result<u64, CapacityError> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
-    let (number, unit) = (&text[..split], text[split..].trim_start());
+    let (number, unit) = number_and_unit(text);
     if !number.contains(|c: char| c.is_ascii_digit()) {
         return Err(CapacityError::Malformed);
     }
