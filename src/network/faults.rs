@@ -27,7 +27,7 @@ pub struct Faults {
     fragile: Vec<Fragile>,
     /// When each of them changes next.
     due: BinaryHeap<Reverse<(Time, usize)>>,
-    around: Around,
+    detours: Detours,
     /// By flow.
     trips: Vec<Option<Trip>>,
     under_way: usize,
@@ -45,7 +45,7 @@ pub struct Fragile {
 }
 
 /// Where else data may go.
-pub struct Around {
+pub struct Detours {
     pub map: Map,
     /// By the carrier's sites, where they are on the map.
     pub sites: Vec<usize>,
@@ -88,9 +88,9 @@ pub(super) enum Notice {
     },
 }
 
-impl Around {
-    pub fn new(map: Map, sites: Vec<usize>, cables: Vec<CableId>) -> Around {
-        Around { map, sites, cables, trees: BTreeMap::new() }
+impl Detours {
+    pub fn new(map: Map, sites: Vec<usize>, cables: Vec<CableId>) -> Detours {
+        Detours { map, sites, cables, trees: BTreeMap::new() }
     }
 
     /// The shortest way over links that are up.
@@ -103,13 +103,13 @@ impl Around {
 }
 
 impl Faults {
-    pub fn new(rule: Interrupted, fragile: Vec<Fragile>, around: Around) -> Faults {
+    pub fn new(rule: Interrupted, fragile: Vec<Fragile>, detours: Detours) -> Faults {
         let due = fragile.iter().zip(0..).filter_map(|(one, which)| Some(Reverse((one.outages.next()?, which))));
         Faults {
             rule,
             due: due.collect(),
             fragile,
-            around,
+            detours,
             trips: Vec::new(),
             under_way: 0,
             waiting: BTreeMap::new(),
@@ -222,12 +222,12 @@ impl Faults {
         if self.rule != Interrupted::Reroute || cut(own, flows).is_none() {
             return cut(own, flows).is_none().then_some(own);
         }
-        let way = self.around.way(ends, flows)?;
+        let way = self.detours.way(ends, flows)?;
         Some(flows.route(&way))
     }
 
     fn cables(&self, route: RouteId, flows: &Flows) -> Vec<CableId> {
-        flows.way(route).iter().map(|link| self.around.cables[link.index()]).collect()
+        flows.way(route).iter().map(|link| self.detours.cables[link.index()]).collect()
     }
 
     /// Lets links fail and come back that are due to; gives those that are back.
@@ -239,7 +239,7 @@ impl Faults {
             self.due.pop();
             let Fragile { cable, links, outages } = &mut self.fragile[which];
             for change in outages.advance(at) {
-                self.around.trees.clear();
+                self.detours.trees.clear();
                 self.notices.push(Notice::Turned { cable: *cable, is_up: change.is_up, since: change.at });
                 match change.is_up {
                     true => links.iter().for_each(|link| flows.repair(*link)),

@@ -24,7 +24,7 @@
 //! assert_eq!(ends, [(short, 3.0), (long, 6.0)]);
 //! ```
 //!
-//! A simulation that has events of its own takes the earlier of them and [`Flows::next`], advances to it, handles what
+//! A simulation that has events of its own takes the earlier of them and [`Flows::next_change`], advances to it, handles what
 //! has ended, starts what that releases, and so on. [`Transfers`] is the same in whole microseconds of virtual time.
 
 mod calendar;
@@ -46,7 +46,7 @@ mod tests;
 
 pub use carrier::{Carrier, Network};
 pub use exchange::Exchange;
-pub use faults::{Around, Faults, Fragile};
+pub use faults::{Detours, Faults, Fragile};
 pub use flows::{Ended, FlowId, Flows, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
 pub use map::{Hop, Map};

@@ -221,7 +221,7 @@ impl Transfers {
     /// The links of the way over some cables.
     fn way(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
         let (cables, own) = (self.cables.as_ref()?, self.paths.as_ref()?.listed(from, to));
-        let of = cables.directions();
+        let of = cables.by_link();
         // A route that is written out may lead over links without ends.
         if own.iter().map(|link| of[link.index()]).eq(via.iter().copied()) {
             return Some(own.to_vec());

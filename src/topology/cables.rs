@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Site, Topology};
 use crate::grid::CableId;
-use crate::network::{Around, Duplex, Efficiency, Faults, Fragile, Hop, Link, LinkId, Map, Mode, Model, Paths};
+use crate::network::{Detours, Duplex, Efficiency, Faults, Fragile, Hop, Link, LinkId, Map, Mode, Model, Paths};
 use crate::settings::units::SPAN_MAX;
 use crate::time::Span;
 
@@ -93,6 +93,16 @@ fn and_others(count: usize) -> String {
         0 => String::new(),
         1 => ", nor for one other pair of sites".to_owned(),
         count => format!(", nor for {count} other pairs of sites"),
+    }
+}
+
+impl End {
+    /// Where it is on the map: the sites come first, then the switches.
+    fn place(self, sites: usize) -> usize {
+        match self {
+            End::Site(site) => site,
+            End::Switch(switch) => sites + switch,
+        }
     }
 }
 
@@ -191,13 +201,30 @@ impl Cables {
         let links = self.links.iter().flat_map(|cable| std::iter::repeat_n(cable.link(), cable.directions() as usize));
         links.collect()
     }
-}
 
-impl Cables {
     /// By link, whose direction it is.
-    pub fn directions(&self) -> Vec<CableId> {
+    pub fn by_link(&self) -> Vec<CableId> {
         let links = (0..).zip(&self.links);
         links.flat_map(|(cable, link)| std::iter::repeat_n(CableId(cable), link.directions() as usize)).collect()
+    }
+
+    /// What is next to what: the sites, then the switches.
+    pub fn map(&self, sites: usize) -> Map {
+        let numbers = self.numbers();
+        let mut by_name: Vec<usize> = (0..self.links.len()).collect();
+        by_name.sort_by_key(|&cable| &self.links[cable].name);
+        let mut map = Map::new(sites, self.switches.len());
+        for (&cable, name) in by_name.iter().zip(0..) {
+            let Cable { latency, duplex, between: Some([a, b]), .. } = &self.links[cable] else { continue };
+            let (a, b, latency, there) = (a.place(sites), b.place(sites), latency.micros(), numbers[cable]);
+            map.lay(a, Hop { to: b, link: LinkId(there), name, latency });
+            match duplex {
+                Duplex::Full => map.lay(b, Hop { to: a, link: LinkId(there + 1), name, latency }),
+                Duplex::Half => map.lay(b, Hop { to: a, link: LinkId(there), name, latency }),
+                Duplex::OneWay => {}
+            }
+        }
+        map
     }
 }
 
@@ -213,31 +240,6 @@ impl Cable {
             efficiency: self.efficiency,
             mode: self.mode,
         }
-    }
-}
-
-impl Cables {
-    /// What is next to what: the sites, then the switches.
-    pub fn map(&self, sites: usize) -> Map {
-        let numbers = self.numbers();
-        let mut by_name: Vec<usize> = (0..self.links.len()).collect();
-        by_name.sort_by_key(|&cable| &self.links[cable].name);
-        let mut map = Map::new(sites, self.switches.len());
-        let node = |end| match end {
-            End::Site(site) => site,
-            End::Switch(switch) => sites + switch,
-        };
-        for (&cable, name) in by_name.iter().zip(0..) {
-            let Cable { latency, duplex, between: Some([a, b]), .. } = &self.links[cable] else { continue };
-            let (a, b, latency, there) = (node(*a), node(*b), latency.micros(), numbers[cable]);
-            map.lay(a, Hop { to: b, link: LinkId(there), name, latency });
-            match duplex {
-                Duplex::Full => map.lay(b, Hop { to: a, link: LinkId(there + 1), name, latency }),
-                Duplex::Half => map.lay(b, Hop { to: a, link: LinkId(there), name, latency }),
-                Duplex::OneWay => {}
-            }
-        }
-        map
     }
 }
 
@@ -268,22 +270,19 @@ pub fn faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
     if fragile.is_empty() {
         return None;
     }
-    let around = Around::new(cables.map(topology.sites.len()), sites, cables.directions());
-    Some(Faults::new(topology.recovery.data, fragile, around))
+    let detours = Detours::new(cables.map(topology.sites.len()), sites, cables.by_link());
+    Some(Faults::new(topology.recovery.data, fragile, detours))
 }
 
 /// Whether data could go elsewhere if one of the links that fail were the only one to be down.
 pub fn has_way_around(topology: &Topology) -> bool {
     let Some(cables) = &topology.cables else { return false };
-    let (map, of) = (cables.map(topology.sites.len()), cables.directions());
-    let node = |end: End| match end {
-        End::Site(site) => site,
-        End::Switch(switch) => topology.sites.len() + switch,
-    };
+    let sites = topology.sites.len();
+    let (map, of) = (cables.map(sites), cables.by_link());
     topology.failing_links().into_iter().any(|link| {
         let is_reached = |from: usize, to: usize| map.reaches(from, to, |other| of[other.index()].0 as usize != link);
         match cables.links[link].between {
-            Some([a, b]) => is_reached(node(a), node(b)),
+            Some([a, b]) => is_reached(a.place(sites), b.place(sites)),
             // Only routes lead over it that name it.
             None => {
                 let mut routes = cables.routes.iter();

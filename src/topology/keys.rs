@@ -2,7 +2,7 @@
 //! keys and the schema for editors are made of.
 
 use super::tables::names::TakenNames;
-use super::tables::sites::{self, Around, Described};
+use super::tables::sites::{self, Described};
 use super::tables::{Head, cables, failures, users, walk_systems, workload};
 use crate::grid::Recovery;
 use crate::settings::{Context, Layout, Listed, Walk, key, list};
@@ -14,24 +14,24 @@ pub fn keys() -> Vec<Listed> {
     let rows: Vec<&Row> = systems::ALL.iter().collect();
     let names = TakenNames::default();
     let nobody = [].into_iter().collect();
-    let sites = Around { systems: &rows, names: &names, some_kind: false, defaults: false };
+    let sites = sites::Known { systems: &rows, names: &names, some_kind: false, defaults: false };
     list(|w| {
         Head::usual().walk(w);
         walk_systems(&mut services, false, w);
         sites::walk(&mut Vec::new(), &Described::usual(), &sites, w);
         cables::walk(&mut cables::usual(), &[], w);
         let (attached, links) = (Context::unknown().attached, [].into_iter().collect());
-        let fragile = failures::Around { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
+        let fragile = failures::Known { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
         failures::walk(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
-        let people = users::People { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
+        let people = users::Known { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
         users::walk(&mut Vec::new(), &users::usual(), &people, w);
-        walk_defaults(&Around { defaults: true, ..sites }, &users::People { names: None, ..people }, w);
-        workload::walk(&mut Vec::new(), &workload::Around::unknown(&services), w);
+        walk_defaults(&sites::Known { defaults: true, ..sites }, &users::Known { names: None, ..people }, w);
+        workload::walk(&mut Vec::new(), &workload::Known::unknown(&services), w);
     })
 }
 
 /// `[defaults]`, as far as there is something to say that the sites and users themselves do not say.
-fn walk_defaults(sites: &Around<'_>, people: &users::People<'_>, w: &mut dyn Walk) {
+fn walk_defaults(sites: &sites::Known<'_>, people: &users::Known<'_>, w: &mut dyn Walk) {
     let defaults = key("defaults", "").means("defaults of sites and users");
     w.table(defaults, Layout::Section("defaults"), &mut (), |(), w| {
         let site = key("site", "").means("defaults of every `[[site]]`");

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::tables::sites::{self, Around, Described};
+use super::tables::sites::{self, Described};
 use super::tables::{Head, cables, failures, names, site_names, users, walk_systems, workload};
 use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
@@ -50,9 +50,9 @@ impl Topology {
         let rows: Vec<&'static Row> = self.systems.iter().map(|system| system.row()).collect();
         self.write_failures(&rows, w);
         let (sites, names) = (site_names(&self.sites), names::TakenNames::default());
-        let people = users::People { systems: &rows, sites: &sites, names: Some(&names), idle: false };
+        let people = users::Known { systems: &rows, sites: &sites, names: Some(&names), idle: false };
         users::walk(&mut self.users.clone(), &users::usual(), &people, w);
-        workload::write(&self.workloads, &workload::Around::of(&self.parts()), w);
+        workload::write(&self.workloads, &workload::Known::of(&self.parts()), w);
         page.into_text()
     }
 
@@ -60,19 +60,19 @@ impl Topology {
         let links: NameIndex<'_> =
             self.cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
         let (sites, names, attached) = (&self.sites[..], &site_names(&self.sites), Context::unknown().attached);
-        let around = failures::Around { sites, names, links: &links, systems, attached };
-        failures::walk(&mut self.failures.clone(), &mut self.recovery.clone(), &around, w);
+        let known = failures::Known { sites, names, links: &links, systems, attached };
+        failures::walk(&mut self.failures.clone(), &mut self.recovery.clone(), &known, w);
     }
 
     fn write_sites(&self, w: &mut dyn Walk) {
         let rows: Vec<&Row> = self.systems.iter().map(|system| system.row()).collect();
         let names = names::TakenNames::default();
-        let around = Around { systems: &rows, names: &names, some_kind: true, defaults: false };
+        let known = sites::Known { systems: &rows, names: &names, some_kind: true, defaults: false };
         let described = |site: &Site| {
             let kind = self.kinds[usize::from(site.kind.0)].clone();
             Described { site: site.clone(), kind, says_memory: true }
         };
         let mut sites = self.sites.iter().map(described).collect();
-        sites::walk(&mut sites, &Described::usual(), &around, w);
+        sites::walk(&mut sites, &Described::usual(), &known, w);
     }
 }

@@ -97,8 +97,8 @@ fn play(
         let links = its.map(|(link, _)| LinkId(link)).collect();
         Some(Fragile { cable: CableId(cable as u32), links, outages: Outages::of_link(cable, &failures, 1)? })
     });
-    let around = Around::new(map, (0..sites).collect(), laid.cables.clone());
-    let mut faults = Faults::new(rule, fragile.collect(), around);
+    let detours = Detours::new(map, (0..sites).collect(), laid.cables.clone());
+    let mut faults = Faults::new(rule, fragile.collect(), detours);
 
     let mut transfers = Transfers::new(laid.links.clone());
     let (mut ends, mut flows, mut told) = (vec![0; sent.len()], BTreeMap::new(), Vec::new());

@@ -56,7 +56,7 @@ impl Page<'_> {
         let lanes = busiest(&loads);
         let levels = self.levels(&lanes, &flows);
         let names = link_names(self.topology);
-        let cables = self.topology.cables.iter().flat_map(Cables::directions).collect::<Vec<_>>();
+        let cables = self.topology.cables.iter().flat_map(Cables::by_link).collect::<Vec<_>>();
         let (mut body, mut told, mut top, mut legend) = (String::new(), Vec::new(), TOP, Vec::new());
         for (link, levels) in lanes.iter().zip(levels) {
             let (name, words) = (&names[*link], self.words(&loads[*link], links[*link].capacity));

@@ -19,7 +19,7 @@ use crate::topology::Site;
 use crate::topology::trace;
 
 /// What failures refer to.
-pub struct Around<'a> {
+pub struct Known<'a> {
     pub sites: &'a [Site],
     pub names: &'a NameIndex<'a>,
     pub links: &'a NameIndex<'a>,
@@ -46,11 +46,11 @@ struct Written {
 }
 
 /// All tables about failures.
-pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, around: &Around<'_>, w: &mut dyn Walk) {
+pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Known<'_>, w: &mut dyn Walk) {
     let mut written: Vec<Written> = failures.iter().map(Written::of).collect();
     let failure = key("failure", "").means("something that fails: nodes of a site, or a link").usual("nothing fails");
     w.rows(failure, Layout::Sections("failure"), &mut written, Written::default, |failure, w| {
-        failure.walk(around, w);
+        failure.walk(known, w);
     });
     *failures = written.into_iter().filter_map(Written::meant).collect();
 
@@ -65,12 +65,12 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, around: &Aroun
     let table = table.only_if(fails || is_lost, why);
     let rules = failures.clone();
     w.maybe(table, Layout::Section("recovery"), &mut said, Recovery::default, |recovery, w| {
-        walk_recovery(recovery, &rules, around, w);
+        walk_recovery(recovery, &rules, known, w);
     });
     *recovery = said.unwrap_or_default();
 }
 
-fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], around: &Around<'_>, w: &mut dyn Walk) {
+fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &Known<'_>, w: &mut dyn Walk) {
     // Where no failure could be read, anything may have been meant.
     let all = w.purpose() == Purpose::List || failures.is_empty();
     let is_link = |failure: &Failure| matches!(failure.what, Fragile::Link(_));
@@ -80,7 +80,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], around: &Around<
     w.set(killed, &mut recovery.killed, Killed::ALL);
     let attempts = key("attempts", "a task is given up after this many failures").only_if(nodes, why);
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
-    let books = all || failures.iter().any(|failure| books_nodes(failure, around));
+    let books = all || failures.iter().any(|failure| books_nodes(failure, known));
     let others = "expected a [[failure]] of a site whose system books nodes for a later time, as [reservation] and [provisioning] do: \
                   others break no promises";
     let why_bookings = if nodes { others } else { why };
@@ -218,11 +218,11 @@ impl Written {
         Some(Failure { what, course, announced })
     }
 
-    fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+    fn walk(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
         let lists = w.purpose() == Purpose::List;
         let site = key("site", "").means("the site whose nodes fail").usual("none: then there is a `link`");
-        w.set(site, &mut self.site, Maybe(OneOf { what: "a site", names: around.names }));
-        let of = self.site.and_then(|site| around.sites.get(site));
+        w.set(site, &mut self.site, Maybe(OneOf { what: "a site", names: known.names }));
+        let of = self.site.and_then(|site| known.sites.get(site));
         let why = "expected a `site` beside it, of which these are nodes";
         let nodes = key("nodes", "").means("which of its nodes: their numbers, or how many of the first").usual("all");
         let there = of.map_or(u32::MAX, |site| site.cores);
@@ -230,7 +230,7 @@ impl Written {
         let link = key("link", "").means("the link that fails").usual("none: then there is a `site`");
         let why = "expected no link beside a `site`: each has a table of its own";
         let link = link.only_if(lists || self.site.is_none(), why);
-        w.set(link, &mut self.link, Maybe(OneOf { what: "a link", names: around.links }));
+        w.set(link, &mut self.link, Maybe(OneOf { what: "a link", names: known.links }));
 
         let at = key("at", "").means("it goes down once, then").usual("it is drawn, or in a trace");
         w.set(at, &mut self.at, Maybe(Moment));
@@ -281,17 +281,17 @@ impl Written {
         let why = "expected a `site` beside it: nobody plans around links that are down";
         w.set(announced.only_if(lists || self.link.is_none(), why), &mut self.announced, Flag);
         if let Some(fields) = w.fields() {
-            self.read_trace(fields, around);
-            self.check(fields, around);
+            self.read_trace(fields, known);
+            self.check(fields, known);
         }
     }
 
-    fn read_trace(&mut self, fields: &Fields<'_>, around: &Around<'_>) {
+    fn read_trace(&mut self, fields: &Fields<'_>, known: &Known<'_>) {
         let Some(field) = fields.get("trace") else { return };
         if self.at.is_some() || self.mtbf.is_some() || !self.outages.is_empty() {
             return field.complain("expected no trace beside other outages");
         }
-        match around.attached.get(&field.location()) {
+        match known.attached.get(&field.location()) {
             None => field.wrong::<()>("the path of a trace").unwrap_or_default(),
             Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
             Some((path, Ok(bytes))) => match trace::read(bytes) {
@@ -304,7 +304,7 @@ impl Written {
         }
     }
 
-    fn check(&mut self, fields: &Fields<'_>, around: &Around<'_>) {
+    fn check(&mut self, fields: &Fields<'_>, known: &Known<'_>) {
         if self.site.is_none() && self.link.is_none() && !fields.has("site") && !fields.has("link") {
             fields.missing("site", "what fails: a `site`, or a `link`");
         }
@@ -318,7 +318,7 @@ impl Written {
         {
             field.complain(format!("component {component} goes down while it is down already"));
         }
-        if let Some(site) = self.site.and_then(|site| around.sites.get(site)) {
+        if let Some(site) = self.site.and_then(|site| known.sites.get(site)) {
             self.nodes.get_or_insert_with(|| NodeSet::all(site.cores));
             if let Some(why) = unbearable(site)
                 && let Some(field) = fields.get("site")
@@ -330,10 +330,10 @@ impl Written {
 }
 
 /// Whether what fails is of a site where nodes are booked for a later time.
-fn books_nodes(failure: &Failure, around: &Around<'_>) -> bool {
+fn books_nodes(failure: &Failure, known: &Known<'_>) -> bool {
     let Fragile::Nodes { site, .. } = failure.what else { return false };
-    let systems = around.sites.get(site).map_or(&[][..], |site| &site.systems);
-    systems.iter().any(|system| around.systems[*system].traits.books_nodes)
+    let systems = known.sites.get(site).map_or(&[][..], |site| &site.systems);
+    systems.iter().any(|system| known.systems[*system].traits.books_nodes)
 }
 
 /// Why the nodes of a site must not fail.

@@ -10,16 +10,16 @@ use crate::time::Span;
 use crate::topology::User;
 
 /// `[[user]]`.
-pub fn walk(users: &mut Vec<User>, usual: &User, around: &People<'_>, w: &mut dyn Walk) {
+pub fn walk(users: &mut Vec<User>, usual: &User, known: &Known<'_>, w: &mut dyn Walk) {
     let user = key("user", "").means("a user, who submits jobs").by_name();
-    let user = user.need_unless(around.idle, SUBMITS);
-    w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_one(user, around, w));
+    let user = user.need_unless(known.idle, SUBMITS);
+    w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_one(user, known, w));
 }
 
 pub const SUBMITS: &str = "at least one [[user]] to submit jobs";
 
 /// What users may refer to.
-pub struct People<'a> {
+pub struct Known<'a> {
     pub systems: &'a [&'static Row],
     pub sites: &'a NameIndex<'a>,
     /// None, where they are the defaults of all users.
@@ -29,15 +29,15 @@ pub struct People<'a> {
 }
 
 /// A user, or the defaults of all users if there are no names.
-pub fn walk_one(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
-    if let Some(names) = around.names {
+pub fn walk_one(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
+    if let Some(names) = known.names {
         w.set(key("name", "").need(NAME), &mut user.name, FreshName { names, what: "user" });
         walk_count(w);
     }
     w.set(latency_key(), &mut user.latency, SPAN);
-    walk_habit(user, around, w);
+    walk_habit(user, known, w);
     for row in systems::ALL {
-        (row.own.user)(user, around.systems.iter().any(|its| its.key == row.key), around.sites, w);
+        (row.own.user)(user, known.systems.iter().any(|its| its.key == row.key), known.sites, w);
     }
 }
 
@@ -61,7 +61,7 @@ const PLANNERS: &[(&str, Planning, &str)] = &[
 
 const TRIES_MAX: u32 = 1_000;
 
-fn walk_habit(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
+fn walk_habit(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
     let User { habit, program, .. } = user;
     // A user with the usual habit need not say so.
     if w.writes() && *habit == Habit::Script {
@@ -80,8 +80,8 @@ fn walk_habit(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
     let tries = key("tries", "how often a job is resubmitted at most").only_if(resubmits, why);
     w.set(tries, &mut most, 1..=TRIES_MAX);
     let is_external = planning == Planning::External;
-    let could = around.systems.iter().any(|row| row.traits.has_planners);
-    walk_planner(program, is_external, could, around.names.is_none(), w);
+    let could = known.systems.iter().any(|row| row.traits.has_planners);
+    walk_planner(program, is_external, could, known.names.is_none(), w);
     if let Some(fields) = w.fields()
         && is_external
         && !could

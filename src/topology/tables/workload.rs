@@ -19,7 +19,7 @@ pub struct Written {
 }
 
 /// What all workloads have in common: for each system what jobs that go there may refer to.
-pub struct Around<'a> {
+pub struct Known<'a> {
     systems: &'a [Service],
     people: &'a [User],
     contexts: Vec<Context<'a>>,
@@ -27,21 +27,21 @@ pub struct Around<'a> {
     idle: bool,
 }
 
-impl<'a> Around<'a> {
-    pub fn of(parts: &Parts<'a>) -> Around<'a> {
+impl<'a> Known<'a> {
+    pub fn of(parts: &Parts<'a>) -> Known<'a> {
         let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
-        Around { systems: parts.systems, people: parts.users, contexts, idle: false }
+        Known { systems: parts.systems, people: parts.users, contexts, idle: false }
     }
 
     /// The same, for a grid that may be without work.
-    pub fn idly(self, idle: bool) -> Around<'a> {
-        Around { idle, ..self }
+    pub fn idly(self, idle: bool) -> Known<'a> {
+        Known { idle, ..self }
     }
 
     /// Of nothing that is known.
-    pub fn unknown(systems: &'a [Service]) -> Around<'a> {
+    pub fn unknown(systems: &'a [Service]) -> Known<'a> {
         let contexts = systems.iter().map(|_| Context::unknown()).collect();
-        Around { systems, people: &[], contexts, idle: false }
+        Known { systems, people: &[], contexts, idle: false }
     }
 
     fn users(&self) -> &NameIndex<'a> {
@@ -50,9 +50,9 @@ impl<'a> Around<'a> {
 }
 
 /// All workloads, and where each is written.
-pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
+pub fn read(known: &Known<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
     let mut written = Vec::new();
-    walk(&mut written, around, w);
+    walk(&mut written, known, w);
     let workload = |written: Written| {
         let Written { users, system, source, location, .. } = written;
         Some((Workload { users, system, source: source? }, location?))
@@ -63,46 +63,46 @@ pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Wo
     if let Some(field) = root.get("workload").filter(|_| tasks > u64::from(u32::MAX)) {
         field.complain(format!("expected at most {} tasks in all, found up to {tasks}", u32::MAX));
     }
-    check_users(&workloads, around, root);
+    check_users(&workloads, known, root);
     workloads
 }
 
 /// Who bargains for his jobs himself does so in one way.
-fn check_users(workloads: &[(Workload, Location)], around: &Around<'_>, root: &Fields<'_>) {
+fn check_users(workloads: &[(Workload, Location)], known: &Known<'_>, root: &Fields<'_>) {
     for (number, (workload, location)) in workloads.iter().enumerate() {
         let complain =
             |text: String| root.findings().add(Complaint::new(*location, format!("workload.{number}.users"), text));
         let [first, rest @ ..] = &workload.users[..] else { continue };
-        if around.systems[workload.system].row().service.is_none() {
-            let strategy = |user: &usize| around.people[*user].approach.strategy.as_str();
+        if known.systems[workload.system].row().service.is_none() {
+            let strategy = |user: &usize| known.people[*user].approach.strategy.as_str();
             if let Some(other) = rest.iter().find(|user| strategy(user) != strategy(first)) {
                 let [one, two] =
-                    [first, other].map(|user| format!("{} has {}", around.people[*user].name, strategy(user)));
+                    [first, other].map(|user| format!("{} has {}", known.people[*user].name, strategy(user)));
                 complain(format!("expected users with the same strategy for the jobs of a workload: {one}, {two}"));
             }
         }
     }
 }
 
-pub fn write(workloads: &[Workload], around: &Around<'_>, w: &mut dyn Walk) {
+pub fn write(workloads: &[Workload], known: &Known<'_>, w: &mut dyn Walk) {
     let written = |workload: &Workload| {
         let Workload { users, system, source } = workload.clone();
         Written { name: source.supply().name().to_owned(), users, system, source: Some(source), location: None }
     };
-    walk(&mut workloads.iter().map(written).collect(), around, w);
+    walk(&mut workloads.iter().map(written).collect(), known, w);
 }
 
-pub fn walk(workloads: &mut Vec<Written>, around: &Around<'_>, w: &mut dyn Walk) {
-    let all = 0..around.users().len();
+pub fn walk(workloads: &mut Vec<Written>, known: &Known<'_>, w: &mut dyn Walk) {
+    let all = 0..known.users().len();
     let usual =
         || Written { name: String::new(), users: all.clone().collect(), system: 0, source: None, location: None };
     let workload = key("workload", "").means("jobs, and who submits them");
-    let workload = workload.need_unless(around.idle, "at least one [[workload]]");
-    w.rows(workload, Layout::Sections("workload"), workloads, usual, |workload, w| workload.walk(around, w));
+    let workload = workload.need_unless(known.idle, "at least one [[workload]]");
+    w.rows(workload, Layout::Sections("workload"), workloads, usual, |workload, w| workload.walk(known, w));
 }
 
 impl Written {
-    fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+    fn walk(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
         self.location = w.fields().map(Fields::location);
         let include = key("include", "").means("a file with keys of this table; keys given here take precedence");
         w.elsewhere(&include.usual("none").holds_the_rest(), FilePath("").shape());
@@ -113,19 +113,19 @@ impl Written {
         w.set(source, &mut self.name, Registered { what: "a workload source", words });
         let chosen = workload::ALL.iter().position(|row| row.name == self.name);
         if w.reads() {
-            self.walk_users(around, w);
+            self.walk_users(known, w);
             let Some(chosen) = chosen else {
                 // What else there is may be right or wrong.
                 w.fields().into_iter().for_each(Fields::ask_for_all);
                 return;
             };
-            self.walk_system(chosen, around, w);
+            self.walk_system(chosen, known, w);
         } else {
-            self.walk_system(chosen.unwrap_or_default(), around, w);
-            self.walk_users(around, w);
+            self.walk_system(chosen.unwrap_or_default(), known, w);
+            self.walk_users(known, w);
         }
 
-        let context = &around.contexts[self.system];
+        let context = &known.contexts[self.system];
         let words: Vec<&str> = workload::ALL.iter().map(|row| row.name).collect();
         let source = &mut self.source;
         w.variants("source", &words, chosen, &mut |number, w| match source.as_mut().filter(|_| w.writes()) {
@@ -133,28 +133,28 @@ impl Written {
             None => *source = Some((workload::ALL[number].read)(w, context)),
         });
         if let Some(fields) = w.fields() {
-            self.check(fields, around);
+            self.check(fields, known);
         }
     }
 
-    fn walk_users(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+    fn walk_users(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
         // A list of all users, of whom there may be thousands, says nothing; it is the default.
-        if w.writes() && self.users.iter().copied().eq(0..around.users().len()) {
+        if w.writes() && self.users.iter().copied().eq(0..known.users().len()) {
             return w.remark("users: all");
         }
         let users = key("users", "").means("the users who submit the jobs, in turns").usual("all users");
-        w.set(users, &mut self.users, Users { names: around.users() });
+        w.set(users, &mut self.users, Users { names: known.users() });
     }
 
     /// Where a workload goes: what it says, or the only system that takes what the source makes.
-    fn walk_system(&mut self, chosen: usize, around: &Around<'_>, w: &mut dyn Walk) {
-        if w.writes() && around.systems.len() == 1 {
+    fn walk_system(&mut self, chosen: usize, known: &Known<'_>, w: &mut dyn Walk) {
+        if w.writes() && known.systems.len() == 1 {
             return;
         }
         let name = workload::ALL[chosen].name;
         let takes = |row: &Row| row.takes().any(|source| source == name);
         let is_at_home = |row: &Row| row.sources.contains(&name);
-        let rows = || around.systems.iter().map(|system| system.row());
+        let rows = || known.systems.iter().map(|system| system.row());
         let keys: NameIndex<'_> = rows().map(|row| row.key).collect();
         let about = "the system that the jobs go to, by the name of its table";
         let system = key("system", "the system that its jobs go to")
@@ -169,16 +169,16 @@ impl Written {
         }
         self.system = said.unwrap_or_else(|| {
             let of = |takes: &dyn Fn(&Row) -> bool| -> Vec<usize> {
-                (0..around.systems.len()).filter(|at| takes(around.systems[*at].row())).collect()
+                (0..known.systems.len()).filter(|at| takes(known.systems[*at].row())).collect()
             };
             let taking = Some(of(&is_at_home)).filter(|home| !home.is_empty()).unwrap_or_else(|| of(&takes));
             if taking.len() > 1 {
-                let keys = any_of(taking.iter().map(|at| around.systems[*at].row().key));
+                let keys = any_of(taking.iter().map(|at| known.systems[*at].row().key));
                 fields.missing("system", &format!("which system these jobs go to: {keys}"));
             }
             taking.first().copied().unwrap_or(0)
         });
-        let row = around.systems[self.system].row();
+        let row = known.systems[self.system].row();
         if let Some(field) = fields.get("source").filter(|_| !takes(row)) {
             let takers = systems::ALL.iter().filter(|row| takes(row));
             let takers: Vec<String> = takers.map(|row| format!("[{}]", row.key)).collect();
@@ -190,8 +190,8 @@ impl Written {
         }
     }
 
-    fn check(&self, fields: &Fields<'_>, around: &Around<'_>) {
-        let row = around.systems[self.system].row();
+    fn check(&self, fields: &Fields<'_>, known: &Known<'_>) {
+        let row = known.systems[self.system].row();
         if let Some(Source::Table(table)) = &self.source
             && row.traits.is_rigid
             && table.jobs.iter().any(|job| job.tasks.len() > 1)

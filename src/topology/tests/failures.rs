@@ -187,7 +187,7 @@ fn a_link_fails_and_what_becomes_of_its_data_is_said() {
 
     // All directions of a link fail together, and the others do not.
     let links = crate::topology::link_names(&topology);
-    assert_eq!(topology.cables.as_ref().unwrap().directions().len(), links.len());
+    assert_eq!(topology.cables.as_ref().unwrap().by_link().len(), links.len());
     assert_ne!(topology.failing().link(0).unwrap().next(), topology.failing().link(1).unwrap().next());
 }
 

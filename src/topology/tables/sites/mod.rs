@@ -32,7 +32,7 @@ pub struct Described {
 }
 
 /// What sites may refer to.
-pub struct Around<'a> {
+pub struct Known<'a> {
     pub systems: &'a [&'static Row],
     pub names: &'a TakenNames,
     /// Whether some site says what kind of core it has, so that all must.
@@ -61,27 +61,27 @@ impl Described {
         Described { site, kind: String::new(), says_memory: false }
     }
 
-    pub fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+    pub fn walk(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
         let Described { site, kind, says_memory } = self;
-        if !around.defaults {
-            w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: around.names, what: "site" });
+        if !known.defaults {
+            w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: known.names, what: "site" });
             walk_count(w);
         }
         let cores = key("cores", "")
             .means("how many cores the site has")
-            .need_unless(around.defaults || site.cores > 0, "how many cores the site has");
+            .need_unless(known.defaults || site.cores > 0, "how many cores the site has");
         w.set(cores, &mut site.cores, Unless(1..=CORES_MAX, 0));
         let about = "the kind of its cores, which tasks may require; either all sites name theirs or none does";
         let kind_key = key("kind", "").means(about).usual("`\"any\"`");
-        let need = around.some_kind && kind.is_empty() && !around.defaults;
+        let need = known.some_kind && kind.is_empty() && !known.defaults;
         w.set(
             if need { kind_key.need("a kind of core, as other sites name theirs") } else { kind_key },
             kind,
             KindName,
         );
-        systems::walk(&mut site.systems, around.systems, around.defaults, w);
+        systems::walk(&mut site.systems, known.systems, known.defaults, w);
 
-        let rows = around.rows(&site.systems);
+        let rows = known.rows(&site.systems);
         let has_speeds = rows.iter().any(|row| row.traits.has_speeds);
         let why = || {
             format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
@@ -98,7 +98,7 @@ impl Described {
             Scheduler {
                 fitting: schedulers(&self::ruling(&rows, site.systems.len() > 1)),
                 rows: &rows,
-                systems: around.systems,
+                systems: known.systems,
                 is_shared: site.systems.len() > 1,
             },
         );
@@ -111,7 +111,7 @@ impl Described {
         let may_be_said = match w.purpose() {
             Purpose::List => true,
             Purpose::Write => shares_nodes,
-            Purpose::Read => shares_nodes || is_lost || could || around.defaults && takes_managers(&rows),
+            Purpose::Read => shares_nodes || is_lost || could || known.defaults && takes_managers(&rows),
         };
         let about = "memory of a node, in GB; used to compute how much memory is moved with jobs";
         let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
@@ -124,11 +124,11 @@ impl Described {
         w.set(images, &mut site.image_bandwidth, Maybe(Rate));
         if let Some(fields) = w.fields() {
             *says_memory |= fields.has("memory_gb");
-            if shares_nodes && site.image_bandwidth.is_some() && !*says_memory && !around.defaults {
+            if shares_nodes && site.image_bandwidth.is_some() && !*says_memory && !known.defaults {
                 fields.missing("memory_gb", "how much memory a node has, as there is an image_bandwidth");
             }
         }
-        let open = Open { is_lost, defaults: around.defaults, could };
+        let open = Open { is_lost, defaults: known.defaults, could };
         walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
         w.set(latency_key(), &mut site.latency, SPAN);
         let report_every = key("report_every", "ended tasks are reported at multiples of this; 0 s is at once");
@@ -166,7 +166,7 @@ impl Described {
     }
 }
 
-impl Around<'_> {
+impl Known<'_> {
     /// Leaves out what the defaults of all sites say that makes no sense under the systems of this one.
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
@@ -225,26 +225,26 @@ pub fn read(
 ) -> (Vec<Site>, Vec<String>) {
     let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
     let mut usual = Described::usual();
-    let mut around = Around { systems: &rows, names, some_kind: false, defaults: true };
+    let mut known = Known { systems: &rows, names, some_kind: false, defaults: true };
     let written = defaults.and_then(|all| all.get("site"));
     if let Some(fields) = written.as_ref().and_then(|field| field.table("a table of defaults")) {
-        usual.walk(&around, &mut crate::settings::Reader::new(&fields));
+        usual.walk(&known, &mut crate::settings::Reader::new(&fields));
         fields.finish();
     }
-    around.defaults = false;
+    known.defaults = false;
     let field = root.get("site");
     let tables = field.as_ref().and_then(Field::listed).unwrap_or_default();
     let tables = || tables.iter().filter_map(Field::as_table);
-    around.some_kind = !usual.kind.is_empty() || tables().any(|table| table.get("kind").is_some());
+    known.some_kind = !usual.kind.is_empty() || tables().any(|table| table.get("kind").is_some());
 
     let mut described: Vec<Described> = Vec::new();
-    walk(&mut described, &usual, &around, w);
+    walk(&mut described, &usual, &known, w);
     let mut kinds = Kinds::default();
     let mut sites = Vec::with_capacity(described.len());
     let mut idle = Vec::new();
     for Described { mut site, kind, says_memory } in described {
         let says_more = says_memory && !usual.says_memory || site.image_bandwidth != usual.site.image_bandwidth;
-        around.fit(&mut site);
+        known.fit(&mut site);
         if says_more && !managers::shares_nodes(&site.scheduler) {
             idle.push(site.name.clone());
         }
@@ -273,9 +273,9 @@ pub fn read(
 }
 
 /// `[[site]]`.
-pub fn walk(sites: &mut Vec<Described>, usual: &Described, around: &Around<'_>, w: &mut dyn Walk) {
+pub fn walk(sites: &mut Vec<Described>, usual: &Described, known: &Known<'_>, w: &mut dyn Walk) {
     let site = key("site", "").means("a site: a cluster of nodes").need("at least one [[site]]").by_name();
-    w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(around, w));
+    w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(known, w));
 }
 
 /// What can only be said of all sites together, or of each as it is in the end.
