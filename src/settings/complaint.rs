@@ -143,11 +143,6 @@ impl Complaint {
         self
     }
 
-    /// Whether it is about a key of which this is the last word.
-    pub fn is_about(&self, word: &str) -> bool {
-        self.key.ends_with(word)
-    }
-
     /// A hint, if there is one.
     pub fn hints(self, hint: Option<&'static str>) -> Complaint {
         match hint {

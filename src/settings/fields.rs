@@ -215,7 +215,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    pub fn span(&self) -> Option<Span> {
+    /// A length of time; `usual` is the unit that is usually meant where none is written.
+    pub fn span(&self, usual: &str) -> Option<Span> {
         let read = match &self.node.value {
             Value::Text(text) => units::span(text),
             Value::Integer(0) => Ok(Span::ZERO),
@@ -229,9 +230,7 @@ impl<'a> Field<'a> {
                 let written = self.findings.written(self.node.location);
                 self.findings.add(match error {
                     SpanError::UnitMissing => {
-                        // Whoever leaves the unit out of anything else usually means seconds.
-                        let unit = if complaint.is_about("latency") { "ms" } else { "s" };
-                        complaint.hint(format!("for example \"{} {unit}\"", written.trim_matches('"')))
+                        complaint.hint(format!("for example \"{} {usual}\"", written.trim_matches('"')))
                     }
                     SpanError::UnitUnknown { meant } => complaint.meant(meant),
                     _ => complaint,
@@ -279,7 +278,7 @@ impl<'a> Field<'a> {
 
     /// A span that is not zero.
     pub fn positive_span(&self) -> Option<Span> {
-        match self.span()? {
+        match self.span("s")? {
             Span::ZERO => self.wrong("a time above zero"),
             span => Some(span),
         }

@@ -30,7 +30,7 @@ pub use context::{Context, Fit, NameIndex};
 pub(crate) use fields::shortened;
 pub use fields::{Field, Fields, any_of, is_name};
 pub use forms::{
-    Flag, Form, FormExt, List, Maybe, Millionths, Moment, NAME, Name, Number, OneOf, POSITIVE_SPAN, Pair,
+    Flag, Form, FormExt, LATENCY, List, Maybe, Millionths, Moment, NAME, Name, Number, OneOf, POSITIVE_SPAN, Pair,
     Path as FilePath, Rate, Registered, SPAN, Shape, Text, Unless, Volume, Word, quoted, remark,
 };
 pub use list::{Listed, What, list};

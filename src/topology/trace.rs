@@ -35,13 +35,23 @@ pub struct Trace {
     pub first_merged: usize,
 }
 
+/// By component, its outages in microseconds, with the number of the line of each.
+type Written = BTreeMap<u32, Vec<(u64, u64, usize)>>;
+
 /// The outages, or what is wrong, with its line.
 pub fn read(bytes: &[u8]) -> Result<Trace, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("expected text: {error}"))?;
+    let (columns, written) = parse(text)?;
+    let first = written.values().flatten().map(|outage| outage.0).min();
+    let first = first.ok_or("expected at least one outage, found none")?;
+    Ok(merge(written, if columns.event.is_some() { first } else { 0 }))
+}
+
+fn parse(text: &str) -> Result<(Columns, Written), String> {
     let mut columns = Columns { component: 0, down: 1, up: 2, event: None };
     let mut is_first = true;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut all: BTreeMap<u32, Vec<(u64, u64, usize)>> = BTreeMap::new();
+    let mut written = Written::new();
     for (line, number) in text.lines().zip(1..) {
         let wrong = |expected: &str| format!("line {number}: expected {expected}, found {:?}", shortened(line));
         if line.len() > LINE_MAX {
@@ -76,18 +86,16 @@ pub fn read(bytes: &[u8]) -> Result<Trace, String> {
         }
         let next = numbers.len() as u32;
         let component = *numbers.entry(field(columns.component)?).or_insert(next);
-        all.entry(component).or_default().push((down, up, number));
+        written.entry(component).or_default().push((down, up, number));
     }
-    if all.is_empty() {
-        return Err("expected at least one outage, found none".to_owned());
-    }
-    let from = match columns.event {
-        Some(_) => all.values().flatten().map(|outage| outage.0).min().unwrap_or(0),
-        None => 0,
-    };
+    Ok((columns, written))
+}
+
+/// The same with times that count from one of them, and one outage of what overlaps.
+fn merge(mut written: Written, from: u64) -> Trace {
     let mut traced = Vec::new();
     let (mut merged, mut first_merged) = (0, usize::MAX);
-    for (component, outages) in &mut all {
+    for (component, outages) in &mut written {
         outages.sort_unstable();
         let mut open: Option<(u64, u64)> = None;
         for &(down, up, line) in outages.iter() {
@@ -106,7 +114,7 @@ pub fn read(bytes: &[u8]) -> Result<Trace, String> {
     let time = |micros: u64| Time::from_micros(micros - from);
     let traced = traced.into_iter();
     let outages = traced.map(|(component, (down, up))| Traced { down: time(down), up: time(up), component }).collect();
-    Ok(Trace { outages, merged, first_merged })
+    Trace { outages, merged, first_merged }
 }
 
 impl Trace {

@@ -124,14 +124,17 @@ impl Form<u64> for Millionths {
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
     above_zero: bool,
+    /// The unit that is usually meant where none is written.
+    unit: &'static str,
 }
 
-pub const SPAN: Length = Length { above_zero: false };
-pub const POSITIVE_SPAN: Length = Length { above_zero: true };
+pub const SPAN: Length = Length { above_zero: false, unit: "s" };
+pub const POSITIVE_SPAN: Length = Length { above_zero: true, unit: "s" };
+pub const LATENCY: Length = Length { above_zero: false, unit: "ms" };
 
 impl Form<Span> for Length {
     fn read(&self, field: &Field<'_>) -> Option<Span> {
-        if self.above_zero { field.positive_span() } else { field.span() }
+        if self.above_zero { field.positive_span() } else { field.span(self.unit) }
     }
 
     fn text(&self, value: &Span) -> Option<String> {
@@ -149,7 +152,7 @@ pub struct Moment;
 
 impl Form<Time> for Moment {
     fn read(&self, field: &Field<'_>) -> Option<Time> {
-        Some(Time::ZERO + field.span()?)
+        Some(Time::ZERO + field.span("s")?)
     }
 
     fn text(&self, value: &Time) -> Option<String> {

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::{planner, strategy};
 use crate::grid::{Approach, Crash, PlanMode, Site, User};
 use crate::settings::{
-    FormExt, Layout, List, Maybe, Millionths, NameIndex, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN, Walk,
-    Word, key,
+    FormExt, LATENCY, Layout, List, Maybe, Millionths, NameIndex, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN,
+    Walk, Word, key,
 };
 use crate::time::Span;
 
@@ -59,7 +59,7 @@ impl Provisioning {
         w.set(key("quotes_last", "how long a site keeps to its quotes"), &mut self.quotes_last, POSITIVE_SPAN);
         let links = "leave this out: the links determine how data moves";
         let latency = key("transfer_latency", "the fixed part of the time that data takes between two sites");
-        w.set(latency.only_if(!linked, links), &mut self.transfer_latency, SPAN);
+        w.set(latency.only_if(!linked, links), &mut self.transfer_latency, LATENCY);
         let bandwidth = key("bandwidth", "the speed of data between two sites").usual("no limit");
         w.set(bandwidth.only_if(!linked, links), &mut self.bandwidth, Maybe(Rate));
         let population = key("population", "plans in a generation of moga");

@@ -7,8 +7,8 @@ use super::site_names;
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 use crate::settings::units::{bytes, bytes_text};
 use crate::settings::{
-    Field, Fields, Form, FormExt, Layout, Location, Maybe, NAME, Name, NameIndex, OneOf, Pair, Rate, SPAN, Shape, Walk,
-    is_name, key, quoted,
+    Field, Fields, Form, FormExt, LATENCY, Layout, Location, Maybe, NAME, Name, NameIndex, OneOf, Pair, Rate, Shape,
+    Walk, is_name, key, quoted,
 };
 use crate::time::Span;
 use crate::topology::Site;
@@ -36,7 +36,7 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
 
     let mut cables = usual();
     walk(&mut cables, sites, w);
-    // Whoever cannot be reached because of another fault is not worth a complaint of his own.
+    // Whoever cannot be reached because of another fault is not worth a complaint of their own.
     if fields.findings().is_empty()
         && let Err(no_way) = cables.paths(sites)
     {
@@ -225,7 +225,7 @@ fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: 
     let Cable { name, capacity, latency, mode, efficiency, duplex, between } = link;
     w.set(key("name", "").need(NAME), name, LinkName(taken));
     w.set(key("capacity", "").need("what crosses the link, such as \"1 Gbps\""), capacity, Rate);
-    w.set(key("latency", "of the link, one way"), latency, SPAN);
+    w.set(key("latency", "of the link, one way"), latency, LATENCY);
     w.set(key("mode", "whether flows compete for a link"), mode, MODES);
     if w.reads() {
         *efficiency = model.efficiency();

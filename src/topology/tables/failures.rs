@@ -242,6 +242,31 @@ impl Written {
         let mtbf = key("mtbf", "").means("the mean time from a repair to the next failure");
         let why = "expected no `mtbf` beside a time `at` which it goes down";
         w.set(mtbf.only_if(lists || self.at.is_none(), why).usual("it is not drawn"), &mut self.mtbf, Maybe(LONG));
+        self.walk_drawn(w);
+
+        let lines = key("trace", "").means(
+            "a file of outages: lines of component, down and up, or a table of events of the Failure Trace Archive; those of one \
+             component that overlap count as one",
+        );
+        w.elsewhere(&lines.usual("none"), FilePath("the path of a trace").shape());
+        let why = "expected no outages beside those that are drawn or happen once";
+        let outages = key("outages", "").means("a trace in the topology itself").usual("none");
+        let outages = outages.only_if(lists || self.at.is_none() && self.mtbf.is_none(), why);
+        let outages = outages.expects(OUTAGES).each(OUTAGES);
+        let none = || Traced { down: Time::ZERO, up: Time::ZERO, component: 0 };
+        w.rows(outages, Layout::Lines, &mut self.outages, none, walk_outage);
+        let announced = key("announced", "whether planners are told when it will be back");
+        let why = "expected a `site` beside it: nobody plans around links that are down";
+        w.set(announced.only_if(lists || self.link.is_none(), why), &mut self.announced, Flag);
+        if let Some(fields) = w.fields() {
+            self.read_trace(fields, known);
+            self.check(fields, known);
+        }
+    }
+
+    /// How it is drawn when it fails, and what fails then.
+    fn walk_drawn(&mut self, w: &mut dyn Walk) {
+        let lists = w.purpose() == Purpose::List;
         // Of one that cannot be read it has been told already.
         let drawn = lists || self.mtbf.is_some() || w.fields().is_some_and(|fields| fields.has("mtbf"));
         let why = "expected an `mtbf` beside it: it is about failures that are drawn";
@@ -265,25 +290,6 @@ impl Written {
         let about = about.only_if(lists || fails_alone && self.per == Per::Site, why);
         let some = Millionths::above_zero(1).that("a share above zero, and at most 1", |share: &u64| *share > 0);
         w.set(about, &mut self.share_millionths, some);
-
-        let lines = key("trace", "").means(
-            "a file of outages: lines of component, down and up, or a table of events of the Failure Trace Archive; those of one \
-             component that overlap count as one",
-        );
-        w.elsewhere(&lines.usual("none"), FilePath("the path of a trace").shape());
-        let why = "expected no outages beside those that are drawn or happen once";
-        let outages = key("outages", "").means("a trace in the topology itself").usual("none");
-        let outages = outages.only_if(lists || self.at.is_none() && self.mtbf.is_none(), why);
-        let outages = outages.expects(OUTAGES).each(OUTAGES);
-        let none = || Traced { down: Time::ZERO, up: Time::ZERO, component: 0 };
-        w.rows(outages, Layout::Lines, &mut self.outages, none, walk_outage);
-        let announced = key("announced", "whether planners are told when it will be back");
-        let why = "expected a `site` beside it: nobody plans around links that are down";
-        w.set(announced.only_if(lists || self.link.is_none(), why), &mut self.announced, Flag);
-        if let Some(fields) = w.fields() {
-            self.read_trace(fields, known);
-            self.check(fields, known);
-        }
     }
 
     fn read_trace(&mut self, fields: &Fields<'_>, known: &Known<'_>) {

@@ -4,7 +4,7 @@ use super::names::{FreshName, TakenNames};
 use super::programs::walk_planner;
 use super::{latency_key, tables, walk_count};
 use crate::grid::Habit;
-use crate::settings::{Layout, NAME, NameIndex, POSITIVE_SPAN, SPAN, Walk, key};
+use crate::settings::{LATENCY, Layout, NAME, NameIndex, POSITIVE_SPAN, Walk, key};
 use crate::systems::{self, Row};
 use crate::time::Span;
 use crate::topology::User;
@@ -34,7 +34,7 @@ pub fn walk_one(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
         w.set(key("name", "").need(NAME), &mut user.name, FreshName { names, what: "user" });
         walk_count(w);
     }
-    w.set(latency_key(), &mut user.latency, SPAN);
+    w.set(latency_key(), &mut user.latency, LATENCY);
     walk_habit(user, known, w);
     for row in systems::ALL {
         (row.own.user)(user, known.systems.iter().any(|its| its.key == row.key), known.sites, w);

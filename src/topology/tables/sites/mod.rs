@@ -14,7 +14,8 @@ use super::{latency_key, tables, walk_count};
 use crate::grid::{Kind, Program, Terms};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
-    Complaint, Field, Fields, FormExt, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk, any_of, key,
+    Complaint, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
+    any_of, key,
 };
 use crate::systems::{ALL, Row, Service, host, managers};
 use crate::time::Span;
@@ -62,7 +63,23 @@ impl Described {
     }
 
     pub fn walk(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
-        let Described { site, kind, says_memory } = self;
+        self.walk_identity(known, w);
+        let rows = known.rows(&self.site.systems);
+        self.walk_speed(&rows, w);
+        self.walk_scheduler(&rows, known, w);
+        let site = &mut self.site;
+        w.set(latency_key(), &mut site.latency, LATENCY);
+        let report_every = key("report_every", "ended tasks are reported at multiples of this; 0 s is at once");
+        w.set(report_every, &mut site.report_every, SPAN);
+        for row in ALL {
+            (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
+        }
+        walk_reserved(site, &rows, w);
+    }
+
+    /// Who it is, how large, and who uses it.
+    fn walk_identity(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
+        let Described { site, kind, .. } = self;
         if !known.defaults {
             w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: known.names, what: "site" });
             walk_count(w);
@@ -80,38 +97,39 @@ impl Described {
             KindName,
         );
         systems::walk(&mut site.systems, known.systems, known.defaults, w);
+    }
 
-        let rows = known.rows(&site.systems);
+    fn walk_speed(&mut self, rows: &[&'static Row], w: &mut dyn Walk) {
         let has_speeds = rows.iter().any(|row| row.traits.has_speeds);
         let why = || {
             format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
         };
         let speed = key("speed", "run times of tasks are divided by this").only_if(has_speeds, why());
         let above_zero = Millionths::above_zero(SPEED_MAX).that("a speed above zero", |speed: &u64| *speed > 0);
-        w.set(speed, &mut site.speed_millionths, above_zero);
+        w.set(speed, &mut self.site.speed_millionths, above_zero);
+    }
+
+    /// What decides there, and what that has to know.
+    fn walk_scheduler(&mut self, rows: &[&'static Row], known: &Known<'_>, w: &mut dyn Walk) {
+        let Described { site, says_memory, .. } = self;
+        let is_shared = site.systems.len() > 1;
         let scheduler =
             key("scheduler", "how a site schedules its work").usual("the first of those that fit its system");
         let usual = site.scheduler.clone();
         w.set(
             scheduler,
             &mut site.scheduler,
-            Scheduler {
-                fitting: schedulers(&self::ruling(&rows, site.systems.len() > 1)),
-                rows: &rows,
-                systems: known.systems,
-                is_shared: site.systems.len() > 1,
-            },
+            Scheduler { fitting: schedulers(&ruling(rows, is_shared)), rows, systems: known.systems, is_shared },
         );
         let shares_nodes = managers::shares_nodes(&site.scheduler);
-        let is_outside = managers::tongue(&site.scheduler).is_some();
         // Of a name that cannot be read it has been told already.
         let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
-        let could = site.systems.len() == 1 && takes_managers(&rows);
+        let could = site.systems.len() == 1 && takes_managers(rows);
         // Under a queue it is as true as ever, and matters to nobody.
         let may_be_said = match w.purpose() {
             Purpose::List => true,
             Purpose::Write => shares_nodes,
-            Purpose::Read => shares_nodes || is_lost || could || known.defaults && takes_managers(&rows),
+            Purpose::Read => shares_nodes || is_lost || could || known.defaults && takes_managers(rows),
         };
         let about = "memory of a node, in GB; used to compute how much memory is moved with jobs";
         let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
@@ -130,39 +148,6 @@ impl Described {
         }
         let open = Open { is_lost, defaults: known.defaults, could };
         walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
-        w.set(latency_key(), &mut site.latency, SPAN);
-        let report_every = key("report_every", "ended tasks are reported at multiples of this; 0 s is at once");
-        w.set(report_every, &mut site.report_every, SPAN);
-        for row in ALL {
-            (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
-        }
-        let ruling = ruling(&rows, site.systems.len() > 1);
-        let reserves = ruling.iter().any(|row| row.traits.has_reserved);
-        let why = match (shares_nodes, is_outside) {
-            (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
-            (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
-            _ => {
-                let tables = tables(|row| row.traits.has_reserved);
-                // One that could is here, and does not say what runs.
-                match ruling.first().filter(|_| rows.iter().any(|row| row.traits.has_reserved)) {
-                    Some(host) => format!(
-                        "expected nothing reserved: only a {tables} plans around it, and [{}] runs this site",
-                        host.key
-                    ),
-                    None => format!("expected nothing reserved: only sites under a {tables} plan around it"),
-                }
-            }
-        };
-        let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
-        // To say that there is none is right everywhere.
-        let is_none = |field: Field<'_>| field.listed().is_some_and(|list| list.is_empty());
-        let says_none = w.fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
-        let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
-        let reserved = reserved.expects(reserved::EXPECTED).each(reserved::EXPECTED);
-        w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::nothing, reserved::walk);
-        if let Some(fields) = w.fields() {
-            reserved::check(fields, site);
-        }
     }
 }
 
@@ -200,6 +185,38 @@ impl Known<'_> {
             [] => self.systems.to_vec(),
             systems => systems.iter().map(|system| self.systems[*system]).collect(),
         }
+    }
+}
+
+fn walk_reserved(site: &mut Site, rows: &[&'static Row], w: &mut dyn Walk) {
+    let shares_nodes = managers::shares_nodes(&site.scheduler);
+    let is_outside = managers::tongue(&site.scheduler).is_some();
+    let ruling = ruling(rows, site.systems.len() > 1);
+    let reserves = ruling.iter().any(|row| row.traits.has_reserved);
+    let why = match (shares_nodes, is_outside) {
+        (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
+        (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
+        _ => {
+            let tables = tables(|row| row.traits.has_reserved);
+            // One that could is here, and does not say what runs.
+            match ruling.first().filter(|_| rows.iter().any(|row| row.traits.has_reserved)) {
+                Some(host) => format!(
+                    "expected nothing reserved: only a {tables} plans around it, and [{}] runs this site",
+                    host.key
+                ),
+                None => format!("expected nothing reserved: only sites under a {tables} plan around it"),
+            }
+        }
+    };
+    let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
+    // To say that there is none is right everywhere.
+    let is_none = |field: Field<'_>| field.listed().is_some_and(|list| list.is_empty());
+    let says_none = w.fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
+    let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
+    let reserved = reserved.expects(reserved::EXPECTED).each(reserved::EXPECTED);
+    w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::nothing, reserved::walk);
+    if let Some(fields) = w.fields() {
+        reserved::check(fields, site);
     }
 }
 
