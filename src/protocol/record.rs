@@ -78,11 +78,11 @@ pub enum Record {
     Settled { hold: HoldId, fate: HoldFate },
     /// What came of a user's bargaining for a job, and why it was not booked.
     Bargained { job: JobId, end: Bargain, why: Option<Reason> },
-    /// A site took a task in, from this user: whoever hands in what is not his is known by it.
+    /// A site took a task in, from this user: whoever hands in what is not theirs is known by it.
     Entered { user: ActorId, task: TaskId },
     /// A site broke its contract with a user. One of the two lies, and the run is over.
     Accused { site: ActorId, fault: Fault },
-    /// The network let data go for a user, as he told it to; it uses its links from `active` on.
+    /// The network let data go for a user, as they told it to; it uses its links from `active` on.
     Shipped { user: ActorId, edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
     /// Cores of a site have been down since then.
     Down { cores: NodeSet, since: Time },
@@ -214,7 +214,7 @@ pub enum Author {
     Router,
     Site,
     User,
-    /// A user who has nothing to tell, as the router does it for him.
+    /// A user who has nothing to tell, as the router does it for them.
     Mute,
 }
 

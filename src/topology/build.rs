@@ -248,7 +248,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
     ids.iter().map(&mut actor).collect()
 }
 
-/// Who a user is: one side of him negotiates for jobs himself, if there are such, and the other hands the rest in.
+/// Who a user is: one side negotiates for jobs, if there are such, and the other hands the rest in.
 fn user_of(
     stage: &Stage<'_>,
     user: &grid::User,

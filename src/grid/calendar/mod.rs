@@ -124,7 +124,7 @@ impl Calendar {
     /// lowest of them.
     pub fn earliest(&self, from: Time, span: Span, width: u32, latest: Time) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(width)?;
-        let past = latest.max(latest + Span::from_micros(1));
+        let past = latest + Span::from_micros(1);
         let (start, busy) = with!(&self.kept, tree => {
             let (start, busy) = earliest(tree, from..past, span, limit, None)?;
             (start, busy.nodes())

@@ -180,7 +180,7 @@ impl Outages {
     }
 
     /// Which nodes are down, and when planners take them to be back, which is always later than now: when they will be, if
-    /// that is announced; else after the usual time of a repair, and where that is over after twice, four times as long.
+    /// that is announced; else after the usual time of a repair, and where that is over after 3, 7 or more times as long.
     pub fn expected(&self, now: Time) -> Vec<Expected> {
         let mut back: BTreeMap<u32, Time> = BTreeMap::new();
         for number in &self.broken {

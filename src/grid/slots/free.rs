@@ -168,41 +168,35 @@ impl FreeList {
         }
     }
 
-    /// Takes what has just been found, and says of which rectangles.
-    pub fn take_found(&mut self, start: Time, end: Time, taken: impl FnMut(Taken)) {
-        self.cut(start, end, taken);
-    }
-
     /// Takes a part out of the first rectangle that holds all of it; whether there is one.
     pub fn carve(&mut self, part: &Part) -> bool {
-        self.holding(part).is_some_and(|place| self.carve_at(place, part))
+        self.holding(part).map(|place| self.carve_at(place, part)).is_some()
     }
 
     /// Takes a part out of what is left of a rectangle over all of its time, or, if that is too little, out of the first that holds it.
     pub fn carve_of(&mut self, free: &FreeSlot, part: &Part) -> bool {
         let is_it = |other: &FreeSlot| other.is_like(free) && other.procs >= part.procs;
         let place = self.list.iter().position(is_it).or_else(|| self.holding(part));
-        place.is_some_and(|place| self.carve_at(place, part))
+        place.map(|place| self.carve_at(place, part)).is_some()
     }
 
-    fn carve_at(&mut self, place: usize, part: &Part) -> bool {
+    fn carve_at(&mut self, place: usize, part: &Part) {
         self.touched.clear();
         self.touched.push((place, part.procs));
-        self.cut(part.start, part.end(), |_| ());
-        true
+        self.take_found(part.start, part.end(), |_| ());
     }
 
     fn holding(&self, part: &Part) -> Option<usize> {
         self.list.iter().position(|free| free.procs >= part.procs && free.start <= part.start && free.end >= part.end())
     }
 
-    /// Of each touched rectangle stays what lies beside, before and after.
+    /// Takes what has just been found, and says of which rectangles. Of each stays what lies beside, before and after.
     ///
     /// A plan is hardly more than this, so as little as can be is moved about: what lies beside stays in its place, and a
     /// rectangle that is gone leaves a gap for what is added, so that only what lies between the two is shifted. A gap looks
     /// like what has been there, which lasted for all of the work; what is added does not, unless the work takes no time, and
     /// so is not like it.
-    fn cut(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
+    pub fn take_found(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
         let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();
         let mut before: SmallVec<[FreeSlot; 8]> = SmallVec::new();
         let mut after: SmallVec<[FreeSlot; 8]> = SmallVec::new();

@@ -10,7 +10,7 @@ use super::{Changed, Flows, Scratch, SharedLink, bits};
 
 /// Progressive filling of what has changed.
 impl Flows {
-    /// Gives everybody the rate that he has from now on.
+    /// Gives every bundle the rate that it has from now on.
     pub(super) fn settle(&mut self) {
         if self.changed.bundles.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl Flows {
                 picked += usize::from(fast);
             }
             for &which in &picks[..picked] {
-                // Once all links are found that have flows, nobody has to be asked where else he goes.
+                // Once all links are found that have flows, no bundle has to be asked where else it goes.
                 if found.busy == self.busy && !self.limited {
                     break;
                 }

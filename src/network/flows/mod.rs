@@ -19,7 +19,7 @@
 //! So bundles below the least of these rates are left alone, and what they use is taken off their links.
 //!
 //! Links may go down. Whatever is on one then is taken off all its links, as it is, and is handed to whoever runs the
-//! network, who lets it [go on](Flows::go_on) when and where he likes; so do flows that become active on a way that is cut.
+//! network, who lets it [go on](Flows::go_on) when and where they like; so do flows that become active on a way that is cut.
 //! Nothing of this is looked at as long as all links are up.
 //!
 //! Cost of a start or an end: O(log n) for its bundle of `n` flows, and O(b + k log k) for the `b` bundles' places on

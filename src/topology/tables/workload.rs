@@ -67,7 +67,7 @@ pub fn read(known: &Known<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Work
     workloads
 }
 
-/// Who bargains for his jobs himself does so in one way.
+/// Users who bargain for their jobs themselves do so in one way.
 fn check_users(workloads: &[(Workload, Location)], known: &Known<'_>, root: &Fields<'_>) {
     for (number, (workload, location)) in workloads.iter().enumerate() {
         let complain =

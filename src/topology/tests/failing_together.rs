@@ -360,7 +360,7 @@ fn outages(mut outages: Outages, end: Time) -> Vec<(Time, Time, u32)> {
     all
 }
 
-/// No node runs two tasks, or any while it is down, and whoever is lost is so as a node of his fails. Where nodes have identities,
+/// No node runs two tasks, or any while it is down, and whoever is lost is so as one of their nodes fails. Where nodes have identities,
 /// nothing runs on what is reserved either.
 fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &[Stint]) -> Result<(), TestCaseError> {
     let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);

@@ -302,7 +302,7 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
 }
 
 /// On a site that a queue, reservations, a market and users who negotiate share, under every planner: what is accepted starts at its
-/// time on its nodes, no node runs two tasks, nobody says anything sooner than he may, and every job comes to an end.
+/// time on its nodes, no node runs two tasks, nobody says anything sooner than they may, and every job comes to an end.
 #[test]
 fn a_site_that_lets_its_time_serves_all_others_too() {
     let (mut moved, mut booked) = (0, 0);

@@ -92,7 +92,7 @@ fn alpha_chooses_from_plans_that_nobody_beats() {
                 better.clone().zip(better.skip(1)).all(|(a, b)| a.cost < b.cost && a.makespan > b.makespan),
                 "{of:?}"
             );
-            // Tasks are where the plan says, and nobody runs before what he waits for.
+            // Tasks are where the plan says, and none runs before what it waits for.
             let last = of.tasks.iter().map(|task| task.end).fold(0.0, f64::max);
             assert_eq!((of.tasks.len(), last), (3, chosen.makespan));
             assert_eq!(of.tasks[0].task, "root");
@@ -102,7 +102,7 @@ fn alpha_chooses_from_plans_that_nobody_beats() {
         let taken = all.each_ref().map(|of| of.plans[of.chosen]);
         assert!(taken[0].makespan <= taken[1].makespan && taken[1].makespan <= taken[2].makespan, "{taken:?}");
         assert!(taken[0].cost >= taken[1].cost && taken[1].cost >= taken[2].cost, "{taken:?}");
-        // Who waits until nobody is in the way pays for nothing but what he uses.
+        // Who waits until nobody is in the way pays for nothing but what they use.
         assert_eq!(taken[2].cost, all[2].work, "{policy}");
     }
     // One front serves all alphas.

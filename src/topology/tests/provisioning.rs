@@ -117,7 +117,7 @@ fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
-/// A user who negotiates for some jobs hands others in as if somebody else did, be he patient or not.
+/// A user who negotiates for some jobs hands others in as if somebody else did, patient or not.
 #[test]
 fn who_negotiates_has_jobs_elsewhere_too() {
     let text = |who: &str, habit: &str| {
