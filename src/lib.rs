@@ -5,6 +5,7 @@
 
 mod decimal;
 pub mod math;
+mod min_tree;
 pub mod near;
 pub mod random;
 pub mod time;

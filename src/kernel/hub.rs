@@ -15,9 +15,9 @@
 
 use std::collections::VecDeque;
 
-use super::min_tree::MinTree;
 use super::place::{BoxedActor, Latencies, Place, STEPS_MAX};
 use super::{ActorId, Breach, Down, Entry, Envelope, Message, Then, Up};
+use crate::min_tree::MinTree;
 use crate::time::{Span, Stamp, Time};
 
 pub struct Hub<M, R> {
@@ -26,7 +26,7 @@ pub struct Hub<M, R> {
     homes: Vec<Option<usize>>,
     leaves: Vec<Peer<M>>,
     /// For each leaf the earliest stamp at which something from it could still arrive here.
-    reach: MinTree,
+    reach: MinTree<Stamp>,
     /// The number of the last message of each actor that came from a leaf.
     last_numbers: Vec<u64>,
     logs: Vec<Vec<Entry<R>>>,
@@ -121,7 +121,7 @@ impl<M: Message, R> Hub<M, R> {
     pub fn new(actors: Vec<(ActorId, BoxedActor<M, R>)>, leaves: &[Vec<ActorId>], latencies: Latencies) -> Hub<M, R> {
         let mut homes = vec![None; latencies.len()];
         let mut peers = Vec::new();
-        let mut reach = MinTree::new(leaves.len());
+        let mut reach = MinTree::new(leaves.len(), Stamp::NEVER);
         for (leaf, ids) in leaves.iter().enumerate() {
             let latency = ids.iter().map(|id| latencies[id.index()]).min().expect("a leaf plays at least one actor");
             ids.iter().for_each(|id| homes[id.index()] = Some(leaf));

@@ -11,7 +11,6 @@ mod hub;
 pub(crate) mod judge;
 mod leaf;
 mod log;
-mod min_tree;
 mod place;
 #[cfg(test)]
 mod tests;

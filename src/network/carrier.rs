@@ -23,7 +23,7 @@ pub struct Carrier<T> {
     paths: Paths,
     /// By load: whose data it is, and what its owner wants to know of it.
     notes: Vec<Option<(EdgeId, T)>>,
-    flows: Held,
+    flows: Whereabouts,
 }
 
 /// What a service is told of the network.
@@ -51,8 +51,8 @@ impl From<Paths> for Network {
 }
 
 /// Where the flows are.
-enum Held {
-    Here(Box<Flows>),
+enum Whereabouts {
+    Here(Box<Local>),
     /// Numbers of loads are given again once these have arrived.
     There {
         exchange: ActorId,
@@ -62,7 +62,8 @@ enum Held {
     },
 }
 
-struct Flows {
+/// Flows that are with their owner.
+struct Local {
     transfers: Transfers,
     faults: Option<Faults>,
     routes: BTreeMap<(u32, u32), RouteId>,
@@ -74,19 +75,19 @@ struct Flows {
 impl<T> Carrier<T> {
     /// Capacities are in bytes a microsecond, latencies in microseconds.
     pub fn new(paths: Paths, faults: Option<Faults>) -> Carrier<T> {
-        let flows = Flows {
+        let flows = Local {
             transfers: Transfers::new(paths.links.clone()),
             faults,
             routes: BTreeMap::new(),
             ended: Vec::new(),
             alarm: None,
         };
-        Carrier { paths, notes: Vec::new(), flows: Held::Here(Box::new(flows)) }
+        Carrier { paths, notes: Vec::new(), flows: Whereabouts::Here(Box::new(flows)) }
     }
 
     /// The same where others use the network too: `sites` are the numbers that it knows the owner's sites by.
     fn over(exchange: ActorId, sites: Vec<u32>, paths: Paths) -> Carrier<T> {
-        let flows = Held::There { exchange, sites, free: Vec::new(), landed: Vec::new() };
+        let flows = Whereabouts::There { exchange, sites, free: Vec::new(), landed: Vec::new() };
         Carrier { paths, notes: Vec::new(), flows }
     }
 
@@ -110,12 +111,12 @@ impl<T> Carrier<T> {
     ) -> Time {
         let paths = &self.paths;
         let (load, active) = match &mut self.flows {
-            Held::Here(flows) => {
+            Whereabouts::Here(flows) => {
                 flows.catch_up(now, out);
                 let (flow, active) = flows.start(now, paths, (from, to), bytes);
                 (flow.index(), active)
             }
-            Held::There { exchange, sites, free, .. } => {
+            Whereabouts::There { exchange, sites, free, .. } => {
                 let load = free.pop().unwrap_or(self.notes.len() as u64);
                 let ends = [from, to].map(|site| sites[site as usize]);
                 out.send(
@@ -134,7 +135,7 @@ impl<T> Carrier<T> {
 
     /// Takes in what the exchange tells; `from` is who does.
     pub fn hear(&mut self, from: ActorId, Landed { load }: Landed) {
-        if let Held::There { exchange, landed, .. } = &mut self.flows
+        if let Whereabouts::There { exchange, landed, .. } = &mut self.flows
             && from == *exchange
         {
             landed.push(load);
@@ -146,12 +147,12 @@ impl<T> Carrier<T> {
         let notes = &mut self.notes;
         let take = |notes: &mut Vec<Option<(EdgeId, T)>>, load: usize| notes[load].take().expect("a flow ends once").1;
         match &mut self.flows {
-            Held::Here(flows) => {
+            Whereabouts::Here(flows) => {
                 flows.advance(now);
                 flows.tell(notes, out);
                 flows.ended.drain(..).map(|flow| take(notes, flow.index())).collect()
             }
-            Held::There { free, landed, .. } => {
+            Whereabouts::There { free, landed, .. } => {
                 free.extend_from_slice(landed);
                 landed.drain(..).map(|load| take(notes, load as usize)).collect()
             }
@@ -160,7 +161,7 @@ impl<T> Carrier<T> {
 
     /// Asks for a moment when something may have ended, if that has not been asked for yet.
     pub fn wake(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
-        if let Held::Here(flows) = &mut self.flows {
+        if let Whereabouts::Here(flows) = &mut self.flows {
             flows.settle(now);
             flows.tell(&self.notes, out);
             flows.wake(now, out);
@@ -168,7 +169,7 @@ impl<T> Carrier<T> {
     }
 }
 
-impl Flows {
+impl Local {
     fn start(&mut self, now: Time, paths: &Paths, ends: (u32, u32), bytes: u64) -> (FlowId, Time) {
         let transfers = &mut self.transfers;
         let route = self.routes.entry(ends);
@@ -195,7 +196,7 @@ impl Flows {
         }
     }
 
-    /// Flows that have just been released may be on a way that is cut.
+    /// Local that have just been released may be on a way that is cut.
     fn settle(&mut self, now: Time) {
         if let Some(faults) = &mut self.faults {
             faults.settle(now, &[], self.transfers.flows());

@@ -27,7 +27,6 @@
 //! A simulation that has events of its own takes the earlier of them and [`Flows::next_change`], advances to it, handles what
 //! has ended, starts what that releases, and so on. [`Transfers`] is the same in whole microseconds of virtual time.
 
-mod calendar;
 mod carrier;
 mod exchange;
 mod faults;

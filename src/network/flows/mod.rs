@@ -34,8 +34,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::calendar::Calendar;
 use super::link::{Link, LinkId, Mode};
+use crate::min_tree::MinTree;
 
 /// A flow under way. Its number is given again once it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +99,8 @@ pub struct Flows {
     waiting: BinaryHeap<Reverse<(u64, u64, u32)>>,
     /// Flows that move nothing or need no time to, and end as soon as they are asked for.
     instant: Vec<(u64, u32)>,
-    ends: Calendar,
+    /// When the first flow of each bundle ends, as bits: these compare like the numbers, as none is negative.
+    ends: MinTree<u64>,
     /// Bundles whose ends have been written there, but not told.
     untold: Vec<u32>,
     changed: Changed,
@@ -185,6 +186,9 @@ struct Scratch {
 /// A flow has ended when no more than this share of it is left.
 const CRUMB: f64 = 1e-9;
 
+/// The end of what does not end, as bits.
+const NEVER: u64 = f64::INFINITY.to_bits();
+
 impl Flows {
     /// No flows yet, at time zero.
     ///
@@ -216,7 +220,7 @@ impl Flows {
             started: 0,
             waiting: BinaryHeap::new(),
             instant: Vec::new(),
-            ends: Calendar::default(),
+            ends: MinTree::new(0, NEVER),
             untold: Vec::new(),
             changed: Changed { bundles: Vec::new(), floor: f64::INFINITY },
             round: 0,
@@ -310,7 +314,7 @@ impl Flows {
         }
         self.settle();
         let wait = self.waiting.peek().map(|Reverse((at, _, _))| f64::from_bits(*at));
-        let next = [wait, self.ends.least()].into_iter().flatten().reduce(f64::min)?;
+        let next = [wait, self.next_end()].into_iter().flatten().reduce(f64::min)?;
         Some(next.max(self.now))
     }
 
@@ -379,7 +383,7 @@ impl Flows {
         // Ends come before new flows, so that a link which is left and joined at one moment is never shared by both; then all
         // of the moment is told in the order of starts, whichever of the three ways a flow has ended in.
         let mut over: Vec<(u64, u32)> = std::mem::take(&mut self.instant);
-        while let Some(bundle) = self.ends.first()
+        while let Some(bundle) = self.ends.place_of_min()
             && self.take_ended(bundle, &mut over)
         {}
         while let Some(&Reverse((at, _, slot))) = self.waiting.peek()
@@ -402,8 +406,8 @@ impl Flows {
     /// Takes the flows of a bundle that have ended by now; whether there was one.
     fn take_ended(&mut self, which: usize, over: &mut Vec<(u64, u32)>) -> bool {
         let clock = self.clock(which);
-        // The calendar's own time counts, whatever rounding has made of the clock.
-        let mut due = self.ends.least().is_some_and(|least| least <= self.now);
+        // The time that was expected counts, whatever rounding has made of the clock.
+        let mut due = self.next_end().is_some_and(|least| least <= self.now);
         let mut any = false;
         while let Some(&Reverse((end, number, slot))) = self.ending[which].peek() {
             let left = f64::from_bits(end) - clock;
@@ -514,14 +518,22 @@ impl Flows {
         self.ends.set(which, self.end(which));
     }
 
-    /// When the first flow of a bundle ends, if its rate stays.
-    fn end(&self, which: usize) -> f64 {
+    /// When a flow ends next, if all rates stay.
+    fn next_end(&self) -> Option<f64> {
+        Some(self.ends.min()).filter(|end| *end != NEVER).map(f64::from_bits)
+    }
+
+    /// When the first flow of a bundle ends, if its rate stays; as bits.
+    fn end(&self, which: usize) -> u64 {
         let bundle = &self.bundles[which];
         let end = match self.counts[which] {
             0 => f64::INFINITY,
             _ => bundle.since + (bundle.next_end - bundle.clock) / self.rates[which],
         };
-        end.max(bundle.since)
+        let end = end.max(bundle.since);
+        debug_assert!(end >= 0.0, "a time before the start: {end}");
+        // Adding zero turns a negative zero into a positive one.
+        (end + 0.0).to_bits()
     }
 
     fn set_rate(&mut self, which: usize, rate: f64) {

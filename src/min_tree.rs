@@ -1,0 +1,146 @@
+//! The least of a row of values, while single ones change.
+
+/// A complete binary tree, in which a change climbs only as far as it decides anything: a value that stays behind another
+/// costs next to nothing, and none costs more than O(log n). A look costs O(1).
+#[derive(Clone, Debug)]
+pub struct MinTree<T> {
+    /// The root is at 1, and a node is the lesser of its children, which are at `2i` and `2i + 1`; the row is the second half.
+    nodes: Vec<T>,
+    /// What stands where nothing does: no value is greater.
+    none: T,
+}
+
+impl<T: Copy + Ord> MinTree<T> {
+    pub fn new(len: usize, none: T) -> MinTree<T> {
+        MinTree { nodes: vec![none; 2 * len.next_power_of_two()], none }
+    }
+
+    /// Makes room for so many values.
+    pub fn reserve(&mut self, len: usize) {
+        let row = self.row();
+        if len > row {
+            let mut larger = MinTree::new(len, self.none);
+            let first = larger.row();
+            larger.nodes[first..first + row].copy_from_slice(&self.nodes[row..]);
+            larger.compare_all();
+            *self = larger;
+        }
+    }
+
+    /// The least value.
+    pub fn min(&self) -> T {
+        self.nodes[1]
+    }
+
+    /// Where it is, if there is any: the first place among equals.
+    pub fn place_of_min(&self) -> Option<usize> {
+        if self.min() == self.none {
+            return None;
+        }
+        let mut node = 1;
+        while node < self.row() {
+            node = 2 * node + usize::from(self.nodes[2 * node] != self.nodes[node]);
+        }
+        Some(node - self.row())
+    }
+
+    pub fn set(&mut self, place: usize, value: T) {
+        self.write(place, value);
+        self.climb(place);
+    }
+
+    /// Sets a value, which counts once it has been [told](MinTree::tell).
+    pub fn write(&mut self, place: usize, value: T) {
+        let row = self.row();
+        self.nodes[row + place] = value;
+    }
+
+    /// Makes known what was written.
+    pub fn tell(&mut self, places: &[u32]) {
+        // Where many have changed, comparing all costs less than a way up for each.
+        if places.len() > self.row() / 8 {
+            self.compare_all();
+        } else {
+            places.iter().for_each(|place| self.climb(*place as usize));
+        }
+    }
+
+    fn row(&self) -> usize {
+        self.nodes.len() / 2
+    }
+
+    fn compare_all(&mut self) {
+        for node in (1..self.row()).rev() {
+            self.nodes[node] = self.lesser(node);
+        }
+    }
+
+    fn climb(&mut self, place: usize) {
+        let mut node = self.row() + place;
+        while node > 1 {
+            node /= 2;
+            let lesser = self.lesser(node);
+            if self.nodes[node] == lesser {
+                return;
+            }
+            self.nodes[node] = lesser;
+        }
+    }
+
+    fn lesser(&self, node: usize) -> T {
+        self.nodes[2 * node].min(self.nodes[2 * node + 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NONE: u64 = u64::MAX;
+
+    fn check(tree: &MinTree<u64>, row: &[u64]) -> Result<(), TestCaseError> {
+        let least = row.iter().copied().min().unwrap_or(NONE);
+        prop_assert_eq!(tree.min(), least);
+        prop_assert_eq!(tree.place_of_min(), row.iter().position(|value| *value == least && least != NONE));
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn knows_the_least(
+            len in 0usize..20,
+            more in 0usize..20,
+            changes in prop::collection::vec((0usize..40, prop_oneof![0u64..50, Just(NONE)], any::<bool>()), 0..60),
+        ) {
+            let mut row = vec![NONE; len];
+            let mut tree = MinTree::new(len, NONE);
+            let mut untold = Vec::new();
+            for (number, (place, value, at_once)) in changes.into_iter().enumerate() {
+                if number == 20 {
+                    row.resize(len + more, NONE);
+                    tree.reserve(len + more);
+                    untold.clear();
+                }
+                if place >= row.len() {
+                    continue;
+                }
+                row[place] = value;
+                if at_once && untold.is_empty() {
+                    tree.set(place, value);
+                } else {
+                    tree.write(place, value);
+                    untold.push(place as u32);
+                }
+                if at_once {
+                    tree.tell(&untold);
+                    untold.clear();
+                    check(&tree, &row)?;
+                }
+            }
+            tree.tell(&untold);
+            check(&tree, &row)?;
+        }
+    }
+}
