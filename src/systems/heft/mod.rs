@@ -3,8 +3,8 @@
 //! computing".
 //!
 //! A [`Problem`] is a graph of tasks, what each takes at each site, and the network between the sites. [`plan`] makes a
-//! [`Schedule`] by HEFT with insertion, as if every transfer had the network to itself. [`replay`] lets that schedule
-//! happen on the network, where transfers share links: it is *stretched*. [`improve`] feeds the times that transfers
+//! [`Schedule`] by HEFT with insertion, as if every transfer had the network to itself. [`replay()`] lets that schedule
+//! happen on the network, where transfers share links: it is *stretched*. [`improve()`] feeds the times that transfers
 //! took back into HEFT and keeps the best of what comes out.
 //!
 //! What is ours: a site may have several cores, each with gaps of its own, and a task may need several at once; data

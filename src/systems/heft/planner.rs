@@ -1,6 +1,6 @@
 //! The planner: takes in workflows at the router, plans them, and has the plans carried out.
 //!
-//! It does what [`super::replay`] does, in virtual time and with sites that answer: cores work off their tasks in the order
+//! It does what [`super::replay()`] does, in virtual time and with sites that answer: cores work off their tasks in the order
 //! of the plans, data sets out when a task ends, a task starts when its turn has come and its data is there. With one
 //! workflow, what happens is to the microsecond what the replay said. A workflow that comes later is planned into the
 //! gaps that earlier plans left.

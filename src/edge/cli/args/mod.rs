@@ -52,7 +52,7 @@ pub(super) enum Command {
     },
     /// Run an experiment with entrants and compare them: prints a table, writes a page and standings.csv
     Tournament {
-        /// An experiment file with [[entrant]] tables
+        #[arg(help = "An experiment file with [[entrant]] tables")]
         experiment: String,
         /// Compare all other entrants with this one [default: the first one]
         #[arg(long, value_name = "NAME")]
