@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::Failure;
 use super::certs::folder_name;
+use super::disk::write_named;
 use crate::protocol::handshake::Party;
 use crate::topology::{Plan, Topology};
 
@@ -56,9 +57,7 @@ pub fn write(
     let options = Options { image: image.to_owned(), topology: seen, flags: flags.to_vec() };
     let text = compose(topology, &options);
     match out {
-        Some(out) => {
-            fs::write(out, text).map_err(|error| Failure::System(format!("cannot write {}: {error}", out.display())))
-        }
+        Some(out) => write_named(out, text),
         None => super::print(&text),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use super::disk::write_named;
 use super::input::{STANDARD_INPUT, plainly, read_typed};
-use super::sweep::replace;
 use super::{Failure, logs, print, tell};
 use crate::topology::simgrid;
 
@@ -49,7 +49,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
         tell(&format!("warning: {path}: {warning}"));
     }
     match out {
-        Some(out) => replace(out, &converted.text),
+        Some(out) => write_named(out, &converted.text),
         None => print(&converted.text),
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::sweep::replace;
+use super::disk::write_named;
 use super::{Failure, print};
 use crate::grid::Kind;
 use crate::settings::units;
@@ -71,8 +71,8 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
     };
     let workflow = generator.workflow(0).map_err(|error| Failure::Input(error.to_string()))?;
     match out {
-        Some(out) if is_json(out) => replace(out, write::wfformat(&workflow)),
-        Some(out) => replace(out, write::dot(&workflow)),
+        Some(out) if is_json(out) => write_named(out, write::wfformat(&workflow)),
+        Some(out) => write_named(out, write::dot(&workflow)),
         None => print(&write::dot(&workflow)),
     }
 }

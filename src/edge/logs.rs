@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::disk::write_named;
 use super::input::{STANDARD_INPUT, plainly, read_typed};
-use super::sweep::replace;
 use super::{Failure, gzip, note};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
@@ -255,7 +255,7 @@ fn write(
         }
     }
     match out {
-        Some(out) => replace(out, &bytes),
+        Some(out) => write_named(out, &bytes),
         None => super::print(&String::from_utf8_lossy(&bytes)),
     }
 }

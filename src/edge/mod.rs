@@ -13,6 +13,7 @@ mod commit;
 mod compose;
 mod conduct;
 mod convert;
+mod disk;
 mod failure;
 pub mod files;
 mod freight;

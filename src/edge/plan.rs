@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::disk::write_named;
 use super::input::{load_grid, plainly, read_typed};
-use super::sweep::replace;
 use super::{Failure, print};
 use crate::near::nearest;
 use crate::report::plan::{json, picture as drawn, table};
@@ -79,7 +79,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
         Failure::Input(format!("{path} cannot be planned by {} on {}: {error}", maker.name, topology.name))
     })?;
     if let Some(path) = &wish.svg {
-        replace(path, drawn(&made))?;
+        write_named(path, drawn(&made))?;
     }
     print(&if wish.json { json(&made) } else { table(&made) })
 }

@@ -1,7 +1,8 @@
 //! `hansa tournament`: runs an experiment with entrants, and tells who is good at what.
 
 use super::Failure;
-use super::sweep::{Files, Sweeping, read_experiment, replace, run_experiment};
+use super::disk::replace;
+use super::sweep::{Files, Sweeping, read_experiment, run_experiment};
 use crate::experiment::tournament::{compared, csv, page, standings, table};
 
 pub const PAGE: &str = "tournament.html";

@@ -10,14 +10,12 @@ mod kubernetes;
 mod slurm;
 mod yaml;
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
 use self::bundle::Bundle;
+use super::disk::{cannot, write_named_as};
 use super::input::{default_out, is_written, load_topology};
 use super::sweep::{Files, read_experiment};
 use super::{Failure, print};
@@ -241,19 +239,7 @@ fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
         Engine::Hyperqueue => 0o644,
         Engine::Kubernetes => 0o600,
     };
-    let cannot = |error: std::io::Error| Failure::System(format!("cannot write {}: {error}", out.display()));
-    let mut name = out.as_os_str().to_owned();
-    name.push(".partial");
-    let partial = PathBuf::from(name);
-    // A file that is there may be open to all.
-    let _ = std::fs::remove_file(&partial);
-    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial);
-    let written =
-        file.and_then(|mut file| file.write_all(text.as_bytes())).and_then(|()| std::fs::rename(&partial, out));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        cannot(error)
-    })
+    write_named_as(out, mode, text.as_bytes()).map_err(|error| cannot("write", out, &error))
 }
 
 impl Shares {

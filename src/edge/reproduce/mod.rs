@@ -15,11 +15,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::disk::replace;
 use super::inline::watch_for_interrupts;
 use super::input::{plainly, read_plain};
 use super::outside::Stop;
 use super::pool::in_parallel;
-use super::sweep::{Label, Part, STATE, Share, State, replace, shares};
+use super::sweep::{Label, Part, STATE, Share, State, shares};
 use super::terminal::Count;
 use super::{Failure, print};
 use crate::experiment::Figure;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::super::Failure;
-use super::super::input::{plainly, read_plain};
+use super::super::disk::{cannot, replace};
+use super::super::input::read_plain;
 use super::part::Part;
 use crate::experiment::{Experiment, Row, Run, Table};
 use crate::report::{Status, pretty};
@@ -68,7 +69,7 @@ impl State {
                 Failure::Input(format!("cannot read {}: {error}; use --fresh to start over", path.display()))
             }),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-            Err(error) => Err(system("read", &path, &error)),
+            Err(error) => Err(cannot("read", &path, &error)),
         }
     }
 
@@ -97,8 +98,8 @@ pub struct Book {
 
 impl Book {
     pub fn open(out: &Path, work: &Work<'_>, fresh: bool) -> Result<Book, Failure> {
-        fs::create_dir_all(out).map_err(|error| system("make", out, &error))?;
-        let lock = File::open(out).map_err(|error| system("open", out, &error))?;
+        fs::create_dir_all(out).map_err(|error| cannot("make", out, &error))?;
+        let lock = File::open(out).map_err(|error| cannot("open", out, &error))?;
         if lock.try_lock().is_err() {
             return Err(Failure::System(format!("another sweep is writing to {}", out.display())));
         }
@@ -132,7 +133,7 @@ impl Book {
         replace(&out.join(RUNS), text(&table, &rows))?;
         replace(&out.join(STATE), pretty(&state))?;
         let path = out.join(RUNS);
-        let file = OpenOptions::new().append(true).open(&path).map_err(|error| system("open", &path, &error))?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(|error| cannot("open", &path, &error))?;
         Ok(Book { out: out.to_owned(), table, state, rows, file, _lock: lock })
     }
 
@@ -140,7 +141,7 @@ impl Book {
     pub fn add(&mut self, row: Row) -> Result<(), Failure> {
         let line = self.table.line(&row);
         self.rows.insert(row.run, row);
-        self.file.write_all(line.as_bytes()).map_err(|error| system("write", &self.out.join(RUNS), &error))
+        self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.out.join(RUNS), &error))
     }
 
     /// Puts the rows in order and says how complete they are.
@@ -157,7 +158,7 @@ impl Book {
 }
 
 fn check_empty(out: &Path) -> Result<(), Failure> {
-    let mut entries = fs::read_dir(out).map_err(|error| system("read", out, &error))?;
+    let mut entries = fs::read_dir(out).map_err(|error| cannot("read", out, &error))?;
     match entries.next() {
         None => Ok(()),
         Some(_) => {
@@ -184,7 +185,7 @@ pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Fa
     let text = match read_plain(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(system("read", &path, &error)),
+        Err(error) => return Err(cannot("read", &path, &error)),
     };
     let table = Table::of(work.experiment);
     let runs: BTreeMap<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
@@ -208,19 +209,4 @@ pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Fa
 
 fn text(table: &Table, rows: &BTreeMap<usize, Row>) -> String {
     [table.header()].into_iter().chain(rows.values().map(|row| table.line(row))).collect()
-}
-
-/// Writes a file so that there is always a whole one.
-pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let partial = path.with_extension("partial");
-    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| {
-        // What there is of it is of no use to anybody.
-        let _ = fs::remove_file(&partial);
-        system("write", path, &error)
-    })
-}
-
-pub fn system(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::System(format!("cannot {verb} {}: {}", path.display(), plainly(error)))
 }

@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::Failure;
+use super::super::disk::cannot;
 use super::super::outside::Stop;
-use super::book::{Label, State, Work, read_rows, system};
+use super::book::{Label, State, Work, read_rows};
 use super::part::{Part, folder_of_parts};
 use crate::experiment::Row;
 use crate::report::Status;
@@ -122,11 +123,11 @@ fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, State)>, Failure> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(system("read", folder, &error)),
+        Err(error) => return Err(cannot("read", folder, &error)),
     };
     let mut shares = Vec::new();
     for entry in entries {
-        let path = entry.map_err(|error| system("read", folder, &error))?.path();
+        let path = entry.map_err(|error| cannot("read", folder, &error))?.path();
         if let Some(state) = State::read(&path)? {
             shares.push((path, state));
         }

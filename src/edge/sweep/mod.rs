@@ -21,7 +21,7 @@ use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
 use self::book::{Book, RUNS, Work};
-pub use self::book::{Label, STATE, State, replace};
+pub use self::book::{Label, STATE, State};
 pub use self::gather::shares;
 pub use self::part::Part;
 use super::Failure;
