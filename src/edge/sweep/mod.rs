@@ -13,9 +13,7 @@ mod part;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread::scope;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -28,6 +26,7 @@ use super::Failure;
 use super::inline::{self, watch_for_interrupts};
 use super::input::{self, plainly};
 use super::outside::{self, Stop};
+use super::pool::in_parallel;
 use super::terminal::Count;
 use crate::experiment::{self, Experiment, Row, Run, Table};
 use crate::topology::{self, Complaints};
@@ -226,40 +225,17 @@ fn input(complaints: Complaints) -> Failure {
 }
 
 fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, stop: &Stop) -> Result<(), Failure> {
-    let experiment = work.experiment;
     let missing: Vec<Run> = work.runs().filter(|run| !book.rows.contains_key(&run.number)).collect();
-    let next = AtomicUsize::new(0);
     let mut progress = Count::new("runs", work.count(), book.rows.len());
-    let (sender, receiver) = channel();
-
     let mut end = Ok(());
-    scope(|scope| {
-        for _ in 0..threads.clamp(1, missing.len().max(1)) {
-            let sender = sender.clone();
-            let (missing, next) = (&missing, &next);
-            scope.spawn(move || {
-                while let Some(run) =
-                    missing.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stop.load(Ordering::Relaxed))
-                {
-                    // Nobody listens any more once the sweep has failed.
-                    let _ = sender.send(row(experiment, run, files, stop).transpose());
-                }
-            });
+    let stopped = || stop.load(Ordering::Relaxed);
+    in_parallel(&missing, threads, &stopped, &|run| row(work.experiment, run, files, stop), &mut |result| {
+        let kept = result.and_then(Result::transpose).map_or(Ok(()), |row| row.and_then(|row| book.add(row)));
+        if kept.is_err() && end.is_ok() {
+            stop.store(true, Ordering::Relaxed);
+            end = kept;
         }
-        drop(sender);
-        loop {
-            let failed = match receiver.recv_timeout(REDRAW) {
-                Ok(Some(Ok(row))) => book.add(row),
-                Ok(Some(Err(failure))) => Err(failure),
-                Ok(None) | Err(RecvTimeoutError::Timeout) => Ok(()),
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            if failed.is_err() && end.is_ok() {
-                stop.store(true, Ordering::Relaxed);
-                end = failed;
-            }
-            progress.update(book.rows.len());
-        }
+        progress.update(book.rows.len());
     });
     progress.clear();
 
@@ -272,8 +248,6 @@ fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, 
     }
     end
 }
-
-const REDRAW: Duration = Duration::from_millis(200);
 
 /// Runs one run; `None` if it was stopped.
 fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<Row>, Failure> {
