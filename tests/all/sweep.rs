@@ -84,6 +84,38 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     assert_eq!(runs(&out), runs(&whole));
 }
 
+#[test]
+fn an_interrupt_is_no_fault_of_a_run_whose_program_is_still_waited_for() {
+    let scratch = Scratch::new();
+    let silent = "[\"sh\", \"-c\", \"echo > $HERE; exec sleep 60\"]";
+    scratch.file(
+        "silent.toml",
+        &format!(
+            "name = \"silent\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"external\"\n\
+             command = {silent}\n[[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n\
+             job = [{{ arrive = \"1 min\", tasks = [{{ runtime = \"10 min\", cores = 1 }}] }}]\n"
+        ),
+    );
+    let experiment = scratch.file("try.toml", "name = \"try\"\ntopology = \"silent.toml\"\n[vary]\nseed = [1, 2]\n");
+    let (out, here) = (scratch.path("out"), scratch.path("here"));
+    let mut command = Command::new(HANSA);
+    command.arg("sweep").arg(&experiment).args(["--threads", "1", "--out"]).arg(&out).env("HERE", &here);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !here.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no program was started");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(
+        said.contains("interrupted: 0 of 2 runs are in") && said.contains("repeat the command to resume"),
+        "{said}"
+    );
+}
+
 fn start(experiment: &str, out: &Path) -> Child {
     let mut command = Command::new(HANSA);
     command.args(["sweep", experiment, "--threads", "1", "--out"]).arg(out);

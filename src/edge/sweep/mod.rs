@@ -252,10 +252,11 @@ fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, 
 /// Runs one run; `None` if it was stopped.
 fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<Row>, Failure> {
     let loaded = topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)?;
-    let Some(summary) = inline::summary(&loaded.topology, &experiment.topology, stop)
-        .map_err(|failure| in_run(run, experiment, failure))?
-    else {
-        return Ok(None);
+    let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
+        Ok(Some(summary)) => summary,
+        // It may have been waiting for a program outside.
+        Ok(None) | Err(Failure::Interrupted(_)) => return Ok(None),
+        Err(failure) => return Err(in_run(run, experiment, failure)),
     };
     Ok(Some(Row {
         run: run.number,
@@ -266,13 +267,16 @@ fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result
 }
 
 /// Says which run it was.
-fn in_run(run: &Run, experiment: &Experiment, failure: Failure) -> Failure {
+fn in_run(run: &Run, experiment: &Experiment, mut failure: Failure) -> Failure {
     let settings = experiment.axes.iter().zip(&run.values).map(|(axis, value)| format!("{}={value}", axis.key));
-    let text = format!("run {} ({}): {failure}", run.number, settings.collect::<Vec<_>>().join(", "));
-    match failure {
-        Failure::Input(_) => Failure::Input(text),
-        Failure::Breach(_) => Failure::Breach(text),
-        Failure::Program(_) => Failure::Program(text),
-        _ => Failure::Internal(text),
+    let which = format!("run {} ({}): ", run.number, settings.collect::<Vec<_>>().join(", "));
+    if let Failure::Input(text)
+    | Failure::Breach(text)
+    | Failure::Program(text)
+    | Failure::System(text)
+    | Failure::Internal(text) = &mut failure
+    {
+        text.insert_str(0, &which);
     }
+    failure
 }
