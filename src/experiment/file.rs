@@ -87,19 +87,21 @@ pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
 impl Experiment {
     /// All runs; the first axis changes slowest.
     pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
-        (0..self.count()).map(|index| {
-            let mut rest = index;
-            let mut picks: Vec<usize> =
-                self.axes.iter().rev().map(|axis| digit(&mut rest, axis.values.len())).collect();
-            picks.reverse();
-            let picked = || self.axes.iter().zip(&picks);
-            let settings = picked().flat_map(|(axis, &pick)| axis.settings[pick].iter().cloned());
-            Run {
-                number: index + 1,
-                values: picked().map(|(axis, &pick)| axis.values[pick].clone()).collect(),
-                overrides: self.fixed.iter().cloned().chain(settings).collect(),
-            }
-        })
+        (1..=self.count()).map(|number| self.run(number))
+    }
+
+    /// The run of this number, which counts from 1.
+    pub fn run(&self, number: usize) -> Run {
+        let mut rest = number - 1;
+        let mut picks: Vec<usize> = self.axes.iter().rev().map(|axis| digit(&mut rest, axis.values.len())).collect();
+        picks.reverse();
+        let picked = || self.axes.iter().zip(&picks);
+        let settings = picked().flat_map(|(axis, &pick)| axis.settings[pick].iter().cloned());
+        Run {
+            number,
+            values: picked().map(|(axis, &pick)| axis.values[pick].clone()).collect(),
+            overrides: self.fixed.iter().cloned().chain(settings).collect(),
+        }
     }
 
     pub fn count(&self) -> usize {

@@ -69,7 +69,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
         Share::Part(part) => {
             let folder = part.folder(&making.out);
             make_folder(&folder)?;
-            let mine = all.iter().enumerate().filter(|(index, _)| part.has(index + 1)).map(|(_, piece)| piece);
+            let mine = part.runs(all.len()).map(|number| &all[number - 1]);
             let done = run_all(what, mine.collect(), making.threads, &stop, work)?;
             write_share(&folder, label, *part, &done)?;
             print(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
@@ -80,8 +80,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             make_folder(&making.out)?;
             let mut done: BTreeMap<usize, R> = BTreeMap::new();
             for (part, folder) in shares {
-                let numbers = (1..=all.len()).filter(|number| part.has(*number));
-                done.extend(numbers.zip(read_share::<R>(&folder)?));
+                done.extend(part.runs(all.len()).zip(read_share::<R>(&folder)?));
             }
             match done.len() == all.len() {
                 true => Ok(Some(done.into_values().collect())),

@@ -38,12 +38,15 @@ impl Work<'_> {
     }
 
     pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
-        self.experiment.runs().filter(|run| self.part.is_none_or(|part| part.has(run.number)))
+        self.numbers().map(|number| self.experiment.run(number))
     }
 
     pub fn count(&self) -> usize {
-        let all = self.experiment.count();
-        self.part.map_or(all, |part| (1..=all).filter(|run| part.has(*run)).count())
+        self.numbers().len()
+    }
+
+    fn numbers(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.part.unwrap_or(Part::WHOLE).runs(self.experiment.count())
     }
 }
 

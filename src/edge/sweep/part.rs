@@ -14,6 +14,9 @@ pub struct Part {
 }
 
 impl Part {
+    /// All there is, as if it were a share.
+    pub const WHOLE: Part = Part { of: 1, number: 1 };
+
     /// Reads `2/4`.
     pub fn parse(text: &str) -> Result<Part, String> {
         Part::counted(text, 1)
@@ -40,9 +43,10 @@ impl Part {
         (1..=of).map(move |number| Part { number, of })
     }
 
-    /// Whether this run is in it; runs count from 1.
-    pub fn has(self, run: usize) -> bool {
-        run % self.of == self.number % self.of
+    /// The numbers of its runs, of so many in all; both count from 1. Whoever gathers a thousand shares must not look at
+    /// every run for each.
+    pub fn runs(self, count: usize) -> impl ExactSizeIterator<Item = usize> {
+        (self.number..count + 1).step_by(self.of)
     }
 
     /// Where its rows are while those of the whole are to be in `out`.
@@ -70,12 +74,14 @@ mod tests {
 
     #[test]
     fn every_run_is_in_one_share() {
-        for of in 1..9 {
-            for run in 1..30 {
-                assert_eq!(Part::all(of).filter(|part| part.has(run)).count(), 1, "run {run} of {of} shares");
-            }
+        for (of, count) in [(1, 0), (1, 5), (3, 5), (5, 5), (8, 29), (9, 5)] {
+            let mut runs: Vec<usize> = Part::all(of).flat_map(|part| part.runs(count)).collect();
+            runs.sort_unstable();
+            assert_eq!(runs, (1..=count).collect::<Vec<_>>(), "{of} shares");
         }
-        assert!(Part::parse("2/4").unwrap().has(6) && Part::parse("4/4").unwrap().has(8));
+        assert_eq!(Part::parse("2/4").unwrap().runs(10).collect::<Vec<_>>(), [2, 6, 10]);
+        assert_eq!(Part::parse("4/4").unwrap().runs(10).len(), 2);
+        assert_eq!(Part { of: 1_000, number: 999 }.runs(usize::MAX - 1).nth(1), Some(1_999));
     }
 
     #[test]
