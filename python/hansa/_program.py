@@ -109,6 +109,8 @@ def check(code: int, said: str) -> None:
     if code == 130:
         raise KeyboardInterrupt
     if code != 0:
-        raise HansaError(said.strip().removeprefix("error: ") or f"hansa ended with {code}", code)
+        # Warnings may come before.
+        _, _, wrong = f"\n{said.strip()}".partition("\nerror: ")
+        raise HansaError(wrong or said.strip() or f"hansa ended with {code}", code)
     if said:
         sys.stderr.write(said)

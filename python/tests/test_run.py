@@ -5,6 +5,7 @@ import sys
 import hansa
 import pandas as pd
 import pytest
+from hansa._program import check
 
 
 def test_a_run_is_that_of_the_program(topologies, tmp_path):
@@ -76,6 +77,13 @@ def test_what_is_wrong_is_raised_as_the_program_says_it(topologies):
     assert raised.value.code == 2
     with pytest.raises(hansa.HansaError, match="there is no such file"):
         hansa.run("nowhere.toml")
+
+
+def test_warnings_are_not_what_went_wrong():
+    with pytest.raises(hansa.HansaError, match=r"\Ait fails\n  error: why\Z"):
+        check(7, "warning: it may fail\nerror: it fails\n  error: why\n")
+    with pytest.raises(hansa.HansaError, match=r"\Akilled\Z"):
+        check(70, "killed\n")
 
 
 def test_an_interrupted_run_raises_it(topologies, tmp_path):

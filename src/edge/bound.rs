@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::input::load_topology;
-use super::{Failure, logs, print};
+use super::{Failure, logs, print, warn};
 use crate::grid::Needs;
 use crate::settings::{counted, units};
 use crate::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
@@ -45,7 +45,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
         let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);
         if let Some(told) = rigids.content.told() {
-            super::tell(&format!("warning: {path}: {told}"));
+            warn(&format!("{path}: {told}"));
         }
         return tell_of(path, args.nodes, &Source::Rigid(rigids));
     }
@@ -56,7 +56,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         )));
     }
     let loaded = load_topology(path, &[])?;
-    logs::told(&loaded.topology).iter().for_each(|told| super::tell(&format!("warning: {told}")));
+    logs::told(&loaded.topology).iter().for_each(|told| warn(told));
     let rigid = loaded.topology.workloads.iter().enumerate();
     let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
     if rigid.peek().is_none() {

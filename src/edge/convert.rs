@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::disk::write_named;
 use super::input::{STANDARD_INPUT, plainly, read_typed};
-use super::{Failure, logs, print, tell};
+use super::{Failure, logs, print, warn};
 use crate::topology::simgrid;
 
 /// A format that can be converted: how its content begins or is called, and what makes it ours.
@@ -45,9 +45,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
         Failure::Input(format!("{path}: expected a log of jobs (SWF), a Batsim workload (JSON) or {names}"))
     })?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
-    for warning in &converted.warnings {
-        tell(&format!("warning: {path}: {warning}"));
-    }
+    converted.warnings.iter().for_each(|warning| warn(&format!("{path}: {warning}")));
     match out {
         Some(out) => write_named(out, &converted.text),
         None => print(&converted.text),

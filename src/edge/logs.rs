@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::disk::write_named;
 use super::input::{STANDARD_INPUT, plainly, read_typed};
-use super::{Failure, gzip, note};
+use super::{Failure, gzip, warn};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
 use crate::topology::Topology;
@@ -152,7 +152,7 @@ pub fn convert(
     if faults.is_empty() {
         told.extend(faults.note().map(|note| format!("{path}: {note}")));
     }
-    told.iter().for_each(|told| note(&format!("warning: {told}")));
+    told.iter().for_each(|told| warn(told));
     let nodes = machine(&header, &jobs);
     // A log that is written as a log again keeps what it says of itself.
     if header.is_empty() || from != Format::Swf {

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use clap::Command;
 use clap_mangen::Man;
 
-use super::{Failure, print, tell};
+use super::{Failure, note, print};
 
 /// Prints the page of one command, named by its words.
 pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
@@ -29,7 +29,7 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     if is_read(&text) {
         return Ok(());
     }
-    tell("`man` is not installed here, so the page is printed as troff source");
+    note("`man` is not installed here, so the page is printed as troff source");
     print(&String::from_utf8_lossy(&text))
 }
 

@@ -63,13 +63,25 @@ pub use failure::{EXIT_CODES, Failure};
 pub const VERSION: &str = env!("HANSA_VERSION");
 
 /// How much is said besides what was asked for. One process, one voice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loudness {
-    /// Only what is wrong.
+    /// Only what is wrong, or may be.
     Quiet,
     Usual,
     Verbose,
     Chatty,
+}
+
+impl Loudness {
+    /// As another process is told of it.
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Loudness::Quiet => &["--quiet"],
+            Loudness::Usual => &[],
+            Loudness::Verbose => &["--verbose"],
+            Loudness::Chatty => &["--verbose", "--verbose"],
+        }
+    }
 }
 
 static LOUDNESS: OnceLock<Loudness> = OnceLock::new();
@@ -83,7 +95,12 @@ fn loudness() -> Loudness {
     LOUDNESS.get().copied().unwrap_or(Loudness::Usual)
 }
 
-/// Tells what nobody has to know, unless there is to be quiet.
+/// Tells what may be wrong, or was left out, however quiet there is to be.
+fn warn(text: &str) {
+    tell(&format!("warning: {text}"));
+}
+
+/// Tells how things go, which nobody has to know, unless there is to be quiet.
 fn note(text: &str) {
     if loudness() != Loudness::Quiet {
         tell(text);

@@ -6,7 +6,7 @@ use super::files::{self, EVENTS, MANIFEST};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
 use super::results::LIVE_PLOT;
-use super::{Failure, note, outside, print};
+use super::{Failure, outside, print, warn};
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
@@ -54,7 +54,7 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
         Err(failure @ Failure::Interrupted(_)) => Err(failure),
         // The run itself is complete, and can be read about.
         Err(why) => {
-            note(&format!("no comparison with an up-to-date view: {why}"));
+            warn(&format!("no comparison with an up-to-date view: {why}"));
             Ok(None)
         }
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::heard::shown;
 use super::input::{listed, load_or_list};
-use super::{Failure, Loudness, logs, loudness, note, outside, print};
+use super::{Failure, Loudness, logs, loudness, outside, print, warn};
 use crate::topology::{self, Loaded, Override};
 
 /// Checks a topology. With `strict`, what would be left out is an error, and so is a program that is not here.
@@ -24,9 +24,7 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
         return checked.map(drop).map_err(|(failure, _)| Failure::Told(failure.exit_code()));
     }
     let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
-    for one in left_out {
-        note(&format!("warning: {one}"));
-    }
+    left_out.iter().for_each(|one| warn(one));
     if loudness() == Loudness::Quiet {
         return Ok(());
     }

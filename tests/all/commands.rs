@@ -60,7 +60,15 @@ fn validate_tells_what_a_run_would_leave_out() {
     let json = parsed(&hansa(&[Path::new("validate"), Path::new("--strict"), Path::new("--json"), &topology]));
     assert_eq!((&json["complaints"][0]["message"], &json["complaints"][0]["line"]), (&json["wrong"], &Value::Null));
     let quiet = hansa_ok(&[Path::new("validate"), Path::new("-q"), &topology]);
-    assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), Default::default());
+    assert_eq!(
+        (text(&quiet.stdout), text(&quiet.stderr)),
+        (String::new(), said.clone()),
+        "no more than warnings, and all of them"
+    );
+    let out = scratch.path("out");
+    let run =
+        hansa_ok(&[Path::new("run"), Path::new("-q"), Path::new("--inline"), &topology, Path::new("--out"), &out]);
+    assert_eq!((text(&run.stdout), text(&run.stderr)), (String::new(), said), "where no summary tells of them");
 }
 
 #[test]
@@ -74,6 +82,7 @@ fn convert_tells_what_is_not_heeded() {
     };
     let said = text(&convert(&[]).stderr);
     assert!(said.contains("1 follow another job") && said.contains("1 left out"), "{said}");
+    assert_eq!(text(&convert(&["-q"]).stderr), said);
     let strict = convert(&["--strict"]);
     assert_eq!(strict.status.code(), Some(2));
     let said = text(&convert(&["--to", "requests"]).stderr);
@@ -129,6 +138,10 @@ fn json_is_the_same_in_both_layouts_and_verify_speaks_it() {
     let quiet = hansa_ok(&["run".into(), shipped("three-sites.toml"), "-q".into(), "--out".into(), out.clone()]);
     assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), Default::default());
     assert_eq!(digest(&out), digest(&scratch.path("inline")));
+    let verbose = hansa_ok(&["run".into(), shipped("three-sites.toml"), "-v".into(), "--out".into(), out]);
+    let said = text(&verbose.stderr);
+    let members = said.lines().filter(|line| line.contains(" joined router=")).count();
+    assert!(members > 1 && said.contains("all members have joined"), "every process tells what it does: {said}");
 }
 
 #[test]

@@ -29,8 +29,8 @@ use super::results::{Told, inputs};
 use super::resume::Left;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
-    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, note, outside,
-    plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, validate,
+    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, outside, plan,
+    print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, validate, warn,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -47,7 +47,7 @@ pub fn hansa() -> ExitCode {
     match typed.and_then(|typed| Hansa::from_arg_matches(&typed)) {
         Ok(Hansa { loudness, command }) => {
             heed(loudness);
-            outcome(dispatch(command, loudness))
+            outcome(dispatch(command))
         }
         Err(error) => outcome(unparsed(&error)),
     }
@@ -107,9 +107,9 @@ fn heed(LoudnessArgs { quiet, verbose }: LoudnessArgs) {
     });
 }
 
-fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
+fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Run(args) => run(args, loudness),
+        Command::Run(args) => run(args),
         Command::Sweep { experiment, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
         Command::Tournament { experiment, against, sweep: args } => {
             tournament::tournament(&experiment, against.as_deref(), &args.sweeping())
@@ -229,21 +229,24 @@ fn reproduction(told: &str) -> Result<cluster::Paper, Failure> {
     Ok(cluster::Paper { words, reads_logs: paper.logs().is_some() })
 }
 
-fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
+fn run(args: RunArgs) -> Result<(), Failure> {
     let began = Instant::now();
     if let Some(folder) = args.resume.clone() {
-        return go_on(&args, &folder, loudness, began);
+        return go_on(&args, &folder, began);
     }
     let path = args.topology.clone().unwrap_or_default();
     let loaded = load_topology(&path, &args.overrides.parse()?)?;
-    warn(&loaded.topology);
-    loaded.notes.iter().for_each(|told| note(&format!("warning: {told}")));
+    loaded.topology.warnings().iter().chain(&loaded.notes).for_each(|warning| warn(warning));
     if args.strict {
         logs::check(&loaded.topology)?;
     }
+    if loudness() == Loudness::Quiet {
+        // Otherwise the summary tells of them.
+        logs::told(&loaded.topology).iter().for_each(|told| warn(told));
+    }
     // All is played here, so what is not here is missed.
     let absent = outside::look_for(&loaded);
-    absent.files.iter().for_each(|file| note(&format!("warning: {file}")));
+    absent.files.iter().for_each(|file| warn(file));
     if !absent.programs.is_empty() {
         return Err(absent.failure());
     }
@@ -255,7 +258,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         check_live(&loaded.topology, &path)?;
     }
     let out = args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
-    let mut router_flags = watching(&args, loudness);
+    let mut router_flags = watching(&args);
     let mut cores = args.cores;
     if let Some(speed) = args.live {
         router_flags.extend(["--live".to_owned(), speed.to_string()]);
@@ -293,7 +296,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
 }
 
 /// Goes on with a run that ended early.
-fn go_on(args: &RunArgs, folder: &Path, loudness: LoudnessArgs, began: Instant) -> Result<(), Failure> {
+fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
     let Left { out, head, .. } = Left::find(folder)?;
     let topology = load_text(&head.topology)?;
     runtime()?.block_on(launch(Launch {
@@ -304,7 +307,7 @@ fn go_on(args: &RunArgs, folder: &Path, loudness: LoudnessArgs, began: Instant) 
         resume: Some(folder.to_owned()),
         began,
         asked: Asked::new(head.inputs),
-        router_flags: watching(args, loudness),
+        router_flags: watching(args),
         stall_after: args.stall_after,
         restarts: args.restarts,
         patience: args.patience,
@@ -313,21 +316,16 @@ fn go_on(args: &RunArgs, folder: &Path, loudness: LoudnessArgs, began: Instant) 
 }
 
 /// What a launcher hands on to its router of how the run is watched and told of.
-fn watching(args: &RunArgs, loudness: LoudnessArgs) -> Vec<String> {
+fn watching(args: &RunArgs) -> Vec<String> {
     let micros = |time: Duration| format!("{}us", time.as_micros());
     let (stall_after, patience) = (micros(args.stall_after), micros(args.patience));
     let mut flags = vec!["--stall-after".to_owned(), stall_after, "--patience".to_owned(), patience];
-    flags.extend(loudness.flags());
     flags.extend(args.results.json.then(|| "--json".to_owned()));
     flags.extend(args.results.keep.then(|| "--keep".to_owned()));
     if args.results.format.is_some() {
         flags.extend(["--format".to_owned(), "parquet".to_owned()]);
     }
     flags
-}
-
-fn warn(topology: &topology::Topology) {
-    topology.warnings().iter().for_each(|warning| note(&format!("warning: {warning}")));
 }
 
 fn told(json: bool) -> Told {
@@ -394,8 +392,7 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
 /// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.
 fn log_to_stderr() {
     let level = match loudness() {
-        Loudness::Quiet => LevelFilter::ERROR,
-        Loudness::Usual => LevelFilter::WARN,
+        Loudness::Quiet | Loudness::Usual => LevelFilter::WARN,
         Loudness::Verbose => LevelFilter::INFO,
         Loudness::Chatty => LevelFilter::DEBUG,
     };

@@ -30,7 +30,7 @@ use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::stand_in::{self, Lock, StandIn, parent};
-use super::tell;
+use super::{note, warn};
 use crate::report::{Manifest, Output, SummaryFile};
 
 pub const MANIFEST: &str = "manifest.json";
@@ -210,7 +210,8 @@ impl ResultFolder {
         // Somebody has put something into it in the last moment.
         let (path, told) = self.free_name()?;
         self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
-        tell(&format!("note: what was in {} is now in {}", self.asked.display(), told.display()));
+        let (asked, told) = (self.asked.display(), told.display());
+        warn(&format!("what was in {asked} is now in {told}: something had been put into it meanwhile"));
         Ok(())
     }
 
@@ -256,7 +257,7 @@ impl Earlier {
 pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     bring_back(disk, out);
     for left in stand_in::clear(out) {
-        tell(&format!("note: removed {}, left by a run that was killed", left.display()));
+        note(&format!("note: removed {}, left by a run that was killed", left.display()));
     }
 }
 
@@ -274,7 +275,7 @@ pub(super) fn settle_after_the_dead(disk: &dyn Disk, out: &Path) -> bool {
 
 fn bring_back(disk: &dyn Disk, out: &Path) {
     if put_back(disk, out).unwrap_or(false) {
-        tell(&format!("note: restored the result in {}, which a run that was killed had moved aside", out.display()));
+        note(&format!("note: restored the result in {}, which a run that was killed had moved aside", out.display()));
     }
 }
 

@@ -27,7 +27,7 @@ use super::muster::{Machine, Sharing, muster};
 use super::nest::Nest;
 use super::signals::Interrupts;
 use super::terminal::Count;
-use super::{Failure, pin, tell};
+use super::{Failure, Loudness, loudness, pin, tell};
 use crate::protocol::handshake::{Party, label};
 use crate::report::Input;
 use crate::topology::Topology;
@@ -468,7 +468,9 @@ async fn start_member(
     // One that is started again writes behind what it wrote before.
     let file = File::options().create(true).append(true).open(&log);
     let file = file.map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
-    command.stdout(file.try_clone().map_err(system)?).stderr(file);
+    let stdout = file.try_clone().map_err(system)?;
+    // Whoever wants to see what the processes do does not look for it in files that go with the run.
+    command.stdout(stdout).stderr(if loudness() > Loudness::Usual { Stdio::inherit() } else { file.into() });
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let id = process.id();
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
@@ -490,6 +492,7 @@ fn hansa(role: &str, topology: &Path) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(system)?;
     let mut command = Command::new(program);
     command.arg(role).arg("--topology").arg(topology).args(["--identity", HANDED_OVER, "--held"]);
+    command.args(loudness().flags());
     // Ctrl-C is for the launcher alone, which knows how to end a run in good order.
     command.stdin(Stdio::piped()).process_group(0).kill_on_drop(true);
     Ok(command)
@@ -537,7 +540,7 @@ fn fell(status: ExitStatus) -> bool {
 /// Shows the last of the lines that a failed process wrote, as far as they are `wanted`.
 fn show_log_tail(member: &Member, wanted: impl Fn(&str) -> bool) {
     let Ok(log) = end_of_file(&member.log) else { return };
-    if log.is_empty() {
+    if log.is_empty() && loudness() <= Loudness::Usual {
         tell(&format!("{} wrote nothing to its log", member.label));
         return;
     }

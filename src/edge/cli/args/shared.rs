@@ -20,14 +20,6 @@ pub struct LoudnessArgs {
     pub verbose: u8,
 }
 
-impl LoudnessArgs {
-    /// As it was given, for another process.
-    pub fn flags(&self) -> Vec<String> {
-        let quiet = self.quiet.then(|| "--quiet".to_owned());
-        quiet.into_iter().chain((0..self.verbose).map(|_| "--verbose".to_owned())).collect()
-    }
-}
-
 #[derive(Args)]
 pub struct OverrideArgs {
     /// Set a key of the topology, for example market.policy=fifo or site.york.cores=500 (repeatable)
