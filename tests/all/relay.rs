@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use hansa::random::{SplitMix64, mix};
 use tokio::net::UdpSocket;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 /// Shares are of all datagrams, in each direction.
@@ -31,7 +32,7 @@ pub struct Relay {
     pub address: String,
     sky: Arc<Sky>,
     /// What relays ends with it.
-    _runtime: Runtime,
+    _staying: oneshot::Sender<()>,
 }
 
 /// What has become of datagrams so far.
@@ -47,13 +48,19 @@ pub struct Seen {
 
 impl Relay {
     pub fn new(router: &str, weather: Weather) -> Relay {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let router = router.parse().unwrap();
         let front = runtime.block_on(UdpSocket::bind("127.0.0.1:0")).unwrap();
         let address = front.local_addr().unwrap().to_string();
         let sky = Arc::new(Sky::over(weather));
-        runtime.spawn(outward(Arc::new(front), router, sky.clone()));
-        Relay { address, sky, _runtime: runtime }
+        let relaying = outward(Arc::new(front), router, sky.clone());
+        let (staying, gone) = oneshot::channel();
+        std::thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! { () = relaying => {}, _ = gone => {} }
+            });
+        });
+        Relay { address, sky, _staying: staying }
     }
 
     pub fn seen(&self) -> Seen {
