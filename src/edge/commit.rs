@@ -5,52 +5,14 @@
 //! and for an instant nothing is in its place. Whoever is killed just then leaves it aside, and [`put_back`], which
 //! everybody calls before looking at a result, brings it back.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
+use super::disk::Disk;
 use super::stand_in;
-
-/// What changes on a disk when results are put in their place. There is one implementation beside those of tests, which
-/// stop after any of these calls.
-pub trait Disk: Send + Sync {
-    /// Swaps two folders in one step.
-    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()>;
-    /// Moves a folder to where nothing is, or an empty folder.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Sees that a folder's entries survive a power cut.
-    fn sync(&self, folder: &Path) -> io::Result<()>;
-    fn remove_file(&self, path: &Path) -> io::Result<()>;
-    fn remove_dir(&self, path: &Path) -> io::Result<()>;
-}
-
-/// That of this machine.
-pub struct RealDisk;
-
-impl Disk for RealDisk {
-    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()> {
-        Ok(renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE)?)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
-    }
-
-    fn sync(&self, folder: &Path) -> io::Result<()> {
-        File::open(folder)?.sync_all()
-    }
-
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-
-    fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        fs::remove_dir(path)
-    }
-}
 
 /// Moves `new`, which must be on the disk already, to `out`. If something is there it is moved away in the same step, to
 /// `kept` if that is given; says where to.
@@ -104,24 +66,4 @@ pub fn put_back(disk: &dyn Disk, out: &Path) -> io::Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Removes a folder with all that is in it; what is gone already is no matter.
-pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-    let gone = |end: io::Result<()>| match end {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        end => end,
-    };
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => remove_tree(disk, &entry.path())?,
-            false => gone(disk.remove_file(&entry.path()))?,
-        }
-    }
-    gone(disk.remove_dir(folder))
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::disk::write_named;
-use super::input::{STANDARD_INPUT, plainly, read_typed};
+use super::disk::{unreadable, write_named};
+use super::input::{STANDARD_INPUT, read_typed};
 use super::{Failure, logs, print, warn};
 use crate::topology::simgrid;
 
@@ -37,7 +37,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
         let other = if log.1 == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
         return logs::convert(path, log, to.unwrap_or(other), strict, out);
     }
-    let bytes = read_typed(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
+    let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;
     let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();

@@ -6,14 +6,28 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+
 use super::Failure;
-use super::stand_in::parent;
 
 /// What a file may be used for if its maker says nothing else, less what the user's mask forbids.
 const ORDINARY: u32 = 0o666;
 
 /// So many links in a row the kernel follows.
 const LINKS_MAX: usize = 40;
+
+/// Opens a regular file to read. Anything else is refused, above all a pipe: who opens one waits until somebody writes to
+/// it, which may be for ever, and no signal is heard meanwhile.
+pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
+    let flags = (flags | OFlags::NONBLOCK).bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?.file_type();
+    match (found.is_file(), found.is_dir()) {
+        (true, _) => Ok(file),
+        (_, true) => Err(io::Error::new(ErrorKind::IsADirectory, "this is a folder")),
+        _ => Err(io::Error::new(ErrorKind::InvalidInput, "this is not a regular file")),
+    }
+}
 
 /// Writes what somebody wants to have under this name: a link stays and what it points at is replaced; a device or a pipe
 /// takes the content as it comes.
@@ -33,17 +47,21 @@ pub fn write_named_as(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> 
         let Ok(target) = fs::read_link(&place) else { break };
         place = parent(&place).join(target);
     }
-    replace_by(&place, mode, |file| file.write_all(content))
+    replace_as(&place, mode, |file| file.write_all(content))
 }
 
 /// Puts a file in this very place: whole, or as it was before.
 pub fn replace(place: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let replaced = replace_by(place, ORDINARY, |file| file.write_all(content.as_ref()));
-    replaced.map_err(|error| cannot("write", place, &error))
+    replace_by(place, |file| file.write_all(content.as_ref()))
 }
 
-/// The same for whoever writes it piece by piece, and for those only who may use it in this mode.
-pub fn replace_by(place: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+/// The same for whoever writes it piece by piece.
+pub fn replace_by(place: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Failure> {
+    replace_as(place, ORDINARY, write).map_err(|error| cannot("write", place, &error))
+}
+
+/// The same, for those only who may use it in this mode.
+pub fn replace_as(place: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let (beside, mut file) = create_beside(place, mode)?;
     let replaced = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&beside, place));
     if replaced.is_err() {
@@ -72,9 +90,77 @@ fn create_beside(place: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     unreachable!("some number is free")
 }
 
+/// The folder that a path is in.
+pub fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What changes on a disk when results are put in their place. There is one implementation beside those of tests, which
+/// stop after any of these calls.
+pub trait Disk: Send + Sync {
+    /// Swaps two folders in one step.
+    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()>;
+    /// Moves a folder to where nothing is, or an empty folder.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Sees that a folder's entries survive a power cut.
+    fn sync(&self, folder: &Path) -> io::Result<()>;
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+}
+
+/// That of this machine.
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()> {
+        Ok(renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE)?)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+}
+
+/// Removes a folder with all that is in it; what is gone already is no matter.
+pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+    let gone = |end: io::Result<()>| match end {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        end => end,
+    };
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => remove_tree(disk, &entry.path())?,
+            false => gone(disk.remove_file(&entry.path()))?,
+        }
+    }
+    gone(disk.remove_dir(folder))
+}
+
 /// Says what cannot be done with a file, and why.
 pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::System(format!("cannot {verb} {}: {}", path.display(), plainly(error)))
+}
+
+/// The same of what was to be read, which whoever named it has to answer for.
+pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Input(format!("cannot read {}: {}", path.display(), plainly(error)))
 }
 
 /// What went wrong, without the number that the operating system gives it.
@@ -97,7 +183,7 @@ pub fn plainly(error: &io::Error) -> String {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use rustix::fs::{CWD, Mode, mkfifoat};
+    use rustix::fs::{Mode, mkfifoat};
 
     use super::*;
 
@@ -123,7 +209,7 @@ mod tests {
         for mine in ["jobs.partial", "jobs.swf.partial", taken.as_str()] {
             assert_eq!(fs::read_to_string(at(mine)).unwrap(), mine);
         }
-        assert!(replace_by(&at("jobs.swf"), ORDINARY, |_| Err(ErrorKind::StorageFull.into())).is_err());
+        assert!(replace_by(&at("jobs.swf"), |_| Err(ErrorKind::StorageFull.into())).is_err());
         assert_eq!(names(scratch.path()), [taken.as_str(), "jobs.partial", "jobs.swf", "jobs.swf.partial"]);
     }
 

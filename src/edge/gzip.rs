@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 use rustix::fs::OFlags;
 
-use super::input::open_regular;
+use super::disk::open_regular;
 
 /// More than any log has, and less than fills a machine: a small file can pretend to be of any size.
 pub const INFLATED_MAX: u64 = 1 << 30;

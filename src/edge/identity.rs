@@ -7,9 +7,8 @@
 //! authority's own key stays in memory unless it is saved on purpose ([`Authority::save`]): whoever holds it can make
 //! another york.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +23,7 @@ use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{CertificateError, RootCertStore};
 use time::{Duration, OffsetDateTime};
 
+use super::disk::replace_as;
 use super::input::read_plain;
 use crate::protocol::handshake::{PROTOCOL, Party};
 
@@ -44,7 +44,7 @@ const CERTIFICATE_BARE: usize = 1024;
 const NAME_ALONG: usize = 2;
 
 const CA: &str = "ca.pem";
-const CA_KEY: &str = "ca.key";
+pub const CA_KEY: &str = "ca.key";
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
 
@@ -442,20 +442,8 @@ fn write_secret(path: &Path, text: &str) -> Result<(), IdentityError> {
     write_whole(path, text, 0o600)
 }
 
-/// Writes beside and renames, so that no reader sees half a file and no key is ever readable by others.
+/// So that no reader sees half a file and no key is ever readable by others.
 fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), IdentityError> {
-    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    // What is left of one that was killed, which in a container had the same number, may be open to others.
-    let _ = fs::remove_file(&beside);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&beside);
-        file_error("write", path, error)
-    })
+    let written = replace_as(path, mode, |file| file.write_all(text.as_bytes()));
+    written.map_err(|error| file_error("write", path, error))
 }

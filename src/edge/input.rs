@@ -1,13 +1,12 @@
 //! Topology files, read from disk.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
+use super::disk::{open_regular, plainly};
 use super::gzip::{INFLATED_MAX, inflate, read_lines, without_mark};
 use super::{Failure, outside};
 use crate::topology::{self, Loaded, Override, Told, Topology};
@@ -30,6 +29,11 @@ pub fn load_or_list(path: &str, overrides: &[Override]) -> Result<Loaded, (Failu
     load_by(topology::load, path, overrides)
 }
 
+/// Reads and checks a topology for who brings the work along.
+pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
+    load_by(topology::load_idle, path, overrides).map_err(|(failure, _)| failure)
+}
+
 /// A topology as [`written_out`] has written it.
 pub fn load_text(text: &str) -> Result<Topology, Failure> {
     let read = &mut |path: &str| match path {
@@ -38,11 +42,6 @@ pub fn load_text(text: &str) -> Result<Topology, Failure> {
     };
     let loaded = topology::load(WRITTEN_OUT, &[], read);
     loaded.map(|loaded| loaded.topology).map_err(|complaints| Failure::Input(complaints.to_string()))
-}
-
-/// The same, for who brings the work along.
-pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    load_by(topology::load_idle, path, overrides).map_err(|(failure, _)| failure)
 }
 
 type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::Complaints>;
@@ -132,29 +131,5 @@ fn open_bounded(path: &Path) -> io::Result<impl Read> {
     Ok(file.take(READ_MAX))
 }
 
-/// Opens a regular file to read. Anything else is refused, above all a pipe: who opens one waits until somebody writes to
-/// it, which may be for ever, and no signal is heard meanwhile.
-pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
-    let flags = (flags | OFlags::NONBLOCK).bits() as i32;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let found = file.metadata()?.file_type();
-    match (found.is_file(), found.is_dir()) {
-        (true, _) => Ok(file),
-        (_, true) => Err(io::Error::new(ErrorKind::IsADirectory, "this is a folder")),
-        _ => Err(io::Error::new(ErrorKind::InvalidInput, "this is not a regular file")),
-    }
-}
-
 /// More than any topology has, as the reader of topologies says, and any log.
 const READ_MAX: u64 = INFLATED_MAX;
-
-/// Without the number that the operating system gives it.
-pub fn plainly(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::InvalidInput => "this is not a regular file".to_owned(),
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        ErrorKind::IsADirectory => "this is a folder".to_owned(),
-        _ => error.to_string(),
-    }
-}

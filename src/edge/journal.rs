@@ -15,8 +15,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
-use super::files::plainly;
-use super::input::open_regular;
+use super::disk::{cannot, open_regular};
 use crate::kernel::Up;
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, codec};
@@ -71,7 +70,7 @@ impl Journal {
     pub fn create(folder: &Path, head: &Head) -> Result<Journal, Failure> {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
-        let file = file.map_err(|error| failed("create", &path, &error))?;
+        let file = file.map_err(|error| cannot("create the journal", &path, &error))?;
         let (scribe, buffer, written) = (Scribe::default(), Vec::with_capacity(BUFFER), Instant::now());
         let mut journal = Journal { path, file, scribe, buffer, written, batches: 0 };
         let head = serde_json::to_vec(head).map_err(|error| Failure::Internal(error.to_string()))?;
@@ -88,7 +87,7 @@ impl Journal {
         while pages.next()?.is_some() {}
         let Pages { reader, at, batches, .. } = pages;
         let file = OpenOptions::new().append(true).open(&path).and_then(|file| file.set_len(at).map(|()| file));
-        let file = file.map_err(|error| failed("write", &path, &error))?;
+        let file = file.map_err(|error| cannot("write the journal", &path, &error))?;
         let (scribe, buffer, written) = (reader.into_scribe(), Vec::with_capacity(BUFFER), Instant::now());
         Ok((head, Journal { path, file, scribe, buffer, written, batches }))
     }
@@ -120,7 +119,7 @@ impl Journal {
     }
 
     pub fn flush(&mut self) -> Result<(), Failure> {
-        self.file.write_all(&self.buffer).map_err(|error| failed("write", &self.path, &error))?;
+        self.file.write_all(&self.buffer).map_err(|error| cannot("write the journal", &self.path, &error))?;
         self.buffer.clear();
         self.written = Instant::now();
         Ok(())
@@ -129,7 +128,7 @@ impl Journal {
     /// Sees that what has come survives a power cut.
     pub fn save(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        self.file.sync_data().map_err(|error| failed("write", &self.path, &error))
+        self.file.sync_data().map_err(|error| cannot("write the journal", &self.path, &error))
     }
 
     /// Reads what has been written so far, after the head.
@@ -183,7 +182,7 @@ pub struct Pages {
 
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages, Failure> {
-        let file = open_regular(path, OFlags::empty()).map_err(|error| failed("read", path, &error))?;
+        let file = open_regular(path, OFlags::empty()).map_err(|error| cannot("read the journal", path, &error))?;
         let buffer = vec![0; BUFFER];
         let path = path.to_owned();
         Ok(Pages { path, file, reader: Reader::default(), buffer, start: 0, end: 0, at: 0, batches: 0 })
@@ -244,7 +243,7 @@ impl Pages {
                 Ok(0) => return Ok(false),
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed("read", &self.path, &error)),
+                Err(error) => return Err(cannot("read the journal", &self.path, &error)),
             }
         }
         Ok(true)
@@ -256,8 +255,4 @@ fn no_head(path: &Path) -> Failure {
         "{}: this is not the journal of a run, or it was cut off within its header: start the run again from the beginning",
         path.display()
     ))
-}
-
-fn failed(verb: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::System(format!("cannot {verb} the journal {}: {}", path.display(), plainly(error)))
 }

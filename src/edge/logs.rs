@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::disk::write_named;
-use super::input::{STANDARD_INPUT, plainly, read_typed};
+use super::disk::{unreadable, write_named};
+use super::input::{STANDARD_INPUT, read_typed};
 use super::{Failure, gzip, warn};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
@@ -69,7 +69,7 @@ pub struct Lublins {
 /// Reads a log, packed or not, whichever format it is in; `None` if it is none of these.
 pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
-    let unreadable = |error: std::io::Error| Failure::Input(format!("cannot read {path}: {}", plainly(&error)));
+    let unreadable = |error: std::io::Error| unreadable(path.as_ref(), &error);
     let mut input: Box<dyn BufRead> = match path {
         STANDARD_INPUT => Box::new(Cursor::new(read_typed(path).map_err(unreadable)?)),
         path => gzip::open(Path::new(path)).map_err(unreadable)?,

@@ -11,8 +11,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Map, Value};
 
 use super::Failure;
+use super::disk::cannot;
 use super::files::{EVENTS, JOBS, ResultFolder};
-use super::input::plainly;
 use crate::report::parquet::{Cell, Column, Kind, Packing, Writer};
 
 /// Files that become others.
@@ -168,8 +168,7 @@ fn cell<'a>(kind: Kind, value: &'a Value, text: &'a str) -> Option<Cell<'a>> {
 }
 
 fn each_row(path: &Path, take: &mut dyn FnMut(&Row) -> Result<(), Failure>) -> Result<(), Failure> {
-    let cannot =
-        |error: std::io::Error| Failure::System(format!("cannot read {}: {}", path.display(), plainly(&error)));
+    let cannot = |error: std::io::Error| cannot("read", path, &error);
     let mut lines = BufReader::new(File::open(path).map_err(cannot)?).lines();
     let senseless = || Failure::Internal(format!("{} is not what was written", path.display()));
     if path.extension().is_some_and(|extension| extension == "jsonl") {

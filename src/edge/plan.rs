@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::disk::write_named;
-use super::input::{load_grid, plainly, read_typed};
+use super::disk::{unreadable, write_named};
+use super::input::{load_grid, read_typed};
 use super::{Failure, print};
 use crate::near::nearest;
 use crate::report::plan::{json, picture as drawn, table};
@@ -52,7 +52,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
     }
 
     let path = &wish.workflow;
-    let bytes = read_typed(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
+    let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
     let work = workflow::read(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
     if let Written::Workflow(workflow) = &work {
         let limit = topology::data_limit(topology).take(&workflow.edges);

@@ -1,17 +1,16 @@
 //! `hansa report`: a result folder as a page to read and a trace to look through.
 
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use super::files::{self, EVENTS, MANIFEST};
+use super::disk::{replace, replace_by};
+use super::files::{self, EVENTS, MANIFEST, PAGE, TRACE};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
 use super::results::LIVE_PLOT;
 use super::{Failure, outside, print, warn};
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
-
-pub const PAGE: &str = "report.html";
-pub const TRACE: &str = "trace.json";
 
 /// Adds the page and the trace to a result folder, or replaces those that are there; the rest is left as it is.
 pub fn report(folder: &Path) -> Result<(), Failure> {
@@ -33,8 +32,12 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
     let plot = live.then(|| std::fs::read_to_string(&plot)).transpose();
     let plot = plot.map_err(|error| Failure::Input(format!("cannot read {}: {error}", shown(folder, LIVE_PLOT))))?;
     let bytes = page(&side.manifest, &side.summary, &topology, &tally, fresh.as_ref(), plot.as_deref());
-    files::replace(&folder.join(PAGE), |file| file.put(&bytes))?;
-    files::replace(&folder.join(TRACE), |file| tally.trace(|event| file.put(event)))?;
+    replace(&folder.join(PAGE), &bytes)?;
+    replace_by(&folder.join(TRACE), |file| {
+        let mut file = BufWriter::new(file);
+        tally.trace(|event| file.write_all(event))?;
+        file.flush()
+    })?;
     print(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
 }
 

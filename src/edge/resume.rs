@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-use super::commit::{RealDisk, remove_tree};
+use super::disk::{RealDisk, remove_tree};
 use super::files::MANIFEST;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};

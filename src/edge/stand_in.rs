@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::OFlags;
 
-use super::commit::{Disk, RealDisk, remove_tree};
+use super::disk::{Disk, RealDisk, parent, remove_tree};
 use super::journal::JOURNAL;
 
 const PARTIAL: &str = ".partial-";
@@ -216,10 +216,6 @@ impl Lock {
         };
         if fs::symlink_metadata(folder).is_ok_and(same) { Lock::Held(file) } else { Lock::Gone }
     }
-}
-
-pub fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

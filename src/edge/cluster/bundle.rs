@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::super::Failure;
-use super::super::input::{self, plainly};
+use super::super::disk::unreadable;
+use super::super::input;
 use super::super::sweep::{Files, read_experiment};
 use crate::topology::{self, Override, Topology};
 
@@ -97,11 +98,7 @@ fn strays(path: &str) -> Failure {
 
 /// Without links and dots, so that what is beside it there is what is beside it here.
 fn absolute(path: &str) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(path).map_err(|error| unreadable(Path::new(path), &error))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Input(format!("cannot read {}: {}", path.display(), plainly(error)))
+    std::fs::canonicalize(path).map_err(|error| unreadable(path.as_ref(), &error))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::MANIFEST;
 use crate::edge::Failure;
+use crate::edge::disk::plainly;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -25,22 +26,6 @@ pub enum FileError {
 
 pub fn io_error(verb: &'static str, path: &Path, error: io::Error) -> FileError {
     FileError::Io { verb, path: path.to_owned(), error }
-}
-
-pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Input(format!("cannot read {}: {}", path.display(), plainly(error)))
-}
-
-/// What went wrong, without the error number.
-pub fn plainly(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::FileTooLarge => "the file size limit is exceeded (see ulimit -f)".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
-        io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 impl From<FileError> for Failure {

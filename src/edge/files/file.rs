@@ -2,17 +2,16 @@
 //!
 //! What is longer than a buffer is hashed, written and waited for beside what makes it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::FileError;
 use super::error::io_error;
 use crate::edge::beside::{Beside, Ending, Work};
-use crate::edge::stand_in::parent;
 use crate::report::{Output, Store};
 
 pub(super) const BUFFER: usize = 1 << 18;
@@ -78,10 +77,6 @@ impl ResultFile {
         let ResultFile { name, path, body } = self;
         Ended { name, path, body: body.end() }
     }
-
-    pub(super) fn finish(self) -> Result<Output, FileError> {
-        self.end().finish()
-    }
 }
 
 impl Ended {
@@ -109,25 +104,4 @@ impl Store for Scratch {
     fn read_at(&self, place: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(buffer, place)
     }
-}
-
-/// Puts a file into a folder that is there already: whole, or as it was before.
-pub fn replace(path: &Path, fill: impl FnOnce(&mut ResultFile) -> Result<(), FileError>) -> Result<(), FileError> {
-    let name = path.file_name().ok_or_else(|| FileError::NoName(path.to_owned()))?.to_string_lossy().into_owned();
-    let stand_in = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
-    let filled = ResultFile::create(&name, stand_in.clone()).and_then(|mut file| {
-        fill(&mut file)?;
-        file.finish()?;
-        fs::rename(&stand_in, path).map_err(|error| io_error("write", path, error))?;
-        sync(parent(path))
-    });
-    if filled.is_err() {
-        let _ = fs::remove_file(&stand_in);
-    }
-    filled
-}
-
-fn sync(folder: &Path) -> Result<(), FileError> {
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| io_error("write", folder, error))
 }

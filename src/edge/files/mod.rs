@@ -20,16 +20,15 @@ use std::sync::Arc;
 
 pub use self::error::FileError;
 use self::error::io_error;
-pub(super) use self::error::plainly;
-pub(super) use self::file::replace;
 pub use self::file::{Ended, ResultFile, Scratch};
 pub(super) use self::read::open;
 pub use self::read::verify;
 pub use self::shelf::Shelf;
-use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
+use super::commit::{put_back, put_in_place};
+use super::disk::{Disk, RealDisk, parent, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
-use super::stand_in::{self, Lock, StandIn, parent};
+use super::stand_in::{self, Lock, StandIn};
 use super::{note, warn};
 use crate::report::{Manifest, Output, SummaryFile};
 
@@ -37,6 +36,11 @@ pub const MANIFEST: &str = "manifest.json";
 pub const SUMMARY: &str = "summary.json";
 pub const EVENTS: &str = "events.jsonl";
 pub const JOBS: &str = "jobs.csv";
+pub const PAGE: &str = "report.html";
+pub const TRACE: &str = "trace.json";
+
+/// What `hansa report` adds to a result folder.
+const MADE_FROM_RESULTS: [&str; 2] = [PAGE, TRACE];
 
 /// A result folder in the making.
 pub struct ResultFolder {
@@ -278,9 +282,6 @@ fn bring_back(disk: &dyn Disk, out: &Path) {
         note(&format!("note: restored the result in {}, which a run that was killed had moved aside", out.display()));
     }
 }
-
-/// What `hansa report` adds to a result folder.
-const MADE_FROM_RESULTS: [&str; 2] = ["report.html", "trace.json"];
 
 /// Whether something is there that a result may replace; an error if something is there that it may not.
 fn replaceable(out: &Path) -> Result<bool, FileError> {

@@ -8,11 +8,9 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::error::{plainly, unreadable};
 use super::{EVENTS, MANIFEST, SUMMARY, bring_back};
-use crate::edge::commit::RealDisk;
+use crate::edge::disk::{RealDisk, open_regular, plainly, unreadable};
 use crate::edge::heard::shown;
-use crate::edge::input::open_regular;
 use crate::edge::{Failure, Loudness, loudness, print};
 use crate::report::{self, Manifest, Side, SummaryFile};
 

@@ -17,7 +17,7 @@ use super::{
     ASKED, End, JOINED, LISTENING, LOOK_EVERY, Launch, Pulse, cannot_start, end_process, hand_over, hansa, how_it_went,
     system,
 };
-use crate::edge::commit::RealDisk;
+use crate::edge::disk::RealDisk;
 use crate::edge::files::{SUMMARY, clear_after_the_dead, settle_after_the_dead};
 use crate::edge::identity::Identity;
 use crate::edge::input::read_plain;

@@ -15,9 +15,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::disk::replace;
+use super::disk::{cannot, plainly, replace};
 use super::inline::watch_for_interrupts;
-use super::input::{plainly, read_plain};
+use super::input::read_plain;
 use super::outside::Stop;
 use super::pool::in_parallel;
 use super::sweep::{Label, Part, STATE, Share, State, shares};
@@ -92,8 +92,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
 
 /// Found out before minutes have gone by.
 fn make_folder(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::System(format!("cannot make {}: {error}", folder.display())))
+    std::fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))
 }
 
 fn run_all<P: Sync, R: Send>(

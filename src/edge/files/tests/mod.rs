@@ -117,7 +117,7 @@ fn a_link_stays_a_link() {
 fn a_full_disk_is_told_with_the_path() {
     let mut file = ResultFile::create(EVENTS, PathBuf::from("/dev/full")).unwrap();
     file.put(b"short").unwrap();
-    let error = file.finish().unwrap_err();
+    let error = file.end().finish().unwrap_err();
     assert_eq!(error.to_string(), "cannot write /dev/full: the disk is full");
     assert_eq!(Failure::from(error).exit_code(), 7);
 
@@ -126,7 +126,7 @@ fn a_full_disk_is_told_with_the_path() {
     let told = (0..10).find_map(|_| file.put(&piece).err()).expect("no more than some buffers wait for the disk");
     assert_eq!(told.to_string(), "cannot write /dev/full: the disk is full");
     assert_eq!(file.put(&piece).unwrap_err().to_string(), told.to_string());
-    assert_eq!(file.finish().unwrap_err().to_string(), told.to_string());
+    assert_eq!(file.end().finish().unwrap_err().to_string(), told.to_string());
 }
 
 #[test]
