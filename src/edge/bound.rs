@@ -3,9 +3,10 @@
 use clap::Args;
 
 use super::input::load_topology;
+use super::plan::moment;
 use super::{Failure, logs, print, warn};
 use crate::grid::Needs;
-use crate::settings::{counted, units};
+use crate::settings::counted;
 use crate::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
 use crate::time::Span;
 use crate::workload::needs::Rule;
@@ -26,10 +27,10 @@ pub struct BoundArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 53))]
     node_kilobytes: Option<u64>,
     /// For a log: jobs submitted before this time are left out
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Span>,
     /// For a log: jobs submitted at this time or later are left out
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Span>,
 }
 
@@ -114,8 +115,4 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
 fn rule(text: &str) -> Result<Rule, String> {
     let known = Rule::ALL.iter().find(|(name, rule, _)| *name == text && *rule != Rule::QuadCore);
     known.map(|(_, rule, _)| *rule).ok_or_else(|| "expected whole or dual-core".to_owned())
-}
-
-fn span(text: &str) -> Result<Span, String> {
-    units::span(text).map_err(|error| format!("expected {error}"))
 }

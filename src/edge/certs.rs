@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Failure;
-use super::identity::{Authority, IdentityError};
+use super::identity::{Authority, CA_KEY, IdentityError};
 use crate::protocol::handshake::Party;
 use crate::topology::{Plan, Topology};
 
@@ -26,9 +26,9 @@ pub fn make(
 
     if renew {
         // It would sign what nobody trusts any more.
-        let _ = std::fs::remove_file(out.join("ca.key"));
+        let _ = std::fs::remove_file(out.join(CA_KEY));
     }
-    let kept = out.join("ca.key").exists();
+    let kept = out.join(CA_KEY).exists();
     let authority = match kept {
         true => Authority::load(out, &topology.name).map_err(|error| Failure::Input(error.to_string()))?,
         false => Authority::new(&topology.name).map_err(system)?,

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::Failure;
 use super::conduct::Conducted;
 use super::outside::{self, Stop};
-use super::results::{Results, Setting, Told};
+use super::results::{Format, Results, Setting};
 use super::signals::on_interrupt;
 use super::stand_in::StandIn;
 use crate::kernel::{Breach, Place};
@@ -30,7 +30,7 @@ pub fn run(
     began: Instant,
     out: Option<PathBuf>,
     keep: bool,
-    told: Told,
+    format: Format,
     parquet: bool,
 ) -> Result<(), Failure> {
     let made = Arc::new(OnceLock::<StandIn>::new());
@@ -43,7 +43,7 @@ pub fn run(
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
-    results.told_as(told);
+    results.told_as(format);
     results.with_parquet(parquet);
     let _ = made.set(results.stand_in().clone());
     let mut progress = results.progress();

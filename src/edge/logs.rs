@@ -30,7 +30,7 @@ pub enum Format {
 #[command(
     after_help = "The constants are the paper's, for a machine of 128 nodes, with sizes scaled to --nodes; a topology (source = \"lublin\") can set each of them."
 )]
-pub struct Lublins {
+pub struct LublinArgs {
     /// The number of jobs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5_000_000))]
     jobs: u32,
@@ -210,7 +210,7 @@ fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
     field("MaxProcs").or_else(|| field("MaxNodes")).unwrap_or_else(largest)
 }
 
-pub fn generate(args: &Lublins) -> Result<(), Failure> {
+pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
     let millionths = |factor: f64| (factor * 1e6).round() as u64;
     let model = Lublin {
         seed: args.seed,

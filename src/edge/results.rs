@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::beside::Beside;
 use super::conduct::{Conducted, LeafFacts};
-use super::files::{EVENTS, Earlier, Placed, ResultFolder};
+use super::files::{EVENTS, Earlier, Placed, ResultFolder, SUMMARY};
 use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
@@ -37,22 +37,22 @@ const KEPT_FOR: Duration = Duration::from_millis(200);
 
 /// How a run's summary is shown to whoever waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Told {
+pub enum Format {
     #[default]
     Table,
     Json,
 }
 
-impl Told {
+impl Format {
     /// Prints what there is in this folder.
     pub fn print(self, summary: &SummaryFile, out: &Path) -> Result<(), Failure> {
         match self {
-            Told::Json => {
+            Format::Json => {
                 let SummaryFile { results, run } = summary;
                 super::print(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
             }
-            Told::Table if loudness() == Loudness::Quiet => Ok(()),
-            Told::Table => {
+            Format::Table if loudness() == Loudness::Quiet => Ok(()),
+            Format::Table => {
                 let table = summary_table(&summary.results, Some(&summary.run));
                 super::print(&format!("{table}results in {}\n", out.display()))
             }
@@ -76,7 +76,7 @@ pub struct Results<'a> {
     started: String,
     command: Vec<String>,
     inputs: Vec<report::Input>,
-    told: Told,
+    format: Format,
     parquet: bool,
     /// How to go on with the run, if it ends early.
     resume: Option<String>,
@@ -125,7 +125,7 @@ impl Results<'_> {
             started: utc_now(),
             command: std::env::args().collect(),
             inputs: inputs(loaded),
-            told: Told::default(),
+            format: Format::default(),
             parquet: false,
             resume: None,
         })
@@ -146,8 +146,8 @@ impl Results<'_> {
         taken
     }
 
-    pub fn told_as(&mut self, told: Told) {
-        self.told = told;
+    pub fn told_as(&mut self, format: Format) {
+        self.format = format;
     }
 
     /// Writes the log and the tables as Parquet too.
@@ -293,7 +293,7 @@ impl Results<'_> {
         };
         tell_time(&mut facts);
         let mut summary = SummaryFile { results, run: facts };
-        self.folder.write("summary.json", &report::pretty(&summary))?;
+        self.folder.write(SUMMARY, &report::pretty(&summary))?;
         let manifest = Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status,
@@ -317,7 +317,7 @@ impl Results<'_> {
         }
         // The file cannot know how long it takes to put it in its place.
         tell_time(&mut summary.run);
-        let printed = self.told.print(&summary, &out);
+        let printed = self.format.print(&summary, &out);
         if let Some(earlier) = earlier {
             note(&format!("note: {}", of_earlier(&earlier, &digest)));
         }

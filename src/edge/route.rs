@@ -21,7 +21,7 @@ use super::launch::{Asked, JOINED, LISTENING};
 use super::lifeline::{Brake, Doomed};
 use super::outside::{self, Stop};
 use super::quic::{Close, JoinTerms, Listener, Options, Peer};
-use super::results::{Results, Setting, Told, inputs};
+use super::results::{Format, Results, Setting, inputs};
 use super::resume::Left;
 use super::signals::on_interrupt;
 use super::{Failure, lifeline, note, pin};
@@ -54,7 +54,7 @@ pub struct Routing {
     pub goes_on: bool,
     /// Lets an earlier result stay, under another name.
     pub keep: bool,
-    pub told: Told,
+    pub format: Format,
     /// Writes the log and the tables as Parquet too.
     pub parquet: bool,
     /// Started by a launcher: leave when it is gone.
@@ -121,7 +121,7 @@ fn route_run(
         groups = Some(left.head.groups.clone());
         left.hand_over(results.stand_in().path())?;
     }
-    results.told_as(routing.told);
+    results.told_as(routing.format);
     results.with_parquet(routing.parquet);
     let (mut written_in, mut asked_inputs) = (loaded.path().to_owned(), inputs(loaded));
     if let Some(path) = &routing.asked {

@@ -25,7 +25,7 @@ use super::launch::{Asked, Cores, Launch, launch};
 use super::logs;
 use super::member::{Membership, take_part};
 use super::muster::Sharing;
-use super::results::{Told, inputs};
+use super::results::{Format, inputs};
 use super::resume::Left;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
@@ -252,7 +252,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     }
     if args.inline {
         let parquet = args.results.format.is_some();
-        return inline::run(&loaded, began, args.results.out, args.results.keep, told(args.results.json), parquet);
+        return inline::run(&loaded, began, args.results.out, args.results.keep, format(args.results.json), parquet);
     }
     if args.live.is_some() {
         check_live(&loaded.topology, &path)?;
@@ -328,8 +328,8 @@ fn watching(args: &RunArgs) -> Vec<String> {
     flags
 }
 
-fn told(json: bool) -> Told {
-    if json { Told::Json } else { Told::Table }
+fn format(json: bool) -> Format {
+    if json { Format::Json } else { Format::Table }
 }
 
 fn be_router(args: RouterArgs) -> Result<(), Failure> {
@@ -345,11 +345,11 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         stall_after: args.stall_after,
         live: args.live,
         join_within: args.join_within,
-        patience: args.patience.patience,
+        patience: args.patience,
         resume: args.resume,
         goes_on: args.go_on,
         keep: args.results.keep,
-        told: told(args.results.json),
+        format: format(args.results.json),
         parquet: args.results.format.is_some(),
         held: args.held,
         asked: args.asked,

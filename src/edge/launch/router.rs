@@ -23,7 +23,7 @@ use crate::edge::identity::Identity;
 use crate::edge::input::read_plain;
 use crate::edge::journal::JOURNAL;
 use crate::edge::lifeline::Word;
-use crate::edge::results::Told;
+use crate::edge::results::Format;
 use crate::edge::resume::status_of;
 use crate::edge::signals::Interrupts;
 use crate::edge::{Failure, host, note, print, tell};
@@ -136,8 +136,8 @@ fn print_summary(launch: &Launch<'_>) -> Result<(), Failure> {
     let path = launch.out.join(SUMMARY);
     let summary = read_plain(&path).ok().and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
     let summary = summary.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
-    let told = if launch.router_flags.iter().any(|flag| flag == "--json") { Told::Json } else { Told::Table };
-    told.print(&summary, &launch.out)
+    let format = if launch.router_flags.iter().any(|flag| flag == "--json") { Format::Json } else { Format::Table };
+    format.print(&summary, &launch.out)
 }
 
 /// The routers of a run, one after the other.

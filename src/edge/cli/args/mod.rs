@@ -236,7 +236,7 @@ pub(super) enum Command {
 #[derive(Subcommand)]
 pub(super) enum Generated {
     /// Rigid jobs of the model of Lublin and Feitelson, with sizes, correlated run times, and a daily cycle
-    Lublin(logs::Lublins),
+    Lublin(logs::LublinArgs),
     /// A layered workflow with the parameters of daggen
     Dag {
         #[command(flatten)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser};
 
-use super::shared::{LoudnessArgs, OverrideArgs, PatienceArgs, ResultArgs};
+use super::shared::{LoudnessArgs, OverrideArgs, ResultArgs};
 use super::values::{some_time, speed, time};
 use crate::edge::{EXIT_CODES, VERSION};
 
@@ -39,8 +39,9 @@ pub struct RouterArgs {
     /// Give up if some site or user has not joined after this long
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
     pub join_within: Duration,
-    #[command(flatten)]
-    pub patience: PatienceArgs,
+    /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    pub patience: Duration,
     /// Resume a run whose router died; this is the folder that holds its results, or would have held them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "live"])]
     pub resume: Option<PathBuf>,

@@ -1,11 +1,9 @@
 //! What several commands take.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::values::time;
 use crate::edge::Failure;
 use crate::topology::Override;
 
@@ -66,12 +64,4 @@ pub struct ResultArgs {
 pub enum MoreFormat {
     /// events.parquet, jobs.parquet and so on, for pandas, polars, DuckDB
     Parquet,
-}
-
-/// How long to wait for a lost process.
-#[derive(Args, Clone, Copy)]
-pub struct PatienceArgs {
-    /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
-    pub patience: Duration,
 }
