@@ -26,28 +26,29 @@ const TABLES: [(&str, &str); 5] = [
 
 /// Columns of whole numbers. What else looks like a number is a floating one, so that a column is the same in every run.
 const INTS: [&str; 18] = [
-    "active",
+    "because",
     "booking",
     "bytes",
     "first_task",
-    "hold",
     "job",
     "job_id",
+    "left",
+    "moved",
     "nodes",
     "procs",
     "request",
     "requested_number_of_resources",
-    "slots",
     "starved",
     "step",
     "success",
     "task",
+    "times",
     "version",
-    "row",
 ];
 
 /// Columns that look like numbers now and then, and are texts.
-const TEXTS: [&str; 17] = [
+const TEXTS: [&str; 19] = [
+    "accepted",
     "actor",
     "allocated",
     "allocated_resources",
@@ -56,6 +57,7 @@ const TEXTS: [&str; 17] = [
     "final_state",
     "from",
     "kind",
+    "link",
     "metadata",
     "name",
     "profile",
@@ -83,31 +85,43 @@ pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
 }
 
 fn write(folder: &mut ResultFolder, from: &Path, to: &str) -> Result<(), Failure> {
-    let mut columns: Vec<Seen> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    each_row(from, &mut |row| {
-        for (name, value) in row {
-            let place = *places.entry(name.clone()).or_insert_with(|| {
-                columns.push(Seen { name: name.clone(), kind: None });
-                columns.len() - 1
-            });
-            columns[place].see(value);
-        }
-        Ok(())
-    })?;
-    let mut columns: Vec<Column> = columns.into_iter().map(Seen::column).collect();
-    // What all events have; a table's first column is never one of these.
-    columns.sort_by_key(|column| FIRST.iter().position(|name| *name == column.name).unwrap_or(FIRST.len()));
+    let columns = columns(from)?;
+    let places: BTreeMap<&str, usize> =
+        columns.iter().enumerate().map(|(place, column)| (column.name.as_str(), place)).collect();
     let mut file = folder.writer(to)?;
     let mut writer = Writer::new(columns.clone(), GZIP);
     each_row(from, &mut |row| {
-        let texts: Vec<String> = columns.iter().map(|column| text(column.kind, find(row, &column.name))).collect();
-        let cells = columns.iter().zip(&texts).map(|(column, text)| cell(column.kind, find(row, &column.name), text));
-        writer.row(cells);
+        let mut values = vec![&Value::Null; columns.len()];
+        for (name, value) in row {
+            values[places[name.as_str()]] = value;
+        }
+        let values: Vec<_> = columns.iter().map(|column| column.kind).zip(values).collect();
+        let texts: Vec<String> = values.iter().map(|(kind, value)| text(*kind, value)).collect();
+        writer.row(values.iter().zip(&texts).map(|((kind, value), text)| cell(*kind, value, text)));
         Ok(file.put(&writer.take())?)
     })?;
     file.put(&writer.finish())?;
     Ok(folder.close(file)?)
+}
+
+/// All columns, and what stands in them.
+fn columns(from: &Path) -> Result<Vec<Column>, Failure> {
+    let mut seen: Vec<Seen> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    each_row(from, &mut |row| {
+        for (name, value) in row {
+            let place = *places.entry(name.clone()).or_insert_with(|| {
+                seen.push(Seen { name: name.clone(), kind: None });
+                seen.len() - 1
+            });
+            seen[place].see(value);
+        }
+        Ok(())
+    })?;
+    let mut columns: Vec<Column> = seen.into_iter().map(Seen::column).collect();
+    // What all events have; a table's first column is never one of these.
+    columns.sort_by_key(|column| FIRST.iter().position(|name| *name == column.name).unwrap_or(FIRST.len()));
+    Ok(columns)
 }
 
 /// A column, and what has been seen in it.
@@ -143,10 +157,6 @@ impl Seen {
 }
 
 type Row = [(String, Value)];
-
-fn find<'r>(row: &'r Row, name: &str) -> &'r Value {
-    row.iter().find(|(found, _)| found == name).map_or(&Value::Null, |(_, value)| value)
-}
 
 /// What a column of texts has of a value that is none: lists and tables stay as they were written.
 fn text(kind: Kind, value: &Value) -> String {
@@ -224,4 +234,64 @@ fn cells(line: &str) -> Vec<String> {
 fn pack(page: &[u8]) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(page).and_then(|()| packed.finish()).expect("memory takes all bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::TestRunner;
+
+    use super::*;
+    use crate::report::tests::{any_entry, names};
+    use crate::report::{EventWriter, Names};
+
+    /// Columns of tables that are floating numbers, or texts that never look like numbers.
+    const OTHERS: [&str; 14] = [
+        "consumed_energy",
+        "execution_time",
+        "finish_time",
+        "last_end",
+        "ready_time",
+        "requested_time",
+        "slr",
+        "starting_time",
+        "stretch",
+        "submission_time",
+        "turnaround_time",
+        "value",
+        "value_max",
+        "waiting_time",
+    ];
+
+    #[test]
+    fn what_stands_in_each_column_is_known() {
+        let mut seen: BTreeMap<String, [bool; 3]> = BTreeMap::new();
+        let mut runner = TestRunner::deterministic();
+        let writer = EventWriter::new(&Names { links: vec!["trunk".to_owned()], ..names() });
+        for _ in 0..5_000 {
+            let mut line = Vec::new();
+            writer.write(&any_entry().new_tree(&mut runner).unwrap().current(), &mut line);
+            let event: Map<String, Value> = serde_json::from_slice(&line).unwrap();
+            for (name, value) in event.into_iter().filter(|(_, value)| !value.is_null()) {
+                let what = [value.is_i64() || value.is_u64(), value.is_f64(), !value.is_number()];
+                let seen = seen.entry(name).or_default();
+                what.iter().enumerate().for_each(|(kind, is)| seen[kind] |= is);
+            }
+        }
+        assert!(seen.len() > 40, "{}", seen.len());
+        let is_known = |name: &str, seen: [bool; 3]| match (seen, INTS.contains(&name), TEXTS.contains(&name)) {
+            ([true, false, false], is_int, is_text) => is_int && !is_text,
+            ([_, true, false], is_int, is_text) => !is_int && !is_text,
+            ([false, false, true], ..) => true,
+            (_, is_int, is_text) => !is_int && is_text,
+        };
+        let unknown: Vec<_> = seen.iter().filter(|(name, seen)| !is_known(name, **seen)).collect();
+        assert!(unknown.is_empty(), "whole, floating, others: {unknown:?}");
+        for table in [include_str!("../report/golden/jobs.csv"), include_str!("../report/golden/tasks.csv")] {
+            for name in cells(table.lines().next().unwrap()) {
+                let name = name.as_str();
+                assert!(INTS.contains(&name) || TEXTS.contains(&name) || OTHERS.contains(&name), "{name}");
+            }
+        }
+    }
 }

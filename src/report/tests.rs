@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, Untaken, summary_table};
 use crate::grid::{
-    Area, BookingId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part, Rate,
-    Receipt, Slot, Task, TaskId, Worth,
+    Area, BookingId, CableId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part,
+    Rate, Receipt, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Answer, Bargain, Fault, HoldFate, Reason, Record, Refusal, codec};
@@ -413,7 +413,34 @@ fn any_record() -> impl Strategy<Value = Record> {
             Record::Shipped { user, edge, from, to, bytes, active }
         }),
         any_edge().prop_map(|edge| Record::Delivered { edge }),
+        task().prop_map(|task| Record::Withdrawn { task }),
         any_bargain(),
+        any_failure(),
+    ]
+}
+
+/// What is written down of nodes and links that fail.
+fn any_failure() -> impl Strategy<Value = Record> {
+    let task = || any::<(u32, u32)>().prop_map(|(job, index)| TaskId { job: JobId(job), index });
+    let time = || any::<u32>().prop_map(|micros| Time::from_micros(micros.into()));
+    let span = || any::<u64>().prop_map(Span::from_micros);
+    let job = || any::<u32>().prop_map(JobId);
+    let cores = || (1u32..9).prop_map(NodeSet::all);
+    let link = || (0u32..3).prop_map(CableId);
+    prop_oneof![
+        (cores(), time()).prop_map(|(cores, since)| Record::Down { cores, since }),
+        (cores(), time()).prop_map(|(cores, since)| Record::Up { cores, since }),
+        (task(), span()).prop_map(|(task, saved)| Record::Lost { task, saved }),
+        (task(), any::<u64>(), span()).prop_map(|(task, times, spent)| Record::Checkpointed { task, times, spent }),
+        (job(), 0u32..6, time(), time(), cores()).prop_map(|(job, site, start, until, nodes)| {
+            Record::Rebooked { job, site: ActorId(site), start, until, nodes }
+        }),
+        (job(), any::<u64>()).prop_map(|(job, area)| Record::Broken { job, compensation: Area::from_micros(area) }),
+        (link(), time()).prop_map(|(link, since)| Record::LinkDown { link, since }),
+        (link(), time()).prop_map(|(link, since)| Record::LinkUp { link, since }),
+        (any_edge(), any::<u64>()).prop_map(|(edge, left)| Record::Stalled { edge, left }),
+        (any_edge(), any::<u64>(), prop::collection::vec(link(), 0..3), time())
+            .prop_map(|(edge, left, via, active)| Record::Continued { edge, left, via, active }),
     ]
 }
 
