@@ -22,11 +22,11 @@ use super::{Failure, Loudness, loudness, note, parquet, pin};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
-    self, Live, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, SummaryFile, Tally, Unrecorded, Untaken,
-    summary_table,
+    self, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile, Tally,
+    Unrecorded, Untaken, summary_table,
 };
 use crate::time::Time;
-use crate::topology::{self, Loaded};
+use crate::topology::{self, Loaded, Topology};
 
 /// Measured times beside those of the model, drawn.
 pub const LIVE_PLOT: &str = "live.svg";
@@ -226,66 +226,27 @@ impl Results<'_> {
         // There are no turns any more.
         pin::to_any_core();
         let mut facts = facts(&conducted, &setting);
-        let Conducted { mut end, mut reached, .. } = conducted;
         let writing = Instant::now();
+        let topology = &self.loaded.topology;
         let mut recording = self.recording.end().join()?;
-        if let Some((at, contradiction)) = recording.contradiction(&self.loaded.topology) {
-            // What came before it is whole, and whatever else went wrong came later.
-            reached = at;
-            end = Err(Failure::Breach(contradiction));
-        }
-
-        let tally = &recording.recorder.tally;
-        let (ended, jobs) = (tally.jobs_ended(), self.loaded.topology.jobs());
-        if end.is_ok() && ended < jobs {
-            let who = topology::owners(&self.loaded.topology).map(|owners| tally.kept_back(&owners));
-            let who =
-                who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
-            end = Err(Failure::Breach(format!(
-                "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {who}"
-            )));
-        }
+        let (end, reached) = judge(conducted.end, conducted.reached, &recording, topology);
         if matches!(end, Err(Failure::Breach(_))) {
             put_away_journal(self.folder.stand_in());
-        }
-        // Whoever broke a rule did so at some time.
-        if let Err(Failure::Breach(text)) = &mut end {
-            let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-            let first = in_time(first, reached);
-            *text = if rest.is_empty() { first } else { format!("{first}\n{rest}") };
         }
         let status = match &end {
             Ok(()) => Status::Complete,
             Err(failure) => Status::Partial(partly(failure, reached)),
         };
-        let Recording { recorder, shelf, .. } = &mut *recording;
-        let mut ended: BTreeMap<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
-        let seed = self.loaded.topology.seed;
-        // Another run of a live one would measure something else.
-        let digest = if setting.live.is_some() { String::new() } else { recorder.digest() };
-        let tally = &recorder.tally;
-        let results =
-            tally.close(seed, status.clone(), digest, |name, rows| shelf.put(name, rows).map_err(Failure::from))?;
-        if self.loaded.topology.cables.is_some() {
-            tally.transfers_csv(|rows| shelf.put(TRANSFERS, rows))?;
-        }
-        ended.extend(shelf.end_all());
-        for file in ended.into_values() {
-            self.folder.take(file)?;
-        }
+        let results = write_tables(&mut self.folder, &mut recording, topology, status.clone(), setting.live.is_some())?;
         if self.parquet {
             parquet::add(&mut self.folder)?;
         }
-
         facts.moved = setting.moved.as_ref().map(|moved| MovedFacts { flows: moved.flows, bytes: moved.bytes });
         if let Some(speed) = setting.live {
-            let times = setting.moved.iter().flat_map(|moved| &moved.times);
-            let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
-            let live = Live::of(&recorder.tally, speed, &times);
-            self.folder.write("live.csv", live.csv().as_bytes())?;
-            self.folder.write(LIVE_PLOT, live.svg().as_bytes())?;
-            facts.live = Some(live.facts());
+            let measured = setting.moved.as_ref();
+            facts.live = Some(write_measured(&mut self.folder, &recording.recorder.tally, speed, measured)?);
         }
+
         let before = self.written_for;
         let tell_time = |facts: &mut RunFacts| {
             facts.write_seconds = (before + writing.elapsed()).as_secs_f64();
@@ -298,10 +259,10 @@ impl Results<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status,
             command: self.command,
-            layout: setting.layout.clone(),
-            seed: self.loaded.topology.seed,
-            topology_hash: self.loaded.topology.hash().to_string(),
-            topology: written_out(&self.loaded.topology, self.loaded.path()),
+            layout: setting.layout,
+            seed: topology.seed,
+            topology_hash: topology.hash().to_string(),
+            topology: written_out(topology, self.loaded.path()),
             inputs: self.inputs,
             names: self.names,
             started: self.started,
@@ -324,6 +285,76 @@ impl Results<'_> {
         // A run that ended early has more to say than that nobody could read this.
         end.and(printed)
     }
+}
+
+/// How a run has ended, now that all of its log has been looked at, and when.
+fn judge(
+    mut end: Result<(), Failure>,
+    mut reached: Time,
+    recording: &Recording,
+    topology: &Topology,
+) -> (Result<(), Failure>, Time) {
+    if let Some((at, contradiction)) = recording.contradiction(topology) {
+        // What came before it is whole, and whatever else went wrong came later.
+        reached = at;
+        end = Err(Failure::Breach(contradiction));
+    }
+    let tally = &recording.recorder.tally;
+    let (ended, jobs) = (tally.jobs_ended(), topology.jobs());
+    if end.is_ok() && ended < jobs {
+        let who = topology::owners(topology).map(|owners| tally.kept_back(&owners));
+        let who =
+            who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
+        end = Err(Failure::Breach(format!(
+            "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {who}"
+        )));
+    }
+    // Whoever broke a rule did so at some time.
+    if let Err(Failure::Breach(text)) = &mut end {
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let first = in_time(first, reached);
+        *text = if rest.is_empty() { first } else { format!("{first}\n{rest}") };
+    }
+    (end, reached)
+}
+
+/// Writes what comes of the log, and gives the summary of it.
+fn write_tables(
+    folder: &mut ResultFolder,
+    Recording { recorder, shelf, .. }: &mut Recording,
+    topology: &Topology,
+    status: Status,
+    live: bool,
+) -> Result<Summary, Failure> {
+    let mut ended: BTreeMap<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
+    // Another run of a live one would measure something else.
+    let digest = if live { String::new() } else { recorder.digest() };
+    let tally = &recorder.tally;
+    let put = |name, rows: &[u8]| shelf.put(name, rows).map_err(Failure::from);
+    let summary = tally.close(topology.seed, status, digest, put)?;
+    if topology.cables.is_some() {
+        tally.transfers_csv(|rows| shelf.put(TRANSFERS, rows))?;
+    }
+    ended.extend(shelf.end_all());
+    for file in ended.into_values() {
+        folder.take(file)?;
+    }
+    Ok(summary)
+}
+
+/// Writes what a live run has measured beside what its model says.
+fn write_measured(
+    folder: &mut ResultFolder,
+    tally: &Tally,
+    speed: f64,
+    moved: Option<&Moved>,
+) -> Result<LiveFacts, Failure> {
+    let times = moved.into_iter().flat_map(|moved| &moved.times);
+    let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
+    let live = Live::of(tally, speed, &times);
+    folder.write("live.csv", live.csv().as_bytes())?;
+    folder.write(LIVE_PLOT, live.svg().as_bytes())?;
+    Ok(live.facts())
 }
 
 /// Whether a run that ended like this may do better if it goes on.
