@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::conduct::{self, Gone, Line, Returns, Watch};
+use super::conduct::{self, Conducted, Gone, Line, Returns, Watch};
 use super::freight::shape::Shaper;
-use super::freight::{Freight, Live};
+use super::freight::{Freight, Live, Moved};
 use super::host::utc_now;
 use super::identity::Identity;
 use super::input::{default_out, load_topology, written_out};
@@ -24,10 +24,12 @@ use super::quic::{Close, JoinTerms, Listener, Options, Peer};
 use super::results::{Format, Results, Setting, inputs};
 use super::resume::Left;
 use super::signals::on_interrupt;
+use super::stand_in::StandIn;
 use super::{Failure, lifeline, note, pin};
 use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE, label};
+use crate::report::Input;
 use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
 
 /// How to be the router of a run.
@@ -95,126 +97,67 @@ fn route_run(
     routing: Routing,
     identity: Identity,
     loaded: &Loaded,
-    mut begun: Instant,
+    begun: Instant,
 ) -> Result<(), Failure> {
     let _within = kept.enter();
-    let plan = Plan::of(&loaded.topology);
+    let topology = &loaded.topology;
+    let plan = Plan::of(topology);
     let build = |outsiders| {
-        topology::build_with(&loaded.topology, &plan.at_hub(), outsiders)
+        topology::build_with(topology, &plan.at_hub(), outsiders)
             // A launcher has handed over a topology that its user does not know, and tells the place itself.
             .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
     };
     // A program is not waited for before somebody listens to whoever wants to end that.
-    let asks = outside::decides_for(&loaded.topology, &plan, &plan.at_hub());
+    let asks = outside::decides_for(topology, &plan, &plan.at_hub());
     let early = if asks { None } else { Some(build(Outsiders::new())?) };
-    let mut left = routing.resume.as_deref().map(|folder| go_on_with(folder, loaded)).transpose()?;
-    if routing.goes_on {
-        let out = routing.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
-        left = go_on_with(&out, loaded).ok();
-    }
-    let out = left.as_ref().map(|left| left.out.clone()).or(routing.out.clone());
-    let mut results = Results::create(out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
-    let mut groups = None;
-    if let Some(left) = left {
-        // From now on it is ours, whatever becomes of us.
-        results.resumable_by(Some(how_to_resume(&routing, results.out())));
-        groups = Some(left.head.groups.clone());
-        left.hand_over(results.stand_in().path())?;
-    }
-    results.told_as(routing.format);
-    results.with_parquet(routing.parquet);
-    let (mut written_in, mut asked_inputs) = (loaded.path().to_owned(), inputs(loaded));
-    if let Some(path) = &routing.asked {
-        let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
-        let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
-        // The launcher's time is ours: processes of one machine share its clock, but no moments.
-        begun = begun.checked_sub(Duration::from_secs_f64(asked.seconds)).unwrap_or(begun);
-        pin::let_others_use(asked.other_cores);
-        if let Some(input) = asked.inputs.first() {
-            written_in.clone_from(&input.path);
-        }
-        asked_inputs.clone_from(&asked.inputs);
-        results.asked(asked.command, asked.inputs);
-    }
-    if let Some(path) = &routing.owner_of {
-        results.give_to_owner_of(path)?;
-    }
+    let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
 
     let stop = Stop::default();
-    // Where there is a launcher, its folder goes when it is gone.
-    let nest = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
-    let doomed = Doomed { folders: nest.into_iter().collect(), results: Some(results.stand_in().clone()) };
-    let (mut interruptions, mut gone) = listen_for_the_end(routing.held, doomed, &stop)?;
-    let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
-        .map_err(|error| Failure::System(error.to_string()))?;
-    announce(&format!("{LISTENING}{}", listener.address()))?;
-    if routing.held {
-        // A launcher that no longer listens has left, which is noticed elsewhere.
-        listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
-    }
-    let (outsiders, fault) = outside::start(&loaded.topology, &plan.at_hub(), &written_in, &stop)?;
+    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.stand_in().clone(), &stop)?;
+    let mut listener = listen(&routing, &identity)?;
+    let (outsiders, fault) = outside::start(topology, &plan.at_hub(), &written_in, &stop)?;
     let actors = early.map_or_else(|| build(outsiders), Ok)?;
 
-    let terms = JoinTerms { roster: plan.parties(), topology: loaded.topology.hash() };
+    let terms = JoinTerms { roster: plan.parties(), topology: topology.hash() };
     // Once all have said their last word they may have left.
     let over =
         groups.as_ref().map(|groups| is_whole(results.stand_in().path(), groups.len())).transpose()? == Some(true);
-    let admitted = if over {
+    let mut peers = Vec::new();
+    if over {
         listener.turn_away(terms);
-        Ok(Vec::new())
     } else {
-        kept.block_on(admit(&mut listener, terms, &routing, &mut interruptions, &mut gone))
-    };
-    let peers = match admitted {
-        Ok(peers) => peers,
-        Err(failure) => {
-            // Those who have come already should not wait for a run that will not be.
-            kept.block_on(listener.close(Vec::new(), Close::Stopped, &failure.to_string()));
-            let how = format!("resume with: {}", how_to_resume(&routing, results.out()));
-            return Err(if groups.is_some() { failure.with(&how) } else { failure });
-        }
-    };
-    if !over {
-        tracing::info!("all members have joined: the run begins");
+        let admitted = kept.block_on(admit(listener, terms, &routing, &mut interruptions, &mut gone));
+        (listener, peers) = admitted.map_err(|failure| match groups {
+            Some(_) => failure.with(&format!("resume with: {}", how_to_resume(&routing, results.out()))),
+            None => failure,
+        })?;
     }
-    let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
-    let contact = if here { Contact::Blockers } else { Contact::All };
     let here_now: Vec<_> = peers.iter().map(|peer| peer.parties.clone()).collect();
     let playing = groups.as_ref().filter(|_| over).unwrap_or(&here_now);
     let leaves = playing.iter().map(|parties| ids(&plan, parties)).collect::<Result<Vec<_>, _>>()?;
-    let labels: Vec<String> = playing.iter().map(|parties| label(parties)).collect();
-    let freight = RefCell::new(freight(&loaded.topology, &plan, &peers, &leaves, routing.live));
+    let freight = RefCell::new(freight(topology, &plan, &peers, &leaves, routing.live));
+    let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
     let whole = plan.clone();
     let hub = Hub::new(actors, &leaves, plan.latencies.clone())
         .reading_only(Box::new(move |actor, record| whole.may_write(actor, record)));
+    let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
+    let contact = if here { Contact::Blockers } else { Contact::All };
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
 
-    let irreplaceable = irreplaceable(&loaded.topology, routing.live.is_some());
+    let irreplaceable = irreplaceable(topology, routing.live.is_some());
     let mut returns = None;
     if groups.is_some() || (irreplaceable.is_none() && !routing.patience.is_zero()) {
         listener.let_return();
-        let journal = match &groups {
-            Some(groups) if groups != playing => return Err(regrouped(kept, listener, groups)),
-            Some(_) => Journal::open(results.stand_in().path())?.1,
-            None => {
-                let head = Head {
-                    release: RELEASE.to_owned(),
-                    topology_hash: loaded.topology.hash().to_string(),
-                    groups: playing.clone(),
-                    topology: written_out(&loaded.topology, loaded.path()),
-                    inputs: asked_inputs,
-                    started: utc_now(),
-                };
-                Journal::create(results.stand_in().path(), &head)?
-            }
-        };
+        if let Some(groups) = groups.as_ref().filter(|groups| *groups != playing) {
+            return Err(regrouped(kept, listener, groups));
+        }
+        let goes_on = groups.is_some();
+        let journal = journal(&results, goes_on, playing, loaded, inputs)?;
         results.resumable_by(Some(how_to_resume(&routing, results.out())));
-        let (gone, patience, goes_on) = (&mut gone, routing.patience, groups.is_some());
-        returns = Some(Returns { journal, door: &mut listener, gone, patience, goes_on });
+        returns = Some(Returns { journal, door: &mut listener, gone: &mut gone, patience: routing.patience, goes_on });
     }
     let joined = begun.elapsed();
     let mut progress = results.progress();
-    let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
     let watch = Watch {
         stall_after: routing.stall_after,
         progress: &mut |now, events, records| {
@@ -235,7 +178,7 @@ fn route_run(
         returns,
     };
     let mut conducted = match over {
-        true => conduct::conclude(kept, hub, labels, watch),
+        true => conduct::conclude(kept, hub, playing.iter().map(|parties| label(parties)).collect(), watch),
         false => conduct::conduct(kept, hub, &mut lines, watch),
     };
     conducted.wall = conducted.wall.saturating_sub(results.written_for());
@@ -243,19 +186,7 @@ fn route_run(
     conducted.end = fault.or(conducted.end).and_then(|()| results.caught_up());
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight.into_inner(), &conducted.end) {
-        let arrived = kept.block_on(async {
-            tokio::select! {
-                arrived = freight.finish() => arrived,
-                Some(failure) = interruptions.recv() => Err(match failure {
-                    Failure::LostPeer { label, text } => {
-                        let text = format!("lost {label} while payload was still under way: {text}");
-                        Failure::LostPeer { label, text }
-                    }
-                    other => other,
-                }),
-            }
-        });
-        match arrived {
+        match kept.block_on(all_arrived(freight, &mut interruptions)) {
             Ok(all) => moved = Some(all),
             Err(failure) => conducted.end = Err(failure),
         }
@@ -265,12 +196,25 @@ fn route_run(
     }
     progress.clear();
 
+    let setting = Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
+    send_home(kept, listener, lines, over, results, conducted, setting)
+}
+
+/// Tells everybody how the run has ended, and writes the results.
+fn send_home(
+    kept: &Kept,
+    listener: Listener,
+    lines: Vec<Line>,
+    over: bool,
+    results: Results<'_>,
+    conducted: Conducted,
+    setting: Setting,
+) -> Result<(), Failure> {
     let (close, reason) = match &conducted.end {
         Ok(()) => (Close::Finished, String::new()),
         Err(failure) => (Close::Stopped, failure.to_string()),
     };
     let senders = lines.into_iter().map(Line::into_sender).collect();
-    let setting = Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
     if over {
         // Who still looks for a router is told meanwhile.
         let end = results.conducted(conducted, setting);
@@ -280,6 +224,104 @@ fn route_run(
     // First, so that nobody has to wait for the results to be written.
     kept.block_on(listener.close(senders, close, reason.lines().next().unwrap_or_default()));
     results.conducted(conducted, setting)
+}
+
+/// What there is before anybody is listened to.
+struct Prepared<'a> {
+    results: Results<'a>,
+    /// Whom each process played, if the run goes on.
+    groups: Option<Vec<Vec<Party>>>,
+    /// The file in which the topology was written, and all that it was read from, as typed by whoever began this.
+    written_in: String,
+    inputs: Vec<Input>,
+    /// When that was.
+    begun: Instant,
+}
+
+/// Makes a place for the results, with the journal of a run that goes on, and learns what a launcher was asked.
+fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Result<Prepared<'a>, Failure> {
+    let mut left = routing.resume.as_deref().map(|folder| go_on_with(folder, loaded)).transpose()?;
+    if routing.goes_on {
+        let out = routing.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
+        left = go_on_with(&out, loaded).ok();
+    }
+    let out = left.as_ref().map(|left| left.out.clone()).or(routing.out.clone());
+    let mut results = Results::create(out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
+    let mut groups = None;
+    if let Some(left) = left {
+        // From now on it is ours, whatever becomes of us.
+        results.resumable_by(Some(how_to_resume(routing, results.out())));
+        groups = Some(left.head.groups.clone());
+        left.hand_over(results.stand_in().path())?;
+    }
+    results.told_as(routing.format);
+    results.with_parquet(routing.parquet);
+    let (mut written_in, mut inputs) = (loaded.path().to_owned(), inputs(loaded));
+    if let Some(path) = &routing.asked {
+        let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
+        let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
+        // The launcher's time is ours: processes of one machine share its clock, but no moments.
+        begun = begun.checked_sub(Duration::from_secs_f64(asked.seconds)).unwrap_or(begun);
+        pin::let_others_use(asked.other_cores);
+        if let Some(input) = asked.inputs.first() {
+            written_in.clone_from(&input.path);
+        }
+        inputs.clone_from(&asked.inputs);
+        results.asked(asked.command, asked.inputs);
+    }
+    if let Some(path) = &routing.owner_of {
+        results.give_to_owner_of(path)?;
+    }
+    Ok(Prepared { results, groups, written_in, inputs, begun })
+}
+
+/// Opens the door, and says where it is.
+fn listen(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
+    let mut listener = Listener::bind(routing.bind, identity, &Options::default())
+        .map_err(|error| Failure::System(error.to_string()))?;
+    announce(&format!("{LISTENING}{}", listener.address()))?;
+    if routing.held {
+        // A launcher that no longer listens has left, which is noticed elsewhere.
+        listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
+    }
+    Ok(listener)
+}
+
+/// The journal of the run: that with which it goes on, or a new one.
+fn journal(
+    results: &Results<'_>,
+    goes_on: bool,
+    playing: &[Vec<Party>],
+    loaded: &Loaded,
+    inputs: Vec<Input>,
+) -> Result<Journal, Failure> {
+    let folder = results.stand_in().path();
+    if goes_on {
+        return Ok(Journal::open(folder)?.1);
+    }
+    let head = Head {
+        release: RELEASE.to_owned(),
+        topology_hash: loaded.topology.hash().to_string(),
+        groups: playing.to_vec(),
+        topology: written_out(&loaded.topology, loaded.path()),
+        inputs,
+        started: utc_now(),
+    };
+    Journal::create(folder, &head)
+}
+
+/// Waits for the loads that are still under way.
+async fn all_arrived(freight: Freight, interruptions: &mut Interruptions) -> Result<Moved, Failure> {
+    tokio::select! {
+        arrived = freight.finish() => arrived,
+        Some(failure) = interruptions.recv() => Err(match failure {
+            Failure::LostPeer { label, text } => {
+                let text = format!("lost {label} while payload was still under way: {text}");
+                Failure::LostPeer { label, text }
+            }
+            other => other,
+        }),
+    }
 }
 
 /// What was left in this folder of a run of this topology.
@@ -369,14 +411,17 @@ fn freight(
 
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.
 fn listen_for_the_end(
-    held: bool,
-    doomed: Doomed,
+    routing: &Routing,
+    results: StandIn,
     stop: &Stop,
 ) -> Result<(Interruptions, mpsc::UnboundedReceiver<Gone>), Failure> {
+    // Where there is a launcher, its folder goes when it is gone.
+    let nest = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
+    let doomed = Doomed { folders: nest.into_iter().collect(), results: Some(results) };
     let (words, interruptions) = mpsc::unbounded_channel();
     let (tell, gone) = mpsc::unbounded_channel();
     let brake = Brake::new(words, doomed, stop.clone()).telling(tell);
-    if held {
+    if routing.held {
         brake.clone().hold()?;
     }
     on_interrupt(move || brake.interrupt())?;
@@ -393,13 +438,14 @@ fn announce(line: &str) -> Result<(), Failure> {
 
 type Interruptions = mpsc::UnboundedReceiver<Failure>;
 
+/// Lets everybody in; where some do not come, nobody stays.
 async fn admit(
-    listener: &mut Listener,
+    mut listener: Listener,
     terms: JoinTerms,
     routing: &Routing,
     interruptions: &mut Interruptions,
     gone: &mut mpsc::UnboundedReceiver<Gone>,
-) -> Result<Vec<Peer>, Failure> {
+) -> Result<(Listener, Vec<Peer>), Failure> {
     let obituaries = listener.obituaries();
     let until = tokio::time::Instant::now() + routing.join_within;
     let mut admitting = Box::pin(listener.admit(terms));
@@ -411,28 +457,32 @@ async fn admit(
                 note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
                 let _ = obituaries.send(label);
             }
-            admitted = &mut admitting => match admitted {
-                Ok(peers) => return Ok(peers),
-                Err(failed) => break Failure::Program(failed),
-            },
-            Some(failure) = interruptions.recv() => break match failure {
+            admitted = &mut admitting => break admitted.map_err(Failure::Program),
+            Some(failure) = interruptions.recv() => break Err(match failure {
                 Failure::LostPeer { label, text } => {
                     let text = format!("lost {label} before the run began: {text}");
                     Failure::LostPeer { label, text }
                 }
                 other => other,
-            },
+            }),
             () = tokio::time::sleep_until(until) => {
                 let text = format!("after {} s the router is still waiting for ", routing.join_within.as_secs_f64());
-                break Failure::NotJoined(text);
+                break Err(Failure::NotJoined(text));
             }
         }
     };
     drop(admitting);
-    Err(match end {
-        Failure::NotJoined(text) => Failure::NotJoined(format!("{text}{}", label(&listener.missing()))),
-        other => other,
-    })
+    let failure = match end {
+        Ok(peers) => {
+            tracing::info!("all members have joined: the run begins");
+            return Ok((listener, peers));
+        }
+        Err(Failure::NotJoined(text)) => Failure::NotJoined(format!("{text}{}", label(&listener.missing()))),
+        Err(failure) => failure,
+    };
+    // Those who have come already should not wait for a run that will not be.
+    listener.close(Vec::new(), Close::Stopped, &failure.to_string()).await;
+    Err(failure)
 }
 
 fn ids(plan: &Plan, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
