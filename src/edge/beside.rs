@@ -1,16 +1,16 @@
-//! Work that goes on beside ours: what it needs is handed over in full buffers, in order, to a thread of its own, if there
-//! may be one, and given back when somebody wants to see what has come of it.
+//! Work that goes on beside ours: what it needs is handed over in full buffers, in order, to a thread of its own, if
+//! there may be one, and given back when somebody wants to see what has come of it.
 //!
-//! What fits into one buffer is worth no thread. Memory: some buffers, each as long as what is given at once, however much
-//! passes, as whoever fills them faster than they are emptied has to wait.
+//! What fits into one buffer is worth no thread. Memory: some buffers, each as long as what is given at once, however
+//! much passes, as whoever fills them faster than they are emptied has to wait.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use super::pin;
 
-/// Buffers that may wait. With more of them, who empties them is waited for less often, but finds them in no cache any more,
-/// which costs both sides as much as that saves.
+/// Buffers that may wait. With more of them, who empties them is waited for less often, but finds them in no cache any
+/// more, which costs both sides as much as that saves.
 const WAITING: usize = 4;
 
 /// What is done with each buffer.

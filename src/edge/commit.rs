@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use super::disk::Disk;
 use super::stand_in;
 
-/// Moves `new`, which must be on the disk already, to `out`. If something is there it is moved away in the same step, to
-/// `kept` if that is given; says where to.
+/// Moves `new`, which must be on the disk already, to `out`. If something is there it is moved away in the same step,
+/// to `kept` if that is given; says where to.
 pub fn put_in_place(
     disk: &dyn Disk,
     new: &Path,

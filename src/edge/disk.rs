@@ -16,8 +16,8 @@ const ORDINARY: u32 = 0o666;
 /// So many links in a row the kernel follows.
 const LINKS_MAX: usize = 40;
 
-/// Opens a regular file to read. Anything else is refused, above all a pipe: who opens one waits until somebody writes to
-/// it, which may be for ever, and no signal is heard meanwhile.
+/// Opens a regular file to read. Anything else is refused, above all a pipe: who opens one waits until somebody writes
+/// to it, which may be for ever, and no signal is heard meanwhile.
 pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = (flags | OFlags::NONBLOCK).bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -29,8 +29,8 @@ pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Writes what somebody wants to have under this name: a link stays and what it points at is replaced; a device or a pipe
-/// takes the content as it comes.
+/// Writes what somebody wants to have under this name: a link stays and what it points at is replaced; a device or a
+/// pipe takes the content as it comes.
 pub fn write_named(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     write_named_as(path, ORDINARY, content.as_ref()).map_err(|error| cannot("write", path, &error))
 }

@@ -31,7 +31,8 @@ pub struct DagArgs {
     /// How many levels an edge may span
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     jump: u32,
-    /// Communication to computation ratio: an edge carries what --bandwidth moves in this share of a time drawn like run times
+    /// Communication to computation ratio: an edge carries what --bandwidth moves in this share of a time drawn like
+    /// run times
     #[arg(long, value_name = "RATIO", default_value = "1", value_parser = ratio)]
     ccr: u64,
     /// The transfer speed for which --ccr holds

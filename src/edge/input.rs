@@ -72,8 +72,8 @@ pub fn is_written(path: &str, key: &str) -> bool {
     text.and_then(|text| text.parse::<toml::Table>().ok()).is_some_and(|table| table.contains_key(key))
 }
 
-/// A topology file that means exactly this wherever it lies: logs are named by their whole paths, and so are files beside it
-/// that are programs of sites and users.
+/// A topology file that means exactly this wherever it lies: logs are named by their whole paths, and so are files
+/// beside it that are programs of sites and users.
 pub fn written_out(topology: &Topology, written_in: &str) -> String {
     let mut topology = topology.clone();
     outside::find_files(&mut topology, written_in);
@@ -92,8 +92,8 @@ pub fn default_out(topology: &Topology) -> PathBuf {
     PathBuf::from("out").join(&topology.name)
 }
 
-/// Reads what was named on the command line: a file, or standard input. That can be read only once, so what was in it is
-/// kept for whoever asks again.
+/// Reads what was named on the command line: a file, or standard input. That can be read only once, so what was in it
+/// is kept for whoever asks again.
 pub fn read_typed(path: &str) -> io::Result<Vec<u8>> {
     static STANDARD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
     if path != STANDARD_INPUT {

@@ -1,10 +1,10 @@
-//! The journal of a run as a file: what it is of, and then all that came from leaves and went to them, in the order in which
-//! it happened ([`crate::recovery`]).
+//! The journal of a run as a file: what it is of, and then all that came from leaves and went to them, in the order in
+//! which it happened ([`crate::recovery`]).
 //!
-//! It is written in large pieces, and at least every [`WRITTEN_WITHIN`], but the disk is not waited for: a process that is
-//! killed loses what it has not written yet, and a machine that loses its power what the system has not put on the disk yet. What is
-//! there then is an earlier journal of the same run, which is as good a place to go on from. It takes as many bytes as the
-//! frames of the run, and some 15 more for each.
+//! It is written in large pieces, and at least every [`WRITTEN_WITHIN`], but the disk is not waited for: a process that
+//! is killed loses what it has not written yet, and a machine that loses its power what the system has not put on the
+//! disk yet. What is there then is an earlier journal of the same run, which is as good a place to go on from. It takes
+//! as many bytes as the frames of the run, and some 15 more for each.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

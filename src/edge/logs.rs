@@ -107,7 +107,8 @@ pub fn check(topology: &Topology) -> Result<(), Failure> {
     if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
 }
 
-/// What is wrong with the logs that a topology reads, or should be known of them; nothing of those that are as they should be.
+/// What is wrong with the logs that a topology reads, or should be known of them; nothing of those that are as they
+/// should be.
 pub fn told(topology: &Topology) -> Vec<String> {
     let told = |(path, rigids): (&str, &Rigids)| rigids.content.told().map(|told| format!("{path}: {told}"));
     logs(topology).filter_map(told).collect()

@@ -1,5 +1,5 @@
-//! The log and the tables of a result as Parquet, made of the files that are there already: twice read, once to see which columns
-//! there are and what stands in them, and once to write.
+//! The log and the tables of a result as Parquet, made of the files that are there already: twice read, once to see
+//! which columns there are and what stands in them, and once to write.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,7 +24,7 @@ const TABLES: [(&str, &str); 5] = [
     ("reservations.csv", "reservations.parquet"),
 ];
 
-/// Columns of whole numbers. What else looks like a number is a floating one, so that a column is the same in every run.
+/// Columns of whole numbers. What else looks like a number is a floating one, so a column is the same in every run.
 const INTS: [&str; 18] = [
     "because",
     "booking",

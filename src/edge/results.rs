@@ -98,7 +98,7 @@ pub struct Setting {
 impl Results<'_> {
     /// Prepares the folder, so that a run does not begin whose results cannot be written.
     ///
-    /// What is over is put aside in a file there; of a live run all flows are kept, to be compared with what is measured.
+    /// What is over is put aside in a file there; a live run keeps all flows, to compare them with what is measured.
     pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded, keep: bool, live: bool) -> Result<Results<'a>, Failure> {
         let out = out.map_or_else(|| default_out(&loaded.topology), Path::to_owned);
         let mut folder = ResultFolder::create(&out)?;
@@ -131,8 +131,8 @@ impl Results<'_> {
         })
     }
 
-    /// Takes the next entries of the run's log. What is made of them is made beside the run, so what is wrong with them may be
-    /// told later.
+    /// Takes the next entries of the run's log. What is made of them is made beside the run, so what is wrong with them
+    /// may be told later.
     pub fn record(&mut self, log: Vec<Entry<Record>>) -> Result<(), Failure> {
         let begun = Instant::now();
         let taken = self.recording.give(log).and_then(|()| match begun.duration_since(self.handed) > KEPT_FOR {

@@ -357,8 +357,8 @@ fn regrouped(kept: &Kept, listener: Listener, groups: &[Vec<Party>]) -> Failure 
     Failure::Input(text)
 }
 
-/// Why a process that is lost cannot be replaced, if it cannot: what it has measured, loads on their way to it, or what a
-/// program that nobody can start again knows of it, would be gone.
+/// Why a process that is lost cannot be replaced, if it cannot: what it has measured, loads on their way to it, or what
+/// a program that nobody can start again knows of it, would be gone.
 pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
     let moves_bytes = topology.cables.as_ref().is_some_and(|cables| cables.payload.is_some());
     let runs_already = |program: &Program| !program.socket.is_empty() && program.command.is_empty();

@@ -97,8 +97,8 @@ impl StandIn {
         self.0.is_resumable.store(is_resumable, Ordering::Relaxed);
     }
 
-    /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more. A journal from
-    /// which the run can go on stays.
+    /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more. A journal
+    /// from which the run can go on stays.
     pub fn give_up(&self) {
         let mut stage = self.stage();
         if *stage != Stage::Placed {

@@ -1,8 +1,8 @@
 //! The folder that a run's results go into: there when it is whole, and not before.
 //!
-//! Everything is written to `OUT.partial-PID` beside the final place. Only [`ResultFolder::finish`] moves it there, once
-//! all of it has reached the disk; a run that dies leaves nothing that looks like a result. A result that was there
-//! before is replaced in the same step, or kept beside it; whatever else is there is not touched.
+//! Everything is written to `OUT.partial-PID` beside the final place. Only [`ResultFolder::finish`] moves it there,
+//! once all of it has reached the disk; a run that dies leaves nothing that looks like a result. A result that was
+//! there before is replaced in the same step, or kept beside it; whatever else is there is not touched.
 
 mod error;
 mod file;

@@ -1,4 +1,4 @@
-//! The paper on sharing nodes: its runs on generated traces and on the weeks of a log, and how fast this machine is at them.
+//! The paper on sharing nodes: its runs on generated traces and on weeks of a log, and how fast this machine does them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use crate::grid::{JobId, TaskId};
 use crate::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
 use crate::time::Time;
 
-/// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log. A run takes
-/// hundredths of a second, so an interrupted reproduction begins anew.
+/// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log.
+/// A run takes hundredths of a second, so an interrupted reproduction begins anew.
 pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
     let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
     let speed = matches!(making.share, Share::Whole | Share::Gather { .. }).then(speed);

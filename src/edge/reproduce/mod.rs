@@ -49,8 +49,9 @@ struct Pieces<P> {
     key: String,
 }
 
-/// What comes of all pieces of an experiment, in their order, whichever is done first; nothing if this was to make a share, which is
-/// then in a folder beside `out`. A piece takes seconds at most, so an interrupted experiment begins anew.
+/// What comes of all pieces of an experiment, in their order, whichever is done first; nothing if this was to make a
+/// share, which is then in a folder beside `out`. A piece takes seconds at most, so an interrupted experiment begins
+/// anew.
 fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     pieces: Pieces<P>,
     making: &Making,

@@ -1,4 +1,4 @@
-//! Shares of a sweep: every machine takes every n-th run, so that neighbours, which take about as long, are spread over all.
+//! Shares of a sweep: every machine takes every n-th run, which spreads neighbours, as these take about as long.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,8 @@ impl Part {
         (1..=of).map(move |number| Part { number, of })
     }
 
-    /// The numbers of its runs, of so many in all; both count from 1. Whoever gathers a thousand shares must not look at
-    /// every run for each.
+    /// The numbers of its runs, of so many in all; both count from 1. Whoever gathers a thousand shares must not look
+    /// at every run for each.
     pub fn runs(self, count: usize) -> impl ExactSizeIterator<Item = usize> {
         (self.number..count + 1).step_by(self.of)
     }

@@ -51,9 +51,11 @@ pub enum Paper {
         #[command(flatten)]
         making: MakingArgs,
     },
-    /// Dynamic fractional resource scheduling: algorithms that share nodes against queues and a bound, beside the paper's tables
+    /// Dynamic fractional resource scheduling: algorithms that share nodes against queues and a bound, beside the
+    /// paper's tables
     Dfrs {
-        /// The paper's scale: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled, every 6th week]
+        /// The paper's scale: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled,
+        /// every 6th week]
         #[arg(long)]
         full: bool,
         /// A folder with a log of HPC2N, for the paper's weeks of a real cluster

@@ -94,7 +94,8 @@ pub(super) enum Command {
         /// For users who negotiate: what to optimise, from 0 (an early end) to 1 (a low cost) [default: 0.5]
         #[arg(long, value_name = "NUMBER", value_parser = plan::alpha, allow_negative_numbers = true)]
         alpha: Option<f64>,
-        /// Plan this long after the start, beside the jobs of users who only queue [default: at the start, on idle sites]
+        /// Plan this long after the start, beside the jobs of users who only queue
+        /// [default: at the start, on idle sites]
         #[arg(long, value_name = "TIME", value_parser = plan::moment)]
         at: Option<crate::time::Span>,
         /// Print JSON instead of a table
@@ -136,7 +137,8 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show the resolved topology, with every default filled in; without TOPOLOGY, list every name that a topology may use
+    /// Show the resolved topology, with every default filled in; without TOPOLOGY, list every name that a topology may
+    /// use
     Show {
         /// A topology file, or - for one on standard input
         topology: Option<String>,
@@ -166,7 +168,8 @@ pub(super) enum Command {
         #[arg(long, value_name = "NAME", default_value = "hansa")]
         image: String,
     },
-    /// Write the script or file that runs an experiment (or the reproduction of a paper) in shares on a cluster, or one topology across many machines
+    /// Write the script or file that runs an experiment (or the reproduction of a paper) in shares on a cluster, or one
+    /// topology across many machines
     Cluster {
         /// The software that manages the cluster
         #[arg(value_enum)]
@@ -195,7 +198,7 @@ pub(super) enum Command {
         /// Sites, or users, that one process will play: NAME,NAME,... (repeatable)
         #[arg(long, value_name = "NAMES")]
         group: Vec<String>,
-        /// Keep the authority's key (ca.key), to sign more identities later; anyone who can read it can impersonate any role
+        /// Keep the authority's key (ca.key), to sign more identities later; anyone reading it can impersonate any role
         #[arg(long)]
         keep_authority: bool,
         /// Replace existing identities and their authority
@@ -319,7 +322,8 @@ pub(super) struct RunArgs {
     /// How often each process is restarted when it dies; 0 ends the run instead
     #[arg(long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"])]
     pub restarts: u32,
-    /// Replace a process of sites or users that has been stopped (SIGSTOP) for this long, for example 30s [default: wait for it]
+    /// Replace a process of sites or users that has been stopped (SIGSTOP) for this long, for example 30s
+    /// [default: wait for it]
     #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = time)]
     pub replace_after: Option<Duration>,
     /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
