@@ -53,7 +53,8 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
     let is_about_logs = args.needs.is_some() || args.node_kilobytes.is_some() || args.from.or(args.to).is_some();
     if is_about_logs {
         return Err(Failure::Input(format!(
-            "--needs, --node-kilobytes, --from and --to are for logs: {path} is a topology, whose workloads say all that themselves"
+            "--needs, --node-kilobytes, --from and --to are for logs: {path} is a topology, whose workloads say all \
+             that themselves"
         )));
     }
     let loaded = load_topology(path, &[])?;
@@ -105,7 +106,8 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     }
     text.push_str(&match hi > 1.0 {
         true => format!(
-            "bound         {hi:.6}: some job is stretched by more than {lo:.6} under any schedule; {hi:.6} is possible if memory is ignored\n"
+            "bound         {hi:.6}: some job is stretched by more than {lo:.6} under any schedule; {hi:.6} is possible \
+             if memory is ignored\n"
         ),
         false => "bound         1: no job has to wait if memory is ignored\n".to_owned(),
     });

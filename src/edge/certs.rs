@@ -35,7 +35,8 @@ pub fn make(
     };
     if !kept && !renew && out.join("router").exists() {
         return Err(Failure::Input(format!(
-            "{} already contains the identities of a run, and the key that signed them was not kept; remove it, or choose another folder",
+            "{} already contains the identities of a run, and the key that signed them was not kept; remove it, or \
+             choose another folder",
             out.display()
         )));
     }

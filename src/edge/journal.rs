@@ -252,7 +252,8 @@ impl Pages {
 
 fn no_head(path: &Path) -> Failure {
     Failure::Input(format!(
-        "{}: this is not the journal of a run, or it was cut off within its header: start the run again from the beginning",
+        "{}: this is not the journal of a run, or it was cut off within its header: start the run again from the \
+         beginning",
         path.display()
     ))
 }

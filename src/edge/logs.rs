@@ -28,7 +28,8 @@ pub enum Format {
 
 #[derive(Args)]
 #[command(
-    after_help = "The constants are the paper's, for a machine of 128 nodes, with sizes scaled to --nodes; a topology (source = \"lublin\") can set each of them."
+    after_help = "The constants are the paper's, for a machine of 128 nodes, with sizes scaled to --nodes; a topology \
+        (source = \"lublin\") can set each of them."
 )]
 pub struct LublinArgs {
     /// The number of jobs

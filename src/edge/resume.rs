@@ -41,7 +41,8 @@ impl Left {
         let head = Head::read(&found.join(JOURNAL))?;
         if head.release != RELEASE {
             return Err(Failure::Input(format!(
-                "{}: this run was started by release {}; this is release {RELEASE}, which may behave differently and cannot resume it",
+                "{}: this run was started by release {}; this is release {RELEASE}, which may behave differently and \
+                 cannot resume it",
                 folder.display(),
                 head.release
             )));

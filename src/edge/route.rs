@@ -368,7 +368,8 @@ pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
         Some("real bytes move in this run (payload), so a process that is lost cannot be replaced")
     } else if topology.sites.iter().any(|site| runs_already(&site.program)) {
         Some(
-            "a scheduler was running before this run (socket) and cannot begin anew, so a process that is lost cannot be replaced",
+            "a scheduler was running before this run (socket) and cannot begin anew, so a process that is lost cannot \
+             be replaced",
         )
     } else {
         None

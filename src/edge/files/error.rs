@@ -12,15 +12,22 @@ pub enum FileError {
     #[error("cannot {verb} {}: {}", path.display(), plainly(error))]
     Io { verb: &'static str, path: PathBuf, error: io::Error },
     #[error(
-        "{} exists and is not a result of Hansa (it has no {MANIFEST} of a run); it was not changed: choose another --out",
+        "{} exists and is not a result of Hansa (it has no {MANIFEST} of a run); it was not changed: choose another \
+         --out",
         .0.display()
     )]
     NotAResult(PathBuf),
-    #[error("{} contains {name}, which was not written by a run; it was not changed: choose another --out", out.display())]
+    #[error(
+        "{} contains {name}, which was not written by a run; it was not changed: choose another --out",
+        out.display()
+    )]
     NotOurs { out: PathBuf, name: String },
     #[error("{} cannot be used as a folder for results", .0.display())]
     NoName(PathBuf),
-    #[error("the results for {} were abandoned: the process that started this run has ended, or has stopped it", .0.display())]
+    #[error(
+        "the results for {} were abandoned: the process that started this run has ended, or has stopped it",
+        .0.display()
+    )]
     GivenUp(PathBuf),
 }
 

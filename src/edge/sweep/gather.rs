@@ -95,7 +95,8 @@ fn look(label: Label<'_>, from: &[PathBuf]) -> Result<Found, Failure> {
     let of = first.of;
     if let Some((other, (other_folder, _))) = found.iter().find(|(part, _)| part.of != of) {
         return Err(Failure::Input(format!(
-            "{} holds share {first}, but {} holds share {other}: expected shares with the same N; name the folders to put together",
+            "{} holds share {first}, but {} holds share {other}: expected shares with the same N; name the folders to \
+             put together",
             folder.display(),
             other_folder.display()
         )));
