@@ -121,7 +121,6 @@ mod tests {
                 if number == 20 {
                     row.resize(len + more, NONE);
                     tree.reserve(len + more);
-                    untold.clear();
                 }
                 if place >= row.len() {
                     continue;
