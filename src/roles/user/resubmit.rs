@@ -96,8 +96,11 @@ impl Planner for Resubmit {
             }
             _ => return,
         };
-        let known = self.waiting.get(&task.job).is_some_and(|waiting| waiting.at == from);
-        let Some(Waiting { at, enqueue, tries }) = self.waiting.remove(&task.job).filter(|_| known) else { return };
+        // Nobody else answers for whom the job is with.
+        if self.waiting.get(&task.job).is_none_or(|waiting| waiting.at != from) {
+            return;
+        }
+        let Waiting { at, enqueue, tries } = self.waiting.remove(&task.job).expect("it waits there");
         if in_time {
             out.send(at, Message::Enqueue(enqueue.clone()));
             self.note(now, at, &enqueue, tries + 1, out);

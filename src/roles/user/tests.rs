@@ -3,19 +3,23 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::grid::{Job, JobId, Kind, Task};
+use crate::grid::{Job, JobId, Kind, Task, TaskId};
 use crate::kernel::judge;
-use crate::protocol::Submit;
+use crate::protocol::{Enqueue, Recall, Recalled, Submit};
 use crate::time::Span;
 
-/// Notes the jobs that it is handed, and refuses them all.
+/// Notes the jobs that it is handed, and refuses them all; and those that it is asked for, which it gives up.
 struct Router;
 
 impl Actor<Message, Record> for Router {
     fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
-            if let Cause::Message(Message::Submit(Submit { job })) = event.cause {
-                out.log(Record::Refused { job, user: event.from, task: 0 });
+            match event.cause {
+                Cause::Message(Message::Submit(Submit { job })) => {
+                    out.log(Record::Refused { job, user: event.from, task: 0 });
+                }
+                Cause::Message(Message::Recall(Recall { task })) => out.log(Record::Removed { job: task.job }),
+                _ => {}
             }
         }
     }
@@ -85,4 +89,29 @@ fn every_job_comes_at_its_time_and_in_the_first_step_of_it() {
             assert_eq!(entry.stamp, Stamp::at(job.arrive).after(latency));
         }
     }
+}
+
+/// Says that it has started a job that it has never had.
+struct Stranger;
+
+impl Actor<Message, Record> for Stranger {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        if batch.iter().any(|event| event.cause == Cause::Start) {
+            let task = TaskId { job: JobId(0), index: 0 };
+            let recalled = Message::Recalled(Recalled { task, in_time: false, losses: 0 });
+            out.send_at(Time::from_micros(5), ActorId(2), recalled);
+        }
+    }
+}
+
+#[test]
+fn no_stranger_ends_the_patience_of_a_user() {
+    let tasks = vec![Task::new(Span::from_secs(1), 1, Kind(0))];
+    let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None });
+    let enqueue = Enqueue { job, site: None, think: None, needs: None, staging: None };
+    let script = Script::saying(vec![(Time::ZERO, ActorId(0), Message::Enqueue(enqueue))]);
+    let user = User::new(Resubmit::new(script, Span::from_micros(9), 1));
+    let log = judge::run(vec![Box::new(Router), Box::new(Stranger), Box::new(user)], &[Span::ZERO; 3]);
+    let asked: Vec<u64> = log.iter().map(|entry| entry.stamp.time.micros()).collect();
+    assert_eq!(asked, [9]);
 }
