@@ -93,7 +93,11 @@ impl Dispatcher {
                 if let Some(think) = think {
                     out.send(user, Message::Over(Over { job: job.id, think }));
                 }
-                out.log(Record::Rejected { job, user, why });
+                // Who has been here before has arrived, and cannot be turned away any more.
+                out.log(match self.returned.remove(&job.id) {
+                    Some(_) => Record::Removed { job: job.id },
+                    None => Record::Rejected { job, user, why },
+                });
             }
             Ok(number) => {
                 let task = job.tasks[0];

@@ -418,27 +418,44 @@ impl Plans for Chooser {
     }
 }
 
-#[test]
-fn a_planner_outside_chooses_when_and_where_and_takes_back() {
-    let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3), rigid(0, 1, 4, 4)];
+/// What a chooser is told at two sites of so many nodes, and what becomes of its jobs.
+fn choose(
+    jobs: &[Rigid],
+    sites: [u32; 2],
+    latency: u64,
+    follower: Option<Follower>,
+) -> (Vec<String>, Vec<Entry<Record>>) {
     let told = Told::default();
     let decider = Box::new(Chooser { told: told.clone() });
     let mut handed = Vec::new();
-    for (time, to, message) in says(&jobs, None) {
+    for (time, to, message) in says(jobs, None) {
         let Message::Enqueue(enqueue) = message else { unreachable!("they are jobs") };
         handed.push((time, to, enqueue));
     }
-    // The last one follows the first.
-    let (_, to, last) = handed.pop().unwrap();
+    // The last one follows, if any does.
+    let then = follower.map(|follower| {
+        let (_, to, last) = handed.pop().unwrap();
+        Then::new(to, Arc::new(Written(vec![last])), vec![follower])
+    });
+    let names = BTreeMap::from([("york".to_owned(), ActorId(1)), ("hull".to_owned(), ActorId(2))]);
+    let user = User::new(Planned::new(decider, Script::saying(Vec::new()), handed, then.into_iter().collect(), names));
+    let there = Span::from_secs(latency);
+    let log = judge::run(
+        cast(&sites.map(|nodes| (nodes, "fcfs")), Dispatch::First, vec![user]),
+        &[Span::ZERO, there, there, Span::ZERO],
+    );
+    let told = told.lock().unwrap().clone();
+    (told, log)
+}
+
+#[test]
+fn a_planner_outside_chooses_when_and_where_and_takes_back() {
+    let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3), rigid(0, 1, 4, 4)];
     let follower = Follower { before: JobId(0), place: 0, think: Span::from_secs(2) };
-    let then = vec![Then::new(to, Arc::new(Written(vec![last])), vec![follower])];
-    let sites = BTreeMap::from([("york".to_owned(), ActorId(1)), ("hull".to_owned(), ActorId(2))]);
-    let user = User::new(Planned::new(decider, Script::saying(Vec::new()), handed, then, sites));
-    let log = judge::run(cast(&[(2, "fcfs"), (2, "fcfs")], Dispatch::First, vec![user]), &[Span::ZERO; 4]);
+    let (told, log) = choose(&jobs, [2, 2], 0, Some(follower));
     let starts: Vec<_> = ran(&log).iter().map(|(job, ran)| (*job, ran.start.micros() / 500_000)).collect();
     assert_eq!(starts, [(0, 0), (1, 13), (2, 24)]);
     assert_eq!(assigned(&log), [1, 1, 2, 1]);
-    let told = told.lock().unwrap();
     let brief: Vec<_> = told.iter().map(|told| told.split([' ', '{']).take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
         brief,
@@ -454,4 +471,22 @@ fn a_planner_outside_chooses_when_and_where_and_takes_back() {
             "16: [Over"
         ]
     );
+}
+
+#[test]
+fn who_is_taken_back_and_fits_nowhere_then_is_given_up() {
+    let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3)];
+    let (told, log) = choose(&jobs, [2, 1], 0, None);
+    let of_it: Vec<_> = log
+        .iter()
+        .filter_map(|entry| match &entry.record {
+            Record::Arrived { job, .. } if job.id == JobId(1) => Some("arrived"),
+            Record::Withdrawn { task } if task.job == JobId(1) => Some("withdrawn"),
+            Record::Removed { job: JobId(1) } => Some("removed"),
+            Record::Rejected { .. } => Some("rejected"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(of_it, ["arrived", "withdrawn", "removed"]);
+    assert_eq!(told[5], format!("6: {:?}", [Heard::Over { job: JobId(1) }]));
 }
