@@ -198,15 +198,12 @@ impl Dispatcher {
     fn recalled(&mut self, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
         // What nobody has asked for changes nothing.
-        let has_it = |live: &Live| self.places[live.place].site == from && matches!(live.phase, Phase::Given);
-        let asked = |live: &&mut Live| live.is_recalled && has_it(live);
+        let asked = |live: &&mut Live| live.is_recalled && live.is_given_to(from, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
-        live.is_recalled = false;
-        let task = TaskId { job, index: 0 };
         if recalled.in_time {
             return self.give_back(job, recalled.losses, out);
         }
-        out.send(live.user, Message::Recalled(Recalled { task, in_time: false, losses: 0 }));
+        live.tell_too_late(job, out);
     }
 
     /// A job that waits somewhere leaves its place, and its user has it again.
@@ -235,7 +232,7 @@ impl Dispatcher {
     /// A node of a job has failed, and its site leaves it to the dispatcher what becomes of it.
     fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let id = lost.task.job;
-        let has_it = |live: &&mut Live| self.places[live.place].site == from && matches!(live.phase, Phase::Given);
+        let has_it = |live: &&mut Live| live.is_given_to(from, &self.places);
         let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
         live.losses = live.losses.saturating_add(1);
         let (before, stays, losses) = (live.place, live.staging.is_some(), live.losses);
@@ -270,27 +267,19 @@ impl Dispatcher {
 
     /// A job is lost for good, or no site takes it: nobody has it back any more.
     fn gone(&mut self, job: JobId, out: &mut Out) {
-        let live = self.live.remove(&job).expect("it is live");
+        let mut live = self.live.remove(&job).expect("it is live");
         out.log(Record::Removed { job });
-        if live.is_recalled {
-            let task = TaskId { job, index: 0 };
-            out.send(live.user, Message::Recalled(Recalled { task, in_time: false, losses: 0 }));
-        }
-        Self::tell_over(job, &live, out);
-    }
-
-    fn tell_over(job: JobId, live: &Live, out: &mut Out) {
-        if let Some(think) = live.think {
-            out.send(live.user, Message::Over(Over { job, think }));
-        }
+        live.tell_too_late(job, out);
+        live.tell_over(job, out);
     }
 
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
-        // Another site has nothing to say about it.
-        let has_it = |live: &&mut Live| self.places[live.place].site == from && matches!(live.phase, Phase::Given);
+        let has_it = |live: &&mut Live| live.is_given_to(from, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         self.places[live.place].work -= live.work;
+        // What its site says to a recall that meets this news comes when nobody knows of it any more.
+        live.tell_too_late(job, out);
         let bringing = self.stager.as_mut().zip(live.staging.as_ref());
         if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
             live.phase = Phase::Returning;
@@ -302,22 +291,39 @@ impl Dispatcher {
     /// A site will not have a job: nobody else is asked, and it is over.
     fn declined(&mut self, from: ActorId, declined: Declined, out: &mut Out) {
         let job = declined.task.job;
-        let has_it = |live: &&Live| {
-            let place = &self.places[live.place];
-            place.site == from && place.takes == Takes::Entrusted && matches!(live.phase, Phase::Given)
-        };
-        if self.live.get(&job).filter(has_it).is_none() {
-            return;
+        let Some(live) = self.live.get(&job).filter(|live| live.is_given_to(from, &self.places)) else { return };
+        let place = &mut self.places[live.place];
+        if place.takes == Takes::Entrusted {
+            place.work -= live.work;
+            self.gone(job, out);
         }
-        let live = &self.live[&job];
-        self.places[live.place].work -= live.work;
-        self.gone(job, out);
     }
 
     fn over(&mut self, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         out.log(Record::Completed { job, value: None });
-        Self::tell_over(job, &live, out);
+        live.tell_over(job, out);
+    }
+}
+
+impl Live {
+    /// Whether it is with this site, which may speak of it then; no other has anything to say about it.
+    fn is_given_to(&self, site: ActorId, places: &[KnownSite]) -> bool {
+        places[self.place].site == site && matches!(self.phase, Phase::Given)
+    }
+
+    /// If its user has asked for it back, the answer is no.
+    fn tell_too_late(&mut self, job: JobId, out: &mut Out) {
+        if std::mem::take(&mut self.is_recalled) {
+            let task = TaskId { job, index: 0 };
+            out.send(self.user, Message::Recalled(Recalled { task, in_time: false, losses: 0 }));
+        }
+    }
+
+    fn tell_over(&self, job: JobId, out: &mut Out) {
+        if let Some(think) = self.think {
+            out.send(self.user, Message::Over(Over { job, think }));
+        }
     }
 }
 

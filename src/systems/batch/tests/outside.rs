@@ -490,3 +490,11 @@ fn who_is_taken_back_and_fits_nowhere_then_is_given_up() {
     assert_eq!(of_it, ["arrived", "withdrawn", "removed"]);
     assert_eq!(told[5], format!("6: {:?}", [Heard::Over { job: JobId(1) }]));
 }
+
+/// Its site does not know of the recall when it tells of the end, nor the router of the end when it passes the recall on.
+#[test]
+fn a_recall_that_meets_the_news_of_the_end_is_answered() {
+    let (told, _) = choose(&[rigid(0, 1, 1, 1), rigid(1, 2, 10, 1)], [2, 2], 1, None);
+    let heard = [Heard::Recalled { job: JobId(1), in_time: false }, Heard::Over { job: JobId(1) }];
+    assert_eq!(told.last(), Some(&format!("8: {heard:?}")));
+}
