@@ -83,8 +83,10 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     let mut seen = BTreeMap::new();
     let (mut rounds, mut best, mut cycle): (Vec<Round>, Option<(usize, Schedule, Replay)>, _) =
         (Vec::new(), None, None);
+    let mut trial = timetable.clone();
     for round in 0..=most as usize {
-        let schedule = plan_into(problem, &costs, &mut timetable.clone());
+        let schedule = plan_into(problem, &costs, &mut trial);
+        trial.reset(&schedule, timetable);
         // What comes next depends on nothing else, so a plan that was there before begins a circle.
         let key = (schedule.sequences.clone(), remembered(problem, &costs, how.update));
         if let Some(first) = seen.insert(key, round) {

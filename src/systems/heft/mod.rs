@@ -16,6 +16,7 @@
 
 mod cast;
 mod improve;
+mod live;
 pub mod paper;
 mod planner;
 mod planning;

@@ -50,7 +50,7 @@ impl Costs {
 }
 
 /// When the cores of all sites are free.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Timetable {
     cores: Vec<Core>,
     /// The first core of each site, and the number of all.
@@ -58,7 +58,7 @@ pub struct Timetable {
 }
 
 /// The gaps of a core, in order; the last one has no end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Core {
     gaps: Vec<(f64, f64)>,
 }
@@ -176,6 +176,24 @@ impl Timetable {
             for &core in &placed.cores {
                 self.cores[core as usize].take(placed.start, placed.end);
             }
+        }
+    }
+
+    /// Nobody has to look any more at what was free before a time from which on alone plans are made.
+    ///
+    /// That changes none of them: whatever the tolerance, which is far less than any run time, nothing that starts then or later
+    /// fits into a gap that ended before.
+    pub fn forget(&mut self, now: f64) {
+        for core in &mut self.cores {
+            let past = core.gaps.partition_point(|gap| gap.1 < now);
+            core.gaps.drain(..past);
+        }
+    }
+
+    /// Takes out a plan that was made around what is in `before`.
+    pub(super) fn reset(&mut self, schedule: &Schedule, before: &Timetable) {
+        for core in schedule.placed.iter().flat_map(|placed| &placed.cores) {
+            self.cores[*core as usize].gaps.clone_from(&before.cores[*core as usize].gaps);
         }
     }
 

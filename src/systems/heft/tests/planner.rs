@@ -1,26 +1,37 @@
 //! What the planner does on sites that answer is what the replay said.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{Edge, Job, JobId, Kind, Task};
-use crate::kernel::{ActorId, BoxedActor, Entry, judge};
+use crate::kernel::{Actor, ActorId, BoxedActor, Entry, Event, Outbox, judge};
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User, scheduler};
-use crate::time::{Span, Time};
+use crate::time::{Span, Stamp, Time};
 use crate::workload::layered::Shape;
 
 const HUB: ActorId = ActorId(0);
 
-/// Runs jobs of one user on a small grid.
+/// A planner that tells how many workflows it keeps.
+struct Watched(Planner, Arc<Mutex<usize>>);
+
+impl Actor<Message, Record> for Watched {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        self.0.handle(now, batch, out);
+        *self.1.lock().unwrap() = self.0.kept();
+    }
+}
+
+/// Runs jobs of one user on a small grid. What is over is not kept.
 fn run(policy: Policy, sites: &[Resource], paths: &Paths, jobs: Vec<Arc<Job>>) -> Vec<Entry<Record>> {
     let rules = Planning { policy, iterations: 5, ..Planning::default() };
     let ids = (1..).map(ActorId).zip(sites.iter().copied());
-    let mut actors: Vec<BoxedActor<Message, Record>> =
-        vec![Box::new(Planner::new(rules, ids.collect(), paths.clone()))];
+    let kept = Arc::new(Mutex::new(usize::MAX));
+    let planner = Planner::new(rules, ids.collect(), paths.clone());
+    let mut actors: Vec<BoxedActor<Message, Record>> = vec![Box::new(Watched(planner, kept.clone()))];
     let mut latencies = vec![Span::ZERO];
     for site in sites {
         let scheduler = (scheduler::find("auction").unwrap().build)();
@@ -29,7 +40,9 @@ fn run(policy: Policy, sites: &[Resource], paths: &Paths, jobs: Vec<Arc<Job>>) -
     }
     actors.push(Box::new(User::new(Script::submitting(jobs, HUB))));
     latencies.push(Span::ZERO);
-    judge::run(actors, &latencies)
+    let log = judge::run(actors, &latencies);
+    assert_eq!(*kept.lock().unwrap(), 0);
+    log
 }
 
 /// When each task ran, by job and task.

@@ -191,6 +191,28 @@ proptest! {
         prop_assert!(after.placed.iter().all(|placed| placed.start >= 50.0));
     }
 
+    /// Plan after plan, each at its time: what was free before it matters to none, and what is taken out of the timetable again
+    /// leaves no trace.
+    #[test]
+    fn what_is_past_may_be_forgotten((shape, seed) in shapes(), apart in prop::collection::vec(0u32..150, 1..8)) {
+        let (mut all, mut rest) = (Timetable::new(&[1; 3]), Timetable::new(&[1; 3]));
+        let mut now = 0.0;
+        for (number, apart) in (0..).zip(apart) {
+            now += f64::from(apart);
+            let table = drawn(shape, seed.wrapping_add(number), 3);
+            let problem = problem(&table, Law::Ideal, Wiring::FullDuplex).released_at(now);
+            let costs = Costs::of(&problem);
+            let schedule = plan_into(&problem, &costs, &mut all);
+
+            rest.forget(now);
+            let before = rest.clone();
+            prop_assert_eq!(&plan_into(&problem, &costs, &mut rest), &schedule);
+            rest.reset(&schedule, &before);
+            prop_assert_eq!(&rest, &before);
+            rest.enter(&schedule);
+        }
+    }
+
     #[test]
     fn graphs_are_as_they_were_asked_for((shape, seed) in shapes()) {
         let graph = shape.draw(&mut SplitMix64::new(seed));
