@@ -159,6 +159,7 @@ impl Planner {
             return self.run(number, task, now, out);
         }
         state.phase = Phase::Done;
+        self.timetable.give_back(&state.placed);
         self.give_up(number, now, out);
         self.leave(number, task, now, out);
         self.jobs.forget_if_over(number);
@@ -173,6 +174,9 @@ impl Planner {
         let job = live.job.id;
         out.log(Record::Removed { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
+        for state in live.tasks.iter().filter(|state| state.phase == Phase::Waiting) {
+            self.timetable.give_back(&state.placed);
+        }
         self.ready.retain(|_, alike| {
             alike.retain(|(_, other, _)| *other != number);
             !alike.is_empty()

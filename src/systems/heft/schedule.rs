@@ -190,6 +190,11 @@ impl Timetable {
         }
     }
 
+    /// What was planned for a task is free again.
+    pub fn give_back(&mut self, placed: &Placed) {
+        placed.cores.iter().for_each(|core| self.cores[*core as usize].give_back(placed.start, placed.end));
+    }
+
     /// Takes out a plan that was made around what is in `before`.
     pub(super) fn reset(&mut self, schedule: &Schedule, before: &Timetable) {
         for core in schedule.placed.iter().flat_map(|placed| &placed.cores) {
@@ -268,5 +273,14 @@ impl Core {
             (false, true) => self.gaps[at].0 = end,
             (false, false) => drop(self.gaps.remove(at)),
         }
+    }
+
+    /// Gaps that meet become one.
+    fn give_back(&mut self, start: f64, end: f64) {
+        let from = self.gaps.partition_point(|gap| gap.1 < start);
+        let to = self.gaps.partition_point(|gap| gap.0 <= end);
+        let met = self.gaps.drain(from..to);
+        let whole = met.fold((start, end), |(start, end), gap| (gap.0.min(start), gap.1.max(end)));
+        self.gaps.insert(from, whole);
     }
 }

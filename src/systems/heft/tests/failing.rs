@@ -90,3 +90,27 @@ proptest! {
         prop_assert_eq!((arrived, over), (2, 2));
     }
 }
+
+/// The first workflow would keep the faster site for 200 s, but is lost after 10 s.
+#[test]
+fn nobody_plans_around_what_has_been_given_up() {
+    for policy in ["heft", "network-heft"] {
+        let text = format!(
+            "name = \"ghost\"\n[workflow]\npolicy = \"{policy}\"\n[recovery]\nkilled = \"lost\"\n[[site]]\nname = \"york\"\n\
+             cores = 1\n[[site]]\nname = \"leeds\"\ncores = 1\nspeed = 0.5\n[[failure]]\nsite = \"york\"\nat = \"10 s\"\n\
+             for = \"1 s\"\n[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\narrive = \"0 s\"\n\
+             tasks = [{{ runtime = \"100 s\", cores = 1 }}, {{ runtime = \"100 s\", cores = 1 }}]\nedges = [[0, 1]]\n\
+             [[workload.job]]\narrive = \"20 s\"\ntasks = [{{ runtime = \"90 s\", cores = 1 }}]\n"
+        );
+        let mut read = |_: &str| Ok(text.clone().into_bytes());
+        let topology = load("grid.toml", &[], &mut read).unwrap().topology;
+        let plan = Plan::of(&topology);
+        let actors = build(&topology, &plan.all()).unwrap();
+        let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies);
+        let ends = log.iter().filter_map(|entry| match entry.record {
+            Record::Removed { job } | Record::Completed { job, .. } => Some((job.0, entry.stamp.time.seconds())),
+            _ => None,
+        });
+        assert_eq!(ends.map(|(job, at)| format!("{job}: {at}")).collect::<Vec<_>>(), ["0: 10", "1: 110"], "{policy}");
+    }
+}

@@ -210,6 +210,13 @@ proptest! {
             rest.reset(&schedule, &before);
             prop_assert_eq!(&rest, &before);
             rest.enter(&schedule);
+            schedule.placed.iter().for_each(|placed| rest.give_back(placed));
+            let again = plan_into(&problem, &costs, &mut rest);
+            for (one, other) in times(&again).into_iter().zip(times(&schedule)) {
+                prop_assert!(close(one.0, other.0) && close(one.1, other.1));
+            }
+            rest = before;
+            rest.enter(&schedule);
         }
     }
 
