@@ -174,14 +174,11 @@ impl Managed {
     fn take_advice(&mut self, now: Time, advice: Advice, orders: &mut Vec<Order>) -> Result<(), String> {
         self.ready = advice.ready;
         for (at, wish) in advice.wishes {
-            match wish {
-                Wish::Call { at: call } if call <= now => {
-                    let (call, now) = (seconds(call.micros()), seconds(now.micros()));
-                    return Err(format!("asks to be called at {call} s, which is not later than {now} s"));
-                }
-                Wish::Call { at } => drop(self.calls.insert(at)),
-                wish if at <= now => self.obey(now, wish, orders)?,
-                wish => self.later.entry(at).or_default().push_back(wish),
+            // A call is for its own time, whenever it is asked for.
+            if at <= now || matches!(wish, Wish::Call { .. }) {
+                self.obey(now, wish, orders)?;
+            } else {
+                self.later.entry(at).or_default().push_back(wish);
             }
         }
         Ok(())
@@ -201,11 +198,24 @@ impl Managed {
                     self.happened.push((now, Happened::Ended { job, how: End::Killed, on: runs.on, progress }));
                     orders.push(Order::Kill(task(job)));
                 }
+                // Whoever dates an order cannot know what ends until then.
+                None if self.has_ended_unheard(job) => {}
                 None => return Err(format!("kills job {}, which is not running", job.0)),
             },
-            Wish::Call { at } => drop(self.calls.insert(at)),
+            Wish::Call { at } if at > now => drop(self.calls.insert(at)),
+            Wish::Call { at } => {
+                let (at, now) = (seconds(at.micros()), seconds(now.micros()));
+                return Err(format!("asks to be called at {at} s, which is not later than {now} s"));
+            }
         }
         Ok(())
+    }
+
+    /// Whether a job has ended by itself, and the program has not heard of it.
+    fn has_ended_unheard(&self, job: JobId) -> bool {
+        self.happened.iter().any(|(_, happened)| {
+            matches!(happened, Happened::Ended { job: its, how, .. } if *its == job && *how != End::Killed)
+        })
     }
 
     fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<Order, String> {

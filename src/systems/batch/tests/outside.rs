@@ -347,6 +347,21 @@ fn who_takes_time_to_think_is_obeyed_then_and_hears_the_rest_later() {
     assert_eq!(starts, [second(3), second(6), second(6)]);
 }
 
+/// It has thought about job 0 until 6 s, and wants it killed then; job 1 it kills twice.
+#[test]
+fn what_ends_before_a_dated_kill_has_ended_and_what_was_killed_is_not_killed_again() {
+    let jobs = [rigid(0, 2, 10, 5), rigid(0, 1, 10, 9), rigid(1, 1, 5, 5)];
+    let kill = |job| Wish::Kill { job: JobId(job) };
+    let answers = vec![
+        now(0, vec![start(0, "0-1"), start(1, "2")]),
+        Advice { wishes: vec![(second(6), kill(0)), (second(6), kill(1)), (second(7), kill(1))], ready: second(8) },
+    ];
+    let (told, log) = play_script(&jobs, answers);
+    assert_eq!(told[2..], ["refused: kills job 1, which is not running"]);
+    let ends: Vec<_> = ran(&log).values().map(|ran| ran.end).collect();
+    assert_eq!(ends, [second(5), second(6)]);
+}
+
 #[test]
 fn who_orders_what_cannot_be_is_refused_in_words() {
     let jobs = [rigid(0, 2, 10, 5), rigid(0, 3, 10, 5)];
