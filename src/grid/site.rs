@@ -39,6 +39,13 @@ pub struct Reserved {
     pub nodes: NodeSet,
 }
 
+impl Reserved {
+    /// Whether both are of some node at some time.
+    pub fn meets(&self, other: &Reserved) -> bool {
+        self.from < other.until && other.from < self.until && self.nodes.meets(&other.nodes)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct User {
     pub name: String,

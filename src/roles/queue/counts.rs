@@ -1,5 +1,6 @@
 //! How many nodes are busy when: a calendar for whoever only counts.
 
+use super::Reserved;
 use crate::time::{Span, Time};
 
 /// Steps `(from, busy)`, ascending; before the first one nothing is busy.
@@ -95,4 +96,17 @@ impl Counts {
             self.steps.remove(place);
         }
     }
+}
+
+/// Whether those who run, each up to a time on so many nodes, and what is booked leave room for a booking of so many nodes in all.
+pub(super) fn leave_room(
+    running: impl Iterator<Item = (Time, u32)>,
+    booked: &[Reserved],
+    wanted: &Reserved,
+    nodes: u32,
+) -> bool {
+    let running = running.filter(|(until, _)| *until > wanted.from).map(|(until, count)| (wanted.from, until, count));
+    let set_aside = booked.iter().map(|booking| (booking.from, booking.until, booking.nodes.len()));
+    let most = Counts::of(running.chain(set_aside)).most(wanted.from, wanted.until);
+    most + wanted.nodes.len() <= nodes && !booked.iter().any(|other| other.meets(wanted))
 }

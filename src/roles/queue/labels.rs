@@ -37,8 +37,7 @@ impl Labels {
 
     /// Whether some of these nodes are booked already for some of that time.
     pub fn are_booked(&self, wanted: &Reserved) -> bool {
-        let overlaps = |other: &&Reserved| other.from < wanted.until && wanted.from < other.until;
-        { self.coming.iter().chain(&self.aside) }.filter(overlaps).any(|other| other.nodes.meets(&wanted.nodes))
+        self.coming.iter().chain(&self.aside).any(|other| other.meets(wanted))
     }
 
     pub fn release(&mut self, booking: &Reserved) {

@@ -1,6 +1,6 @@
 //! Conservative backfilling: a plan with a place for everybody in the queue, over nodes by identity or by count.
 
-use super::counts::Counts;
+use super::counts::{Counts, leave_room};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Calendar, NodeSet, TaskId};
@@ -91,7 +91,8 @@ impl Plan for Calendar {
         booked: &[Reserved],
         wanted: &Reserved,
     ) -> bool {
-        !running.any(|(until, nodes)| until > wanted.from && nodes.meets(&wanted.nodes)) && !meets_any(booked, wanted)
+        !running.any(|(until, nodes)| until > wanted.from && nodes.meets(&wanted.nodes))
+            && !booked.iter().any(|other| other.meets(wanted))
     }
 
     fn is_in_way(&self, place: &Planned<NodeSet>, booking: &Reserved) -> bool {
@@ -154,11 +155,6 @@ impl Plan for Calendar {
     }
 }
 
-fn meets_any(booked: &[Reserved], wanted: &Reserved) -> bool {
-    let overlaps = |other: &&Reserved| other.from < wanted.until && wanted.from < other.until;
-    booked.iter().filter(overlaps).any(|other| other.nodes.meets(&wanted.nodes))
-}
-
 #[derive(Clone)]
 struct Counted {
     nodes: u32,
@@ -184,11 +180,7 @@ impl Plan for Counted {
         booked: &[Reserved],
         wanted: &Reserved,
     ) -> bool {
-        let mut counts = Counts::default();
-        booked.iter().for_each(|booking| counts.insert(booking.from, booking.until, booking.nodes.len()));
-        let lasting = running.filter(|(until, _)| *until > wanted.from);
-        lasting.for_each(|(until, nodes)| counts.insert(wanted.from, until, nodes.len()));
-        counts.most(wanted.from, wanted.until) + wanted.nodes.len() <= self.nodes && !meets_any(booked, wanted)
+        leave_room(running.map(|(until, nodes)| (until, nodes.len())), booked, wanted, self.nodes)
     }
 
     fn is_in_way(&self, place: &Planned<u32>, booking: &Reserved) -> bool {

@@ -5,7 +5,7 @@
 //! as all jobs take as long as they ask for, each gets its place when it comes; otherwise the list is made anew: what runs and
 //! what is booked in order of starts, then the queue. That costs O(slots) a job.
 
-use super::counts::Counts;
+use super::counts::leave_room;
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Row, Step};
 use crate::grid::{FreeList, NodeSet, TaskId};
@@ -104,14 +104,8 @@ impl Policy for SlotList {
     }
 
     fn has_room(&self, _: Time, booking: &Reserved) -> bool {
-        let mut counts = Counts::default();
-        for other in &self.booked {
-            counts.insert(other.from, other.until, other.nodes.len());
-        }
-        let lasting = self.running.iter().filter(|running| running.until > booking.from);
-        lasting.for_each(|running| counts.insert(booking.from, running.until, running.nodes.len()));
-        let most = counts.most(booking.from, booking.until);
-        most + booking.nodes.len() <= self.nodes && !self.labels.are_booked(booking)
+        let running = self.running.iter().map(|running| (running.until, running.nodes.len()));
+        leave_room(running, &self.booked, booking, self.nodes)
     }
 
     fn book(&mut self, _: Time, booking: &Reserved) {

@@ -67,8 +67,7 @@ impl Bookings {
 
     /// Whether some of these nodes are booked for some of that time.
     pub fn meets(&self, wanted: &Reserved) -> bool {
-        let overlaps = |held: &Reserved| held.from < wanted.until && wanted.from < held.until;
-        self.all.values().any(|booking| overlaps(&booking.held) && booking.held.nodes.meets(&wanted.nodes))
+        self.all.values().any(|booking| booking.held.meets(wanted))
     }
 
     pub fn of(&self, giver: ActorId, task: TaskId) -> Option<&Booking> {
@@ -82,7 +81,7 @@ impl Bookings {
         let held = Reserved { from: start, until: start + walltime, nodes: nodes.clone() };
         let is_here = nodes.runs().last().is_some_and(|last| last.1 < site.total());
         let makes_sense = start >= now && start < held.until && held.until < Time::NEVER && !runtime.is_zero();
-        let known = self.has(task) || site.all().any(|other| other.task == task);
+        let known = self.has(task) || site.of(task).is_some();
         (is_here && makes_sense && !known).then_some(held)
     }
 

@@ -299,7 +299,7 @@ impl Site {
         }
     }
 
-    fn slot_of(&mut self, task: TaskId) -> usize {
+    fn slot_of(&self, task: TaskId) -> usize {
         self.tasks.find(task).unwrap_or_else(|| panic!("task {task} is not here"))
     }
 

@@ -1,5 +1,6 @@
 //! The books of a site: what runs, what is settled to start, what is suspended, and who has which nodes.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::manager::{Ending, Loss, On, Start};
@@ -16,7 +17,7 @@ pub struct Tasks {
     vacant: Vec<usize>,
     coming: usize,
     /// Where each task is; kept from the first time on that somebody asks.
-    index: Option<BTreeMap<TaskId, usize>>,
+    index: OnceCell<BTreeMap<TaskId, usize>>,
 }
 
 /// A task that a site has taken on.
@@ -61,7 +62,7 @@ pub(super) struct Outlook {
 
 impl Tasks {
     pub fn new(nodes: u32) -> Tasks {
-        Tasks { nodes: Nodes::new(nodes), slots: Vec::new(), vacant: Vec::new(), coming: 0, index: None }
+        Tasks { nodes: Nodes::new(nodes), slots: Vec::new(), vacant: Vec::new(), coming: 0, index: OnceCell::new() }
     }
 
     /// How many nodes the site has.
@@ -136,7 +137,7 @@ impl Tasks {
                 self.slots.len() - 1
             }
         };
-        if let Some(index) = &mut self.index {
+        if let Some(index) = self.index.get_mut() {
             index.insert(task, slot);
         }
         slot
@@ -146,7 +147,7 @@ impl Tasks {
         let running = self.slots[slot].take().expect("the books hold what they have given a number");
         self.vacant.push(slot);
         self.coming -= usize::from(matches!(running.state, State::Coming(_)));
-        if let Some(index) = &mut self.index {
+        if let Some(index) = self.index.get_mut() {
             index.remove(&running.task);
         }
         running
@@ -160,10 +161,13 @@ impl Tasks {
         running
     }
 
-    pub(super) fn find(&mut self, task: TaskId) -> Option<usize> {
-        let slots = &self.slots;
-        let index = self.index.get_or_insert_with(|| {
-            let named = slots.iter().enumerate();
+    pub fn of(&self, task: TaskId) -> Option<&Running> {
+        self.get(self.find(task)?)
+    }
+
+    pub(super) fn find(&self, task: TaskId) -> Option<usize> {
+        let index = self.index.get_or_init(|| {
+            let named = self.slots.iter().enumerate();
             named.filter_map(|(slot, running)| Some((running.as_ref()?.task, slot))).collect()
         });
         index.get(&task).copied()

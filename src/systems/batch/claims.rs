@@ -41,8 +41,7 @@ impl Claims {
 
     /// Whether nobody else claims some of these nodes for some of that time, be there room for him or not.
     pub fn leave(&self, wanted: &Reserved) -> bool {
-        let overlaps = |other: &&Claim| other.held.from < wanted.until && wanted.from < other.held.until;
-        !self.standing.iter().filter(overlaps).any(|other| other.held.nodes.meets(&wanted.nodes))
+        !self.standing.iter().any(|other| other.held.meets(wanted))
     }
 
     /// These nodes, for which the policy has room, are booked.

@@ -132,7 +132,7 @@ impl Desk {
             self.policy.withdraw(now, task);
             true
         } else if self.booked.of(giver, task).is_some_and(|booking| !booking.is_lost())
-            && !site.all().any(|other| other.task == task && other.nodes().is_some())
+            && site.of(task).is_none_or(|task| task.nodes().is_none())
         {
             self.give_up_booking(now, task);
             orders.push(Order::Drop { task, giver });
