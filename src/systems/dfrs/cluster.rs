@@ -109,6 +109,7 @@ pub struct Changes {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     pub job: TaskId,
+    pub need: Need,
     pub places: Places,
     /// How many tasks are where none of this job was: all, unless it was moved.
     pub moved: u32,
@@ -445,7 +446,7 @@ impl Cluster {
                 // Who is moved again still waits for what is on its way.
                 live.from = live.from.max(now + self.cost.of(moved, live.need.memory));
             }
-            let placed = Placed { job: live.job, places: live.places.clone(), moved, from: live.from };
+            let placed = Placed { job: live.job, need: live.need, places: live.places.clone(), moved, from: live.from };
             if is_first {
                 changes.started.push(placed);
             } else if before.is_empty() {
@@ -523,11 +524,6 @@ impl Live {
             (true, true) => Stage::Paused,
             (true, false) => Stage::Waiting,
         }
-    }
-
-    /// Whether it is on its nodes without making progress yet.
-    pub fn is_held_up(&self, now: Time) -> bool {
-        !self.places.is_empty() && now < self.from
     }
 
     /// The integral of its yield, in microseconds. Time under a penalty adds nothing.

@@ -291,8 +291,7 @@ impl Sharing {
             }
         }
         let newcomers: BTreeSet<TaskId> = started.iter().map(|placed| placed.job).collect();
-        for Placed { job, places, .. } in started {
-            let need = self.cluster.running().find(|live| live.job == job).expect("who starts is on nodes").need;
+        for Placed { job, need, places, .. } in started {
             let Given { giver, saved, until, losses, .. } = self.given[&job];
             orders.push(Order::Start(Start {
                 task: job,
