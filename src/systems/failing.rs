@@ -59,10 +59,10 @@ impl Fails {
 
 /// The site of a service that decides what runs there, and gives it task by task.
 pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Cast {
-    if let Some(Fails { outages, failures, recovery }) = fails {
-        let manager = Box::new(InTurn::new(recovery, failures));
+    if let Some(fails) = fails {
+        let manager = Box::new(InTurn::new(fails.attempts(site.cores)));
         let actor = roles::Site::new(site.cores, manager, givers.all());
-        return Ok(Box::new(actor.telling_every(site.report_every).failing(Some(outages))));
+        return Ok(Box::new(actor.telling_every(site.report_every).failing(Some(fails.outages))));
     }
     roles::Site::of(site, &givers.all().collect::<Vec<_>>())
         .map(|actor| Box::new(actor) as _)

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::grid::{Demand, Expected, JobId, NodeSet, TaskId};
+use crate::grid::{Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::outside::{Advice, End, Happened, Wish, seconds};
 use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
@@ -253,19 +253,14 @@ impl Managed {
         self.free.subtract(&on);
         self.running.insert(job, Runs { on: on.clone(), since: now, work });
         let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
+        let start = Start::whole(giver, task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
         Ok(Order::Start(Start {
-            task: task(job),
-            giver,
-            at: now,
-            on: On::These(on.into()),
-            demand: Demand::NODE,
-            share: 1.0,
-            runtime: self.stretched(runtime, nodes),
             walltime: self.stretched(walltime, nodes),
             // It may be killed at any time.
             ending: Ending::Reckoned,
             loss,
             rank: job.0.into(),
+            ..start
         }))
     }
 

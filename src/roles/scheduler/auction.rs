@@ -1,11 +1,10 @@
 //! The site of a market or of a planned workflow: whoever gives it tasks has decided already.
 
 use super::Row;
-use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Start, Tasks};
-use crate::time::{Span, Time};
+use crate::roles::site::{Manager, On, Order, Start, Tasks};
+use crate::time::Time;
 
 pub const ROW: Row =
     Row { name: "auction", about: "starts at once whatever it gets from the router", build: || Box::new(Auction) };
@@ -23,19 +22,7 @@ impl Manager for Auction {
         }
         // They know how large a site is, so a task that can never run is nothing to answer to.
         let Some(at) = earliest_in_turn(site, now, cores) else { return };
-        orders.push(Order::Start(Start {
-            task,
-            giver,
-            at,
-            on: On::Lowest(cores),
-            demand: Demand::NODE,
-            share: 1.0,
-            runtime,
-            walltime: Span::MAX,
-            ending: Ending::Settled,
-            loss: Loss::default(),
-            rank: 0,
-        }));
+        orders.push(Order::Start(Start::whole(giver, task, at, On::Lowest(cores), runtime)));
     }
 
     fn is_quiet(&self) -> bool {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::grid::{Demand, Failure, Recovery, TaskId};
+use crate::grid::TaskId;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Attempts, Manager, On, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
 /// Whoever gives it tasks learns late what is down, so some of them wait. What is lost is for him to see to.
@@ -13,8 +13,7 @@ pub struct InTurn {
     waiting: VecDeque<Waiting>,
     /// How long those that wait take at least, each with how many do.
     lengths: BTreeMap<Span, u32>,
-    recovery: Recovery,
-    failures: Vec<Failure>,
+    attempts: Attempts,
 }
 
 struct Waiting {
@@ -25,9 +24,8 @@ struct Waiting {
 }
 
 impl InTurn {
-    /// At a site that fails in these ways.
-    pub fn new(recovery: Recovery, failures: Vec<Failure>) -> InTurn {
-        InTurn { waiting: VecDeque::new(), lengths: BTreeMap::new(), recovery, failures }
+    pub fn new(attempts: Attempts) -> InTurn {
+        InTurn { waiting: VecDeque::new(), lengths: BTreeMap::new(), attempts }
     }
 }
 
@@ -56,20 +54,9 @@ impl Manager for InTurn {
             if *count == 0 {
                 self.lengths.remove(&runtime);
             }
-            let saves = self.recovery.saves(&self.failures, site.total(), cores);
-            orders.push(Order::Start(Start {
-                task,
-                giver,
-                at: now,
-                on: On::Lowest(cores),
-                demand: Demand::NODE,
-                share: 1.0,
-                runtime: saves.map_or(runtime, |saves| saves.stretched(runtime)),
-                walltime: Span::MAX,
-                ending: Ending::Settled,
-                loss: Loss { saves, is_told: true },
-                rank: 0,
-            }));
+            let loss = self.attempts.starts_for_giver(cores);
+            let start = Start::whole(giver, task, now, On::Lowest(cores), loss.stretched(runtime));
+            orders.push(Order::Start(Start { loss, ..start }));
         }
     }
 

@@ -39,6 +39,11 @@ impl Attempts {
         let is_told = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
         Loss { saves: self.saves(nodes), is_told }
     }
+
+    /// One starts on so many nodes of which its giver decides what becomes of it if it is lost.
+    pub fn starts_for_giver(&self, nodes: u32) -> Loss {
+        Loss { saves: self.saves(nodes), is_told: true }
+    }
 }
 
 /// What is left of some work, of which so much is saved: not nothing, for there is something to be done yet.

@@ -1,4 +1,4 @@
-//! What somebody at the hub has booked at a site that others use too, and how far its tasks have got: the half of the
+//! What somebody at the hub has booked at a site, and how far its tasks have got: the half of the
 //! conversation (`Book`, `Provided`, `Hold`, `Recall`, `Release`) that is the same whoever plans there.
 //!
 //! Where no node fails a booked task is given to the site at once, to start at its time. Where nodes fail it starts as soon after
@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manager::{Ending, Loss, On, Order, Start, rank};
+use super::manager::{Loss, On, Start, rank};
 use super::tasks::Tasks;
-use crate::grid::{Demand, Reserved, TaskId};
+use crate::grid::{Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Hold};
 use crate::time::{Span, Time};
@@ -138,14 +138,13 @@ impl Bookings {
     }
 
     /// One of them starts; this says what is done if a task on so many nodes is lost.
-    pub fn start(&mut self, now: Time, task: TaskId, loss: impl Fn(u32) -> Loss) -> Order {
+    pub fn start(&mut self, now: Time, task: TaskId, loss: impl Fn(u32) -> Loss) -> Start {
         let booking = self.all.get_mut(&task).expect("who starts has booked");
         self.ready.remove(&(booking.start, task));
         let Stage::Ready(runtime) = booking.stage else { unreachable!("who starts was ready to") };
         booking.stage = Stage::Begun;
         let loss = loss(booking.held.nodes.len());
-        let runtime = loss.saves.map_or(runtime, |saves| saves.stretched(runtime));
-        booking.begin(task, now, runtime, loss)
+        booking.begin(task, now, loss.stretched(runtime), loss)
     }
 
     /// All that can start now has; there is room for others from these times on. Whose time is over is left to his giver, who
@@ -201,19 +200,9 @@ impl Booking {
     }
 
     /// Only its giver can take the task back, so its end is told at once.
-    pub fn begin(&self, task: TaskId, at: Time, runtime: Span, loss: Loss) -> Order {
-        Order::Start(Start {
-            task,
-            giver: self.giver,
-            at,
-            on: On::These(self.held.nodes.clone().into()),
-            demand: Demand::NODE,
-            share: 1.0,
-            runtime,
-            walltime: self.held.until.since(at),
-            ending: Ending::Settled,
-            loss,
-            rank: rank(task),
-        })
+    pub fn begin(&self, task: TaskId, at: Time, runtime: Span, loss: Loss) -> Start {
+        let on = On::These(self.held.nodes.clone().into());
+        let start = Start::whole(self.giver, task, at, on, runtime);
+        Start { walltime: self.held.until.since(at), loss, rank: rank(task), ..start }
     }
 }

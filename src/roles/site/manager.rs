@@ -133,6 +133,25 @@ pub struct Start {
     pub rank: u64,
 }
 
+impl Start {
+    /// One that has its nodes for itself, and for as long as it runs, which is settled.
+    pub fn whole(giver: ActorId, task: TaskId, at: Time, on: On, runtime: Span) -> Start {
+        Start {
+            task,
+            giver,
+            at,
+            on,
+            demand: Demand::NODE,
+            share: 1.0,
+            runtime,
+            walltime: Span::MAX,
+            ending: Ending::Settled,
+            loss: Loss::default(),
+            rank: 0,
+        }
+    }
+}
+
 /// The rank of tasks that end at one instant in the order of their numbers.
 pub fn rank(task: TaskId) -> u64 {
     u64::from(task.job.0) << 32 | u64::from(task.index)
@@ -145,6 +164,13 @@ pub struct Loss {
     pub saves: Option<Saves>,
     /// Whether whoever gave it is told; else its manager sees to it alone.
     pub is_told: bool,
+}
+
+impl Loss {
+    /// How long a span of its work takes, with its checkpoints.
+    pub fn stretched(&self, work: Span) -> Span {
+        self.saves.map_or(work, |saves| saves.stretched(work))
+    }
 }
 
 /// Who knows when a task ends.

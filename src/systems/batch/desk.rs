@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::{Ask, Policy, Reserved, Step};
 use super::remedy::{Remedy, Work};
-use crate::grid::{Demand, Expected, TaskId};
+use crate::grid::{Expected, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
 use crate::roles::site::{Bookings, Ending, Loss, Manager, On, Order, Running, Stage, Start, Tasks, rank};
@@ -102,7 +102,7 @@ impl Desk {
         let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { Stage::once_ready(runtime, fails) };
         let booking = self.booked.add(task, giver, held, stage);
         if stage == Stage::Begun {
-            orders.push(booking.begin(task, start, runtime, Loss::default()));
+            orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
     }
 
@@ -121,7 +121,7 @@ impl Desk {
         }
         let provided = self.booked.provide(giver, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
-            orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));
+            orders.push(Order::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
         }
     }
 
@@ -173,7 +173,7 @@ impl Desk {
         let remedy = self.remedy.as_ref().expect(REMEDY);
         for task in starting {
             let start = |nodes| remedy.starts_booked(nodes);
-            orders.push(self.booked.start(now, task, start));
+            orders.push(Order::Start(self.booked.start(now, task, start)));
         }
         self.booked.look_ahead(now, |task| remedy.claims().has_room_from(task));
     }
@@ -197,19 +197,10 @@ impl Desk {
                     // Whoever may be moved may get away from a node that fails.
                     let moves = self.remedy.is_some() && self.policy.moves();
                     self.running.insert(job);
-                    Order::Start(Start {
-                        task: job,
-                        giver: work.giver,
-                        at: now,
-                        on: On::These(nodes.into()),
-                        demand: Demand::NODE,
-                        share: 1.0,
-                        runtime: self.stretched(work.runtime, work.nodes),
-                        walltime,
-                        ending: if moves { Ending::Reckoned } else { Ending::Settled },
-                        loss,
-                        rank: rank(job),
-                    })
+                    let runtime = self.stretched(work.runtime, work.nodes);
+                    let start = Start::whole(work.giver, job, now, On::These(nodes.into()), runtime);
+                    let ending = if moves { Ending::Reckoned } else { Ending::Settled };
+                    Order::Start(Start { walltime, ending, loss, rank: rank(job), ..start })
                 }
             });
         }

@@ -62,7 +62,7 @@ impl Remedy {
 
     /// What is booked for so many nodes starts: its giver hears of its loss.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
-        Loss { is_told: true, ..self.attempts.starts(0, nodes) }
+        self.attempts.starts_for_giver(nodes)
     }
 
     /// It is over, or gone.

@@ -57,7 +57,7 @@ impl System for Reservation {
 
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         let manager: Box<dyn Manager> = match &fails {
-            Some(fails) => Box::new(Warden::new(fails.clone())),
+            Some(fails) => Box::new(Warden::new(fails.attempts(site.cores))),
             None => Box::new(Holder),
         };
         let actor = roles::Site::new(site.cores, manager, givers.all()).telling_every(site.report_every);

@@ -1,9 +1,8 @@
 //! The manager of a site that holds nodes for reservations: each task starts at its time on exactly its nodes.
 
-use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Withdraw};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Start, Tasks};
+use crate::roles::site::{Manager, On, Order, Start, Tasks};
 use crate::time::Time;
 
 pub struct Holder;
@@ -14,19 +13,8 @@ impl Manager for Holder {
         match message {
             // Nodes are booked in time.
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
-                orders.push(Order::Start(Start {
-                    task,
-                    giver,
-                    at: start,
-                    on: On::These(nodes.into()),
-                    demand: Demand::NODE,
-                    share: 1.0,
-                    runtime,
-                    walltime,
-                    ending: Ending::Settled,
-                    loss: Loss::default(),
-                    rank: 0,
-                }));
+                let held = Start::whole(giver, task, start, On::These(nodes.into()), runtime);
+                orders.push(Order::Start(Start { walltime, ..held }));
             }
             Message::Withdraw(Withdraw { task }) => orders.push(Order::Drop { task, giver }),
             _ => {}

@@ -9,6 +9,7 @@ use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
 use crate::grid::{Bookings, JobId, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Lost, Message, Outcome, Recall, Record, Release, Verdict};
+use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
 impl MetaScheduler {
@@ -150,10 +151,6 @@ impl MetaScheduler {
 impl Live {
     /// How much of a span of its work has not been saved.
     pub(super) fn left(&self, all: Span) -> Span {
-        if self.saved.is_zero() {
-            all
-        } else {
-            Span::from_micros(all.micros().saturating_sub(self.saved.micros()).max(1))
-        }
+        if self.saved.is_zero() { all } else { left_of(all, self.saved) }
     }
 }

@@ -4,56 +4,22 @@
 //! What is to become of a task that is lost, or of a booking that its nodes keep waiting, is for the meta-scheduler to say, who
 //! hears of it late. So it asks for a task back, and hears whether it has started meanwhile.
 
-use std::collections::BTreeMap;
-
-use crate::grid::{Demand, Expected, NodeSet, TaskId};
+use crate::grid::{Expected, NodeSet, Reserved};
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Recall, Recalled};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
-use crate::systems::Fails;
+use crate::roles::site::{Attempts, Bookings, Manager, Order, Running, Stage, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct Warden {
     /// What has not started.
-    held: BTreeMap<TaskId, Held>,
+    held: Bookings,
     down: NodeSet,
-    /// Whether somebody's time has come, but not all of his nodes are up.
-    is_late: bool,
-    /// When the next one's time comes.
-    next: Option<Time>,
-    fails: Fails,
-}
-
-struct Held {
-    giver: ActorId,
-    start: Time,
-    end: Time,
-    nodes: NodeSet,
-    runtime: Span,
+    attempts: Attempts,
 }
 
 impl Warden {
-    /// At a site that fails in these ways.
-    pub fn new(fails: Fails) -> Warden {
-        Warden { held: BTreeMap::new(), down: NodeSet::default(), is_late: false, next: None, fails }
-    }
-
-    fn start(&self, now: Time, task: TaskId, held: Held, site: &Tasks) -> Order {
-        let Held { giver, end, nodes, runtime, .. } = held;
-        let saves = self.fails.recovery.saves(&self.fails.failures, site.total(), nodes.len());
-        Order::Start(Start {
-            task,
-            giver,
-            at: now,
-            on: On::These(nodes.into()),
-            demand: Demand::NODE,
-            share: 1.0,
-            runtime: saves.map_or(runtime, |saves| saves.stretched(runtime)),
-            walltime: end.since(now),
-            ending: Ending::Settled,
-            loss: Loss { saves, is_told: true },
-            rank: 0,
-        })
+    pub fn new(attempts: Attempts) -> Warden {
+        Warden { held: Bookings::default(), down: NodeSet::default(), attempts }
     }
 }
 
@@ -62,12 +28,14 @@ impl Manager for Warden {
         match message {
             // Nodes are booked in time.
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
-                self.held.insert(task, Held { giver, start, end: start + walltime, nodes, runtime });
+                self.held.remove(task);
+                let held = Reserved { from: start, until: start + walltime, nodes };
+                self.held.add(task, giver, held, Stage::Ready(runtime));
             }
             Message::Recall(Recall { task }) => {
-                let in_time = self.held.get(&task).is_some_and(|held| held.giver == giver);
+                let in_time = self.held.of(giver, task).is_some();
                 if in_time {
-                    self.held.remove(&task);
+                    self.held.remove(task);
                 }
                 orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses: 0 })));
             }
@@ -83,30 +51,28 @@ impl Manager for Warden {
     }
 
     fn has_waiting(&self) -> bool {
-        self.is_late
+        self.held.is_anybody_late()
     }
 
-    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
-        let is_due = |held: &Held| held.start <= now && now < held.end;
-        let can_start = |held: &Held| is_due(held) && !held.nodes.meets(&self.down);
-        let starting: Vec<TaskId> =
-            self.held.iter().filter(|(_, held)| can_start(held)).map(|(task, _)| *task).collect();
+    /// Of one instant in the order of their numbers, and in the order in which they have started they end.
+    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+        let mut starting = self.held.can_start(now, |_, held| !held.nodes.meets(&self.down));
+        starting.sort_unstable();
         for task in starting {
-            let held = self.held.remove(&task).expect("it is held");
-            orders.push(self.start(now, task, held, site));
+            let start = self.held.start(now, task, |nodes| self.attempts.starts_for_giver(nodes));
+            self.held.remove(task);
+            orders.push(Order::Start(Start { rank: 0, ..start }));
         }
-        self.is_late = self.held.values().any(is_due);
-        self.next = self.held.values().map(|held| held.start).filter(|start| *start > now).min();
+        // Nodes that are down are told of when they are back.
+        self.held.look_ahead(now, |_| Time::NEVER);
     }
 
     fn wake(&self) -> Option<Time> {
-        self.next
+        self.held.next()
     }
 
     /// Whoever waits ends after his run time, or is killed when his time is over.
     fn floor(&self, at: Time) -> Time {
-        let waiting = self.held.values().filter(|held| held.end > at);
-        let ends = waiting.map(|held| (held.start.max(at) + held.runtime).min(held.end));
-        ends.min().unwrap_or(Time::NEVER)
+        self.held.soonest_end(at)
     }
 }

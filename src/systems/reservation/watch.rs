@@ -1,13 +1,13 @@
 //! What the meta-scheduler hears of a site whose nodes fail: late, by its link and its reports.
 
-use crate::grid::{Expected, Failure, News, NodeSet, Recovery};
+use crate::grid::{Expected, News, NodeSet, Recovery};
+use crate::roles::site::Attempts;
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
 pub struct Watch {
     news: News,
-    failures: Vec<Failure>,
-    nodes: u32,
+    attempts: Attempts,
     pub(super) recovery: Recovery,
     /// What is down, as was heard last.
     down: Vec<Expected>,
@@ -18,9 +18,9 @@ pub struct Watch {
 impl Watch {
     /// Of a site with so many nodes, over a link of that latency.
     pub fn new(fails: Fails, nodes: u32, latency: Span, report_every: Span) -> Watch {
-        let Fails { outages, failures, recovery } = fails;
-        let news = News::new(outages, latency, report_every);
-        Watch { news, failures, nodes, recovery, down: Vec::new(), next: Time::ZERO }
+        let attempts = fails.attempts(nodes);
+        let news = News::new(fails.outages, latency, report_every);
+        Watch { news, attempts, recovery: fails.recovery, down: Vec::new(), next: Time::ZERO }
     }
 
     /// Takes in what is heard by now: what is down, if that may have changed.
@@ -55,7 +55,6 @@ impl Watch {
 
     /// How long so much work takes on so many nodes, with its checkpoints.
     pub fn stretched(&self, work: Span, nodes: u32) -> Span {
-        let saves = self.recovery.saves(&self.failures, self.nodes, nodes);
-        saves.map_or(work, |saves| saves.stretched(work))
+        self.attempts.stretched(work, nodes)
     }
 }

@@ -134,7 +134,7 @@ impl Counter {
         let start = held.from;
         let booking = self.guests.booked.add(task, giver, held, stage);
         if stage == Stage::Begun {
-            orders.push(booking.begin(task, start, runtime, Loss::default()));
+            orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
     }
 
@@ -146,7 +146,7 @@ impl Counter {
         let fails = self.remedy.is_some();
         let provided = self.guests.booked.provide(giver, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
-            orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));
+            orders.push(Order::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
         }
     }
 
@@ -198,7 +198,7 @@ impl Counter {
         let Guests { booked, set_aside } = &mut self.guests;
         let has_room = |task, held: &Reserved| set_aside.contains_key(&task) && remedy.are_up(&held.nodes);
         for task in booked.can_start(now, has_room) {
-            orders.push(booked.start(now, task, |nodes| remedy.starts_booked(nodes)));
+            orders.push(Order::Start(booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
         }
         booked.look_ahead(now, |_| Time::NEVER);
     }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::guests::{Guests, Origin};
 use self::remedy::Remedy;
 use super::desk::{Deed, Desk, Joins, Wanted};
-use crate::grid::{Advert, Area, BookingId, Demand, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
+use crate::grid::{Advert, Area, BookingId, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
     Barred, Begun, Coordinate, Enter, HoldFate, Informed, Inquire, Message, Query, Queue, Recall, Recalled, Record,
@@ -340,19 +340,9 @@ impl Counter {
         }
         // What may still be taken back cannot be told of ahead; and who may be moved may get away from a node that fails.
         let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
-        orders.push(Order::Start(Start {
-            task,
-            giver,
-            at: now,
-            on: On::Lowest(enter.procs),
-            demand: Demand::NODE,
-            share: 1.0,
-            runtime,
-            walltime,
-            ending: if is_open { Ending::Reckoned } else { Ending::Settled },
-            loss,
-            rank: rank(task),
-        }));
+        let start = Start::whole(giver, task, now, On::Lowest(enter.procs), runtime);
+        let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
+        orders.push(Order::Start(Start { walltime, ending, loss, rank: rank(task), ..start }));
         let idle_until = if enter.tells { enter.not_before } else { now };
         let (is_leg, losses) = (enter.is_leg(), enter.losses);
         let (is_at_desk, until) = (enter.within.is_empty(), now + runtime.min(walltime));

@@ -52,7 +52,7 @@ impl Remedy {
 
     /// What was booked for a guest starts on so many nodes: his giver hears of his loss.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
-        Loss { is_told: true, ..self.of_guests.starts(0, nodes) }
+        self.of_guests.starts_for_giver(nodes)
     }
 }
 

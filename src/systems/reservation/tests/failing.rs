@@ -48,9 +48,8 @@ fn play_failing(
         });
         let site = match fails {
             None => Site::new(nodes, Box::new(Holder), [ActorId(0)]),
-            Some(fails) => {
-                Site::new(nodes, Box::new(Warden::new(fails.clone())), [ActorId(0)]).failing(Some(fails.outages))
-            }
+            Some(fails) => Site::new(nodes, Box::new(Warden::new(fails.attempts(nodes))), [ActorId(0)])
+                .failing(Some(fails.outages)),
         };
         cast.push(Box::new(site.telling_every(report_every)));
     }
