@@ -3,7 +3,7 @@
 //! A system's row lists its policies that plan ahead ([`super::Row::plans`]), each with how it makes a plan of one workflow. The
 //! result is names and numbers that people know, whoever made it; how it looks is for reports.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Grid, Lines, Service};
 use crate::time::Time;
@@ -72,6 +72,7 @@ pub struct Schedule {
     pub data: &'static str,
 }
 
+/// What a plan expects, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Round {
     pub planned: f64,
@@ -79,7 +80,7 @@ pub struct Round {
 }
 
 /// From plan `first` on, the same `period` plans come again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
     pub first: usize,
     pub period: usize,

@@ -1,10 +1,8 @@
 //! The improvement loop: plan, replay, plan again with the times that transfers took.
 
-use serde::{Deserialize, Serialize};
-
 use std::collections::BTreeMap;
 
-use super::{Costs, Problem, Replay, Replaying, Schedule, Timetable, plan_into, replay};
+use super::{Costs, Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, Update, plan_into, replay};
 
 /// How long the loop goes on, and what it remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,29 +25,6 @@ pub enum Stop {
     FirstBetter(u32),
     /// After so many plans more than the first.
     Fixed(u32),
-}
-
-/// What an edge costs that no transfer went over, since both its tasks were at one site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// What it cost at first.
-    Reset,
-    /// What it cost in the last plan.
-    Keep,
-}
-
-/// One plan and what came of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Round {
-    pub planned: f64,
-    pub realistic: f64,
-}
-
-/// The plans from `first` on come again and again, each after `period` plans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cycle {
-    pub first: usize,
-    pub period: usize,
 }
 
 /// What the loop found.

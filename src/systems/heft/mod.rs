@@ -27,11 +27,12 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+pub use super::plans::{Cycle, Round};
 pub use crate::network::Paths;
 pub use cast::ROW;
-pub use improve::{Cycle, Improved, Improvement, Round, Stop, Update, improve, improve_around};
+pub use improve::{Improved, Improvement, Stop, improve, improve_around};
 pub use planner::Planner;
-pub use planning::{Planning, Policy, StopRule, UpdateRule};
+pub use planning::{Planning, Policy, StopRule, Update};
 pub use problem::{Awareness, CORES_MAX, Problem, ProblemError, Resource};
 pub use replay::{Clock, Moved, PeriodRounding, Replay, Replaying, replay};
 pub use schedule::{Costs, Placed, Schedule, Timetable, plan, plan_into};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Improvement, Replaying, Stop, Update};
+use super::{Improvement, Replaying, Stop};
 use crate::settings::{Walk, key};
 use crate::words::words;
 
@@ -13,7 +13,7 @@ pub struct Planning {
     /// Plans that network-aware HEFT makes of a workflow, after the first.
     pub iterations: u32,
     pub stop: StopRule,
-    pub update: UpdateRule,
+    pub update: Update,
 }
 
 words! {
@@ -33,8 +33,8 @@ words! {
         /// At the first plan that turns out better than the first one.
         FirstBetter = "first-better",
     }
-    /// The cost of a transfer that the last plan did not use.
-    UpdateRule {
+    /// What an edge costs that no transfer went over in the last plan, since both its tasks were at one site.
+    Update {
         /// What it cost at first.
         Reset = "reset",
         /// What it cost in the last plan.
@@ -44,7 +44,7 @@ words! {
 
 impl Default for Planning {
     fn default() -> Planning {
-        Planning { policy: Policy::NetworkHeft, iterations: 50, stop: StopRule::Fixed, update: UpdateRule::Reset }
+        Planning { policy: Policy::NetworkHeft, iterations: 50, stop: StopRule::Fixed, update: Update::Reset }
     }
 }
 
@@ -57,11 +57,7 @@ impl Planning {
         let iterations = key("iterations", "plans of network-heft after the first");
         w.set(iterations, &mut self.iterations, 0..=ITERATIONS_MAX);
         w.set(key("stop", "when network-heft stops planning"), &mut self.stop, StopRule::ALL);
-        w.set(
-            key("update", "the cost of a transfer that the last plan did not use"),
-            &mut self.update,
-            UpdateRule::ALL,
-        );
+        w.set(key("update", "the cost of a transfer that the last plan did not use"), &mut self.update, Update::ALL);
     }
 
     /// What a topology calls the policy.
@@ -78,10 +74,7 @@ impl Planning {
                 StopRule::Fixed => Stop::Fixed(iterations),
                 StopRule::FirstBetter => Stop::FirstBetter(iterations),
             },
-            update: match self.update {
-                UpdateRule::Reset => Update::Reset,
-                UpdateRule::Keep => Update::Keep,
-            },
+            update: self.update,
             replaying,
         }
     }

@@ -135,7 +135,7 @@ pub fn schedule(problem: &Problem, improved: &Improved, known: Known<'_>) -> pla
             end: seconds(moved.end),
         })
     });
-    let round = |round: &Round| plans::Round { planned: seconds(round.planned), realistic: seconds(round.realistic) };
+    let round = |round: &Round| Round { planned: seconds(round.planned), realistic: seconds(round.realistic) };
     let sites = known.sites.iter().zip(problem.cores());
     plans::Schedule {
         workflow: known.workflow.to_owned(),
@@ -144,7 +144,7 @@ pub fn schedule(problem: &Problem, improved: &Improved, known: Known<'_>) -> pla
         realistic: seconds(improved.replay.makespan),
         rounds: improved.rounds.iter().map(round).collect(),
         best: improved.best,
-        cycle: improved.cycle.map(|cycle| plans::Cycle { first: cycle.first, period: cycle.period }),
+        cycle: improved.cycle,
         sites: sites.map(|(name, &cores)| SiteRow { name: (*name).to_owned(), cores }).collect(),
         tasks: tasks.collect(),
         transfers: transfers.collect(),
