@@ -6,10 +6,10 @@
 //! at one time.
 
 use hansa::experiment::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site};
-use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, TaskId};
+use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
 use hansa::random::SplitMix64;
 use hansa::roles::queue::Ask;
-use hansa::systems::provisioning::application::{Application, Evaluator, Link, Need, Settings, plan};
+use hansa::systems::provisioning::application::{Application, Evaluator, Link, Settings, plan};
 use hansa::systems::provisioning::desk::{Deed, Desk, DeskTerms, Mode, Wanted};
 use hansa::systems::provisioning::forecast::{Forecast, History};
 use hansa::systems::provisioning::planner;
@@ -138,7 +138,7 @@ fn advert(least: usize) -> Vec<Slot> {
 
 fn alone(flow: &hansa::grid::Workflow) -> Application {
     let link = Link { latency: Span::ZERO, bandwidth: 1 };
-    Application::new(flow, &[Need { speed_millionths: 1_000_000 }], |_, _| link)
+    Application::new(flow, &[Speed::USUAL], |_, _| link)
 }
 
 /// A site on which so many wait.

@@ -39,7 +39,7 @@ pub use outages::{Change, Expected, Outages};
 pub use program::{Endpoint, Program};
 pub use recovery::{Bookings, Checkpoint, Every, Interrupted, Killed, Recovery, Saves};
 pub use request::{Invalid, Request};
-pub use site::{Habit, Named, Reserved, Site, User};
+pub use site::{Habit, Named, Reserved, Site, Speed, User};
 pub use slots::{
     Advert, Area, BadPart, BookingId, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote, QuoteId, Rate,
     Receipt, Slot, Taken,

@@ -39,6 +39,21 @@ pub struct Reserved {
     pub nodes: NodeSet,
 }
 
+/// How fast a site is, in millionths: a task takes its run time divided by this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speed(pub u64);
+
+impl Speed {
+    pub const USUAL: Speed = Speed(1_000_000);
+
+    /// How long so much work takes: to the nearest microsecond, and at least one.
+    pub fn time(self, work: Span) -> Span {
+        let work = u128::from(work.micros()) * 1_000_000;
+        let speed = u128::from(self.0.max(1));
+        Span::from_micros(u64::try_from((work + speed / 2) / speed).unwrap_or(u64::MAX).max(1))
+    }
+}
+
 impl Reserved {
     /// Whether both are of some node at some time.
     pub fn meets(&self, other: &Reserved) -> bool {

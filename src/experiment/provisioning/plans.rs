@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::load::{Estimates, Logs, Site};
 use super::slots::hours;
 use super::{Extent, Rows, SEED, one_of, trial};
-use crate::grid::Workflow;
+use crate::grid::{Speed, Workflow};
 use crate::random::{SplitMix64, mix};
-use crate::systems::provisioning::application::{Application, Cost, Greedy, Link, Need, Settings, plan};
+use crate::systems::provisioning::application::{Application, Cost, Greedy, Link, Settings, plan};
 use crate::systems::provisioning::desk::{Mode, Wanted};
 use crate::systems::provisioning::trial::{Trial, best_effort};
 use crate::time::Span;
@@ -45,9 +45,9 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn new(flow: &Workflow, sites: [&'a [Trial]; 2], seed: u64) -> Case<'a> {
-        let needs = vec![Need { speed_millionths: 1_000_000 }; sites[0].len()];
+        let speeds = vec![Speed::USUAL; sites[0].len()];
         let link = Link { latency: Span::from_secs(150), bandwidth: 10_000_000_000 };
-        let application = Application::new(flow, &needs, |_, _| link);
+        let application = Application::new(flow, &speeds, |_, _| link);
         let queued =
             sites.map(|sites| (!sites.is_empty()).then(|| best_effort(&mut sites.to_vec(), &application)).flatten());
         Case { application, sites, queued, seed }

@@ -1,7 +1,7 @@
 //! What is to be planned, checked once.
 
 use super::Paths;
-use crate::grid::{Edge, Kind, Task};
+use crate::grid::{Edge, Kind, Speed, Task};
 use crate::time::Span;
 use crate::workload::workflow::CostTable;
 
@@ -21,12 +21,9 @@ impl Resource {
         self.kind == task.kind && self.cores >= task.cores
     }
 
-    /// How long a task runs here: to the nearest microsecond, and at least one.
+    /// How long a task runs here.
     pub fn time(&self, runtime: Span) -> Span {
-        let work = u128::from(runtime.micros()) * 1_000_000;
-        let speed = u128::from(self.speed_millionths.max(1));
-        let micros = (work + speed / 2) / speed;
-        Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX).max(1))
+        Speed(self.speed_millionths).time(runtime)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::application::{Application, Greedy, Need, Plan, Settings, Wish, dominates, plan};
+use super::application::{Application, Greedy, Plan, Settings, Wish, dominates, plan};
 use super::desk::{Desk, Wanted, longest};
 use super::forecast::History;
 use super::planner;
@@ -12,7 +12,7 @@ use super::rules::Provisioning;
 use super::strategy;
 use super::trial::Trial;
 use super::world::World;
-use crate::grid::{Site, Slot, Workflow};
+use crate::grid::{Site, Slot, Speed, Workflow};
 use crate::systems::Errand;
 use crate::systems::plans::{Choice, Choices, Maker, Market, Order, PlacedTask, Planned, Unplannable};
 use crate::time::{Span, Time};
@@ -99,9 +99,9 @@ impl<'a> Moment<'a> {
             return Err(Unplannable(text.to_owned()));
         };
         let world = World::of(order.grid, &rules);
-        let speed = |(_, site): &(_, &Site)| Need { speed_millionths: site.speed_millionths };
-        let needs: Vec<Need> = order.grid.sites.iter().map(speed).collect();
-        let application = Application::new(workflow, &needs, |from, to| world.link(from, to));
+        let speed = |(_, site): &(_, &Site)| Speed(site.speed_millionths);
+        let speeds: Vec<Speed> = order.grid.sites.iter().map(speed).collect();
+        let application = Application::new(workflow, &speeds, |from, to| world.link(from, to));
         let moment = Moment { order, rules, workflow, application, sites: Vec::new() };
         moment.check()?;
         let sites = moment.run(&world);

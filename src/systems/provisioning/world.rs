@@ -1,6 +1,6 @@
 //! What a user knows of the grid: its sites, and how data gets from one to another.
 
-use crate::grid::{EdgeId, Invalid, Job, Kind, Rate, Site, Step, Task, User, Workflow};
+use crate::grid::{EdgeId, Invalid, Job, Kind, Rate, Site, Speed, Step, Task, User, Workflow};
 use crate::kernel::ActorId;
 use crate::network::Paths;
 use crate::protocol::{Message, Ship};
@@ -9,7 +9,7 @@ use crate::roles::site::Attempts;
 use crate::systems::Grid;
 use crate::time::{Span, Time};
 
-use super::application::{Application, Link, Need};
+use super::application::{Application, Link};
 use super::desk::longest;
 use super::rules::Provisioning;
 
@@ -111,8 +111,7 @@ impl World {
         let step = |task: &Task| Step { name: String::new(), work: task.walltime + spare(task), cores: task.cores };
         let tasks = job.tasks.iter().map(step).collect();
         let workflow = Workflow { name: String::new(), tasks, edges: job.edges.clone() };
-        let providers: Vec<Need> =
-            self.providers.iter().map(|provider| Need { speed_millionths: provider.speed_millionths }).collect();
+        let providers: Vec<Speed> = self.providers.iter().map(|provider| Speed(provider.speed_millionths)).collect();
         Application::new(&workflow, &providers, |from, to| self.link(from, to))
     }
 
@@ -215,11 +214,9 @@ impl Provider {
         self.fails.as_ref().map_or(time, |fails| fails.stretched(time, task.cores))
     }
 
-    /// How long something takes here: to the nearest microsecond, and at least one.
+    /// How long something takes here.
     pub fn time(&self, span: Span) -> Span {
-        let work = u128::from(span.micros()) * 1_000_000;
-        let speed = u128::from(self.speed_millionths.max(1));
-        Span::from_micros(u64::try_from((work + speed / 2) / speed).unwrap_or(u64::MAX).max(1))
+        Speed(self.speed_millionths).time(span)
     }
 }
 

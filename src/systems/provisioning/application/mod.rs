@@ -19,4 +19,4 @@ pub use evaluation::{Booked, Cost, Evaluator, Placed, Plan};
 pub use greedy::{Greedy, Wish};
 pub use moga::{Front, Settings, plan};
 pub use pareto::{Archive, dominates};
-pub use problem::{Application, Link, Need};
+pub use problem::{Application, Link};

@@ -1,6 +1,6 @@
 //! A workflow of rigid parallel tasks, how long each runs at each site, and what lies between the sites.
 
-use crate::grid::{Area, Workflow};
+use crate::grid::{Area, Speed, Workflow};
 use crate::time::{Span, Time};
 
 /// A workflow on some sites, checked: its tasks are in topological order.
@@ -22,13 +22,6 @@ pub struct Application {
     places: Vec<u32>,
 }
 
-/// A site, as an application sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
-    /// In millionths; a task takes its run time divided by this.
-    pub speed_millionths: u64,
-}
-
 /// What lies between two different sites. Nobody else is thought to use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -38,13 +31,8 @@ pub struct Link {
 }
 
 impl Application {
-    pub fn new(workflow: &Workflow, sites: &[Need], link: impl Fn(usize, usize) -> Link) -> Application {
+    pub fn new(workflow: &Workflow, sites: &[Speed], link: impl Fn(usize, usize) -> Link) -> Application {
         let count = workflow.tasks.len();
-        let run = |work: Span, site: &Need| {
-            let speed = u128::from(site.speed_millionths.max(1));
-            let micros = (u128::from(work.micros()) * 1_000_000 + speed / 2) / speed;
-            Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX).max(1))
-        };
         let transfers = workflow.edges.iter().flat_map(|edge| {
             let pairs = (0..sites.len()).flat_map(|from| (0..sites.len()).map(move |to| (from, to)));
             let link = &link;
@@ -56,7 +44,7 @@ impl Application {
         let before = |task: u32| into.partition_point(|edge| workflow.edges[*edge as usize].to < task) as u32;
         let mut application = Application {
             procs: workflow.tasks.iter().map(|task| task.cores).collect(),
-            runtimes: workflow.tasks.iter().flat_map(|task| sites.iter().map(|site| run(task.work, site))).collect(),
+            runtimes: workflow.tasks.iter().flat_map(|task| sites.iter().map(|site| site.time(task.work))).collect(),
             sites: sites.len(),
             edges: workflow.edges.iter().map(|edge| (edge.from, edge.to)).collect(),
             transfers: transfers.collect(),

@@ -1,6 +1,6 @@
 use super::moga::fitness;
 use super::*;
-use crate::grid::{Area, Edge, JobId, Rate, Slot, Step, TaskId, Workflow};
+use crate::grid::{Area, Edge, JobId, Rate, Slot, Speed, Step, TaskId, Workflow};
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode, Wanted};
@@ -29,7 +29,7 @@ fn workflow(tasks: &[(u32, u64)], edges: &[(u32, u32)]) -> Workflow {
 }
 
 fn alone(workflow: &Workflow) -> Application {
-    Application::new(workflow, &[Need { speed_millionths: 1_000_000 }], |_, _| unreachable!("there is one site"))
+    Application::new(workflow, &[Speed::USUAL], |_, _| unreachable!("there is one site"))
 }
 
 fn slot(start: u64, procs: u32, length: u64, is_edge: bool) -> Slot {
@@ -212,7 +212,7 @@ fn best_effort_follows_the_order_of_heft_and_waits_for_data() {
     let mut flow = workflow(&[(1, 5), (1, 9), (1, 5), (2, 1)], &[(0, 3), (1, 3), (2, 3)]);
     flow.edges.iter_mut().for_each(|edge| edge.data = 1_000);
     let link = Link { latency: Span::from_secs(2), bandwidth: 8_000 };
-    let application = Application::new(&flow, &[Need { speed_millionths: 1_000_000 }; 2], |_, _| link);
+    let application = Application::new(&flow, &[Speed::USUAL; 2], |_, _| link);
     let mut way = BestEffort::new(&application);
     assert_eq!(way.first(), [1, 0, 2]);
     for (task, site) in [(1, 0), (0, 1), (2, 0)] {
