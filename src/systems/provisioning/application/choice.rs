@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::grid::Offer;
+use crate::grid::{Offer, Quote, QuoteId};
+use crate::time::Time;
 
 /// Which of some (cost, time) is best: cost weighs `alpha` and time the rest, each as a share of its range. Of equal ones
 /// the earlier, then the cheaper, then the first.
@@ -23,6 +24,18 @@ pub fn ranked(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
 pub fn choose_offer(alpha: f64, offers: &[Offer]) -> Option<Offer> {
     let options: Vec<(u64, u64)> = offers.iter().map(|offer| (offer.fee.micros(), offer.start.micros())).collect();
     choose(alpha, &options).map(|place| offers[place])
+}
+
+/// Which start of all that sites have quoted is best: whose, of which quote. Of equal ones that with the earlier end, the cheaper, the
+/// first site's.
+pub fn choose_quoted(alpha: f64, quotes: &[(usize, Quote)]) -> Option<(usize, QuoteId, Time)> {
+    let offered = quotes.iter().flat_map(|(site, quote)| quote.offers.iter().map(move |offer| (*site, quote, offer)));
+    let (pool, options): (Vec<_>, Vec<_>) = offered
+        .map(|(site, quote, offer)| {
+            ((site, quote.id, offer.start), (quote.cost(offer).micros(), (offer.start + quote.span).micros()))
+        })
+        .unzip();
+    choose(alpha, &options).map(|place| pool[place])
 }
 
 fn by_score(alpha: f64, options: &[(u64, u64)]) -> impl Fn(usize, usize) -> Ordering {

@@ -1,7 +1,7 @@
 //! Buying start after start: slots that are quoted to different questions may overlap, so task after task is asked for,
 //! chosen and booked before the next.
 
-use super::{Application, Cost, Placed, choose};
+use super::{Application, Cost, Placed, choose_quoted};
 use crate::grid::{Area, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
@@ -44,15 +44,7 @@ impl<'a> Greedy<'a> {
 
     /// The best of all that was quoted: which site's, by its place among the quotes, and from when on.
     pub fn choose(&self, quotes: &[(usize, Quote)]) -> Option<(usize, QuoteId, Time)> {
-        let mut pool = Vec::new();
-        let mut options = Vec::new();
-        for (site, quote) in quotes {
-            for offer in &quote.offers {
-                pool.push((*site, quote.id, offer.start));
-                options.push((quote.cost(offer).micros(), (offer.start + quote.span).micros()));
-            }
-        }
-        choose(self.alpha, &options).map(|place| pool[place])
+        choose_quoted(self.alpha, quotes)
     }
 
     /// The task has been booked there.

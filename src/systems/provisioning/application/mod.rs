@@ -14,7 +14,7 @@ mod problem;
 mod tests;
 
 pub use best_effort::{BestEffort, Submission, least_loaded};
-pub use choice::{choose, choose_offer, ranked};
+pub use choice::{choose, choose_offer, choose_quoted, ranked};
 pub use evaluation::{Booked, Cost, Evaluator, Placed, Plan};
 pub use greedy::{Greedy, Wish};
 pub use moga::{Front, Settings, plan};

@@ -1,7 +1,7 @@
 //! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked before the next
 //! one is asked for. A task goes to its site as soon as it has its booking, which begins no sooner than it can be there.
 
-use super::reserve::nothing_in;
+use super::reserve::{keep_in_time, nothing_in};
 use super::{JustInTime, Row, Strategy, TRIES};
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
@@ -60,9 +60,7 @@ impl Greedy {
         let mut quotes = std::mem::take(&mut self.quotes);
         quotes.sort_by_key(|(provider, _)| *provider);
         let nothing = nothing_in(&quotes);
-        for (_, quote) in &mut quotes {
-            quote.offers.retain(|offer| offer.start >= deal.soonest());
-        }
+        keep_in_time(&mut quotes, deal);
         let application = self.application.take().expect("prices are asked for an application");
         let choice = self.buying(&application, deal).choose(&quotes);
         self.application = Some(application);

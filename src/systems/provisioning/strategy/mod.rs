@@ -13,7 +13,7 @@ mod var_and_reserve;
 
 use super::deal::Deal;
 use crate::grid::{Approach, Area, BookingId, Denial, HoldId, Receipt};
-use crate::protocol::{PledgeAnswer, Reply};
+use crate::protocol::{Bargain, PledgeAnswer, Reason, Reply};
 
 pub use best_effort::JustInTime;
 
@@ -56,6 +56,18 @@ pub const USUAL: &str = best_effort::ROW.name;
 
 pub fn find(name: &str) -> Option<&'static Row> {
     ALL.iter().find(|row| row.name == name)
+}
+
+/// What came of bargaining is told once, whatever becomes of what is booked.
+#[derive(Default)]
+struct Bargained(bool);
+
+impl Bargained {
+    fn tell(&mut self, end: Bargain, why: Option<Reason>, deal: &mut Deal<'_>) {
+        if !std::mem::replace(&mut self.0, true) {
+            deal.bargained(end, why);
+        }
+    }
 }
 
 /// Sees to one job.

@@ -1,12 +1,11 @@
 //! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost against time.
 
-use super::{JustInTime, Row, Strategy, TRIES};
-use crate::grid::{BookingId, Denial, Part, Quote, QuoteId, Receipt};
+use super::{Bargained, JustInTime, Row, Strategy, TRIES};
+use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::application::choose;
+use crate::systems::provisioning::application::choose_quoted;
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
-use crate::time::Time;
 
 pub const ROW: Row = Row {
     name: "reserve",
@@ -23,7 +22,7 @@ struct Reserve {
     silent: usize,
     quotes: Vec<(usize, Quote)>,
     tries: u32,
-    bargained: bool,
+    bargained: Bargained,
     queue: JustInTime,
 }
 
@@ -39,25 +38,20 @@ impl Reserve {
     }
 
     fn book(&mut self, deal: &mut Deal<'_>) {
-        let quotes = std::mem::take(&mut self.quotes);
-        match best(&quotes, deal) {
+        let mut quotes = std::mem::take(&mut self.quotes);
+        let nothing = nothing_in(&quotes);
+        keep_in_time(&mut quotes, deal);
+        match choose_quoted(deal.approach.alpha, &quotes) {
             Some((provider, quote, start)) => {
                 deal.buy(provider, &quotes, (quote, start));
             }
-            None => self.give_in(Bargain::Refused, nothing_in(&quotes), deal),
+            None => self.give_in(Bargain::Refused, nothing, deal),
         }
     }
 
     fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
-        self.is_settled(end, Some(why), deal);
+        self.bargained.tell(end, Some(why), deal);
         self.queue.begin(deal);
-    }
-
-    /// What came of it is told once, whatever becomes of what is booked.
-    fn is_settled(&mut self, end: Bargain, why: Option<Reason>, deal: &mut Deal<'_>) {
-        if !std::mem::replace(&mut self.bargained, true) {
-            deal.bargained(end, why);
-        }
     }
 }
 
@@ -67,17 +61,9 @@ pub fn nothing_in(quotes: &[(usize, Quote)]) -> Reason {
     if names_none { Reason::NoStart } else { Reason::TooSoon }
 }
 
-/// Of starts that can still be had when a claim comes; of equal ones that with the earlier end, the cheaper, the first site's.
-pub fn best(quotes: &[(usize, Quote)], deal: &Deal<'_>) -> Option<(usize, QuoteId, Time)> {
-    let mut pool = Vec::new();
-    let mut options = Vec::new();
-    for (provider, quote) in quotes {
-        for offer in quote.offers.iter().filter(|offer| offer.start >= deal.soonest()) {
-            pool.push((*provider, quote.id, offer.start));
-            options.push((quote.cost(offer).micros(), (offer.start + quote.span).micros()));
-        }
-    }
-    choose(deal.approach.alpha, &options).map(|at| pool[at])
+/// Leaves the starts that can still be had when a claim comes.
+pub fn keep_in_time(quotes: &mut [(usize, Quote)], deal: &Deal<'_>) {
+    quotes.iter_mut().for_each(|(_, quote)| quote.offers.retain(|offer| offer.start >= deal.soonest()));
 }
 
 impl Strategy for Reserve {
@@ -107,7 +93,7 @@ impl Strategy for Reserve {
         self.tries += 1;
         match result {
             Ok(receipts) => {
-                self.is_settled(Bargain::Booked, None, deal);
+                self.bargained.tell(Bargain::Booked, None, deal);
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
                 deal.send(0, Goes { provider, within, ..Goes::default() });
             }

@@ -4,7 +4,7 @@
 //! The reservation takes processors from its own imitation, as it would at any site.
 
 use super::var::{PaddedJob, WANTED, work};
-use super::{Row, Strategy};
+use super::{Bargained, Row, Strategy};
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
@@ -30,7 +30,7 @@ struct Both {
     job: PaddedJob,
     /// Whether there is a job beside the reservation, or in its place.
     tries_job: bool,
-    bargained: bool,
+    bargained: Bargained,
 }
 
 impl Both {
@@ -62,13 +62,6 @@ impl Both {
         deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
     }
 
-    fn is_settled(&mut self, end: Bargain, why: Option<Reason>, deal: &mut Deal<'_>) {
-        if !self.bargained {
-            self.bargained = true;
-            deal.bargained(end, why);
-        }
-    }
-
     /// The work is done in the reservation, if there is one; there is no job for this reason.
     fn use_reservation(&mut self, no_job: Reason, deal: &mut Deal<'_>) {
         match self.reserved.take() {
@@ -77,7 +70,7 @@ impl Both {
                 deal.send(0, Goes { provider, within, ..Goes::default() });
             }
             None => {
-                self.is_settled(Bargain::GivenUp, Some(no_job), deal);
+                self.bargained.tell(Bargain::GivenUp, Some(no_job), deal);
                 deal.give_up();
             }
         }
@@ -124,7 +117,7 @@ impl Strategy for Both {
     fn claimed(&mut self, _: u64, provider: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
         match result {
             Ok(receipts) => {
-                self.is_settled(Bargain::Booked, None, deal);
+                self.bargained.tell(Bargain::Booked, None, deal);
                 self.reserved = receipts.first().map(|receipt| (provider, *receipt));
             }
             Err(_) => self.tries_job = true,
@@ -167,7 +160,7 @@ impl Strategy for Both {
 
     fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
         self.job.begun = true;
-        self.is_settled(Bargain::Booked, None, deal);
+        self.bargained.tell(Bargain::Booked, None, deal);
         let Some((provider, receipt)) = self.reserved else { return };
         let part = Part { span: receipt.part.span, ..receipt.part };
         let penalty = receipt.fee.part(deal.world.providers[provider].cancelling);
