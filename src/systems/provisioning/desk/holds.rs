@@ -110,6 +110,7 @@ impl Desk {
     }
 
     /// What has become of a hold, if it has ever been heard of.
+    #[cfg(test)]
     pub fn fate(&self, id: HoldId) -> Option<Fate> {
         self.holds.get(&id).map(|hold| hold.fate)
     }

@@ -3,12 +3,14 @@
 mod history;
 mod series;
 #[cfg(test)]
+mod stubs;
+#[cfg(test)]
 mod tests;
 
 pub use history::History;
 pub use series::Series;
-
-use std::collections::BTreeMap;
+#[cfg(test)]
+pub use stubs::{Constant, Recorded};
 
 use crate::time::Span;
 
@@ -27,38 +29,5 @@ pub trait Forecast: Send {
 impl Clone for Box<dyn Forecast> {
     fn clone(&self) -> Self {
         self.copy()
-    }
-}
-
-/// Chances that were recorded, by how long there was to start in: the last that is no more than what is asked for. For tests,
-/// and to hold a site against what another one has said.
-#[derive(Clone, Debug)]
-pub struct Recorded(pub BTreeMap<Span, f64>);
-
-impl Forecast for Recorded {
-    fn record(&mut self, _: u32, _: Span, _: Span) {}
-
-    fn chance(&mut self, _: u32, _: Span, within: Span) -> f64 {
-        self.0.range(..=within).next_back().map_or(0.0, |(_, chance)| *chance)
-    }
-
-    fn copy(&self) -> Box<dyn Forecast> {
-        Box::new(self.clone())
-    }
-}
-
-/// Always the same chance, for tests.
-#[derive(Clone, Copy, Debug)]
-pub struct Constant(pub f64);
-
-impl Forecast for Constant {
-    fn record(&mut self, _: u32, _: Span, _: Span) {}
-
-    fn chance(&mut self, _: u32, _: Span, _: Span) -> f64 {
-        self.0
-    }
-
-    fn copy(&self) -> Box<dyn Forecast> {
-        Box::new(*self)
     }
 }

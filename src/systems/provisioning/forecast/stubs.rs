@@ -1,0 +1,38 @@
+//! Forecasts that have seen nothing, for tests.
+
+use std::collections::BTreeMap;
+
+use super::Forecast;
+use crate::time::Span;
+
+/// Chances that were recorded, by how long there was to start in: the last that is no more than what is asked for.
+#[derive(Clone, Debug)]
+pub struct Recorded(pub BTreeMap<Span, f64>);
+
+impl Forecast for Recorded {
+    fn record(&mut self, _: u32, _: Span, _: Span) {}
+
+    fn chance(&mut self, _: u32, _: Span, within: Span) -> f64 {
+        self.0.range(..=within).next_back().map_or(0.0, |(_, chance)| *chance)
+    }
+
+    fn copy(&self) -> Box<dyn Forecast> {
+        Box::new(self.clone())
+    }
+}
+
+/// Always the same chance.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant(pub f64);
+
+impl Forecast for Constant {
+    fn record(&mut self, _: u32, _: Span, _: Span) {}
+
+    fn chance(&mut self, _: u32, _: Span, _: Span) -> f64 {
+        self.0
+    }
+
+    fn copy(&self) -> Box<dyn Forecast> {
+        Box::new(*self)
+    }
+}
