@@ -67,7 +67,7 @@ impl Claims {
     }
 
     /// These are down, and all others are up.
-    pub fn are_down(&mut self, now: Time, down: &[Expected], running: &[(Time, u32)], policy: &mut dyn Policy) {
+    pub fn hear_down(&mut self, now: Time, down: &[Expected], running: &[(Time, u32)], policy: &mut dyn Policy) {
         self.down = down.to_vec();
         self.settle(now, running, policy);
     }

@@ -252,7 +252,7 @@ impl Manager for Desk {
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
         let remedy = self.remedy.as_mut().expect(REMEDY);
-        remedy.are_down(now, down, &mut *self.policy);
+        remedy.hear_down(now, down, &mut *self.policy);
         let (returning, is_first) = remedy.returning();
         for (task, work) in returning {
             let ask = self.join_queue(task, work);

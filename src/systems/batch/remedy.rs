@@ -96,8 +96,8 @@ impl Remedy {
     }
 
     /// These nodes are down, and all others are up.
-    pub fn are_down(&mut self, now: Time, down: &[Expected], policy: &mut dyn Policy) {
-        self.claims.are_down(now, down, &self.widths(), policy);
+    pub fn hear_down(&mut self, now: Time, down: &[Expected], policy: &mut dyn Policy) {
+        self.claims.hear_down(now, down, &self.widths(), policy);
     }
 
     /// Until when how many nodes are in use by the queue's own, if that matters.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::customer::Customer;
 use super::desk::{Desk, DeskTerms, Mode, longest};
 use super::forecast::History;
-use super::manager::Counter;
+use super::manager::FrontDesk;
 use super::rules::{Provisioning, walk_site, walk_user};
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
@@ -70,12 +70,12 @@ impl System for Provisioning {
         let unknown = || CastError::unknown("planner", &site.scheduler);
         let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
-        let counter = Counter::new(desk).serving(&givers.services);
-        let (counter, outages) = match fails {
-            Some(fails) => (counter.failing(fails.clone()), Some(fails.outages)),
-            None => (counter, None),
+        let front = FrontDesk::new(desk).serving(&givers.services);
+        let (front, outages) = match fails {
+            Some(fails) => (front.failing(fails.clone()), Some(fails.outages)),
+            None => (front, None),
         };
-        let actor = roles::Site::new(site.cores, Box::new(counter), givers.all());
+        let actor = roles::Site::new(site.cores, Box::new(front), givers.all());
         Ok(Box::new(actor.telling_every(site.report_every).failing(outages)))
     }
 

@@ -45,7 +45,7 @@ impl AsPolicy {
     /// Books what is down, and hands in again who was lost with it.
     fn plan_around(&mut self, now: Time, down: &[Expected]) {
         let (claims, is_first) = self.remedy.as_mut().expect("nodes fail here");
-        claims.are_down(now, down, &[], &mut *self.policy);
+        claims.hear_down(now, down, &[], &mut *self.policy);
         let (is_first, mut lost) = (*is_first, std::mem::take(&mut self.lost));
         if is_first {
             lost.reverse();

@@ -1,6 +1,6 @@
 //! What is booked and held at a site: who may have it, give it back, and is told what becomes of it.
 
-use super::{Booked, Counter};
+use super::{Booked, FrontDesk};
 use crate::grid::{Area, BookingId, Denial, Grant, HoldId, JobId, Receipt};
 use crate::kernel::ActorId;
 use crate::protocol::{
@@ -10,7 +10,7 @@ use crate::roles::site::Order;
 use crate::systems::provisioning::desk::Fate;
 use crate::time::Time;
 
-impl Counter {
+impl FrontDesk {
     pub(super) fn claim(&mut self, now: Time, user: ActorId, claim: Claim, orders: &mut Vec<Order>) {
         let Claim { number, job, lot } = claim;
         let result = match lot {

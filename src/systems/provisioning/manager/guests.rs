@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Counter, Submission};
+use super::{FrontDesk, Submission};
 use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
@@ -85,7 +85,7 @@ impl Guests {
     }
 }
 
-impl Counter {
+impl FrontDesk {
     /// A service says something.
     pub(super) fn serve(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
@@ -253,8 +253,8 @@ struct Seating<'a> {
 }
 
 impl Seating<'_> {
-    fn of<'a>(counter: &'a Counter, now: Time, site: &Tasks) -> Seating<'a> {
-        let guests = &counter.guests;
+    fn of<'a>(front: &'a FrontDesk, now: Time, site: &Tasks) -> Seating<'a> {
+        let guests = &front.guests;
         let kept = guests.kept(now, now + MOMENT);
         let (mut free, free_but_kept) = (site.free_nodes().clone(), site.free_nodes().intersection(&kept));
         free.subtract(&kept);

@@ -1,10 +1,9 @@
 //! The manager of a site that lets its time: it hears users, asks the desk, and starts what the desk says.
 //!
 //! The desk counts processors; which of them a task gets is settled when it starts: the lowest that are free, unless services have
-//! booked some. All of an instant
-//! is heard before anything of it is answered, so that what is given back can be booked again at once: first what is taken
-//! back, then what is submitted, then questions and claims. But who takes back what he has just submitted means both, in that
-//! order: a co-allocation can fail in the instant in which it succeeds.
+//! booked some. All of an instant is heard before anything of it is answered, so that what is given back can be booked again at once:
+//! first what is taken back, then what is submitted, then questions and claims. But who takes back what he has just submitted means
+//! both, in that order: a co-allocation can fail in the instant in which it succeeds.
 //!
 //! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts as soon as all
 //! of its bookings have begun, if they last; otherwise it joins the queue.
@@ -33,7 +32,7 @@ use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks, rank
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
-pub struct Counter {
+pub struct FrontDesk {
     desk: Desk,
     /// What has been heard in this instant, and by whom which task has been entered.
     heard: Vec<(Turn, ActorId, Message)>,
@@ -110,9 +109,9 @@ enum Turn {
     Asked,
 }
 
-impl Counter {
-    pub fn new(desk: Desk) -> Counter {
-        Counter {
+impl FrontDesk {
+    pub fn new(desk: Desk) -> FrontDesk {
+        FrontDesk {
             desk,
             heard: Vec::new(),
             entering: BTreeSet::new(),
@@ -132,14 +131,14 @@ impl Counter {
     }
 
     /// One at a site that other systems use too, by these services.
-    pub fn serving(self, services: &[ActorId]) -> Counter {
-        Counter { services: services.to_vec(), ..self }
+    pub fn serving(self, services: &[ActorId]) -> FrontDesk {
+        FrontDesk { services: services.to_vec(), ..self }
     }
 
     /// One at a site whose nodes fail.
-    pub fn failing(self, fails: Fails) -> Counter {
+    pub fn failing(self, fails: Fails) -> FrontDesk {
         let procs = self.desk.terms().procs;
-        Counter { remedy: Some(Remedy::new(fails, procs)), ..self }
+        FrontDesk { remedy: Some(Remedy::new(fails, procs)), ..self }
     }
 
     fn act(&mut self, now: Time, user: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
@@ -372,7 +371,7 @@ impl Counter {
     }
 }
 
-impl Manager for Counter {
+impl Manager for FrontDesk {
     fn make_way(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         self.clear_way(now, site, orders);
     }
@@ -416,7 +415,7 @@ impl Manager for Counter {
 
     fn lost(&mut self, now: Time, task: &Running, saved: Span) {
         if !self.guests.booked.lose(task.task) {
-            self.is_lost(now, task, saved);
+            self.lose(now, task, saved);
         }
     }
 

@@ -5,7 +5,7 @@
 //! or enters a task, meets the site as it is.
 
 use super::guests::Origin;
-use super::{Booked, Counter, Runs, Submission};
+use super::{Booked, FrontDesk, Runs, Submission};
 use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, Reserved, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
 use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
@@ -68,7 +68,7 @@ impl Booked {
     }
 }
 
-impl Counter {
+impl FrontDesk {
     /// How long a task takes, and how long it asks for, with its checkpoints if it makes any.
     pub(super) fn stretched(&self, enter: &Enter) -> (Span, Span) {
         let stretched = |span| match &self.remedy {
@@ -93,7 +93,7 @@ impl Counter {
         Loss { saves: loss.saves.filter(|_| saves(enter)), is_told }
     }
 
-    pub(super) fn is_lost(&mut self, now: Time, running: &Running, saved: Span) {
+    pub(super) fn lose(&mut self, now: Time, running: &Running, saved: Span) {
         let task = running.task;
         let Some(Runs { is_leg, again, .. }) = self.take_off(now, task) else { return };
         let Some((remedy, Submission { giver, origin, enter })) = self.remedy.as_mut().zip(again) else { return };

@@ -53,13 +53,13 @@ fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
 /// The same at any desk, where nodes may fail. What the site has taken is what it has told.
 fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let outages = fails.clone().map(|fails| fails.outages);
-    let counter = Counter::new(desk);
-    let counter = match fails {
-        Some(fails) => counter.failing(fails),
-        None => counter,
+    let front = FrontDesk::new(desk);
+    let front = match fails {
+        Some(fails) => front.failing(fails),
+        None => front,
     };
     let account = Arc::default();
-    let watched = books::Watched { counter, account: Arc::clone(&account) };
+    let watched = books::Watched { front, account: Arc::clone(&account) };
     let givers = (1..=users.len() as u32).map(ActorId);
     let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Site::new(PROCS, Box::new(watched), givers).failing(outages))];

@@ -4,44 +4,44 @@ use super::*;
 use crate::grid::Receipt;
 use crate::systems::provisioning::desk::Account;
 
-/// A counter whose desk's account can be read when all is over.
+/// A front desk whose account can be read when all is over.
 pub struct Watched {
-    pub counter: Counter,
+    pub front: FrontDesk,
     pub account: Arc<Mutex<Account>>,
 }
 
 impl Manager for Watched {
     fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
-        self.counter.hear(now, from, message, site, orders);
+        self.front.hear(now, from, message, site, orders);
     }
 
     fn ended(&mut self, now: Time, task: &Running) {
-        self.counter.ended(now, task);
+        self.front.ended(now, task);
     }
 
     fn lost(&mut self, now: Time, task: &Running, saved: Span) {
-        self.counter.lost(now, task, saved);
+        self.front.lost(now, task, saved);
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
-        self.counter.are_down(now, down);
+        self.front.are_down(now, down);
     }
 
     fn has_waiting(&self) -> bool {
-        self.counter.has_waiting()
+        self.front.has_waiting()
     }
 
     fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
-        self.counter.decide(now, site, orders);
-        *self.account.lock().unwrap() = *self.counter.desk.account();
+        self.front.decide(now, site, orders);
+        *self.account.lock().unwrap() = *self.front.desk.account();
     }
 
     fn wake(&self) -> Option<Time> {
-        self.counter.wake()
+        self.front.wake()
     }
 
     fn floor(&self, at: Time) -> Time {
-        self.counter.floor(at)
+        self.front.floor(at)
     }
 }
 
