@@ -13,9 +13,6 @@ use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message, Recall, Recalled};
 use crate::time::{Span, Time};
 
-/// The token of the timers of patience; a chunk of the calendar has another.
-const PATIENCE: u64 = 1;
-
 pub struct Resubmit {
     script: Script,
     patience: Span,
@@ -67,7 +64,7 @@ impl Resubmit {
         let due = time + self.patience;
         let jobs = self.due.entry(due).or_default();
         if jobs.is_empty() {
-            out.wake_at(due, PATIENCE);
+            out.wake_at(due, 0);
         }
         jobs.push(job);
     }

@@ -13,9 +13,6 @@ use crate::time::Time;
 /// jobs of a long run are not all under way at once.
 const CHUNK: usize = 64;
 
-/// The token of the timer for the next chunk.
-pub(super) const NEXT: u64 = 0;
-
 pub struct Script {
     /// What to say when, and to whom; in order of time.
     says: VecDeque<(Time, ActorId, Message)>,
@@ -102,7 +99,7 @@ impl Script {
         self.comes_back = None;
         if self.next().is_some() {
             let half = Time::from_micros(first.micros().midpoint(last.micros())).max(now);
-            out.wake_at(half, NEXT);
+            out.wake_at(half, 0);
             self.comes_back = Some(half);
         }
     }

@@ -23,7 +23,7 @@ pub(super) struct Network {
 impl Network {
     pub fn new(check: &Check, grain: f64) -> Network {
         let intervals = check.room.len();
-        // By differences: a window adds one at its beginning and takes it away behind its end.
+        // How many use each interval, and then how many use those before it.
         let mut begins = vec![0; intervals + 1];
         for (from, until) in &check.windows {
             (*from..*until).for_each(|interval| begins[interval + 1] += 1);
