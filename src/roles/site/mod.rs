@@ -229,61 +229,13 @@ impl Site {
                 Order::Say(to, message) => out.send(to, message),
                 Order::Note(record) => out.log(record),
                 Order::Drop { task, giver } => self.drop_coming(task, giver),
-                Order::Abandon(task) => {
-                    let slot = self.slot_of(task);
-                    let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;
-                    assert!(reckoned, "the site alone may not decide the end of task {task}");
-                    self.tasks.finish(slot);
-                    self.reckoned -= 1;
-                    out.log(Record::Dropped { task });
-                }
-                Order::Lose(task) => {
-                    let slot = self.slot_of(task);
-                    let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;
-                    assert!(reckoned, "the site alone may not decide the end of task {task}");
-                    self.tell_checkpoints(now, slot, false, out);
-                    self.tasks.finish(slot);
-                    self.reckoned -= 1;
-                    out.log(Record::Lost { task, saved: Span::ZERO });
-                }
-                Order::Kill(task) => {
-                    let slot = self.slot_of(task);
-                    let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;
-                    assert!(reckoned, "the end of task {task} is not the site's alone");
-                    self.leave_for_good(now, slot, true, out);
-                }
-                Order::Suspend(task) => {
-                    let slot = self.slot_of(task);
-                    self.lift(now, slot);
-                    self.tasks.at(slot).serial = 0;
-                    out.log(Record::Suspended { task });
-                }
-                Order::Resume { task, nodes, from } => {
-                    let slot = self.slot_of(task);
-                    out.log(Record::Resumed { task, cores: nodes.nodes.clone() });
-                    tell_stacks(task, &nodes, out);
-                    self.tasks.enter(now, slot, nodes, from);
-                    self.schedule(slot, out);
-                }
-                Order::Move { task, nodes, from } => {
-                    let slot = self.slot_of(task);
-                    if from > now {
-                        self.lift(now, slot);
-                    } else {
-                        self.tasks.leave(now, slot);
-                    }
-                    moved.push((slot, nodes, from));
-                }
-                Order::Share { task, share } => {
-                    let slot = self.slot_of(task);
-                    let is_told = self.tasks.at(slot).ending == Ending::Settled;
-                    assert!(!is_told, "the end of task {task} has been announced, so it cannot be slowed down");
-                    self.tasks.share(now, slot, share);
-                    out.log(Record::Shared { task, share });
-                    if self.tasks.at(slot).nodes().is_some() {
-                        self.schedule(slot, out);
-                    }
-                }
+                Order::Abandon(task) => self.abandon(task, out),
+                Order::Lose(task) => self.throw_away(now, task, out),
+                Order::Kill(task) => self.kill(now, task, out),
+                Order::Suspend(task) => self.suspend(now, task, out),
+                Order::Resume { task, nodes, from } => self.resume(now, (task, nodes, from), out),
+                Order::Move { task, nodes, from } => moved.push((self.pick_up(now, task, from), nodes, from)),
+                Order::Share { task, share } => self.share(now, task, share, out),
             }
         }
         self.put_down(now, &mut moved, out);
@@ -299,8 +251,73 @@ impl Site {
         }
     }
 
+    fn abandon(&mut self, task: TaskId, out: &mut Out) {
+        let slot = self.slot_of_its_own(task);
+        self.tasks.finish(slot);
+        self.reckoned -= 1;
+        out.log(Record::Dropped { task });
+    }
+
+    fn throw_away(&mut self, now: Time, task: TaskId, out: &mut Out) {
+        let slot = self.slot_of_its_own(task);
+        self.tell_checkpoints(now, slot, false, out);
+        self.tasks.finish(slot);
+        self.reckoned -= 1;
+        out.log(Record::Lost { task, saved: Span::ZERO });
+    }
+
+    fn kill(&mut self, now: Time, task: TaskId, out: &mut Out) {
+        let slot = self.slot_of_its_own(task);
+        self.leave_for_good(now, slot, true, out);
+    }
+
+    fn suspend(&mut self, now: Time, task: TaskId, out: &mut Out) {
+        let slot = self.slot_of(task);
+        self.lift(now, slot);
+        self.tasks.at(slot).serial = 0;
+        out.log(Record::Suspended { task });
+    }
+
+    fn resume(&mut self, now: Time, (task, nodes, from): (TaskId, Layers, Time), out: &mut Out) {
+        let slot = self.slot_of(task);
+        out.log(Record::Resumed { task, cores: nodes.nodes.clone() });
+        tell_stacks(task, &nodes, out);
+        self.tasks.enter(now, slot, nodes, from);
+        self.schedule(slot, out);
+    }
+
+    fn share(&mut self, now: Time, task: TaskId, share: f64, out: &mut Out) {
+        let slot = self.slot_of(task);
+        let is_told = self.tasks.at(slot).ending == Ending::Settled;
+        assert!(!is_told, "the end of task {task} has been announced, so it cannot be slowed down");
+        self.tasks.share(now, slot, share);
+        out.log(Record::Shared { task, share });
+        if self.tasks.at(slot).nodes().is_some() {
+            self.schedule(slot, out);
+        }
+    }
+
     fn slot_of(&self, task: TaskId) -> usize {
         self.tasks.find(task).unwrap_or_else(|| panic!("task {task} is not here"))
+    }
+
+    /// Where a task is whose end nobody else knows.
+    fn slot_of_its_own(&self, task: TaskId) -> usize {
+        let slot = self.slot_of(task);
+        let is_its_own = self.tasks.get(slot).is_some_and(|running| running.ending == Ending::Reckoned);
+        assert!(is_its_own, "the site alone may not decide the end of task {task}");
+        slot
+    }
+
+    /// Takes a task off its nodes that is to be put on others; it will end later because of it, if it makes no progress for a while.
+    fn pick_up(&mut self, now: Time, task: TaskId, from: Time) -> usize {
+        let slot = self.slot_of(task);
+        if from > now {
+            self.lift(now, slot);
+        } else {
+            self.tasks.leave(now, slot);
+        }
+        slot
     }
 
     /// Takes a task off its nodes that will end later because of it.
