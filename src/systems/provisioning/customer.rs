@@ -245,59 +245,6 @@ impl Customer {
     /// What a site tells; what no honest one would is its fault.
     fn told(&mut self, now: Time, provider: usize, message: Message, out: &mut Out) -> Result<(), Fault> {
         match message {
-            Message::Informed(informed) => {
-                let debt = self.books.paid(now, Owed::Answer(provider, informed.number));
-                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
-                asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.informed(informed.number, provider, informed.reply, deal);
-                });
-            }
-            Message::Claimed(claimed) => {
-                let debt = self.books.paid(now, Owed::Answer(provider, claimed.number));
-                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
-                asked.is_granted_by(&claimed.result, &self.world.providers[provider])?;
-                if self.live.get(&job).is_none_or(|live| live.is_doomed) {
-                    self.claimed_in_vain(now, job, provider, claimed.result, out);
-                    return Ok(());
-                }
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.claimed(claimed.number, provider, claimed.result, deal);
-                });
-            }
-            Message::Coordinated(Coordinated { hold, answer }) => {
-                let debt = self.books.paid(now, Owed::Pledge(provider, hold, Step::of(&answer)));
-                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
-                self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
-            }
-            Message::Returned(Returned { booking, result }) => {
-                let debt = self.books.paid(now, Owed::Return(provider, booking));
-                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
-                self.with(now, job, out, |strategy, deal| strategy.returned(booking, provider, result, deal));
-            }
-            Message::Recalled(Recalled { task, in_time, losses }) => {
-                let debt = self.books.paid(now, Owed::Recall(provider, task));
-                self.known(debt)?;
-                let job = task.job;
-                let Some(live) = self.live.get_mut(&job).filter(|live| live.run.is_at(task.index, provider)) else {
-                    return Ok(());
-                };
-                let (before, fails) = (live.run.losses(task.index), self.world.providers[provider].fails());
-                if in_time && (losses < before || losses > before && !fails) {
-                    return Err(Fault::Senseless);
-                }
-                if in_time {
-                    // What is booked for a job that is given up is still to be given back.
-                    if live.is_doomed {
-                        live.run.lost(task.index)
-                    } else {
-                        live.run.left(task.index, losses)
-                    }
-                    out.log(Record::Withdrawn { task });
-                }
-                self.with(now, job, out, |strategy, deal| strategy.recalled(task.index, in_time, deal));
-                self.bury(now, job, out);
-            }
             Message::Lost(Lost { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
                 if !self.world.providers[provider].fails() || !live.run.is_at(task.index, provider) {
@@ -330,8 +277,73 @@ impl Customer {
             }
             // It has said how long a run it takes, and how many processors it has.
             Message::Barred(_) => return Err(Fault::Unwilling),
+            answer => return self.answered(now, provider, answer, out),
+        }
+        Ok(())
+    }
+
+    /// What a site owes its user.
+    fn answered(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
+        match answer {
+            Message::Informed(informed) => {
+                let debt = self.books.paid(now, Owed::Answer(provider, informed.number));
+                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
+                asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
+                self.with(now, job, out, |strategy, deal| {
+                    strategy.informed(informed.number, provider, informed.reply, deal);
+                });
+            }
+            Message::Claimed(claimed) => {
+                let debt = self.books.paid(now, Owed::Answer(provider, claimed.number));
+                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
+                asked.is_granted_by(&claimed.result, &self.world.providers[provider])?;
+                if self.live.get(&job).is_none_or(|live| live.is_doomed) {
+                    self.claimed_in_vain(now, job, provider, claimed.result, out);
+                    return Ok(());
+                }
+                self.with(now, job, out, |strategy, deal| {
+                    strategy.claimed(claimed.number, provider, claimed.result, deal);
+                });
+            }
+            Message::Coordinated(Coordinated { hold, answer }) => {
+                let debt = self.books.paid(now, Owed::Pledge(provider, hold, Step::of(&answer)));
+                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
+                self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
+            }
+            Message::Returned(Returned { booking, result }) => {
+                let debt = self.books.paid(now, Owed::Return(provider, booking));
+                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
+                self.with(now, job, out, |strategy, deal| strategy.returned(booking, provider, result, deal));
+            }
+            Message::Recalled(recalled) => {
+                let debt = self.books.paid(now, Owed::Recall(provider, recalled.task));
+                self.known(debt)?;
+                self.recalled(now, provider, recalled, out)?;
+            }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn recalled(&mut self, now: Time, provider: usize, recalled: Recalled, out: &mut Out) -> Result<(), Fault> {
+        let Recalled { task, in_time, losses } = recalled;
+        let is_there = |live: &&mut Live| live.run.is_at(task.index, provider);
+        let Some(live) = self.live.get_mut(&task.job).filter(is_there) else { return Ok(()) };
+        let (before, fails) = (live.run.losses(task.index), self.world.providers[provider].fails());
+        if in_time && (losses < before || losses > before && !fails) {
+            return Err(Fault::Senseless);
+        }
+        if in_time {
+            // What is booked for a job that is given up is still to be given back.
+            if live.is_doomed {
+                live.run.lost(task.index)
+            } else {
+                live.run.left(task.index, losses)
+            }
+            out.log(Record::Withdrawn { task });
+        }
+        self.with(now, task.job, out, |strategy, deal| strategy.recalled(task.index, in_time, deal));
+        self.bury(now, task.job, out);
         Ok(())
     }
 

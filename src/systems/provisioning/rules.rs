@@ -142,28 +142,35 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
     w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, at_most);
 
-    let parts = "only coallocate runs the parts of a job at several sites at the same time";
     let coallocates = fits && has(|row| row.has_legs);
-    let legs = key("legs", "the sites where the tasks of a job run at the same time, in the order of the tasks");
-    let legs = legs.only_if(coallocates, only(parts));
-    let legs = if coallocates && approach.legs.is_empty() {
-        legs.need("the sites of a job's tasks, such as [\"york\", \"leeds\"]")
+    let parts = only("only coallocate runs the parts of a job at several sites at the same time");
+    walk_legs(&mut approach.legs, (coallocates, parts), sites, w);
+    walk_crash(&mut approach.crash, (coallocates, parts), w);
+}
+
+/// Where the tasks of a job run, if that makes sense, or why it does not.
+fn walk_legs(legs: &mut Vec<usize>, (fits, why): (bool, &'static str), sites: &NameIndex<'_>, w: &mut dyn Walk) {
+    let its = key("legs", "the sites where the tasks of a job run at the same time, in the order of the tasks");
+    let its = its.only_if(fits, why);
+    let its = if fits && legs.is_empty() {
+        its.need("the sites of a job's tasks, such as [\"york\", \"leeds\"]")
     } else {
-        legs
+        its
     };
-    w.set(legs, &mut approach.legs, List(OneOf { what: "a site", names: sites }, "a list of sites"));
+    w.set(its, legs, List(OneOf { what: "a site", names: sites }, "a list of sites"));
     if let Some(field) = w.fields().and_then(|fields| fields.get("legs")) {
-        let mut sorted = approach.legs.clone();
+        let mut sorted = legs.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        if sorted.len() < approach.legs.len() {
+        if sorted.len() < legs.len() {
             field.complain("expected each site only once: two tasks at one site need no coordination");
         }
     }
-    let crash =
-        key("crash", "a crash of its process, after which it comes back with nothing but its log").usual("never");
-    let crash = crash.only_if(coallocates, only(parts));
-    w.maybe(crash, Layout::Inline, &mut approach.crash, Crash::default, |crash, w| {
+}
+
+fn walk_crash(crash: &mut Option<Crash>, (fits, why): (bool, &'static str), w: &mut dyn Walk) {
+    let its = key("crash", "a crash of its process, after which it comes back with nothing but its log").usual("never");
+    w.maybe(its.only_if(fits, why), Layout::Inline, crash, Crash::default, |crash, w| {
         w.set(key("at", "").need("when, counted from the start of the run"), &mut crash.at, POSITIVE_SPAN);
         w.set(key("lasts", "").need("for how long"), &mut crash.lasts, POSITIVE_SPAN);
     });
