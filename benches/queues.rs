@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::Path;
 
 use hansa::edge::gzip;
-use hansa::grid::{JobId, NodeSet, TaskId};
-use hansa::systems::batch::{Ask, Reserved, Rigid, Step, play, policy};
+use hansa::grid::{JobId, NodeSet, Reserved, TaskId};
+use hansa::roles::queue::{self, Ask, Rigid, Step, play};
 use hansa::time::{Span, Time};
 use hansa::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa::workload::rigids::{Content, Window};
@@ -29,7 +29,7 @@ fn main() {
     println!("{:<24}{:>10}{:>10}{:>14}{:>16}{:>12}", "policy", "jobs", "CPU s", "jobs/CPU s", "mean wait s", "by hand");
     let (hand, waits) = measured(|| easy_by_hand(&jobs, nodes));
     show("easy-count by hand", jobs.len(), hand, &waits, hand);
-    for entry in policy::ALL {
+    for entry in queue::ALL {
         let (taken, ran) = measured(|| play(&mut *(entry.build)(nodes, &[]), nodes, &jobs));
         let waits: Vec<u64> = ran
             .iter()
@@ -45,7 +45,7 @@ fn main() {
 /// anything starts or ends the policy says what it would do if 16 nodes were booked from then on for an hour.
 fn price_all(jobs: &[Rigid], nodes: u32) {
     println!("\n{:<24}{:>10}{:>12}{:>14}", "50 wait", "times", "CPU ms", "us a time");
-    for entry in policy::ALL {
+    for entry in queue::ALL {
         let mut policy = (entry.build)(nodes, &[]);
         let now = Time::ZERO;
         let (mut waiting, mut steps, mut times) = (0, Vec::new(), vec![now]);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::chart::Levels;
 use super::*;
 use crate::grid::{
-    Area, BookingId, HoldId, Job, JobId, Kind, Needs, NodeSet, Offer, Part, Rate, Receipt, Slot, Task, TaskId,
+    Area, BookingId, HoldId, Job, JobId, Kind, Needs, NodeSet, Offer, Part, Rate, Receipt, Reserved, Slot, Task, TaskId,
 };
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{HoldFate, Record, Refusal};
@@ -12,7 +12,7 @@ use crate::report::subjects::requesting as reservations;
 use crate::report::tests::{ANN, BOB, ROUTER, YORK, golden, manifest, story, table, tally, topology};
 use crate::report::{Names, RunFacts};
 use crate::systems::Service;
-use crate::systems::batch::{Batch, Reserved};
+use crate::systems::batch::Batch;
 use crate::systems::heft::Planning;
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{Site, User, Workload};

@@ -24,8 +24,7 @@ mod trial;
 
 pub use self::counts::Counts;
 pub use self::trial::{Ran, Rigid, play};
-pub use crate::grid::Reserved;
-use crate::grid::{NodeSet, TaskId};
+use crate::grid::{NodeSet, Reserved, TaskId};
 use crate::time::{Span, Time};
 
 /// A site's scheduler of rigid jobs.

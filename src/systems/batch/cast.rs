@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::stock::Queued;
-use super::{Batch, Desk, Dispatch, Dispatcher, KnownSite, Takes, policy};
+use super::{Batch, Desk, Dispatch, Dispatcher, KnownSite, Takes};
 use crate::grid::{Job, Named, Site, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
 use crate::roles::site::Manager;
-use crate::roles::{self, Follower, Later, Then};
+use crate::roles::{self, Follower, Later, Then, queue};
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
@@ -73,9 +73,9 @@ impl System for Batch {
     }
 
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast {
-        let queue = || policy::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved));
+        let policy = || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved));
         let desk = || {
-            let desk = Desk::new(queue()?);
+            let desk = Desk::new(policy()?);
             Some(Box::new(match &fails {
                 Some(fails) => desk.failing(fails, site.cores, &site.reserved),
                 None => desk,
@@ -136,7 +136,7 @@ fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataL
 
 /// The policies for queues that a site may name, the usual one first.
 pub fn policies() -> Vec<Named> {
-    let mut all: Vec<Named> = policy::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
-    all.sort_by_key(|named| named.name != policy::USUAL);
+    let mut all: Vec<Named> = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
+    all.sort_by_key(|named| named.name != queue::USUAL);
     all
 }

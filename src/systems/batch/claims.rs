@@ -7,8 +7,8 @@
 //! runs stays where it is then, and so does what has begun; the others begin once they have room up to their ends. Whoever has his
 //! place does not lose it to one that comes forward. Where nodes have identities nobody is ever in the way.
 
-use super::policy::{Counts, Policy, Reserved};
-use crate::grid::{Expected, NodeSet, TaskId};
+use crate::grid::{Expected, NodeSet, Reserved, TaskId};
+use crate::roles::queue::{Counts, Policy};
 use crate::time::Time;
 
 /// What is claimed of one site.

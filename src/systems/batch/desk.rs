@@ -13,11 +13,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::policy::{Ask, Policy, Reserved, Step};
 use super::remedy::{Remedy, Work};
-use crate::grid::{Expected, TaskId};
+use crate::grid::{Expected, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
+use crate::roles::queue::{Ask, Policy, Step};
 use crate::roles::site::{Bookings, Ending, Loss, Manager, On, Order, Running, Stage, Start, Tasks, rank};
 use crate::systems::Fails;
 use crate::time::{Span, Time};

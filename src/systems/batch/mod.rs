@@ -15,7 +15,6 @@ mod stock;
 #[cfg(test)]
 mod tests;
 
-pub use crate::roles::queue::{self as policy, Ask, Policy, Ran, Reserved, Rigid, Step, play};
 pub use cast::{ROW, policies};
 pub use desk::Desk;
 pub use dispatcher::Dispatcher;

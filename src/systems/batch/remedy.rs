@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::claims::Claims;
-use super::policy::{Policy, Reserved};
-use crate::grid::{Expected, TaskId};
+use crate::grid::{Expected, Reserved, TaskId};
 use crate::kernel::ActorId;
+use crate::roles::queue::Policy;
 use crate::roles::site::{Attempts, Loss, left_of};
 use crate::systems::Fails;
 use crate::time::{Span, Time};

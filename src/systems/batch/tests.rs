@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::policy::ALL;
-use super::{Desk, Dispatch, Dispatcher, KnownSite, Ran, Rigid, Takes, play, policy};
+use super::{Desk, Dispatch, Dispatcher, KnownSite, Takes};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
+use crate::roles::queue::{self, ALL, Ran, Rigid, play};
 use crate::roles::{Follower, Resubmit, Script, Site, Stock, Then, User};
 use crate::time::{Span, Stamp, Time};
 
@@ -42,7 +42,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
         sites.iter().zip(1..).map(|((nodes, _), id)| KnownSite::new(ActorId(id), *nodes, Takes::Queued)).collect();
     let mut cast: Cast = vec![Box::new(Dispatcher::new(known, dispatch, None))];
     for (nodes, name) in sites {
-        let policy = (policy::find(name).unwrap().build)(*nodes, &[]);
+        let policy = (queue::find(name).unwrap().build)(*nodes, &[]);
         cast.push(Box::new(Site::new(*nodes, Box::new(Desk::new(policy)), [ROUTER])));
     }
     cast.extend(users.into_iter().map(|user| Box::new(user) as Box<dyn Actor<Message, Record> + Send>));
@@ -212,7 +212,7 @@ const NODES: u32 = 5;
 
 /// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
 fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
-    let desk = Desk::new((policy::find(policy).unwrap().build)(NODES, &[]));
+    let desk = Desk::new((queue::find(policy).unwrap().build)(NODES, &[]));
     let mut cast: Cast = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
     cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
     judge::run(cast, &[Span::ZERO; 4])

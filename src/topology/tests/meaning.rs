@@ -7,7 +7,7 @@ use super::provisioning::BARGAINING;
 use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
-use crate::systems::batch::policy;
+use crate::roles::queue;
 use crate::systems::market::{
     Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
     SuccSum, Unplaceable, bid,
@@ -493,7 +493,7 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
         Some(("site", "scheduler")) if planner::ALL.iter().any(|row| row.name == name) => BARGAINING,
         Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
-        Some(("site", "scheduler")) if policy::find(name).is_some() || managers::find(name).is_some() => SHARED,
+        Some(("site", "scheduler")) if queue::find(name).is_some() || managers::find(name).is_some() => SHARED,
         _ => FINE,
     }
 }

@@ -4,9 +4,8 @@ use proptest::prelude::*;
 
 use super::failing::{at_seconds, cases, drawn, once, plain_fcfs, stints};
 use super::*;
-use crate::grid::{Checkpoint, Every, Failure, Outages, Per, Recovery};
+use crate::grid::{Checkpoint, Every, Failure, Outages, Per, Recovery, Reserved};
 use crate::protocol::{Hold, Provided, Release};
-use crate::roles::queue::Reserved;
 use crate::systems::Failing;
 
 /// Books nodes and takes them back at its times. Of what is lost some is released at once, some is to start again a second later, and
@@ -70,7 +69,7 @@ fn meet_failing(
 ) -> Vec<Entry<Record>> {
     let failing = Failing { failures, recovery, seed: 1 };
     let fails = failing.site(0).expect("it fails");
-    let desk = Desk::new((policy::find(policy).unwrap().build)(NODES, reserved)).failing(&fails, NODES, reserved);
+    let desk = Desk::new((queue::find(policy).unwrap().build)(NODES, reserved)).failing(&fails, NODES, reserved);
     let site = Site::new(NODES, Box::new(desk), (0..3).map(ActorId)).failing(Some(fails.outages));
     let [queued, booked] = says;
     let nobody = Giver { says: Vec::new() };

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::grid::{
     Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, Recovery,
+    Reserved,
 };
-use crate::roles::queue::Reserved;
 use crate::roles::site::Manager;
 use crate::systems::{Failing, Fails};
 
@@ -37,7 +37,7 @@ fn failing_cast(
 }
 
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
-    let desk = Desk::new((policy::find(name).unwrap().build)(nodes, &[]));
+    let desk = Desk::new((queue::find(name).unwrap().build)(nodes, &[]));
     Box::new(match fails {
         Some(fails) => desk.failing(fails, nodes, &[]),
         None => desk,
@@ -128,7 +128,7 @@ fn who_is_lost_comes_back_to_the_head_or_the_tail_and_starts_again() {
 fn a_run_ends_with_its_work() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 4, 9, 5)];
     let failures = [once(0, "0", 4, 1_000), once(0, "5", 5, 2_000), once(0, "6", 1_500, 1)];
-    for policy in policy::ALL {
+    for policy in queue::ALL {
         let told = play_failing(&jobs, &[(7, policy.name)], &failures, &Recovery::default());
         assert!(told.last().is_some_and(|last| last.ends_with("ends")), "{}: {told:#?}", policy.name);
     }

@@ -7,9 +7,9 @@ use crate::grid::{Checkpoint, Every, Expected, Killed, Recovery};
 use crate::protocol::outside::planner::{Heard, Plan};
 use crate::protocol::outside::{Advice, Happened, Wish};
 use crate::roles::outside::{Decides, Managed, Planned, Plans};
+use crate::roles::queue::{Ask, Policy, Step};
 use crate::roles::site::Manager;
 use crate::systems::batch::claims::Claims;
-use crate::systems::batch::{Ask, Policy, Step};
 use crate::systems::{Failing, Fails};
 
 type Told = Arc<Mutex<Vec<String>>>;
@@ -26,7 +26,7 @@ struct AsPolicy {
 
 impl AsPolicy {
     fn new(policy: &str, nodes: u32, fails: Option<&Fails>) -> AsPolicy {
-        let policy = (super::policy::find(policy).unwrap().build)(nodes, &[]);
+        let policy = (queue::find(policy).unwrap().build)(nodes, &[]);
         let claims = Claims::new(nodes, policy.moves(), &[]);
         let remedy = fails.map(|fails| (claims, fails.recovery.killed == Killed::Head));
         AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }

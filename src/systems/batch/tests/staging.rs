@@ -58,7 +58,7 @@ proptest! {
             });
             let user = User::new(Script::saying(says.collect()));
             let site = |nodes| {
-                let policy = (policy::find(entry.name).unwrap().build)(nodes, &[]);
+                let policy = (queue::find(entry.name).unwrap().build)(nodes, &[]);
                 Box::new(Site::new(nodes, Box::new(Desk::new(policy)), [ROUTER]))
             };
             let dispatcher = Dispatcher::new(vec![known], Dispatch::First, Some(stager));
