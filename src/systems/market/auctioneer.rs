@@ -361,6 +361,9 @@ impl Auctioneer {
         let over = self.jobs[slot as usize].take_if(|live| live.is_over());
         if let Some(live) = &over {
             self.policy.forget(live.job.id);
+            if let Some(failing) = &mut self.failing {
+                failing.forget(live.job.id);
+            }
         }
         over.is_some()
     }

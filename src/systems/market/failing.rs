@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::auctioneer::Out;
 use super::clusters::Clusters;
-use crate::grid::{News, Recovery, TaskId};
+use crate::grid::{JobId, News, Recovery, TaskId};
 use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
@@ -16,7 +16,7 @@ pub(super) struct Failing {
     /// When the next is heard of each, as far as there is more to come.
     due: BTreeSet<(Time, usize)>,
     recovery: Recovery,
-    /// Tasks that have been lost.
+    /// Tasks of live jobs that have been lost.
     lost: BTreeMap<TaskId, Losses>,
     /// Until when a timer is set for the next news.
     awake_until: Option<Time>,
@@ -68,6 +68,14 @@ impl Failing {
         self.recovery.tries_again(losses.times)
     }
 
+    /// Nothing more will be asked about a job.
+    pub fn forget(&mut self, job: JobId) {
+        let tasks = TaskId { job, index: 0 }..=TaskId { job, index: u32::MAX };
+        while let Some((&task, _)) = self.lost.range(tasks.clone()).next() {
+            self.lost.remove(&task);
+        }
+    }
+
     /// Whether a task has run on a cluster, so that its data is there.
     pub fn has_run(&self, task: TaskId, cluster: usize) -> bool {
         self.lost.get(&task).is_some_and(|losses| losses.ran_on.contains(&cluster))
@@ -82,5 +90,22 @@ impl Failing {
     /// For how long after it comes to a cluster a task is safe.
     pub fn safe(&mut self, cluster: usize, now: Time) -> Option<Span> {
         self.news.get_mut(&cluster).map(|news| news.safe(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_of_a_job_is_forgotten_with_it() {
+        let mut failing = Failing::new(Vec::new(), Recovery::default());
+        let task = |job, index| TaskId { job: JobId(job), index };
+        for task in [task(1, 9), task(2, 0), task(2, u32::MAX), task(3, 0)] {
+            failing.lose(task, Span::ZERO, 0);
+        }
+        failing.forget(JobId(2));
+        let left: Vec<TaskId> = failing.lost.into_keys().collect();
+        assert_eq!(left, [task(1, 9), task(3, 0)]);
     }
 }
