@@ -1,7 +1,7 @@
 //! What grows with all jobs ever seen, and what writing costs beside the simulation.
 //!
-//! Each run is a process of its own, since what is asked is how much memory it takes and how long it is until the prompt
-//! is back.
+//! Each run is a process of its own, since what is asked is how much memory it takes and how long it is until the
+//! prompt is back.
 
 #![expect(
     clippy::disallowed_types,
@@ -36,32 +36,63 @@ nodes = 128
 utilisation = 0.7
 "#;
 
-/// The market paper's experiment with so many jobs, of which 800,000 are ten million tasks; and as many jobs of a model in
-/// a queue, each of which is a task.
+/// Workflows that come one after the other, planned over links that they share.
+const STREAM: &str = r#"
+name = "stream"
+[workflow]
+iterations = 5
+[[site]]
+name = "site-{}"
+count = 3
+cores = 16
+[[link]]
+name = "north"
+between = ["site-1", "site-2"]
+capacity = "1 Gbps"
+[[link]]
+name = "south"
+between = ["site-2", "site-3"]
+capacity = "1 Gbps"
+[[user]]
+name = "alice"
+[[workload]]
+source = "layered"
+workflows = 1
+tasks = 40
+every = "30 s"
+"#;
+
+/// The market paper's experiment with so many jobs, of which 800,000 are ten million tasks; and as many jobs of a model
+/// in a queue, each of which is a task; and a stream of workflows.
 pub fn measure(asked: Option<u64>) {
     let scratch = tempfile::tempdir().expect("there is room for a topology");
-    let queue = scratch.path().join("queue.toml");
-    fs::write(&queue, QUEUE).expect("there is room for a topology");
+    let [queue, stream] = [("queue.toml", QUEUE), ("stream.toml", STREAM)].map(|(name, text)| {
+        let path = scratch.path().join(name);
+        fs::write(&path, text).expect("there is room for a topology");
+        path
+    });
     println!(
         "{:>8}{:>10}{:>10}{:>9}{:>12}{:>12}{:>9}{:>11}{:>8}{:>8}",
         "", "jobs", "tasks", "peak MB", "bytes/task", "simulate s", "write s", "write/sim", "told s", "wall s"
     );
-    for (what, topology, sizes) in
-        [("market", Path::new(MARKET), [10_000, 40_000, 160_000]), ("queue", &queue, [50_000, 200_000, 800_000])]
-    {
+    for (what, topology, count, sizes) in [
+        ("market", Path::new(MARKET), "jobs", [10_000, 40_000, 160_000]),
+        ("queue", &queue, "jobs", [50_000, 200_000, 800_000]),
+        ("stream", &stream, "workflows", [1_000, 4_000, 16_000]),
+    ] {
         let sizes = asked.map_or_else(|| sizes.to_vec(), |jobs| vec![jobs]);
-        sizes.into_iter().for_each(|jobs| grown(what, topology, jobs));
+        sizes.into_iter().for_each(|jobs| grown(what, topology, (count, jobs)));
     }
 }
 
-fn grown(what: &str, topology: &Path, jobs: u64) {
+fn grown(what: &str, topology: &Path, (count, jobs): (&str, u64)) {
     let scratch = tempfile::tempdir().expect("there is room for results");
     let out = scratch.path().join("out");
     let begun = Instant::now();
     let child = Command::new(env!("CARGO_BIN_EXE_hansa"))
         .args(["run", "--inline"])
         .arg(topology)
-        .args(["--set", &format!("workload.0.jobs={jobs}"), "--out"])
+        .args(["--set", &format!("workload.0.{count}={jobs}"), "--out"])
         .arg(&out)
         .stdout(Stdio::null())
         .spawn()
