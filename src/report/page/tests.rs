@@ -53,6 +53,17 @@ fn well_formed(page: &str) {
     }
 }
 
+/// A class that means something inside of another one means nothing elsewhere.
+#[test]
+fn no_class_is_styled_both_anywhere_and_inside_of_another_one() {
+    let rules = STYLE.split(['{', '}']).flat_map(|rule| rule.split(',')).map(str::trim);
+    let (inside, anywhere): (Vec<&str>, Vec<&str>) =
+        rules.filter(|rule| rule.starts_with('.')).partition(|rule| rule.contains(' '));
+    let inner = inside.iter().filter_map(|rule| rule.rsplit(' ').next()).filter(|name| name.starts_with('.'));
+    let twice: Vec<&str> = inner.filter(|name| anywhere.contains(name)).collect();
+    assert!(!inside.is_empty() && twice.is_empty(), "{twice:?}");
+}
+
 #[test]
 fn the_story_as_a_page() {
     let mut manifest = manifest();
