@@ -66,7 +66,7 @@ const RUN: &[Metric] = &[
     run("finished", "share of the jobs that finished", More, |s| share(s.jobs.finished, s.jobs.submitted)),
     run("refused", "share of the jobs that were refused", Less, |s| share(s.jobs.refused, s.jobs.submitted)),
     run("utilisation", "share of core time in use while jobs arrived", More, |s| s.utilisation.all.arrivals),
-    run("useful", "share of the work done that was worth something", More, |s| s.useful),
+    run("useful", "share of the work for jobs with a worth that brought value", More, |s| s.useful),
     run("slr", "mean SLR of finished jobs", Less, |s| s.slr),
     run("job_wait", "mean wait of jobs for their first start", Less, |s| Some(s.job_wait?.mean)),
     run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", Less, |s| Some(s.job_wait?.p95)),

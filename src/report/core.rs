@@ -54,10 +54,9 @@ impl Waits {
     }
 }
 
-/// Core microseconds of work.
+/// Core microseconds of work for jobs with a worth.
 #[derive(Default)]
 struct Useful {
-    anything_has_worth: bool,
     all: u128,
     paid: u128,
 }
@@ -131,8 +130,8 @@ impl<'a> Core<'a> {
     }
 
     fn worth(&mut self, row: &JobRow, done: u128) {
-        self.useful.all += done;
         let Some((value, worth)) = row.value().zip(row.job.worth.as_ref()) else { return };
+        self.useful.all += done;
         let (obtained, max) = self.value.unwrap_or((0.0, 0.0));
         self.value = Some((obtained + value, max + worth.max));
         if value > 0.0 {
@@ -167,7 +166,6 @@ impl Account for Core<'_> {
         }
         self.stretches.extend(row.stretch());
         let done = self.tasks(row, ready);
-        self.useful.anything_has_worth |= row.job.worth.is_some();
         self.worth(row, done);
         // Of a job that only waits for nodes it is no more than a slowdown, of which there are better ones.
         let slr = row.slr().filter(|_| !self.tally.is_mixed() || !self.tally.only_waits(row));
@@ -202,8 +200,8 @@ impl Account for Core<'_> {
         summary.slr = self.slr.get();
         summary.slr_by_size = std::mem::take(&mut self.sizes).groups();
         summary.utilisation = self.utilisation();
-        let Useful { anything_has_worth, all, paid } = self.useful;
-        summary.useful = (anything_has_worth && all > 0).then(|| paid as f64 / all as f64);
+        let Useful { all, paid } = self.useful;
+        summary.useful = (all > 0).then(|| paid as f64 / all as f64);
         summary.view = self.views.of(self.tally);
     }
 }

@@ -53,7 +53,7 @@ pub struct Summary {
     /// From the first arrival to the end.
     pub makespan: Option<f64>,
     pub utilisation: Utilisation,
-    /// The share of all work done that went into jobs whose users got something for them.
+    /// The share of the work done for jobs with a worth that went into those whose users got something for them.
     pub useful: Option<f64>,
     /// What the router did not see in time; nothing, if it saw everything at once.
     pub view: Option<View>,

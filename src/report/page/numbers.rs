@@ -38,7 +38,7 @@ impl Page<'_> {
             cards.push(("Makespan", span(makespan), end));
         }
         if let Some(useful) = results.useful {
-            cards.push(("Useful work", percent(useful), "of the work went into jobs that obtained value".to_owned()));
+            cards.push(("Useful work", percent(useful), "of the work for jobs with a worth brought value".to_owned()));
         }
         let cards: Vec<String> = cards
             .iter()
