@@ -167,8 +167,8 @@ impl Account for Core<'_> {
         self.stretches.extend(row.stretch());
         let done = self.tasks(row, ready);
         self.worth(row, done);
-        // Of a job that only waits for nodes it is no more than a slowdown, of which there are better ones.
-        let slr = row.slr().filter(|_| !self.tally.is_mixed() || !self.tally.only_waits(row));
+        let slr_counts = self.tally.slr_counts(row);
+        let slr = row.slr().filter(|_| slr_counts);
         let starved = row.starved();
         if let Some(slr) = slr {
             self.slr.add(slr);
@@ -182,7 +182,9 @@ impl Account for Core<'_> {
             let is_in_time = !starved && row.standing() == Standing::Finished;
             self.in_time.add(f64::from(u8::from(is_in_time)));
         }
-        self.sizes.add(work(row), slr, starved.map(|starved| (starved, censored)));
+        if slr_counts {
+            self.sizes.add(work(row), slr, starved.map(|starved| (starved, censored)));
+        }
     }
 
     fn close(&mut self, summary: &mut Summary) {

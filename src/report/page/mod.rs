@@ -28,9 +28,7 @@ use std::fmt::Write;
 
 use self::chart::Window;
 use self::html::{counted, escape, span};
-use self::sizes::tenths;
 use super::palette::{ON_DARK, ON_LIGHT, rules};
-use super::tally::JobRow;
 use super::{Manifest, Status, Summary, SummaryFile, Tally};
 use crate::time::Time;
 use crate::topology::Topology;
@@ -55,17 +53,8 @@ pub fn page(
     fresh: Option<&Summary>,
     plot: Option<&str>,
 ) -> Vec<u8> {
-    let page = Page {
-        fresh,
-        plot,
-        manifest,
-        results: &summary.results,
-        summary,
-        topology,
-        tally,
-        window: window(tally),
-        tenths: tenths(tally),
-    };
+    let page =
+        Page { fresh, plot, manifest, results: &summary.results, summary, topology, tally, window: window(tally) };
     page.html().into_bytes()
 }
 
@@ -79,7 +68,6 @@ pub(super) struct Page<'a> {
     /// Of a live run: what it measured, drawn.
     plot: Option<&'a str>,
     pub window: Window,
-    tenths: Vec<Vec<&'a JobRow>>,
 }
 
 /// From the first job's submission to the last thing that happened.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark};
 use super::html::at;
+use super::sizes::{tenths, tenths_in_words};
 use super::{CHART, Page};
 
 impl Page<'_> {
@@ -68,6 +69,9 @@ impl Page<'_> {
             );
             legend.push(("diamond".to_owned(), "all jobs with a deadline".to_owned()));
         }
+        let tenths = tenths(self.tally.jobs.values().filter(|row| self.tally.slr_counts(row)));
+        let grouped = tenths.iter().map(Vec::len).sum::<usize>() as u64;
+        let jobs = if grouped < self.results.jobs.submitted { "jobs that do not only wait for nodes" } else { "jobs" };
         Figure {
             id: "slr",
             title: "How long jobs took, by their size",
@@ -76,7 +80,7 @@ impl Page<'_> {
                  the largest: {}.",
                 listed.join(", ")
             ),
-            note: format!("{note}. {}", self.tenths_in_words()),
+            note: format!("{note}. {}", tenths_in_words(&tenths, jobs)),
             legend,
             height: CHART,
             body,

@@ -2,6 +2,7 @@
 
 use super::chart::{Figure, Scale, columns};
 use super::html::{bar, count, counted, number, percent, table};
+use super::sizes::{tenths, tenths_in_words};
 use super::{CHART, Page};
 use crate::report::tally::{JobRow, Standing};
 
@@ -31,6 +32,7 @@ impl Page<'_> {
                 share(lost),
             ]
         });
+        let tenths = tenths(self.tally.jobs.values().filter(|row| row.job.worth.is_some()));
         let columns = ["Jobs that were …", "Jobs", "#Obtained", "#of all value", "#Lost", "#of all value"];
         format!(
             "<p>A job is worth its full value until its initial deadline and nothing from its final one on. Its age is \
@@ -39,61 +41,60 @@ impl Page<'_> {
             number(value.max),
             number(value.obtained),
             table(&columns, rows),
-            self.value_by_size(&there),
-            self.starved_by_size(&there)
+            value_by_size(&tenths, &there),
+            starved_by_size(&tenths, &there)
         )
     }
+}
 
-    fn value_by_size(&self, there: &[InWords]) -> String {
-        let by_value: Vec<_> = self.tenths.iter().map(|tenth| value_column(tenth)).collect();
-        let scale = Scale::new(100.0, CHART);
-        let lost = there.iter().filter(|(outcome, ..)| *outcome > Outcome::InTime);
-        let lost = lost.map(|(_, class, words)| ((*class).to_owned(), format!("lost: {words}")));
-        Figure {
-            id: "value-by-size",
-            title: "Where value went, by size of job",
-            desc: format!(
-                "Stacked columns, one per tenth of the jobs by work: the share of the value that was obtained or lost, \
-                 and why. {}",
-                listed(&by_value)
-            ),
-            note: format!(
-                "{} Shares of the value that the jobs of a tenth were worth at most.",
-                self.tenths_in_words()
-            ),
-            legend: [("f0".to_owned(), "obtained".to_owned())].into_iter().chain(lost).collect(),
-            height: CHART,
-            body: scale.axis("share of value, %") + &columns(scale, "tenth of the jobs, by work", &by_value),
-        }
-        .html()
+fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
+    let by_value: Vec<_> = tenths.iter().map(|tenth| value_column(tenth)).collect();
+    let scale = Scale::new(100.0, CHART);
+    let lost = there.iter().filter(|(outcome, ..)| *outcome > Outcome::InTime);
+    let lost = lost.map(|(_, class, words)| ((*class).to_owned(), format!("lost: {words}")));
+    Figure {
+        id: "value-by-size",
+        title: "Where value went, by size of job",
+        desc: format!(
+            "Stacked columns, one per tenth of the jobs by work: the share of the value that was obtained or lost, \
+             and why. {}",
+            listed(&by_value)
+        ),
+        note: format!(
+            "{} Shares of the value that the jobs of a tenth were worth at most.",
+            tenths_in_words(tenths, "jobs with a worth")
+        ),
+        legend: [("f0".to_owned(), "obtained".to_owned())].into_iter().chain(lost).collect(),
+        height: CHART,
+        body: scale.axis("share of value, %") + &columns(scale, "tenth of the jobs, by work", &by_value),
     }
+    .html()
+}
 
-    fn starved_by_size(&self, there: &[InWords]) -> String {
-        let starving: Vec<_> = self.tenths.iter().map(|tenth| starved_column(tenth)).collect();
-        let most = starving.iter().map(|parts| parts.iter().map(|part| part.1).sum::<f64>()).fold(0.0, f64::max);
-        if most == 0.0 {
-            return "<p>No job starved: every job with a deadline finished before it had lost all of its value.</p>\n"
-                .to_owned();
-        }
-        let scale = Scale::new(most, CHART - 40.0);
-        let starved = there.iter().filter(|(outcome, ..)| *outcome > Outcome::Late);
-        Figure {
-            id: "starvation",
-            title: "Starved jobs, by size of job",
-            desc: format!(
-                "Stacked columns, one per tenth of the jobs by work: the share of its jobs that starved. {}",
-                listed(&starving)
-            ),
-            note:
-                "A job is starved if it never finished, or finished after its final deadline. Shares of the jobs with \
-                   a deadline in each tenth."
-                    .to_owned(),
-            legend: starved.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
-            height: CHART - 40.0,
-            body: scale.axis("starved jobs, %") + &columns(scale, "tenth of the jobs, by work", &starving),
-        }
-        .html()
+fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
+    let starving: Vec<_> = tenths.iter().map(|tenth| starved_column(tenth)).collect();
+    let most = starving.iter().map(|parts| parts.iter().map(|part| part.1).sum::<f64>()).fold(0.0, f64::max);
+    if most == 0.0 {
+        return "<p>No job starved: every job with a deadline finished before it had lost all of its value.</p>\n"
+            .to_owned();
     }
+    let scale = Scale::new(most, CHART - 40.0);
+    let starved = there.iter().filter(|(outcome, ..)| *outcome > Outcome::Late);
+    Figure {
+        id: "starvation",
+        title: "Starved jobs, by size of job",
+        desc: format!(
+            "Stacked columns, one per tenth of the jobs by work: the share of its jobs that starved. {}",
+            listed(&starving)
+        ),
+        note: "A job is starved if it never finished, or finished after its final deadline. Shares of the jobs with \
+               a deadline in each tenth."
+            .to_owned(),
+        legend: starved.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
+        height: CHART - 40.0,
+        body: scale.axis("starved jobs, %") + &columns(scale, "tenth of the jobs, by work", &starving),
+    }
+    .html()
 }
 
 /// What became of a job's value, from best to worst.

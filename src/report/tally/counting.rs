@@ -408,11 +408,13 @@ impl Tally {
             needs: None,
             bargain: None,
         };
+        let only_waits = self.only_waits(&row);
         match self.jobs.entry(job.id) {
             btree_map::Entry::Vacant(place) => place.insert(row),
             btree_map::Entry::Occupied(_) => return Err(Inconsistent::Twice(job.id)),
         };
         self.totals.jobs += 1;
+        self.totals.only_waiting += u64::from(only_waits);
         let (first, last) = self.totals.arrivals.unwrap_or((job.arrive, job.arrive));
         self.totals.arrivals = Some((first.min(job.arrive), last.max(job.arrive)));
         if fate == Fate::Open { Ok(None) } else { self.ended(job.id) }

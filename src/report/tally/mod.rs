@@ -87,6 +87,8 @@ struct Reckoning {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub jobs: u64,
+    /// Those that only wait for nodes.
+    only_waiting: u64,
     ended: u64,
     /// The first and the last submission.
     pub arrivals: Option<(Time, Time)>,
@@ -234,8 +236,20 @@ impl Tally {
         }
     }
 
+    /// Whether the SLR of a job counts: of one that only waits for nodes it is no more than a slowdown, of which there
+    /// are better ones, unless there are no other jobs.
+    pub(super) fn slr_counts(&self, row: &JobRow) -> bool {
+        self.totals.only_waiting == self.totals.jobs || !self.only_waits(row)
+    }
+
+    /// Whether it only waits for nodes, as all jobs of some subjects do, and those of users who negotiate, unless they
+    /// are workflows.
+    fn only_waits(&self, row: &JobRow) -> bool {
+        self.is_of_waiting(row) || (self.users_tell_of(row.system) && row.job.edges.is_empty())
+    }
+
     /// Whether it is a job of a subject whose jobs only wait for nodes.
-    pub(super) fn only_waits(&self, row: &JobRow) -> bool {
+    fn is_of_waiting(&self, row: &JobRow) -> bool {
         self.waiting_only().any(|present| present.systems.contains(&row.system))
     }
 
@@ -280,7 +294,7 @@ impl Tally {
 
     /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
     pub(super) fn is_one_task(&self, row: &JobRow) -> bool {
-        self.only_waits(row) && row.tasks.len() == 1
+        self.is_of_waiting(row) && row.tasks.len() == 1
     }
 
     /// The keys of the systems, by their numbers.

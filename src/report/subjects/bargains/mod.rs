@@ -346,3 +346,54 @@ const LINES_MAX: usize = 20;
 fn count_of(ends: &[u64; Bargain::ALL.len()], end: Bargain) -> u64 {
     ends[end as usize]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::grid::{Edge, Job, JobId, Kind, NodeSet, Task, TaskId};
+    use crate::kernel::Entry;
+    use crate::protocol::Record;
+    use crate::report::{Names, Status};
+    use crate::time::{Stamp, Time};
+
+    /// Jobs of as many tasks of a minute each, one after the other.
+    fn summary(jobs: &[u32]) -> Summary {
+        let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n\
+                    [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
+        let mut read = |_: &str| Ok(text.as_bytes().to_vec());
+        let topology = crate::topology::load("grid.toml", &[], &mut read).unwrap().topology;
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        let [york, ann] = ["york", "ann"].map(|name| tally.names.actor(name).unwrap());
+        let mut add = |minutes, actor, record| {
+            let stamp = Stamp::at(Time::ZERO + Span::from_minutes(minutes));
+            tally.add(&Entry { stamp, actor, record }).unwrap();
+        };
+        for (id, count) in (0..).zip(jobs) {
+            let tasks = vec![Task::new(Span::from_minutes(1), 1, Kind(0)); *count as usize];
+            let edges = (1..*count).map(|to| Edge::new(to - 1, to)).collect();
+            let job = Job { id: JobId(id), arrive: Time::ZERO, first_task: id * 9, tasks, edges, worth: None };
+            add(0, ann, Record::Arrived { job: Arc::new(job), user: ann });
+            for index in 0..*count {
+                let task = TaskId { job: JobId(id), index };
+                add(0, ann, Record::Assigned { task, site: york });
+                add(0, york, Record::Entered { user: ann, task });
+                add(index.into(), york, Record::Started { task, cores: NodeSet::parse(&id.to_string()).unwrap() });
+                add(u64::from(index) + 1, york, Record::Finished { task });
+            }
+            add(10 + 20 * u64::from(id), ann, Record::Completed { job: JobId(id), value: None });
+        }
+        tally.summary(1, Status::Complete, String::new())
+    }
+
+    #[test]
+    fn slr_is_that_of_workflows_if_there_are_any() {
+        let told = |jobs: &[u32]| {
+            let summary = summary(jobs);
+            (summary.slr, summary.slr_by_size.len())
+        };
+        assert_eq!(told(&[1, 2]), (Some(15.0), 1));
+        assert_eq!(told(&[1, 1]), (Some(20.0), 2));
+    }
+}
