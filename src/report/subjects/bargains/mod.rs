@@ -197,12 +197,34 @@ impl Bargaining {
         }
     }
 
+    /// What came of the requests.
+    fn outcome(&self) -> String {
+        let Bargaining { requests, booked, refused, stale, given_up, open, .. } = self;
+        let open = if *open > 0 { format!(", {open} still open") } else { String::new() };
+        format!(
+            "{requests} requests: {booked} booked, {refused} refused, {stale} lost to stale claims, {given_up} given \
+             up{open}"
+        )
+    }
+
+    /// How many claims were stale, some of which were repeated in time.
+    fn stale_claims(&self) -> Option<String> {
+        let (stale, claims) = self.claims();
+        (stale > 0).then(|| format!("{stale} of {claims} claims denied as stale"))
+    }
+
+    /// Those that sites denied as stale, and all of them.
+    fn claims(&self) -> (u64, u64) {
+        (self.sum(|user| user.denied_stale), self.sum(|user| user.bookings + user.denied))
+    }
+
     fn share_booked(&self) -> Option<f64> {
         share(self.booked, self.requests)
     }
 
     fn share_stale(&self) -> Option<f64> {
-        share(self.sum(|user| user.denied_stale), self.sum(|user| user.bookings + user.denied))
+        let (stale, claims) = self.claims();
+        share(stale, claims)
     }
 
     fn share_whole(&self) -> Option<f64> {
@@ -269,11 +291,8 @@ impl Topic for Strategies {
 
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let Some(all) = summary.part::<Bargaining>().filter(|all| !all.users.is_empty()) else { return Vec::new() };
-    let Bargaining { requests, booked, refused, stale, given_up, .. } = all;
-    let mut lines = vec![(
-        "bargains",
-        format!("{requests} requests: {booked} booked, {refused} refused, {stale} stale, {given_up} given up"),
-    )];
+    let mut lines = vec![("bargains", all.outcome())];
+    lines.extend(all.stale_claims().map(|text| ("", text)));
     if all.whole + all.empty + all.torn + all.broken > 0 {
         let broken = if all.broken > 0 { format!("{} broken, ", all.broken) } else { String::new() };
         let text = format!("{} whole, {broken}{} without anything, {} torn", all.whole, all.empty, all.torn);

@@ -25,11 +25,8 @@ const SHAPES_MAX: usize = 800;
 
 pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     let Some(all) = page.results.part::<Bargaining>() else { return String::new() };
-    let Bargaining { requests, booked, refused, stale, given_up, open, .. } = all;
-    let mut html = format!(
-        "<p>{requests} requests: {booked} booked, {refused} refused, {stale} stale, {given_up} given up{}.</p>\n",
-        if open > 0 { format!(", {open} still open") } else { String::new() }
-    );
+    let stale = all.stale_claims().map_or(String::new(), |text| format!("; {text}"));
+    let mut html = format!("<p>{}{stale}.</p>\n", all.outcome());
     if all.whole + all.empty + all.torn + all.broken > 0 {
         let broken = if all.broken > 0 { format!(", {} lost them as nodes failed", all.broken) } else { String::new() };
         html.push_str(&format!(
