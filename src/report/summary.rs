@@ -72,8 +72,13 @@ impl Summary {
     /// Whether jobs came for most of the run, so that it says something how busy the grid was meanwhile: a workflow
     /// that is handed in at once has nearly all of its run after that.
     pub fn arrivals_tell(&self) -> bool {
-        let during = self.first_arrival.zip(self.last_arrival).map(|(first, last)| last - first);
-        during.zip(self.makespan).is_some_and(|(during, makespan)| during > 0.0 && during >= makespan / 2.0)
+        let share = self.arriving().zip(self.makespan);
+        share.is_some_and(|(during, makespan)| during > 0.0 && during >= makespan / 2.0)
+    }
+
+    /// From the first arrival to the last.
+    pub(super) fn arriving(&self) -> Option<f64> {
+        self.first_arrival.zip(self.last_arrival).map(|(first, last)| last - first)
     }
 
     /// How much of some cores was used, while jobs arrived or else over the makespan.

@@ -23,7 +23,7 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     }
     table.line("jobs", &counts(summary, summary.jobs, summary.starved));
     table.line("tasks", &counts(summary, summary.tasks, None));
-    table.maybe("makespan", summary.makespan.map(span));
+    table.maybe("makespan", summary.makespan.map(|whole| makespan(summary, whole)));
     table.maybe("wait", summary.job_wait.map(|wait| spread("jobs", wait)));
     table.maybe("", summary.task_wait.map(|wait| spread("tasks", wait)));
     table.maybe("SLR", summary.slr.filter(|_| !summary.has_only_single_tasks()).map(|slr| format!("mean {slr:.3}")));
@@ -57,6 +57,13 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     table.blank();
     uses(&mut table, summary);
     table.text
+}
+
+/// With how long jobs arrived, which is what decides when utilisation is measured.
+fn makespan(summary: &Summary, whole: f64) -> String {
+    let arriving = summary.arriving().filter(|arriving| *arriving > 0.0);
+    let arriving = arriving.map_or(String::new(), |arriving| format!("; jobs arrived in the first {}", span(arriving)));
+    span(whole) + &arriving
 }
 
 fn lively(live: &LiveFacts) -> String {

@@ -31,7 +31,8 @@ impl Page<'_> {
         }
         let all = &results.utilisation.all;
         if let Some(used) = results.used(all) {
-            cards.push(("Utilisation", percent(used), format!("of core time {}", results.used_when())));
+            let why = if results.arrivals_tell() { "" } else { ", as jobs arrived in less than half of it" };
+            cards.push(("Utilisation", percent(used), format!("of core time {}{why}", results.used_when())));
         }
         if let Some(makespan) = results.makespan {
             let end = results.end.map_or(String::new(), |end| format!("until {} after the start", span(end)));

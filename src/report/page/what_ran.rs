@@ -75,9 +75,8 @@ impl Page<'_> {
         }
         let mut text = words.join("; ");
         let all: f64 = self.tally.jobs.values().map(|row| work(row) as f64 * self.tally.part_of_nodes(row)).sum();
-        let arrivals = self.results.first_arrival.zip(self.results.last_arrival).map(|(first, last)| last - first);
         let _ = write!(text, "; {} core hours of work arrived", number(all / 3.6e9));
-        if let Some(during) = arrivals.filter(|during| *during > 0.0) {
+        if let Some(during) = self.results.arriving().filter(|during| *during > 0.0) {
             let offered = all / 1e6 / (during * self.results.utilisation.all.cores as f64);
             let _ =
                 write!(text, " within {}, {} of what all cores can do in that time", span(during), percent(offered));
