@@ -33,6 +33,8 @@ impl Page<'_> {
             })
             .collect();
         let mut body = scale.axis("SLR") + &columns(scale, "tenth of the jobs, by work", &bars);
+        body.push_str(&mark(scale, 1.0, ""));
+        let mut numbers = String::new();
         for (column, group) in groups.iter().enumerate() {
             let (left, width) = column_at(column, groups.len());
             let middle = left + width / 2.0;
@@ -48,12 +50,12 @@ impl Page<'_> {
                 );
             }
             if let Some(slr) = slr {
-                // Within its column, so that nobody takes it for the diamond's.
-                let y = (scale.y(slr) + 16.0).min(CHART - BOTTOM - 6.0);
-                let _ = writeln!(body, "<text class=\"value\" x=\"{}\" y=\"{}\">{slr:.2}</text>", at(middle), at(y));
+                // At the foot of its column, so that nobody takes it for the diamond's.
+                let y = CHART - BOTTOM - 6.0;
+                let _ = writeln!(numbers, "<text class=\"value\" x=\"{}\" y=\"{}\">{slr:.2}</text>", at(middle), at(y));
             }
         }
-        body.push_str(&mark(scale, 1.0, ""));
+        body.push_str(&numbers);
         let listed: Vec<String> =
             groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
         let has_deadlines = groups.iter().any(|group| finite(group.slr_censored).is_some());
