@@ -20,7 +20,7 @@ struct Had {
     worth: f64,
     /// Sums in seconds, and of how many jobs.
     waited: (f64, u64),
-    slowed: (f64, u64),
+    stretched: (f64, u64),
     /// Core hours, by site.
     hours: Vec<f64>,
 }
@@ -34,8 +34,8 @@ impl Had {
         if let Some(wait) = row.wait() {
             self.waited = (self.waited.0 + wait.micros() as f64 / 1e6, self.waited.1 + 1);
         }
-        if let Some(slowdown) = row.slr() {
-            self.slowed = (self.slowed.0 + slowdown, self.slowed.1 + 1);
+        if let Some(stretch) = row.stretch() {
+            self.stretched = (self.stretched.0 + stretch, self.stretched.1 + 1);
         }
         for (task, ran) in row.job.tasks.iter().zip(&row.tasks) {
             let Some(site) = ran.site else { continue };
@@ -53,7 +53,7 @@ impl Had {
         self.value += other.value;
         self.worth += other.worth;
         self.waited = (self.waited.0 + other.waited.0, self.waited.1 + other.waited.1);
-        self.slowed = (self.slowed.0 + other.slowed.0, self.slowed.1 + other.slowed.1);
+        self.stretched = (self.stretched.0 + other.stretched.0, self.stretched.1 + other.stretched.1);
         self.hours.iter_mut().zip(&other.hours).for_each(|(hours, more)| *hours += more);
         self
     }
@@ -94,26 +94,17 @@ impl Page<'_> {
                 count(had.tasks),
                 number(had.hours.iter().sum()),
                 mean(had.waited).map_or(String::new(), span),
-                mean(had.slowed).map_or(String::new(), |slowdown| format!("{slowdown:.2}")),
+                mean(had.stretched).map_or(String::new(), |stretch| format!("{stretch:.2}")),
                 number(had.worth),
                 obtained,
             ]
         };
         let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
-        let columns = [
-            "User",
-            "#To the router",
-            "#Jobs",
-            "#Tasks",
-            "#Core hours",
-            "#Mean wait",
-            "#Mean slowdown",
-            best,
-            obtained,
-        ];
+        let columns =
+            ["User", "#To the router", "#Jobs", "#Tasks", "#Core hours", "#Mean wait", "#Mean stretch", best, obtained];
         format!(
-            "<h3>Users</h3>\n{}<p>Slowdown is the time from submission to the end of a finished job, as a multiple of \
-             its critical path.</p>\n",
+            "<h3>Users</h3>\n{}<p>Stretch is the time from submission (or a reservation's ready time) to the end of a \
+             finished job, divided by its critical path, where neither counts as less than 10 s.</p>\n",
             table(&columns, rows.iter().map(row))
         )
     }
@@ -127,7 +118,8 @@ impl Page<'_> {
         let all = |site: usize| rows.iter().map(|row| row.2.hours[site]).sum::<f64>();
         let mut most: Vec<usize> = (0..sites.len()).collect();
         most.sort_by(|a, b| all(*b).total_cmp(&all(*a)).then(a.cmp(b)));
-        let (own, others) = most.split_at(most.len().min(SITES_MAX));
+        let (own, others) = most.split_at_mut(sites.len().min(SITES_MAX));
+        own.sort_unstable();
         let names = own.iter().map(|site| format!("#{}", escape(&sites[*site].name)));
         let other = if others.is_empty() { String::new() } else { format!("#{} other sites", others.len()) };
         let columns: Vec<String> = std::iter::once("User".to_owned()).chain(names).chain([other]).collect();
