@@ -78,7 +78,11 @@ impl Supply for Table {
     }
 
     fn told(&self) -> (&'static str, String) {
-        ("job", "written out in the topology".to_owned())
+        let from = match self.jobs.as_slice() {
+            [ListedJob { name: Some(name), .. }] => format!("called {name}"),
+            _ => "listed one by one".to_owned(),
+        };
+        ("job", from)
     }
 }
 

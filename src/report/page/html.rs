@@ -5,6 +5,7 @@ use std::fmt::Write;
 pub use super::chart::step;
 pub(in crate::report) use crate::report::table::{number, percent, span, volume};
 pub use crate::settings::{count, counted};
+use crate::time::Time;
 
 /// Text that nobody can take for markup: for content and for quoted attributes. What a page cannot show is marked.
 pub fn escape(text: &str) -> String {
@@ -46,6 +47,11 @@ pub fn short(text: &str, letters: usize) -> String {
 /// Microseconds in the two units that say most.
 pub fn micros(micros: u64) -> String {
     span(micros as f64 / 1e6)
+}
+
+/// A moment to the second, as nobody reads more of it.
+pub fn moment(time: Time) -> String {
+    Time::from_micros(time.micros() / 1_000_000 * 1_000_000).to_string()
 }
 
 /// A coordinate: one decimal is finer than the eye.

@@ -1,7 +1,7 @@
 //! "The longest waits": whose first task took longest to start.
 
 use super::Page;
-use super::html::{count, counted, escape, micros, number, table};
+use super::html::{count, counted, escape, micros, moment, number, table};
 use super::value::worth;
 use crate::report::summary::work;
 use crate::report::tally::{JobRow, Standing};
@@ -50,7 +50,7 @@ impl Page<'_> {
             vec![
                 self.name(row),
                 escape(&self.tally.names.of_actor(row.user)),
-                row.wanted().to_string(),
+                moment(row.wanted()),
                 micros(*wait),
                 count(match row.job.tasks.first() {
                     Some(task) if self.tally.has_only_single_tasks() => task.cores.into(),

@@ -135,6 +135,9 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let Some(Systems(all)) = summary.part::<Systems>() else { return Vec::new() };
     let labels = std::iter::once("systems").chain(std::iter::repeat(""));
     let line = |one: &OneSystem| {
+        if one.jobs == 0 {
+            return format!("{}: no jobs", one.name);
+        }
         let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", table::span(wait)));
         let (hours, share) = (table::number(one.busy / 3600.0), one.share.map_or("–".to_owned(), percent));
         format!("{}: {} of {} jobs finished; {hours} core h = {share}{wait}", one.name, one.finished, one.jobs)

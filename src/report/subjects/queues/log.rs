@@ -52,7 +52,7 @@ impl LogFacts {
             (self.left_out, "left out because they cannot be read or run"),
             (self.put_in_order, "put in order"),
             (self.released, released),
-            (self.outside, "not wanted here"),
+            (self.outside, "outside of the selected part of the log"),
         ];
         counts.into_iter().filter(|(count, _)| *count > 0)
     }

@@ -18,8 +18,8 @@ const CLASSES: usize = 8;
 type Classes = [(&'static str, f64); CLASSES];
 
 const WAITS: Classes = [
-    ("none", 0.0),
-    ("to 1 min", 60.0),
+    ("to 1 s", 1.0),
+    ("1 min", 60.0),
     ("10 min", 600.0),
     ("1 h", 3_600.0),
     ("4 h", 14_400.0),
@@ -29,8 +29,8 @@ const WAITS: Classes = [
 ];
 
 const SLOWDOWNS: Classes = [
-    ("1", 1.0),
-    ("to 1.1", 1.1),
+    ("to 1.01", 1.01),
+    ("1.1", 1.1),
     ("1.5", 1.5),
     ("2", 2.0),
     ("5", 5.0),
@@ -262,4 +262,18 @@ fn about(log: &LogFacts) -> String {
         html.push_str("</ul>\n");
     }
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_starts_as_soon_as_links_allow_is_in_the_first_class() {
+        let [wait, runtime] = [Span::from_micros(20_000), Span::from_secs(60)];
+        let fared = [vec![Fared { wait, turnaround: wait + runtime, runtime }]];
+        let first = |classes, measure: &dyn Fn(&Fared) -> f64| by_class(classes, &fared, 1, measure)[0][0];
+        assert_eq!(first(&WAITS, &|fared| fared.wait.micros() as f64 / 1e6), 1);
+        assert_eq!(first(&SLOWDOWNS, &Fared::bounded_slowdown), 1);
+    }
 }
