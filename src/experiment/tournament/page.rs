@@ -44,7 +44,7 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
 }
 
 /// Columns of a table, before the others come below.
-const COLUMNS: usize = 7;
+const COLUMNS: usize = 6;
 
 fn numbers(standings: &Standings, panel: &Panel) -> String {
     let mut html = String::new();
