@@ -16,9 +16,10 @@ use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
 use super::journal::JOURNAL;
 use super::recording::{Recording, TRANSFERS};
+use super::resume::status_of;
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, Loudness, loudness, note, parquet, pin};
+use super::{Failure, Loudness, loudness, note, parquet, pin, warn};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -238,6 +239,16 @@ impl Results<'_> {
             Err(failure) => Status::Partial(partly(failure, reached)),
         };
         let results = write_tables(&mut self.folder, &mut recording, topology, status.clone(), setting.live.is_some())?;
+        let out = self.folder.asked();
+        if results.jobs.submitted == 0
+            && status_of(out) == Some(Status::Complete)
+            && let Err(failure) = end
+        {
+            let out = out.display();
+            return Err(
+                failure.with(&format!("no job had been submitted: the complete result in {out} is left as it was"))
+            );
+        }
         if self.parquet {
             parquet::add(&mut self.folder)?;
         }
@@ -280,7 +291,12 @@ impl Results<'_> {
         tell_time(&mut summary.run);
         let printed = self.format.print(&summary, &out);
         if let Some(earlier) = earlier {
-            note(&format!("note: {}", of_earlier(&earlier, &digest)));
+            let told = of_earlier(&earlier, &digest);
+            match end {
+                Ok(()) => note(&format!("note: {told}")),
+                // What is there now is less than what was there.
+                Err(_) => warn(&told),
+            }
         }
         // A run that ended early has more to say than that nobody could read this.
         end.and(printed)

@@ -273,6 +273,33 @@ fn a_result_that_is_replaced_is_told_and_can_stay() {
     assert_eq!(json(&out.join("manifest.json"))["seed"], 1);
 }
 
+#[test]
+fn a_run_in_which_nothing_has_happened_replaces_no_complete_result() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", SMALL);
+    let (good, out) = (scratch.path("good"), scratch.path("out"));
+    let status = || json(&out.join("manifest.json"))["status"].clone();
+    let stalled = || {
+        let output = run(&topology, &out, &["--stall-after", "1us", "--quiet"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    assert!(run(&topology, &good, &["--inline"]).output().unwrap().status.success());
+    // Where there is nothing to lose, what there is is written.
+    stalled();
+    assert_ne!(status(), "complete");
+    assert!(run(&topology, &out, &["--inline"]).output().unwrap().status.success());
+    let said = stalled();
+    assert!(said.contains("no job had been submitted: the complete result in "), "{said}");
+    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+    hansa_ok(&[Path::new("verify"), &good, &out]);
+
+    hansa_ok(&[Path::new("run"), Path::new("--resume"), &out]);
+    hansa_ok(&[Path::new("verify"), &good, &out]);
+    let left: Vec<_> = names(scratch.path(".").as_path()).into_iter().filter(|name| name.contains("partial")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 /// Runs a command with this as its standard output and standard error, to its end.
 fn into(command: &mut Command, stdout: Stdio, stderr: Stdio) -> (Option<i32>, String) {
     let mut process = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().unwrap();

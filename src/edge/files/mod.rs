@@ -261,7 +261,7 @@ impl Earlier {
 pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     bring_back(disk, out);
     for left in stand_in::clear(out) {
-        note(&format!("note: removed {}, left by a run that was killed", left.display()));
+        note(&format!("note: removed {}, left by a run that ended early", left.display()));
     }
 }
 
