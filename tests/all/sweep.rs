@@ -168,9 +168,28 @@ fn a_folder_of_something_else_is_left_alone() {
     std::fs::create_dir(&out).unwrap();
     std::fs::write(out.join("thesis.txt"), "years of work").unwrap();
     let refused = sweep(&experiment(&scratch, 40, "[1]"), &out, &["--fresh"]);
-    assert_eq!(refused.status.code(), Some(7));
+    assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("it was not changed"));
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[test]
+fn runs_and_experiments_are_not_taken_for_each_other() {
+    let scratch = Scratch::new();
+    let (experiment, topology) = (experiment(&scratch, 40, "[1]"), shipped("market-40.toml"));
+    let (of_many, of_one) = (scratch.path("of-many"), scratch.path("of-one"));
+    let run = |out: &Path| {
+        hansa(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), out.as_ref()])
+    };
+    assert!(sweep(&experiment, &of_many, &[]).status.success() && run(&of_one).status.success());
+    for (refused, why) in [
+        (sweep(&experiment, &of_one, &[]), "of-one holds the results of a run, not of an experiment"),
+        (run(&of_many), "of-many holds the results of an experiment, not of a run"),
+        (hansa(&[Path::new("report"), &of_many]), "of-many holds the results of an experiment, not of a run"),
+    ] {
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::MANIFEST;
+use super::{MANIFEST, OF_AN_EXPERIMENT};
 use crate::edge::Failure;
 use crate::edge::disk::plainly;
 
@@ -17,6 +17,8 @@ pub enum FileError {
         .0.display()
     )]
     NotAResult(PathBuf),
+    #[error("{} {OF_AN_EXPERIMENT}; it was not changed: choose another --out", .0.display())]
+    OfAnExperiment(PathBuf),
     #[error(
         "{} contains {name}, which was not written by a run; it was not changed: choose another --out",
         out.display()
@@ -39,9 +41,10 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Failure {
         match error {
             FileError::Io { .. } | FileError::GivenUp(_) => Failure::System(error.to_string()),
-            FileError::NotAResult(_) | FileError::NotOurs { .. } | FileError::NoName(_) => {
-                Failure::Input(error.to_string())
-            }
+            FileError::NotAResult(_)
+            | FileError::OfAnExperiment(_)
+            | FileError::NotOurs { .. }
+            | FileError::NoName(_) => Failure::Input(error.to_string()),
         }
     }
 }

@@ -29,6 +29,7 @@ use super::disk::{Disk, RealDisk, parent, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::stand_in::{self, Lock, StandIn};
+use super::sweep::STATE;
 use super::{note, warn};
 use crate::report::{Manifest, Output, SummaryFile};
 
@@ -38,6 +39,9 @@ pub const EVENTS: &str = "events.jsonl";
 pub const JOBS: &str = "jobs.csv";
 pub const PAGE: &str = "report.html";
 pub const TRACE: &str = "trace.json";
+
+/// What is told of a folder that somebody has taken for that of a run.
+const OF_AN_EXPERIMENT: &str = "holds the results of an experiment, not of a run";
 
 /// What `hansa report` adds to a result folder.
 const MADE_FROM_RESULTS: [&str; 2] = [PAGE, TRACE];
@@ -301,7 +305,10 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
     // Only what a run has written, or was made of it, may go: a stray note in the folder saves it.
     let manifest = read_plain(&out.join(MANIFEST)).ok();
     let Some(manifest) = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok()) else {
-        return Err(FileError::NotAResult(out.to_owned()));
+        return Err(match names.contains(STATE) {
+            true => FileError::OfAnExperiment(out.to_owned()),
+            false => FileError::NotAResult(out.to_owned()),
+        });
     };
     let ours = manifest.files.iter().map(|file| file.name.as_str());
     let ours = ours.chain([MANIFEST, JOURNAL]).chain(MADE_FROM_RESULTS);

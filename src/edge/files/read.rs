@@ -8,9 +8,10 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{EVENTS, MANIFEST, SUMMARY, bring_back};
+use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, SUMMARY, bring_back};
 use crate::edge::disk::{RealDisk, open_regular, plainly, unreadable};
 use crate::edge::heard::shown;
+use crate::edge::sweep::STATE;
 use crate::edge::{Failure, Loudness, loudness, print};
 use crate::report::{self, Manifest, Side, SummaryFile};
 
@@ -51,7 +52,10 @@ pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
         return Err(Failure::Input(format!("there is no folder {name}")));
     }
     if fs::symlink_metadata(folder.join(MANIFEST)).is_err() {
-        return Err(Failure::Input(format!("{name} is not a result folder: it has no {MANIFEST}")));
+        return Err(Failure::Input(match folder.join(STATE).exists() {
+            true => format!("{name} {OF_AN_EXPERIMENT}"),
+            false => format!("{name} is not a result folder: it has no {MANIFEST}"),
+        }));
     }
     let file = part(folder, EVENTS)?;
     Ok(Side {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::Failure;
 use super::super::disk::{cannot, replace};
+use super::super::files::MANIFEST;
 use super::super::input::read_plain;
 use super::part::Part;
 use crate::experiment::{Experiment, Row, Run, Table};
@@ -165,9 +166,12 @@ fn check_empty(out: &Path) -> Result<(), Failure> {
     match entries.next() {
         None => Ok(()),
         Some(_) => {
+            let what = match out.join(MANIFEST).exists() {
+                true => "holds the results of a run, not of an experiment".to_owned(),
+                false => format!("is not empty and has no {STATE}"),
+            };
             let out = out.display();
-            let text = format!("{out} is not empty and has no {STATE}; it was not changed: choose another --out");
-            Err(Failure::System(text))
+            Err(Failure::Input(format!("{out} {what}; it was not changed: choose another --out")))
         }
     }
 }
