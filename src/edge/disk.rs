@@ -172,6 +172,7 @@ pub fn plainly(error: &io::Error) -> String {
         ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         ErrorKind::NotFound => "there is no such file or folder".to_owned(),
         ErrorKind::IsADirectory => "this is a folder".to_owned(),
+        ErrorKind::NotADirectory => "a part of this path is a file and no folder".to_owned(),
         _ => match (error.to_string(), error.raw_os_error()) {
             (text, Some(number)) => text.trim_end_matches(&format!(" (os error {number})")).to_owned(),
             (text, None) => text,
@@ -263,6 +264,7 @@ mod tests {
     fn errors_are_told_without_their_numbers() {
         assert_eq!(plainly(&io::Error::from_raw_os_error(22)), "Invalid argument");
         assert_eq!(plainly(&io::Error::from_raw_os_error(2)), "there is no such file or folder");
+        assert_eq!(plainly(&io::Error::from_raw_os_error(20)), "a part of this path is a file and no folder");
         assert_eq!(plainly(&io::Error::other("it is too long")), "it is too long");
     }
 }

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use clap::Command;
 use clap_mangen::Man;
 
+use super::disk::cannot;
 use super::{Failure, note, print};
 
 /// Prints the page of one command, named by its words.
@@ -46,7 +47,7 @@ fn is_read(page: &[u8]) -> bool {
 
 /// Writes the pages of all commands into a folder.
 pub fn write_all(command: Command, out: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::System(format!("cannot write to {}: {error}", out.display()));
+    let failed = |error: std::io::Error| cannot("write to", out, &error);
     std::fs::create_dir_all(out).map_err(failed)?;
     clap_mangen::generate_to(command, out).map_err(failed)
 }

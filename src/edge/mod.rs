@@ -57,6 +57,7 @@ mod validate;
 
 use std::sync::OnceLock;
 
+use disk::plainly;
 pub use failure::{EXIT_CODES, Failure};
 
 /// What `--version` says: the release, and the commit where that is known.
@@ -136,8 +137,7 @@ fn show(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure::Unread,
-        ErrorKind::StorageFull => Failure::System("cannot write to standard output: the disk is full".to_owned()),
-        _ => Failure::System(format!("cannot write to standard output: {error}")),
+        _ => Failure::System(format!("cannot write to standard output: {}", plainly(&error))),
     })
 }
 

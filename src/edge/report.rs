@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use super::disk::{replace, replace_by};
+use super::disk::{cannot, replace, replace_by, unreadable};
 use super::files::{self, EVENTS, MANIFEST, PAGE, TRACE};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
@@ -18,7 +18,7 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
     let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
     let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", folder.join(EVENTS).display()));
     let (tally, digest) = replay(&topology, &side.manifest.names, side.events).map_err(|error| match error {
-        Unreplayable::Io(error) => Failure::System(format!("cannot read {}: {error}", folder.join(EVENTS).display())),
+        Unreplayable::Io(error) => cannot("read", &folder.join(EVENTS), &error),
         wrong => damaged(wrong.to_string()),
     })?;
     let claimed = &side.summary.results.digest;
@@ -28,9 +28,8 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
     }
 
     let fresh = fresh_view(&side.summary.results, &side.manifest.topology, &topology)?;
-    let plot = folder.join(LIVE_PLOT);
-    let plot = live.then(|| std::fs::read_to_string(&plot)).transpose();
-    let plot = plot.map_err(|error| Failure::Input(format!("cannot read {}: {error}", shown(folder, LIVE_PLOT))))?;
+    let path = folder.join(LIVE_PLOT);
+    let plot = live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable(&path, &error))?;
     let bytes = page(&side.manifest, &side.summary, &topology, &tally, fresh.as_ref(), plot.as_deref());
     replace(&folder.join(PAGE), &bytes)?;
     replace_by(&folder.join(TRACE), |file| {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-use super::disk::{RealDisk, remove_tree};
+use super::disk::{RealDisk, plainly, remove_tree};
 use super::files::MANIFEST;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
@@ -53,8 +53,10 @@ impl Left {
     /// Moves the journal to where the run goes on.
     pub fn hand_over(self, stand_in: &Path) -> Result<(), Failure> {
         let (from, to) = (self.folder.join(JOURNAL), stand_in.join(JOURNAL));
-        fs::rename(&from, &to)
-            .map_err(|error| Failure::System(format!("cannot move {} to {}: {error}", from.display(), to.display())))?;
+        fs::rename(&from, &to).map_err(|error| {
+            let (from, to) = (from.display(), to.display());
+            Failure::System(format!("cannot move {from} to {to}: {}", plainly(&error)))
+        })?;
         if self.folder != self.out {
             let _ = remove_tree(&RealDisk, &self.folder);
         }

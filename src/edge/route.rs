@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::conduct::{self, Conducted, Gone, Line, Returns, Watch};
+use super::disk::plainly;
 use super::freight::shape::Shaper;
 use super::freight::{Freight, Live, Moved};
 use super::host::utc_now;
@@ -434,7 +435,7 @@ fn announce(line: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::System(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Failure::System(format!("cannot write to standard output: {}", plainly(&error))))
 }
 
 type Interruptions = mpsc::UnboundedReceiver<Failure>;

@@ -18,6 +18,7 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::disk::{cannot, plainly};
 use super::heard::heard_up_to;
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
@@ -467,7 +468,7 @@ async fn start_member(
     let log = meeting.nest.path.join(format!("{}.log", first.slug()));
     // One that is started again writes behind what it wrote before.
     let file = File::options().create(true).append(true).open(&log);
-    let file = file.map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
+    let file = file.map_err(|error| cannot("create", &log, &error))?;
     let stdout = file.try_clone().map_err(system)?;
     // Whoever wants to see what the processes do does not look for it in files that go with the run.
     command.stdout(stdout).stderr(if loudness() > Loudness::Usual { Stdio::inherit() } else { file.into() });
@@ -569,11 +570,11 @@ fn last_lines(log: &[u8], wanted: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| Failure::System(format!("cannot write {}: {error}", path.display())))
+    fs::write(path, text).map_err(|error| cannot("write", path, &error))
 }
 
 fn cannot_start(error: &io::Error) -> Failure {
-    Failure::System(format!("cannot start a process of the grid: {error}"))
+    Failure::System(format!("cannot start a process of the grid: {}", plainly(error)))
 }
 
 fn system(error: impl std::fmt::Display) -> Failure {
