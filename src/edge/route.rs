@@ -479,7 +479,7 @@ async fn admit(
             tracing::info!("all members have joined: the run begins");
             return Ok((listener, peers));
         }
-        Err(Failure::NotJoined(text)) => Failure::NotJoined(format!("{text}{}", label(&listener.missing()))),
+        Err(Failure::NotJoined(text)) => Failure::NotJoined(format!("{text}{}", listed(&listener.missing()))),
         Err(failure) => failure,
     };
     // Those who have come already should not wait for a run that will not be.
@@ -487,8 +487,33 @@ async fn admit(
     Err(failure)
 }
 
+/// By their names, as long as these are few.
+fn listed(parties: &[Party]) -> String {
+    let (named, others) = parties.split_at(parties.len().min(NAMED));
+    let mut text = named.iter().map(Party::to_string).collect::<Vec<_>>().join(", ");
+    if !others.is_empty() {
+        text.push_str(&format!(" and {} more", others.len()));
+    }
+    text
+}
+
+const NAMED: usize = 10;
+
 fn ids(plan: &Plan, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
     let find =
         |party| plan.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")));
     parties.iter().map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_are_missing_are_named_up_to_a_point() {
+        let sites = |count| (1..=count).map(|site| Party::Site(format!("s{site}"))).collect::<Vec<_>>();
+        assert_eq!(listed(&[sites(1), vec![Party::User("alice".to_owned())]].concat()), "site s1, user alice");
+        assert!(listed(&sites(10)).ends_with(", site s10"));
+        assert!(listed(&sites(12)).ends_with(", site s10 and 2 more"));
+    }
 }
