@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::cli::whole;
 use super::input::load_topology;
 use super::plan::moment;
 use super::{Failure, logs, print, warn};
@@ -18,13 +19,13 @@ pub struct BoundArgs {
     /// A log (SWF or Batsim, gzipped or not), or a topology whose workloads are rigid jobs
     workload: String,
     /// The number of nodes of the cluster
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX))]
     nodes: u32,
     /// For a log: what tasks need of their nodes (whole or dual-core) [default: whole]
     #[arg(long, value_name = "WORD", value_parser = rule)]
     needs: Option<Rule>,
     /// For a log, with --needs dual-core: the memory of a node in the units of the log [default: 2097152]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 53))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=(1 << 53) - 1))]
     node_kilobytes: Option<u64>,
     /// For a log: jobs submitted before this time are left out
     #[arg(long, value_name = "TIME", value_parser = moment)]

@@ -9,6 +9,7 @@ use clap_mangen::Man;
 
 use super::disk::cannot;
 use super::{Failure, note, print};
+use crate::near::nearest;
 
 /// Prints the page of one command, named by its words.
 pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
@@ -17,7 +18,8 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     for (at, word) in words.iter().enumerate() {
         let inner = found.find_subcommand(word).filter(|inner| !inner.is_hide_set());
         let Some(inner) = inner.cloned() else {
-            return Err(Failure::Input(format!("there is no command hansa {}", words[..=at].join(" "))));
+            let near = nearest_command(&found, word).map_or(String::new(), |near| format!("; did you mean {near}?"));
+            return Err(Failure::Input(format!("there is no command hansa {}{near}", words[..=at].join(" "))));
         };
         found = inner;
     }
@@ -32,6 +34,12 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     }
     note("`man` is not installed here, so the page is printed as troff source");
     print(&String::from_utf8_lossy(&text))
+}
+
+/// The command inside of this one that was probably meant.
+pub fn nearest_command<'a>(within: &'a Command, typed: &str) -> Option<&'a str> {
+    let shown = within.get_subcommands().filter(|inner| !inner.is_hide_set());
+    nearest(typed, shown.map(Command::get_name))
 }
 
 /// Lets somebody read a page, if there is a program for that.

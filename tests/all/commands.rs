@@ -257,8 +257,26 @@ fn every_command_has_a_manual_page_and_the_version_a_commit() {
     assert!(run.contains("hansa\\-run") && run.contains("--per") | run.contains("\\-\\-per"), "{run}");
     let missing = hansa(&["man", "reproduce", "nothing"]);
     assert!(missing.status.code() == Some(2) && text(&missing.stderr).contains("no command hansa reproduce nothing"));
+    let near = text(&hansa(&["man", "reproduce", "hetf"]).stderr);
+    assert!(near.contains("no command hansa reproduce hetf; did you mean heft?"), "{near}");
     let version = text(&hansa_ok(&["--version"]).stdout);
     assert!(version.starts_with(concat!("hansa ", env!("CARGO_PKG_VERSION"))), "{version}");
+}
+
+#[test]
+fn commands_and_values_that_are_mistyped_are_told_with_what_was_expected() {
+    let wrong: [(&[&str], &str); 5] = [
+        (&["rnu"], "a similar subcommand exists: 'run'"),
+        (&["-q", "generate", "dga"], "a similar subcommand exists: 'dag'"),
+        (&["run", "x.toml", "--seed", "abc"], "expected a whole number from 0 to 18446744073709551615"),
+        (&["sweep", "x.toml", "--threads", "0"], "expected a whole number from 1 to 1024"),
+        (&["site", "--topology", "x.toml", "--identity", "x", "--name", "york", "--router", "localhost"], "HOST:PORT"),
+    ];
+    for (arguments, expected) in wrong {
+        let output = hansa(arguments);
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(expected), "{said}");
+    }
 }
 
 /// On a terminal a manual page is shown by `man`, if there is one.

@@ -8,10 +8,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
+pub(super) use args::whole;
 use args::{
     Command, Generated, Hansa, LoudnessArgs, MemberArgs, MemberProgram, Paper, RouterArgs, RouterProgram, RunArgs,
 };
@@ -49,7 +51,7 @@ pub fn hansa() -> ExitCode {
             heed(loudness);
             outcome(dispatch(command))
         }
-        Err(error) => outcome(unparsed(&error)),
+        Err(error) => outcome(unparsed(&with_near_command(error))),
     }
 }
 
@@ -96,6 +98,21 @@ fn unparsed(error: &clap::Error) -> Result<(), Failure> {
     let styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let text = error.render();
     print(&if styled { text.ansi().to_string() } else { text.to_string() })
+}
+
+/// Names the command that was probably meant where clap finds none: it takes swapped letters for another word.
+fn with_near_command(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+    {
+        let whole = Hansa::command();
+        let before = std::env::args().skip(1).take_while(|word| word != typed);
+        let within = before.fold(&whole, |within, word| within.find_subcommand(word).unwrap_or(within));
+        if let Some(near) = man::nearest_command(within, typed) {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()]));
+        }
+    }
+    error
 }
 
 fn heed(LoudnessArgs { quiet, verbose }: LoudnessArgs) {

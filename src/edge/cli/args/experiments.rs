@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::values::some_time;
+use super::values::{some_time, whole};
 use crate::edge::reproduce::Making;
 use crate::edge::sweep::{Part, Share, Sweeping};
 use crate::experiment::reservation;
@@ -18,10 +18,10 @@ pub enum Paper {
         #[arg(long)]
         full: bool,
         /// The number of jobs per workload
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1_000_000))]
         jobs: Option<u32>,
         /// The number of workloads to average over
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1_000))]
         workloads: Option<u32>,
         #[command(flatten)]
         sweep: SweepArgs,
@@ -40,10 +40,16 @@ pub enum Paper {
     /// Resource availability-aware advance reservation: seven fit policies as sizes, arrivals and flexibility vary
     Reservation {
         /// The number of requests per workload
-        #[arg(long, value_name = "N", default_value_t = reservation::FULL.requests, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        #[arg(
+            long, value_name = "N", default_value_t = reservation::FULL.requests,
+            value_parser = whole::<u32>(1..=1_000_000)
+        )]
         requests: u32,
         /// The number of workloads to average over
-        #[arg(long, value_name = "N", default_value_t = reservation::FULL.workloads, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        #[arg(
+            long, value_name = "N", default_value_t = reservation::FULL.workloads,
+            value_parser = whole::<u32>(1..=1_000)
+        )]
         workloads: u32,
         /// Where to write the tables and figures
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-reservation")]
@@ -99,7 +105,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The number of runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..=1024))]
     pub threads: Option<u16>,
     /// Discard existing rows, instead of resuming from them
     #[arg(long)]
@@ -119,7 +125,7 @@ impl SweepArgs {
 #[derive(Args)]
 pub struct MakingArgs {
     /// The number of runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
     share: ShareArgs,

@@ -20,6 +20,7 @@ use super::super::{EXIT_CODES, VERSION, bench, bound, generate, logs, plan};
 pub(super) use self::experiments::Paper;
 pub(super) use self::processes::{MemberArgs, MemberProgram, RouterArgs, RouterProgram};
 pub(super) use self::shared::LoudnessArgs;
+pub(in crate::edge) use self::values::whole;
 
 /// What makes everything else easier to find.
 const FIRST_STEPS: &str = "\
@@ -193,7 +194,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
         /// Days until the identities expire
-        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3650))]
+        #[arg(long, default_value_t = 30, value_parser = whole::<u16>(1..=3650))]
         days: u16,
         /// Sites, or users, that one process will play: NAME,NAME,... (repeatable)
         #[arg(long, value_name = "NAMES")]
@@ -208,7 +209,7 @@ pub(super) enum Command {
     /// Measure this machine: the engine, a round trip over QUIC, and a small grid inline and as processes
     Bench {
         /// Tasks in the measured grid
-        #[arg(long, default_value_t = 20_000)]
+        #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = whole::<u32>(1..=10_000_000))]
         tasks: u32,
     },
     /// Act as a leaf of a measurement
@@ -261,13 +262,13 @@ pub(super) struct TopologyArgs {
 #[derive(Args)]
 pub(super) struct ClusterArgs {
     /// The number of shares of an experiment [default: 8, or the number of its runs if that is less]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX))]
     pub parts: Option<u32>,
     /// The number of Slurm nodes over which the sites of a topology are spread [default: one per site]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX))]
     pub nodes: Option<u32>,
     /// Cores of each share, or of each node
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>(1..=1024))]
     pub cpus: u16,
     /// Where to write rows or results, on a file system that all nodes share [default: out/NAME]
     #[arg(long, value_name = "DIR")]
@@ -305,10 +306,13 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub strict: bool,
     /// How many sites, or users, share one process
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["inline", "processes"], value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long, value_name = "N", default_value_t = 1, conflicts_with_all = ["inline", "processes"],
+        value_parser = whole::<u32>(1..=u32::MAX)
+    )]
     pub per_process: u32,
     /// Spread sites and users over this many processes, as evenly as possible [default: one process each]
-    #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = whole::<u32>(1..=u32::MAX))]
     pub processes: Option<u32>,
     /// Which cores the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
@@ -320,7 +324,10 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
     pub stall_after: Duration,
     /// How often each process is restarted when it dies; 0 ends the run instead
-    #[arg(long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"])]
+    #[arg(
+        long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"],
+        value_parser = whole::<u32>(0..=u32::MAX)
+    )]
     pub restarts: u32,
     /// Replace a process of sites or users that has been stopped (SIGSTOP) for this long, for example 30s
     /// [default: wait for it]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use super::shared::{LoudnessArgs, OverrideArgs, ResultArgs};
-use super::values::{some_time, speed, time};
+use super::values::{host_and_port, some_time, speed, time};
 use crate::edge::{EXIT_CODES, VERSION};
 
 /// The binary `hansa-router`.
@@ -89,7 +89,7 @@ pub struct MemberArgs {
     #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
     pub identity: PathBuf,
     /// Where the router listens: HOST:PORT
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     pub router: String,
     /// Give up if the router has not been found after this long
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]

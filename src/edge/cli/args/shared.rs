@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::values::whole;
 use crate::edge::Failure;
 use crate::topology::Override;
 
@@ -24,7 +25,7 @@ pub struct OverrideArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// The run's seed; the same as --set seed=N
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
     pub seed: Option<u64>,
 }
 

@@ -1,8 +1,29 @@
 //! Values that are typed: times and speeds.
 
+use std::fmt::Display;
+use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::settings::units;
+
+/// A whole number within these bounds.
+pub fn whole<T: FromStr + PartialOrd + Display + Clone>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
+    }
+}
+
+/// Where somebody listens: `HOST:PORT`, which is looked up when it is needed.
+pub fn host_and_port(text: &str) -> Result<String, String> {
+    let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let port = parts.and_then(|(_, port)| port.parse::<NonZeroU16>().ok());
+    port.map(|_| text.to_owned()).ok_or_else(|| "expected HOST:PORT, such as localhost:4433".to_owned())
+}
 
 pub fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -33,6 +54,20 @@ pub fn some_time(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_and_addresses_say_what_is_expected() {
+        assert_eq!(whole::<u16>(1..=1024)("8"), Ok(8));
+        for wrong in ["abc", "", "0", "1025", "-1", "1.5", "70000"] {
+            assert_eq!(whole::<u16>(1..=1024)(wrong).unwrap_err(), "expected a whole number from 1 to 1024", "{wrong}");
+        }
+        for right in ["localhost:4433", "10.0.0.1:1", "[::1]:65535"] {
+            assert_eq!(host_and_port(right).as_deref(), Ok(right));
+        }
+        for wrong in ["localhost", "localhost:", "localhost:0", ":4433", "localhost:http", "localhost:65536"] {
+            assert!(host_and_port(wrong).is_err_and(|error| error.contains("HOST:PORT")), "{wrong}");
+        }
+    }
 
     #[test]
     fn times_have_a_unit_or_are_seconds() {
