@@ -102,6 +102,11 @@ impl Findings {
         }
     }
 
+    /// Takes back what was said of a key at this location.
+    pub fn withdraw(&self, location: Location, key: &str) {
+        self.list.borrow_mut().retain(|(at, _), complaint| *at != location || complaint.key != key);
+    }
+
     /// Remembers something that is not wrong, but should be known.
     pub fn note(&self, note: String) {
         self.notes.borrow_mut().push(printable(&note));

@@ -109,7 +109,12 @@ impl<'a> Fields<'a> {
             if asked.binary_search(&key.as_str()).is_err() {
                 let message = format!("no such key: expected {}", any_of(asked.iter().copied()));
                 let complaint = Complaint::new(*key_location, self.path_to(key), message);
-                self.findings.add(complaint.meant(nearest(key, asked.iter().copied())));
+                let meant = nearest(key, asked.iter().copied());
+                if let Some(meant) = meant.filter(|meant| !self.has(meant)) {
+                    // One slip is told once.
+                    self.findings.withdraw(self.location, &self.path_to(meant).to_string());
+                }
+                self.findings.add(complaint.meant(meant));
             }
         }
     }

@@ -37,6 +37,7 @@ const KEYS: &[Fault] = &[
     ("[[user]]\nname = \"alice\"\n", ""),
     ("[[workload]]\nsource = \"market\"\njobs = 3\ncores_max = 8\n", ""),
     ("cores = 8", "cores = 8\nkind = \"GPU\"\n[[site]]\nname = \"leeds\"\ncores = 8"),
+    ("cores = 8", "coers = 8"),
 ];
 
 const VALUES: &[Fault] = &[
