@@ -37,6 +37,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
         let other = if log.1 == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
         return logs::convert(path, log, to.unwrap_or(other), strict, out);
     }
+    logs::fits(out, "toml")?;
     let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;
     let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {

@@ -27,6 +27,37 @@ pub enum Format {
     Requests,
 }
 
+impl Format {
+    /// How the names of such files end.
+    fn ending(self) -> &'static str {
+        match self {
+            Format::Swf => "swf",
+            Format::Batsim => "json",
+            Format::Requests => "toml",
+        }
+    }
+
+    /// Fails if a file has the name of another format.
+    fn fits(self, out: Option<&Path>) -> Result<(), Failure> {
+        fits(out, self.ending()).map_err(|failure| failure.with("  --to chooses another format"))
+    }
+}
+
+/// Fails if a file has a name by which it would be taken for something else than what ends like this.
+pub fn fits(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
+    const ENDINGS: [&str; 4] = ["swf", "json", "toml", "gz"];
+    let named = out.and_then(|out| Some((out, out.extension()?)));
+    match named.filter(|(_, found)| *found != ending && ENDINGS.iter().any(|other| found == other)) {
+        Some((out, _)) => {
+            let out = out.display();
+            Err(Failure::Input(format!(
+                "--out {out}: expected a file that ends in .{ending}, as that is what is written"
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
 #[derive(Args)]
 #[command(
     after_help = "The constants are the paper's, for a machine of 128 nodes, with sizes scaled to --nodes; a topology \
@@ -134,6 +165,7 @@ pub fn convert(
     strict: bool,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
+    to.fits(out)?;
     let Trace { mut header, jobs, mut faults, .. } = trace;
     let jobs: Vec<Rigid> = jobs.iter().collect();
     if to != Format::Swf {
@@ -214,6 +246,7 @@ fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
 }
 
 pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
+    args.to.fits(args.out.as_deref())?;
     let millionths = |factor: f64| (factor * 1e6).round() as u64;
     let model = Lublin {
         seed: args.seed,

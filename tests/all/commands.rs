@@ -113,6 +113,26 @@ fn convert_tells_what_is_not_heeded() {
 }
 
 #[test]
+fn a_file_is_not_written_under_the_name_of_another_format() {
+    let scratch = Scratch::new();
+    let log = scratch.path("jobs.swf");
+    hansa_ok(&["generate", "lublin", "--jobs", "3", "--out", log.to_str().unwrap()]);
+    let refused: [(&[&str], &str, &str); 4] = [
+        (&["generate", "lublin", "--jobs", "3"], "jobs.json", "ends in .swf"),
+        (&["generate", "lublin", "--jobs", "3"], "jobs.swf.gz", "ends in .swf"),
+        (&["convert", log.to_str().unwrap()], "jobs.toml", "ends in .json"),
+        (&["convert", log.to_str().unwrap(), "--to", "requests"], "jobs.json", "ends in .toml"),
+    ];
+    for (arguments, name, expected) in refused {
+        let out = scratch.path(name);
+        let output = hansa(&[arguments, &["--out", out.to_str().unwrap()]].concat());
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(expected) && said.contains("--to"), "{said}");
+        assert!(!out.exists(), "{name}");
+    }
+}
+
+#[test]
 fn json_is_the_same_in_both_layouts_and_verify_speaks_it() {
     let scratch = Scratch::new();
     let run = |out: &str, flags: &[&str]| {
