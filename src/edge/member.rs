@@ -14,7 +14,7 @@ use super::outside::{self, Stop};
 use super::play::{self, Played, Stage};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
-use super::{Failure, Loudness, freight, loudness, note, print};
+use super::{Failure, freight, note, say};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party, label};
 use crate::topology::{self, Outsiders, Override, Plan, Topology};
@@ -93,7 +93,7 @@ fn join_and_play(
         };
     }
     let PartEnd::Over(end) = ending else { unreachable!("the loop ends with it") };
-    end.and_then(|()| say(&format!("{} has finished: the run is over", label(&membership.parties))))
+    end.and_then(|()| say(&format!("{} has finished: the run is over\n", label(&membership.parties))))
 }
 
 /// What a process is to play, from the start as often as it takes.
@@ -169,13 +169,9 @@ impl Part<'_> {
             0 => "all members have joined".to_owned(),
             missing => format!("{missing} still to join"),
         };
-        say(&format!("{who} joined the run at {}; {others}", joined.connection.address()))?;
+        say(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()))?;
         Ok(Some(joined))
     }
-}
-
-fn say(line: &str) -> Result<(), Failure> {
-    if loudness() == Loudness::Quiet { Ok(()) } else { print(&format!("{line}\n")) }
 }
 
 /// Waits to hear how the run ended, if all went well here, and goes.

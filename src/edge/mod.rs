@@ -108,6 +108,11 @@ fn note(text: &str) {
     }
 }
 
+/// Prints what a command has done, unless there is to be quiet. What it was asked to print is printed in any case.
+fn say(text: &str) -> Result<(), Failure> {
+    if loudness() == Loudness::Quiet { Ok(()) } else { print(text) }
+}
+
 /// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()

@@ -8,7 +8,7 @@ use super::files::{self, EVENTS, MANIFEST, PAGE, TRACE};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
 use super::results::LIVE_PLOT;
-use super::{Failure, outside, print, warn};
+use super::{Failure, outside, say, warn};
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
@@ -37,7 +37,7 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
         tally.trace(|event| file.write_all(event))?;
         file.flush()
     })?;
-    print(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
+    say(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
 }
 
 /// The run as it would have been had the router known everything at once, if this one knew things late.

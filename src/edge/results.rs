@@ -19,7 +19,7 @@ use super::recording::{Recording, TRANSFERS};
 use super::resume::status_of;
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, Loudness, loudness, note, parquet, pin, warn};
+use super::{Failure, note, parquet, pin, say, warn};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -52,10 +52,9 @@ impl Format {
                 let SummaryFile { results, run } = summary;
                 super::print(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
             }
-            Format::Table if loudness() == Loudness::Quiet => Ok(()),
             Format::Table => {
                 let table = summary_table(&summary.results, Some(&summary.run));
-                super::print(&format!("{table}results in {}\n", out.display()))
+                say(&format!("{table}results in {}\n", out.display()))
             }
         }
     }

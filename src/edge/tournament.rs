@@ -16,7 +16,7 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
     let swept = run_experiment(path, &mut files, sweeping)?;
     if swept.part.is_some() {
         // Standings are of all.
-        return super::print(&swept.told());
+        return super::say(&swept.told());
     }
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
     let facts = [
@@ -31,7 +31,7 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
         runs => format!("* best, or not significantly different from the best ({runs} runs each)"),
     };
     let page = swept.out.join(PAGE);
-    super::print(&format!(
+    super::say(&format!(
         "{}{stars}\n{}: the page, with differences from {other} and charts\n",
         table(&standings),
         page.display()

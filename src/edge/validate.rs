@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::heard::shown;
 use super::input::{listed, load_or_list};
-use super::{Failure, Loudness, logs, loudness, outside, print, warn};
+use super::{Failure, logs, outside, print, say, warn};
 use crate::topology::{self, Loaded, Override};
 
 /// Checks a topology. With `strict`, what would be left out is an error, and so is a program that is not here.
@@ -25,10 +25,7 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
     }
     let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
     left_out.iter().for_each(|one| warn(one));
-    if loudness() == Loudness::Quiet {
-        return Ok(());
-    }
-    print(&format!("{}: fine\n", shown(path))).and_then(|()| print(&loaded.topology.in_short()))
+    say(&format!("{}: fine\n{}", shown(path), loaded.topology.in_short()))
 }
 
 /// Builds what a run would build, and gives what it would tell of its logs.

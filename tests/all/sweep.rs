@@ -193,6 +193,23 @@ fn runs_and_experiments_are_not_taken_for_each_other() {
 }
 
 #[test]
+fn what_is_in_files_is_not_printed_where_there_is_to_be_quiet() {
+    let scratch = Scratch::new();
+    let experiment = experiment(&scratch, 40, "[1]");
+    let [rows, paper, run] = ["rows", "paper", "run"].map(|name| scratch.path(name).to_string_lossy().into_owned());
+    let topology = shipped("market-40.toml").to_string_lossy().into_owned();
+    hansa_ok(&["run", &topology, "--inline", "--out", &run]);
+    for arguments in [
+        &["sweep", &experiment, "--out", &rows][..],
+        &["reproduce", "reservation", "--requests", "20", "--workloads", "1", "--out", &paper],
+        &["report", &run],
+    ] {
+        let quiet = hansa_ok(&[arguments, &["-q"]].concat());
+        assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), Default::default(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn the_market_is_reproduced_in_small() {
     let scratch = Scratch::new();
     let out = scratch.path("out").to_string_lossy().into_owned();

@@ -12,7 +12,7 @@ use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, SUMMARY, bring_back};
 use crate::edge::disk::{RealDisk, open_regular, plainly, unreadable};
 use crate::edge::heard::shown;
 use crate::edge::sweep::STATE;
-use crate::edge::{Failure, Loudness, loudness, print};
+use crate::edge::{Failure, print, say};
 use crate::report::{self, Manifest, Side, SummaryFile};
 
 const BUFFER: usize = super::file::BUFFER;
@@ -34,7 +34,7 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
         return if same { Ok(()) } else { Err(Failure::Told(Failure::DIFFERENT)) };
     }
     if same {
-        return if loudness() == Loudness::Quiet { Ok(()) } else { print(&comparison.to_string()) };
+        return say(&comparison.to_string());
     }
     let mut text = comparison.to_string();
     for file in damage {

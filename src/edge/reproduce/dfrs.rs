@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::super::sweep::Share;
-use super::super::{Failure, logs, print};
+use super::super::{Failure, logs, say};
 use super::{Making, Pieces, all, publish};
 use crate::experiment::dfrs;
 use crate::grid::{JobId, TaskId};
@@ -52,7 +52,7 @@ fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
     };
     let weeks = dfrs::weeks(&trace);
     let left_out: usize = weeks.iter().map(|week| week.left_out).sum();
-    print(&format!(
+    say(&format!(
         "{}: {} weeks, {} jobs; {left_out} without run time or size, or too large, were left out\n",
         path.display(),
         weeks.len(),

@@ -1,7 +1,7 @@
 //! The market paper: an experiment that is swept like anybody's, so that it can be gone on with.
 
 use super::super::sweep::{Files, Sweeping, run_experiment};
-use super::super::{Failure, print};
+use super::super::{Failure, say};
 use super::publish;
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY, figures};
 
@@ -17,7 +17,7 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
     files.put(TOPOLOGY_FILE, TOPOLOGY);
     let swept = run_experiment(EXPERIMENT_FILE, &mut files, sweeping)?;
     if swept.part.is_some() {
-        return print(&swept.told());
+        return say(&swept.told());
     }
 
     let outcome = Outcome::of(extent, &swept.table, &swept.rows)

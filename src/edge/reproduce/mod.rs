@@ -22,7 +22,7 @@ use super::outside::Stop;
 use super::pool::in_parallel;
 use super::sweep::{Label, Part, STATE, Share, State, shares};
 use super::terminal::Count;
-use super::{Failure, print};
+use super::{Failure, say};
 use crate::experiment::Figure;
 use crate::report::{Status, pretty};
 
@@ -73,7 +73,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             let mine = part.runs(all.len()).map(|number| &all[number - 1]);
             let done = run_all(what, mine.collect(), making.threads, &stop, work)?;
             write_share(&folder, label, *part, &done)?;
-            print(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
+            say(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
             Ok(None)
         }
         Share::Gather { from, wait } => {
@@ -149,5 +149,5 @@ fn read_share<R: DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Failure> {
 fn publish(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
     files.iter().try_for_each(|(name, text)| replace(&out.join(name), text))?;
     figures.iter().try_for_each(|figure| replace(&out.join(figure.file), &figure.svg))?;
-    print(&format!("{told}\nruns, tables and figures in {}\n", out.display()))
+    say(&format!("{told}\nruns, tables and figures in {}\n", out.display()))
 }

@@ -83,7 +83,7 @@ impl Swept {
 /// Runs the experiment in a file.
 pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     let swept = run_experiment(path, &mut Files::default(), sweeping)?;
-    super::print(&swept.told())
+    super::say(&swept.told())
 }
 
 /// Reads an experiment and checks all its runs.

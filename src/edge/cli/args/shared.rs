@@ -11,7 +11,7 @@ use crate::topology::Override;
 /// How much is logged besides what was asked for.
 #[derive(Args, Clone, Copy)]
 pub struct LoudnessArgs {
-    /// Print only errors and warnings
+    /// Print only errors and warnings, and what was asked for and goes to no file (JSON, a plan, a schema)
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Log more of what the processes of a run do; repeat for more detail (RUST_LOG allows finer control)
