@@ -36,14 +36,14 @@ pub(super) fn table(of: &Choices) -> String {
         [star.to_owned(), beaten.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = of.plans.iter().enumerate().map(row).collect();
-    text.push_str(&columns(&["plan", "", "cost (processor-s)", "makespan (s)", "bookings"], &rows, 2));
+    text.push_str(&columns(&["plan", "", "cost (processor-s)", "makespan (s)", "bookings"], &rows, 2..5));
 
     let row = |task: &PlacedTask| {
         let numbers = [task.cores.to_string(), number(task.start), number(task.end)];
         [printable(&task.task), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = of.tasks.iter().map(row).collect();
-    text.push_str(&columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2));
+    text.push_str(&columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2..5));
     text
 }
 

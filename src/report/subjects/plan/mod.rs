@@ -6,6 +6,7 @@ mod gantt;
 mod tests;
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::report::table::shorten;
 use crate::settings::printable;
@@ -55,11 +56,11 @@ fn of_schedule(plan: &Schedule) -> String {
         );
     }
     let rows = task_rows(plan);
-    text.push_str(&columns(&["task", "site", "cores", "planned (s)", "to (s)", "starts (s)", "ends (s)"], &rows, 3));
+    text.push_str(&columns(&["task", "site", "cores", "planned (s)", "to (s)", "starts (s)", "ends (s)"], &rows, 3..7));
     if !plan.transfers.is_empty() {
         let volume = format!("volume ({})", plan.data);
-        let heads = ["from", "to", "links", &volume, "released (s)", "there (s)"];
-        text.push_str(&columns(&heads, &transfer_rows(plan), 3));
+        let heads = ["from", "to", &volume, "released (s)", "there (s)", "links"];
+        text.push_str(&columns(&heads, &transfer_rows(plan), 2..5));
     }
     text
 }
@@ -82,7 +83,7 @@ fn transfer_rows(plan: &Schedule) -> Vec<Vec<String>> {
         let name = |task: usize| printable(&plan.tasks[task].name);
         let links: Vec<&str> = transfer.links.iter().map(|link| plan.links[*link as usize].as_str()).collect();
         let numbers = [transfer.volume, transfer.release, transfer.end].map(number);
-        [name(transfer.from), name(transfer.to), links.join(", ")].into_iter().chain(numbers).collect()
+        [name(transfer.from), name(transfer.to)].into_iter().chain(numbers).chain([links.join(", ")]).collect()
     };
     order.into_iter().map(row).collect()
 }
@@ -93,19 +94,20 @@ fn number(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Columns as wide as they must be; the first `words` to the left, numbers to the right, with as many decimals as the
-/// one that needs most.
-fn columns(heads: &[&str], rows: &[Vec<String>], words: usize) -> String {
-    let rows = &aligned(rows, words);
+/// Columns as wide as they must be; numbers to the right, with as many decimals as the one that needs most, words to
+/// the left, and those behind the numbers whole, however long they are.
+fn columns(heads: &[&str], rows: &[Vec<String>], numbers: Range<usize>) -> String {
+    let rows = &aligned(rows, &numbers);
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([heads[column].chars().count()]).max().unwrap_or(0).min(WIDEST)
     };
     let widths: Vec<usize> = (0..heads.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let cells = cells.zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            let cell = shorten(cell, width);
-            if column < words { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        let cells = cells.zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
+            _ if numbers.contains(&column) => format!("{:>width$}", shorten(cell, width)),
+            _ if column < numbers.start => format!("{:<width$}", shorten(cell, width)),
+            _ => cell.to_owned(),
         });
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
@@ -116,12 +118,12 @@ fn columns(heads: &[&str], rows: &[Vec<String>], words: usize) -> String {
     text
 }
 
-fn aligned(rows: &[Vec<String>], words: usize) -> Vec<Vec<String>> {
+fn aligned(rows: &[Vec<String>], numbers: &Range<usize>) -> Vec<Vec<String>> {
     let decimals = |cell: &str| cell.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     let most = |column: usize| rows.iter().map(|row| decimals(&row[column])).max().unwrap_or(0);
     let most: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(most).collect();
     let cell = |(column, cell): (usize, &String)| match most[column] {
-        most if column < words || most == 0 => cell.clone(),
+        most if !numbers.contains(&column) || most == 0 => cell.clone(),
         most => {
             let point = if cell.contains('.') { "" } else { "." };
             format!("{cell}{point}{}", "0".repeat(most - decimals(cell)))

@@ -28,8 +28,8 @@ fn the_table_tells_tasks_and_transfers() {
                 task  site  cores  planned (s)  to (s)  starts (s)  ends (s)\n\
                 1     p3    0                0       9           0         9\n";
     assert!(table.starts_with(head), "{table}");
-    assert!(table.contains("from  to  links      volume (s)  released (s)  there (s)\n"), "{table}");
-    assert!(table.ends_with("8     10  into-p2            11            67         84\n"), "{table}");
+    assert!(table.contains("from  to  volume (s)  released (s)  there (s)  links\n"), "{table}");
+    assert!(table.ends_with("8     10          11            67         84  into-p2\n"), "{table}");
     assert_eq!(table.lines().count(), 4 + 10 + 2 + report().transfers.len(), "{table}");
 }
 
@@ -37,9 +37,19 @@ fn the_table_tells_tasks_and_transfers() {
 fn decimals_stand_below_each_other() {
     let rows = [["a", "1.5"], ["b", "20"], ["c", "0.000001"]].map(|row| row.map(str::to_owned).to_vec());
     assert_eq!(
-        columns(&["task", "ends (s)"], &rows, 1),
+        columns(&["task", "ends (s)"], &rows, 1..2),
         "\ntask   ends (s)\na      1.500000\nb     20.000000\nc      0.000001\n"
     );
+}
+
+#[test]
+fn a_long_route_is_told_whole() {
+    let mut report = report();
+    report.links = (0..4).map(|link| format!("a-link-with-a-long-name-{link}")).collect();
+    report.transfers.truncate(1);
+    report.transfers[0].links = (0..4).collect();
+    let table = of_schedule(&report);
+    assert!(table.ends_with(&format!("  {}\n", report.links.join(", "))), "{table}");
 }
 
 #[test]
