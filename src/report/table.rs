@@ -160,16 +160,17 @@ fn spread(what: &str, wait: Spread) -> String {
 }
 
 fn facts(run: &RunFacts) -> String {
-    // At the router alone, where there are others.
-    let events = if run.hub_waits.is_some() { "router events" } else { "events" };
+    // At the router alone, where there are others; if it only hands on what these say, it has none.
+    let at_router = if run.hub_waits.is_some() { "router " } else { "" };
     let (run_seconds, wall_seconds) = (run.run_seconds, run.wall_seconds);
     let mut words = format!("{}, {run_seconds:.2} s of {wall_seconds:.2} s", run.layout);
     if run.write_seconds >= 0.005 {
         words.push_str(&format!(", {:.2} s writing", run.write_seconds));
     }
-    words.push_str(&format!(", {} {events}", run.events));
-    if let Some(rate) = run.events_per_second {
-        words.push_str(&format!(", {}/s", number(rate)));
+    if run.events > 0 {
+        let rate = run.events_per_second.map_or(String::new(), |rate| format!(", {}/s", number(rate)));
+        let events = if run.events == 1 { "event" } else { "events" };
+        words.push_str(&format!(", {} {at_router}{events}{rate}", run.events));
     }
     if let Some(waits) = run.hub_waits {
         words.push_str(&format!(", {waits} waits"));

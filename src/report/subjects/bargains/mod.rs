@@ -338,7 +338,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
 
 /// What sites earned, site by site and all of them.
 fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
-    let words = |site: &Earned| {
+    let words = |site: &Earned, whose: &str| {
         let given = if site.compensation > 0.0 {
             format!("; {:.1} of compensation paid", site.compensation)
         } else {
@@ -346,14 +346,14 @@ fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
         };
         let Earned { earned, queue, rents, fees, penalties, .. } = site;
         format!(
-            "{earned:.1} core h: {queue:.1} for its queue, {rents:.1} rent, {fees:.1} fees, {penalties:.1} \
+            "{earned:.1} core h: {queue:.1} for {whose}, {rents:.1} rent, {fees:.1} fees, {penalties:.1} \
              penalties{given}"
         )
     };
-    let each = all.sites.iter().take(LINES_MAX).map(|site| format!("{}: {}", site.site, words(site)));
+    let each = all.sites.iter().take(LINES_MAX).map(|site| format!("{}: {}", site.site, words(site, "its queue")));
     let more = all.sites.len().saturating_sub(LINES_MAX);
     let more = (more > 0).then(|| format!("and {more} more sites"));
-    let total = (all.sites.len() > 1).then(|| format!("all sites: {}", words(&all.all_sites())));
+    let total = (all.sites.len() > 1).then(|| format!("all sites: {}", words(&all.all_sites(), "their queues")));
     let texts = each.chain(more).chain(total);
     texts.enumerate().map(|(at, text)| (if at == 0 { "revenue" } else { "" }, text)).collect()
 }

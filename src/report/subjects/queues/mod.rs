@@ -166,6 +166,9 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("slowdown", format!("of queued jobs, bounded: mean {mean:.3}, at most {max:.1}{under}")));
     }
     lines.extend(schedule.rejected.iter().map(|(why, count)| ("refused", format!("{count}: {why}"))));
+    if !schedule.rejected.is_empty() {
+        lines.push(("", "  jobs.csv lists these as REJECTED".to_owned()));
+    }
     for log in &schedule.logs {
         let LogFacts { file, jobs, faults, .. } = log;
         lines.push(("log", format!("{jobs} {} of {file}", if *jobs == 1 { "job" } else { "jobs" })));
