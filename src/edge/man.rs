@@ -8,7 +8,7 @@ use clap::Command;
 use clap_mangen::Man;
 
 use super::disk::cannot;
-use super::{Failure, note, print};
+use super::{Failure, VERSION, note, print};
 use crate::near::nearest;
 
 /// Prints the page of one command, named by its words.
@@ -24,8 +24,7 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
         found = inner;
     }
     let mut text = Vec::new();
-    let title = found.get_display_name().unwrap_or(found.get_name()).to_owned();
-    Man::new(found).title(title).render(&mut text).map_err(|error| Failure::Internal(error.to_string()))?;
+    page(found).render(&mut text).map_err(|error| Failure::Internal(error.to_string()))?;
     if !std::io::stdout().is_terminal() {
         return print(&String::from_utf8_lossy(&text));
     }
@@ -57,5 +56,18 @@ fn is_read(page: &[u8]) -> bool {
 pub fn write_all(command: Command, out: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| cannot("write to", out, &error);
     std::fs::create_dir_all(out).map_err(failed)?;
-    clap_mangen::generate_to(command, out).map_err(failed)
+    let mut whole = command.disable_help_subcommand(true);
+    whole.build();
+    write_pages(&whole, out).map_err(failed)
+}
+
+fn write_pages(command: &Command, out: &Path) -> std::io::Result<()> {
+    let mut shown = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    shown.try_for_each(|inner| write_pages(inner, out))?;
+    page(command.clone()).generate_to(out).map(drop)
+}
+
+/// Every page says which program it belongs to, of which its command is a word.
+fn page(command: Command) -> Man {
+    Man::new(command).source(format!("hansa {VERSION}"))
 }

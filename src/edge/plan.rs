@@ -119,7 +119,7 @@ pub fn policy(text: &str) -> Result<Policy, String> {
 
 /// For its help: each policy with a line about it.
 pub fn policies() -> String {
-    let told = all().map(|Policy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about));
+    let told = all().map(|Policy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
     format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
 }
 

@@ -275,6 +275,13 @@ fn every_command_has_a_manual_page_and_the_version_a_commit() {
     }
     let run = text(&hansa_ok(&["man", "run"]).stdout);
     assert!(run.contains("hansa\\-run") && run.contains("--per") | run.contains("\\-\\-per"), "{run}");
+    for page in [run, std::fs::read_to_string(pages.join("hansa-run.1")).unwrap()] {
+        assert!(page.contains(&format!("\n.TH hansa-run 1  \"hansa {}", env!("CARGO_PKG_VERSION"))), "{page}");
+    }
+    let help = text(&hansa_ok(&["plan", "--help"]).stdout);
+    let (own, common) = help.split_once("\nCommon options:\n").unwrap();
+    assert!(!own.contains("--quiet") && common.contains("--quiet") && common.contains("--verbose"), "{help}");
+    assert!(help.contains("\n  network-heft  HEFT ") && help.contains("\n  heft          HEFT "), "{help}");
     let missing = hansa(&["man", "reproduce", "nothing"]);
     assert!(missing.status.code() == Some(2) && text(&missing.stderr).contains("no command hansa reproduce nothing"));
     let near = text(&hansa(&["man", "reproduce", "hetf"]).stderr);

@@ -133,7 +133,6 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };
-            let jobs = jobs.unwrap_or(usual.jobs);
             let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
             reproduce::market(extent, &sweep.sweeping())
         }

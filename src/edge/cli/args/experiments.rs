@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::values::{some_time, whole};
 use crate::edge::reproduce::Making;
 use crate::edge::sweep::{Part, Share, Sweeping};
-use crate::experiment::reservation;
+use crate::experiment::{market, reservation};
 
 #[derive(Subcommand)]
 pub enum Paper {
@@ -18,9 +18,9 @@ pub enum Paper {
         #[arg(long)]
         full: bool,
         /// The number of jobs per workload
-        #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1_000_000))]
-        jobs: Option<u32>,
-        /// The number of workloads to average over
+        #[arg(long, value_name = "N", default_value_t = market::FULL.jobs, value_parser = whole::<u32>(1..=1_000_000))]
+        jobs: u32,
+        /// The number of workloads to average over [default: 10 with --full, otherwise 3]
         #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1_000))]
         workloads: Option<u32>,
         #[command(flatten)]

@@ -318,6 +318,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
     pub cores: Cores,
     /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
+    /// [default: as fast as possible, with the model's times]
     #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = speed)]
     pub live: Option<f64>,
     /// Consider the run stalled when no frame has moved for this long, for example 30s

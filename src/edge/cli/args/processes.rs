@@ -49,6 +49,7 @@ pub struct RouterArgs {
     #[arg(long, hide = true, conflicts_with_all = ["resume", "live"])]
     pub go_on: bool,
     /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
+    /// [default: as fast as possible, with the model's times]
     #[arg(long, value_name = "SPEED", value_parser = speed)]
     pub live: Option<f64>,
     #[command(flatten)]

@@ -8,14 +8,17 @@ use super::values::whole;
 use crate::edge::Failure;
 use crate::topology::Override;
 
+/// What every command takes stands apart from what is its own.
+const COMMON: &str = "Common options";
+
 /// How much is logged besides what was asked for.
 #[derive(Args, Clone, Copy)]
 pub struct LoudnessArgs {
     /// Print only errors and warnings, and what was asked for and goes to no file (JSON, a plan, a schema)
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, help_heading = COMMON, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Log more of what the processes of a run do; repeat for more detail (RUST_LOG allows finer control)
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = COMMON, action = ArgAction::Count)]
     pub verbose: u8,
 }
 
