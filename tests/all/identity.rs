@@ -14,12 +14,13 @@ fn an_identity_survives_its_files_and_keeps_its_key_to_itself() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("quickstart").unwrap();
     // Half a file of one that was killed and had our number, as in containers.
-    fs::write(folder.path().join(format!("key.{}.tmp", std::process::id())), "half").unwrap();
+    let half = format!(".key.pem.partial-{}", std::process::id());
+    fs::write(folder.path().join(&half), "half").unwrap();
     authority.issue(&[site("york")], VALID_DAYS).unwrap().save(folder.path()).unwrap();
 
     Identity::load(folder.path()).unwrap();
     assert_eq!(fs::metadata(folder.path().join("key.pem")).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(files(folder.path()), ["ca.pem", "cert.pem", "key.pem"]);
+    assert_eq!(files(folder.path()), [half.as_str(), "ca.pem", "cert.pem", "key.pem"]);
 }
 
 #[test]
