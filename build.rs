@@ -1,4 +1,5 @@
-//! What `--version` says: the release, and which commit this is: `HANSA_COMMIT`, or what git says of this folder, or nothing.
+//! What `--version` says: the release, and which commit this is: `HANSA_COMMIT`, or what git says of this folder, or
+//! nothing.
 
 use std::process::Command;
 

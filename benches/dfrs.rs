@@ -1,6 +1,7 @@
-//! How fast a cluster shares its nodes: `cargo bench --bench dfrs`, on a trace of the model, or `cargo bench --bench dfrs -- LOG.swf NODES [ALGORITHM]`
-//! for one run of a log, as usual under the recommended algorithm with a period of ten penalties, as its authors advise. CPU seconds, as the
-//! wall clock depends on what else is going on.
+//! How fast a cluster shares its nodes: `cargo bench --bench dfrs`, on a trace of the model, or
+//! `cargo bench --bench dfrs -- LOG.swf NODES [ALGORITHM]` for one run of a log, as usual under the recommended
+//! algorithm with a period of ten penalties, as its authors advise. CPU seconds, as the wall clock depends on what else
+//! is going on.
 //!
 //! The baseline is a packing as one writes it by hand, task by task and node by node, in the same process.
 

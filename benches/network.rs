@@ -1,8 +1,8 @@
 //! What a flow costs: `cargo bench --bench network`. CPU seconds, as the wall clock depends on what else is going on.
 //!
 //! *At once*: all flows are released at the same instant. *Together*: all are released within the time that one of them
-//! takes, so all share the links. *Spread*: they come at random at two thirds of what the narrowest links carry, so few are
-//! under way at a time however many there are.
+//! takes, so all share the links. *Spread*: they come at random at two thirds of what the narrowest links carry, so few
+//! are under way at a time however many there are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,9 +1,9 @@
-//! How fast sites and users bargain, each figure beside a plain evaluation of the same: `cargo bench --bench provisioning`.
-//! CPU seconds, as the wall clock depends on what else is going on.
+//! How fast sites and users bargain, each figure beside a plain evaluation of the same:
+//! `cargo bench --bench provisioning`. CPU seconds, as the wall clock depends on what else is going on.
 //!
-//! What a figure grows with: a plan with evaluations, tasks and slots; prices with the starts that come into question, times
-//! what stands fast and waits; a forecast with the logarithm of the waits that are kept; a history with its jobs, times what there is
-//! at one time.
+//! What a figure grows with: a plan with evaluations, tasks and slots; prices with the starts that come into question,
+//! times what stands fast and waits; a forecast with the logarithm of the waits that are kept; a history with its jobs,
+//! times what there is at one time.
 
 use hansa::experiment::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site};
 use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
@@ -161,7 +161,8 @@ fn waiting(count: usize, name: &str) -> Desk {
     desk
 }
 
-/// How long a plan takes, as one writes it down: look at every slot, then at all before it, and put the list in order again.
+/// How long a plan takes, as one writes it down: look at every slot, then at all before it, and put the list in order
+/// again.
 fn plain_makespan(application: &Application, slots: &[Slot], chosen: impl Fn(usize) -> bool) -> Option<Span> {
     let now = slots[0].start;
     let chosen = slots.iter().enumerate().filter(|(root, _)| chosen(*root));

@@ -1,6 +1,6 @@
-//! How fast queues are, policy by policy, beside EASY by counts as one writes it by hand:
-//! `cargo bench --bench queues`, on jobs of a model, or `cargo bench --bench queues -- LOG.swf NODES`, on those of a log.
-//! CPU seconds, as the wall clock depends on what else is going on.
+//! How fast queues are, policy by policy, beside EASY by counts as one writes it by hand: `cargo bench --bench queues`,
+//! on jobs of a model, or `cargo bench --bench queues -- LOG.swf NODES`, on those of a log. CPU seconds, as the wall
+//! clock depends on what else is going on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -41,8 +41,8 @@ fn main() {
     price_all(&jobs, nodes);
 }
 
-/// What a booking would cost those who wait, at every time that comes into question: 50 jobs wait, and for each time at which
-/// anything starts or ends the policy says what it would do if 16 nodes were booked from then on for an hour.
+/// What a booking would cost those who wait, at every time that comes into question: 50 jobs wait, and for each time at
+/// which anything starts or ends the policy says what it would do if 16 nodes were booked from then on for an hour.
 fn price_all(jobs: &[Rigid], nodes: u32) {
     println!("\n{:<24}{:>10}{:>12}{:>14}", "50 wait", "times", "CPU ms", "us a time");
     for entry in queue::ALL {

@@ -1,8 +1,8 @@
 //! What a journal costs a run to which nothing happens, and how long it takes until somebody who was killed is back:
 //! `cargo bench --bench recovery`.
 //!
-//! Runs with a journal and without take turns, so that whatever else the machine does hits both. Of a recovery, the baseline is the time
-//! in which one process computes all that has happened until then, everybody's part of it.
+//! Runs with a journal and without take turns, so that whatever else the machine does hits both. Of a recovery, the
+//! baseline is the time in which one process computes all that has happened until then, everybody's part of it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for real processes")]
 
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
-/// In a short run what counts is how soon somebody is missed and started again; in a long one, how fast all is computed again.
+/// In a short run what counts is how soon somebody is missed and started again; in a long one, how fast all is computed
+/// again.
 const JOBS: [u32; 2] = [20_000, 100_000];
 const PAIRS: usize = 7;
 const KILLS: usize = 5;

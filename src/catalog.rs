@@ -1,4 +1,5 @@
-//! What may be written in topologies and experiments: every key, every name with a line about it, and a schema for editors.
+//! What may be written in topologies and experiments: every key, every name with a line about it, and a schema for
+//! editors.
 //!
 //! All of it is computed from the descriptions of the settings themselves.
 

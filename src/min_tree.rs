@@ -1,10 +1,11 @@
 //! The least of a row of values, while single ones change.
 
-/// A complete binary tree, in which a change climbs only as far as it decides anything: a value that stays behind another
-/// costs next to nothing, and none costs more than O(log n). A look costs O(1).
+/// A complete binary tree, in which a change climbs only as far as it decides anything: a value that stays behind
+/// another costs next to nothing, and none costs more than O(log n). A look costs O(1).
 #[derive(Clone, Debug)]
 pub struct MinTree<T> {
-    /// The root is at 1, and a node is the lesser of its children, which are at `2i` and `2i + 1`; the row is the second half.
+    /// The root is at 1, and a node is the lesser of its children, which are at `2i` and `2i + 1`; the row is the
+    /// second half.
     nodes: Vec<T>,
     /// What stands where nothing does: no value is greater.
     none: T,

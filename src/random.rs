@@ -62,7 +62,8 @@ impl SplitMix64 {
     }
 }
 
-/// Uniform on a logarithmic scale between two positive numbers, for whoever draws often: their logarithms are taken once.
+/// Uniform on a logarithmic scale between two positive numbers, for whoever draws often: their logarithms are taken
+/// once.
 #[derive(Clone, Copy, Debug)]
 pub struct LogUniform {
     low: f64,

@@ -65,8 +65,8 @@ impl Time {
     pub const ZERO: Time = Time(0);
     /// Later than everything that happens.
     pub const NEVER: Time = Time(u64::MAX);
-    /// The last time at which anything happens, some two thousand years before [`Time::NEVER`]: so that whatever is planned or
-    /// asked for by then still has an end, and nobody is blamed for what never came of it.
+    /// The last time at which anything happens, some two thousand years before [`Time::NEVER`]: so that whatever is
+    /// planned or asked for by then still has an end, and nobody is blamed for what never came of it.
     pub const LATEST: Time = Time(u64::MAX - (1 << 56));
 
     pub const fn from_micros(micros: u64) -> Time {

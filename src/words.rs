@@ -1,5 +1,5 @@
-//! Enums that people name in files. Named values of settings are spelled with hyphens (`round-robin`), but for the policies that
-//! a paper spells otherwise (`pe_w`); keys and what results say with underscores (`total_runtime`).
+//! Enums that people name in files. Named values of settings are spelled with hyphens (`round-robin`), but for the
+//! policies that a paper spells otherwise (`pe_w`); keys and what results say with underscores (`total_runtime`).
 
 /// Declares enums by the words for their variants, so that word, meaning and variant are written once.
 macro_rules! words {

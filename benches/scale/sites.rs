@@ -1,8 +1,8 @@
 //! Rows of one grid that is cut into more and more sites.
 //!
-//! An event of the market costs O(log sites + log pending), and a task O(p log p) for its `p` predecessors; setting a run
-//! up costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at counts,
-//! beside the few sites that are then asked; asking each is many times that.
+//! An event of the market costs O(log sites + log pending), and a task O(p log p) for its `p` predecessors; setting a
+//! run up costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at
+//! counts, beside the few sites that are then asked; asking each is many times that.
 
 use hansa::grid::{Habit, Kind, Site, User};
 use hansa::kernel::Place;

@@ -1,12 +1,13 @@
 //! A topology as a docker-compose file: one container per role, and one that makes the identities first.
 //!
-//! The containers hold nothing but static binaries, read-only. They run as root, because only root can give results away
-//! and so needs to be told no user id, but keep none of root's rights except to read what is mounted and, for the
+//! The containers hold nothing but static binaries, read-only. They run as root, because only root can give results
+//! away and so needs to be told no user id, but keep none of root's rights except to read what is mounted and, for the
 //! router, to give what it writes to the owner of the topology file, who is the person that runs all this. Each role
 //! sees its own identity and no other, in a volume of its own.
 //!
-//! A container that falls is started again by the engine. A site or a user is then brought back by the router, and a router goes
-//! on from the journal that the one before it has left (`--go-on`); so does the next `up` after a run that was stopped.
+//! A container that falls is started again by the engine. A site or a user is then brought back by the router, and a
+//! router goes on from the journal that the one before it has left (`--go-on`); so does the next `up` after a run that
+//! was stopped.
 //!
 //! The file has no `version` key: it means the same to docker-compose 1.29 and to the `docker compose` plugin.
 

@@ -35,7 +35,8 @@ pub enum Failure {
     Told(u8),
 }
 
-/// What is to be said, by shared or by exclusive reference; nothing, if nobody reads it or somebody has said it already.
+/// What is to be said, by shared or by exclusive reference; nothing, if nobody reads it or somebody has said it
+/// already.
 macro_rules! text_of {
     ($failure:expr) => {
         match $failure {

@@ -2,9 +2,9 @@
 //!
 //! Actors compute outside of the runtime: whoever drives a hub or a leaf enters it only to write and to wait, which is
 //! fastest on one thread. But a planner may compute for minutes, and peers take for dead who is silent for seconds. So
-//! a second thread looks every second whether anybody drives the runtime, and does it itself as long as nobody else does:
-//! packets are answered and signals heard until the first thread is back. As long as that comes by often enough, the
-//! keeper costs it one look at a flag a visit.
+//! a second thread looks every second whether anybody drives the runtime, and does it itself as long as nobody else
+//! does: packets are answered and signals heard until the first thread is back. As long as that comes by often enough,
+//! the keeper costs it one look at a flag a visit.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -82,7 +82,8 @@ fn join_and_play(
         }
         let (who, patience) = (label(&membership.parties), membership.patience.as_secs_f64());
         note(&format!("{who}: {failure}; looking for it for {patience} s"));
-        // A router that shuts its door is the one that was there: who has nothing left to do need not wait for another one.
+        // A router that shuts its door is the one that was there: who has nothing left to do need not wait for another
+        // one.
         ending = match part.play(membership.patience, !finished, endings) {
             PartEnd::Over(Err(Failure::NotJoined(why))) => {
                 let text = format!("{failure}\n  it did not come back: {why}");

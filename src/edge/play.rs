@@ -1,5 +1,5 @@
-//! Drives a leaf: plays one or more of a run's actors for a hub that is elsewhere. They compute here, and the runtime is
-//! entered to write and to wait.
+//! Drives a leaf: plays one or more of a run's actors for a hub that is elsewhere. They compute here, and the runtime
+//! is entered to write and to wait.
 
 use std::time::{Duration, Instant};
 
@@ -78,12 +78,13 @@ pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played,
 #[derive(Clone, Copy, Debug)]
 pub struct Last {
     pub played: Played,
-    /// The router has ended its stream in order, as it does once it has everybody's last words. One that was killed has not.
+    /// The router has ended its stream in order, as it does once it has everybody's last words. One that was killed has
+    /// not.
     pub is_whole: bool,
 }
 
-/// Waits until the router has no more to say, and tells what it has said by then: a run may still fail after a leaf has said its
-/// last word.
+/// Waits until the router has no more to say, and tells what it has said by then: a run may still fail after a leaf has
+/// said its last word.
 pub async fn listen_to_the_end(mut played: Played, receiver: &mut FrameReceiver) -> Last {
     loop {
         let is_whole = match receiver.next().await {

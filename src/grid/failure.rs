@@ -113,8 +113,8 @@ impl Law {
 }
 
 impl Failure {
-    /// How often a second it strikes a task on so many nodes of a site that has so many: what is drawn counts, what is written
-    /// down does not. Where only some nodes fail, the task has its part of them.
+    /// How often a second it strikes a task on so many nodes of a site that has so many: what is drawn counts, what is
+    /// written down does not. Where only some nodes fail, the task has its part of them.
     pub fn rate(&self, site: u32, task: u32) -> f64 {
         let (Fragile::Nodes { nodes, .. }, Course::Drawn(drawn)) = (&self.what, &self.course) else { return 0.0 };
         let often = 1e6 / drawn.mtbf.micros() as f64;

@@ -5,8 +5,8 @@ use crate::time::Span;
 
 /// Successors and predecessors of every task, each in ascending order.
 ///
-/// All lists are in one allocation, as there is a graph for every job: the starts of the lists of successors, their items,
-/// and the same for predecessors. List `i` is `items[starts[i]..starts[i + 1]]`.
+/// All lists are in one allocation, as there is a graph for every job: the starts of the lists of successors, their
+/// items, and the same for predecessors. List `i` is `items[starts[i]..starts[i + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     tasks: usize,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What each of a job's parallel tasks needs of the node that it is on, as shares of what a node has: above 0, at most 1.
+/// What each of a job's parallel tasks needs of the node that it is on, as shares of what a node has: above 0, at most
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Needs {
     /// What it can use of the processors; with less it is slower.

@@ -7,7 +7,8 @@ use crate::time::Span;
 /// How such a program is started, or reached, and how long it may think.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// The program and its arguments, as one would start it where that somebody is played; empty for one that runs already.
+    /// The program and its arguments, as one would start it where that somebody is played; empty for one that runs
+    /// already.
     pub command: Vec<String>,
     /// Where it listens, if that is not for us to choose.
     pub socket: String,

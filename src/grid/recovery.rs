@@ -23,7 +23,8 @@ words! {
     /// What becomes of nodes that are booked, or run what they were booked for, when they fail.
     #[derive(Default)]
     Bookings {
-        /// Others are booked: at the same time, or later, or at another site; the promise is broken only if there are none.
+        /// Others are booked: at the same time, or later, or at another site; the promise is broken only if there are
+        /// none.
         #[default]
         Move = "move",
         /// The booking stays where it is, with the time that is left when its nodes are back.
@@ -71,8 +72,9 @@ pub enum Every {
     /// It makes none, as if nothing were said of checkpoints.
     Never,
     Span(Span),
-    /// So many millionths of what J. W. Young found best, "A first order approximation to the optimum checkpoint interval",
-    /// Communications of the ACM 17(9), 1974: the root of twice the cost times the mean time between failures.
+    /// So many millionths of what J. W. Young found best, "A first order approximation to the optimum checkpoint
+    /// interval", Communications of the ACM 17(9), 1974: the root of twice the cost times the mean time between
+    /// failures.
     Young(u64),
 }
 

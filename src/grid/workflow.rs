@@ -27,7 +27,8 @@ pub struct Step {
     pub cores: u32,
 }
 
-/// As much data as all edges of a workflow may carry together: whole bytes are exact as floating point numbers up to here.
+/// As much data as all edges of a workflow may carry together: whole bytes are exact as floating point numbers up to
+/// here.
 pub const DATA_MAX: u64 = 1 << 53;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

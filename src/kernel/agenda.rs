@@ -1,7 +1,8 @@
 //! What is pending at a place, in order. Heaps move small keys about, and what they stand for stays where it is.
 //!
-//! Much of what is asked for falls due at the very time it is asked for, one step later: timers for now, and all messages
-//! of a grid without latency. It waits in a heap of its own, which stays as small as an instant is, whatever else is to come.
+//! Much of what is asked for falls due at the very time it is asked for, one step later: timers for now, and all
+//! messages of a grid without latency. It waits in a heap of its own, which stays as small as an instant is, whatever
+//! else is to come.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

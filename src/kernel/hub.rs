@@ -10,8 +10,8 @@
 //! Latencies are those of a star, so a detour over another leaf is never quicker than the direct way, and the bound
 //! above covers chains of reactions too.
 //!
-//! Cost: O(log leaves) an event and a message; O(leaves) a wait, to see whom to contact; O(frames to a leaf that it has not
-//! answered) an answer.
+//! Cost: O(log leaves) an event and a message; O(leaves) a wait, to see whom to contact; O(frames to a leaf that it has
+//! not answered) an answer.
 
 use std::collections::VecDeque;
 
@@ -50,8 +50,8 @@ struct Peer<M> {
     asked: Stamp,
     /// Its last record.
     last_entry: Option<(Stamp, ActorId)>,
-    /// The earliest reaction to each frame that it has not answered, by the frame's number, and the earliest of them all: a
-    /// leaf that has nothing to say may leave many unanswered.
+    /// The earliest reaction to each frame that it has not answered, by the frame's number, and the earliest of them
+    /// all: a leaf that has nothing to say may leave many unanswered.
     unheard: VecDeque<(u64, Stamp)>,
     unheard_min: Stamp,
     /// The earliest reaction to the mail that waits to be sent.
@@ -156,7 +156,8 @@ impl<M: Message, R> Hub<M, R> {
         self.place.events()
     }
 
-    /// How many batches have run here: with what came from leaves, and between which two of them, this says where the hub is.
+    /// How many batches have run here: with what came from leaves, and between which two of them, this says where the
+    /// hub is.
     pub fn batches(&self) -> u64 {
         self.batches
     }
@@ -266,8 +267,8 @@ impl<M: Message, R> Hub<M, R> {
         self.finishing = true;
     }
 
-    /// The log is whole before this stamp, though it may go on after it: what may be shown of a run that has not ended, or
-    /// ended early.
+    /// The log is whole before this stamp, though it may go on after it: what may be shown of a run that has not ended,
+    /// or ended early.
     pub fn settled(&self) -> Stamp {
         self.leaves.iter().map(|peer| peer.done).fold(self.done(), Stamp::min)
     }

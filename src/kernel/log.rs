@@ -33,7 +33,8 @@ fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
     })
 }
 
-/// The logs of places as they come in, and go on as one: what is whole in all of them leaves in the order of the run's log.
+/// The logs of places as they come in, and go on as one: what is whole in all of them leaves in the order of the run's
+/// log.
 pub struct Confluence<R> {
     logs: Vec<Vec<Entry<R>>>,
     waiting: usize,

@@ -741,7 +741,8 @@ fn a_leaf_says_only_what_the_hub_would_not_know() {
     };
     let actors = vec![(ActorId(1), Box::new(Does(actor)) as BoxedActor<_, _>)];
     let mut leaf = Leaf::new(actors, [0, 10].map(Span::from_micros).into());
-    // What it says: how many frames it has heard, its floor, how far it is, and how many messages and records come with it.
+    // What it says: how many frames it has heard, its floor, how far it is, and how many messages and records come with
+    // it.
     let hear = |leaf: &mut Leaf<_, _>, grant, then| {
         leaf.receive(Down { grant, then, mail: vec![] }).unwrap();
         let said = leaf.turn().unwrap();

@@ -1,7 +1,7 @@
 //! Carries data from site to site for an actor at the hub: requests in, arrivals out.
 //!
-//! Where one service uses the network, its carrier holds the flows itself and spends no message on them: a timer is all. Where
-//! several do, the flows are with the [`Exchange`](super::Exchange), and the carrier asks it.
+//! Where one service uses the network, its carrier holds the flows itself and spends no message on them: a timer is
+//! all. Where several do, the flows are with the [`Exchange`](super::Exchange), and the carrier asks it.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::kernel::{ActorId, Outbox};
 use crate::protocol::{Landed, Message, Record, Ship};
 use crate::time::Time;
 
-/// The network as a service sees it. Each load bears a note for its owner, who writes down that it was sent and delivered; what
-/// links that fail do to it is written down here, or by the exchange.
+/// The network as a service sees it. Each load bears a note for its owner, who writes down that it was sent and
+/// delivered; what links that fail do to it is written down here, or by the exchange.
 ///
 /// At each of its moments the owner first takes what has [`arrived`](Carrier::arrived), then [`sends`](Carrier::send)
 /// what is to go out, and at last asks to be [`woken`](Carrier::wake) when there is something again.

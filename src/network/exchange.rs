@@ -6,8 +6,8 @@ use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Landed, Message, Record, Ship};
 use crate::time::Stamp;
 
-/// Carries what others ship, and tells each when it is there. A service writes down itself what became of its data; for users,
-/// who see neither links nor the hub, it is done here, under the name of whoever has sent it.
+/// Carries what others ship, and tells each when it is there. A service writes down itself what became of its data; for
+/// users, who see neither links nor the hub, it is done here, under the name of whoever has sent it.
 pub struct Exchange {
     /// Who may ship anything, in order: the services of the run, and users who have none.
     owners: Vec<ActorId>,

@@ -1,11 +1,11 @@
 //! How links fail, and what becomes of the data on them.
 //!
-//! As long as a link is down, no data crosses it. A flow that uses it then is stopped, and so is one that becomes active on
-//! a way that is cut; what is done about that, the [rule](Interrupted) says. Of one instant, flows end first, then links come
-//! back and fail, then flows become active.
+//! As long as a link is down, no data crosses it. A flow that uses it then is stopped, and so is one that becomes
+//! active on a way that is cut; what is done about that, the [rule](Interrupted) says. Of one instant, flows end first,
+//! then links come back and fail, then flows become active.
 //!
-//! Nobody looks ahead, and while nothing is under way nobody looks at all: a run is over when its work is. What has happened
-//! to links meanwhile is told when something sets out.
+//! Nobody looks ahead, and while nothing is under way nobody looks at all: a run is over when its work is. What has
+//! happened to links meanwhile is told when something sets out.
 
 #[cfg(test)]
 mod tests;

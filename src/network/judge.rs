@@ -82,8 +82,8 @@ enum Stage {
     Over(f64),
 }
 
-/// When each flow ends where links are down at times: given those times by link, the links that a flow crosses by its ends
-/// and the links that are down, if there is a way, and the rule.
+/// When each flow ends where links are down at times: given those times by link, the links that a flow crosses by its
+/// ends and the links that are down, if there is a way, and the rule.
 pub fn ends_among_outages(
     links: &[Link],
     sent: &[Sent],

@@ -45,8 +45,8 @@ impl Map {
         seen[to]
     }
 
-    /// The shortest ways from a place over links that may be used: the fewest links, then the least latency, then the names
-    /// of its links, first to last, as a dictionary would order them.
+    /// The shortest ways from a place over links that may be used: the fewest links, then the least latency, then the
+    /// names of its links, first to last, as a dictionary would order them.
     ///
     /// One more link at a time. Of all ways to a node with the fewest links the least counts, by latency, then by name;
     /// as all are equally long, the order of two ways stays what it is when both go on over the same link.

@@ -24,8 +24,9 @@
 //! assert_eq!(ends, [(short, 3.0), (long, 6.0)]);
 //! ```
 //!
-//! A simulation that has events of its own takes the earlier of them and [`Flows::next_change`], advances to it, handles what
-//! has ended, starts what that releases, and so on. [`Transfers`] is the same in whole microseconds of virtual time.
+//! A simulation that has events of its own takes the earlier of them and [`Flows::next_change`], advances to it,
+//! handles what has ended, starts what that releases, and so on. [`Transfers`] is the same in whole microseconds of
+//! virtual time.
 
 mod carrier;
 mod exchange;

@@ -1,4 +1,5 @@
-//! Brings the input of jobs of one task to the sites that they were given to, and what they leave there back to their users.
+//! Brings the input of jobs of one task to the sites that they were given to, and what they leave there back to their
+//! users.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use crate::kernel::{ActorId, Outbox};
 use crate::protocol::{Landed, Message, Record};
 use crate::time::{Span, Time};
 
-/// The data of a service's jobs, on its way. It knows all sites of the topology by their numbers, as data may be at home where
-/// the service has no site.
+/// The data of a service's jobs, on its way. It knows all sites of the topology by their numbers, as data may be at
+/// home where the service has no site.
 pub struct Stager {
     carrier: Carrier<EdgeId>,
     sites: Vec<ActorId>,
@@ -54,8 +55,8 @@ impl Stager {
         staging.volumes.input > 0 && staging.home != self.number(site)
     }
 
-    /// How long its input would be on its way there if nobody else were. Under the law of parallel TCP flows a little less may do
-    /// beside others, as a link yields more to several than to one.
+    /// How long its input would be on its way there if nobody else were. Under the law of parallel TCP flows a little
+    /// less may do beside others, as a link yields more to several than to one.
     pub fn alone(&self, staging: &Staging, site: ActorId) -> Span {
         let (from, to) = (staging.home as usize, self.number(site) as usize);
         let paths = self.carrier.paths();

@@ -103,8 +103,8 @@ messages! {
     Release(_) => Now,
 }
 
-/// A task that lasts so long starts when it is told of or later, and does not end sooner; it may be lost as soon as a node
-/// fails, which none does for a while that is `safe`.
+/// A task that lasts so long starts when it is told of or later, and does not end sooner; it may be lost as soon as a
+/// node fails, which none does for a while that is `safe`.
 fn end_or_loss(lasts: Span, safe: Option<Span>) -> Reaction {
     After(safe.map_or(lasts, |safe| safe.min(lasts)))
 }

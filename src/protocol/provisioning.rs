@@ -1,8 +1,9 @@
-//! Users and sites that bargain for time: users ask what there is, what it costs and how likely it is, claim some of it, and put
-//! tasks into queues or into what they have claimed. The router carries all of it and adds nothing but latency.
+//! Users and sites that bargain for time: users ask what there is, what it costs and how likely it is, claim some of
+//! it, and put tasks into queues or into what they have claimed. The router carries all of it and adds nothing but
+//! latency.
 //!
-//! Whatever is told may be out of date when it comes: an advertisement has the version of the plan that it was taken from, a
-//! quote its number, and a claim says which of them it leans on.
+//! Whatever is told may be out of date when it comes: an advertisement has the version of the plan that it was taken
+//! from, a quote its number, and a claim says which of them it leans on.
 //!
 //! Everything may be reacted to at once: a site answers when it is asked, and whoever learns of a price claims it.
 
@@ -31,8 +32,8 @@ pub enum Query {
     Prices { procs: u32, span: Span },
     /// The same not before a time, and at that time itself.
     PricesFrom(Part),
-    /// How likely a job starts in time that does `work`, and is submitted so many steps from now: it asks for all of the time until
-    /// its work begins, and for as long as that takes.
+    /// How likely a job starts in time that does `work`, and is submitted so many steps from now: it asks for all of
+    /// the time until its work begins, and for as long as that takes.
     Chances { work: Part, step: Span },
 }
 

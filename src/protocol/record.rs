@@ -102,9 +102,11 @@ pub enum Record {
     LinkUp { link: CableId, since: Time },
     /// The data of an edge stands still, as a link on its way is down; so much is left.
     Stalled { edge: EdgeId, left: u64 },
-    /// The data of an edge goes on with so much left to send: over these links, if not those it was on before, and from `active` on.
+    /// The data of an edge goes on with so much left to send: over these links, if not those it was on before, and from
+    /// `active` on.
     Continued { edge: EdgeId, left: u64, via: Vec<CableId>, active: Time },
-    /// A site took a booking from its user, as cores failed: so much of it was used and is paid for, and its user is given so much.
+    /// A site took a booking from its user, as cores failed: so much of it was used and is paid for, and its user is
+    /// given so much.
     Revoked { booking: BookingId, used: Area, paid: Area, compensation: Area },
     /// A site lets a booking begin later, as cores failed; this is what it is now, and what it costs.
     Postponed { receipt: Receipt },
@@ -219,7 +221,8 @@ pub enum Author {
 }
 
 impl Record {
-    /// The role that writes records of this kind. What users hand in, the router tells; where nobody there knows of it, they do.
+    /// The role that writes records of this kind. What users hand in, the router tells; where nobody there knows of it,
+    /// they do.
     ///
     /// Whether it was about a job or a task of theirs is for the report to see, which knows all that was told before.
     pub fn author(&self) -> Author {

@@ -1,7 +1,8 @@
 //! Reservations: a user asks and takes back, the meta-scheduler answers, and tells a site what to hold.
 //!
-//! Where nobody else gives a site work, whoever books its nodes knows all about it: a site *holds* what it is told to, and need not
-//! answer, so nobody waits for it. Where a site has a queue too, only it knows what runs there: it is asked to *book*, and answers.
+//! Where nobody else gives a site work, whoever books its nodes knows all about it: a site *holds* what it is told to,
+//! and need not answer, so nobody waits for it. Where a site has a queue too, only it knows what runs there: it is
+//! asked to *book*, and answers.
 
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ pub struct Withdraw {
     pub task: TaskId,
 }
 
-/// Somebody asks a site with a queue to start a task then and on exactly these nodes, and to keep them for its walltime.
+/// Somebody asks a site with a queue to start a task then and on exactly these nodes, and to keep them for its
+/// walltime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Book {
     pub task: TaskId,
@@ -98,8 +100,8 @@ pub struct Recall {
     pub task: TaskId,
 }
 
-/// The site says whether it was in time: then the task has not run and will not, and whatever has been said about its end
-/// is void.
+/// The site says whether it was in time: then the task has not run and will not, and whatever has been said about its
+/// end is void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recalled {
     pub task: TaskId,
@@ -108,8 +110,8 @@ pub struct Recalled {
     pub losses: u32,
 }
 
-/// A task that was booked at a site with a queue has been lost there, and whoever booked its nodes does not want what is left of
-/// their time.
+/// A task that was booked at a site with a queue has been lost there, and whoever booked its nodes does not want what
+/// is left of their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Release {
     pub task: TaskId,

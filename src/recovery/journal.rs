@@ -1,5 +1,6 @@
-//! The form of a journal: records of bytes, each with its length and a check that takes in all records before it. So whatever
-//! a crash leaves at the end (half a record, a block of zeros, an older piece of the same file) is told from a record.
+//! The form of a journal: records of bytes, each with its length and a check that takes in all records before it. So
+//! whatever a crash leaves at the end (half a record, a block of zeros, an older piece of the same file) is told from a
+//! record.
 //!
 //! ```text
 //! record = length of body (4 bytes, little end first), check (8 bytes), body
@@ -27,7 +28,8 @@ pub enum Turn {
 pub enum Item<'a> {
     /// A piece of what the journal is of. All pieces come first.
     Head(&'a [u8]),
-    /// The hub has run so many batches since the last item that tells, and then has a turn in which it has something to say.
+    /// The hub has run so many batches since the last item that tells, and then has a turn in which it has something to
+    /// say.
     Turn { after: u64, turn: Turn },
     /// What it says in its turn to this leaf.
     Down { leaf: usize, frame: &'a [u8] },

@@ -1,5 +1,5 @@
-//! A leaf that begins again says again what it has said: this holds the one against the other, whichever comes first, and
-//! keeps what the other has not come to yet.
+//! A leaf that begins again says again what it has said: this holds the one against the other, whichever comes first,
+//! and keeps what the other has not come to yet.
 
 use std::collections::VecDeque;
 

@@ -66,7 +66,8 @@ fn write(items: &[Owned]) -> (Vec<u8>, Vec<usize>) {
 }
 
 proptest! {
-    /// Wherever a journal is cut off, whatever follows there, what is found is its beginning; and it can be gone on from there.
+    /// Wherever a journal is cut off, whatever follows there, what is found is its beginning; and it can be gone on
+    /// from there.
     #[test]
     fn what_is_read_is_always_a_beginning_of_what_was_written(
         items in items(),

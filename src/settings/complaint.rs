@@ -312,8 +312,8 @@ struct Spot {
     width: usize,
 }
 
-/// Keeps tabs from shifting the caret, and what a file holds from steering the terminal. Readers of other people's files
-/// quote from them, so this is theirs as well.
+/// Keeps tabs from shifting the caret, and what a file holds from steering the terminal. Readers of other people's
+/// files quote from them, so this is theirs as well.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {

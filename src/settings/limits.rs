@@ -10,7 +10,8 @@ pub const TASKS_MAX: u32 = 10_000;
 pub const EDGES_MAX: usize = 100_000;
 /// Most points of a curve.
 pub const POINTS_MAX: usize = 10_000;
-/// The longest job: what a task, an edge and a point of its curve take, and what else there is to a job and its message.
+/// The longest job: what a task, an edge and a point of its curve take, and what else there is to a job and its
+/// message.
 const JOB_BYTES_MAX: usize = 26 * TASKS_MAX as usize + 19 * EDGES_MAX + 16 * POINTS_MAX + 256;
 const _: () = assert!(JOB_BYTES_MAX <= MESSAGE_MAX);
 

@@ -1,7 +1,7 @@
 //! A JSON Schema of settings, draft 7, as editors of TOML take it.
 //!
-//! It takes whatever the reader takes, and refuses most of what the reader refuses: unknown keys, wrong words, wrong types,
-//! numbers out of range and times without a unit. What depends on other settings is left to the reader.
+//! It takes whatever the reader takes, and refuses most of what the reader refuses: unknown keys, wrong words, wrong
+//! types, numbers out of range and times without a unit. What depends on other settings is left to the reader.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,8 @@ pub trait Walk {
     /// A table under a key, or several.
     fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows);
 
-    /// Settings that are there only where the word under `key` is one of `words`; `chosen` is its number, if it has been said.
+    /// Settings that are there only where the word under `key` is one of `words`; `chosen` is its number, if it has
+    /// been said.
     fn variants(
         &mut self,
         key: &'static str,

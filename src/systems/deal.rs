@@ -112,7 +112,8 @@ impl Grid<'_> {
         Platform { cores }
     }
 
-    /// Whether the cores that a task gets can be told in one message, however they lie: jobs themselves are never too long.
+    /// Whether the cores that a task gets can be told in one message, however they lie: jobs themselves are never too
+    /// long.
     pub fn check_tellable(&self, job: &Job) -> Result<(), DealError> {
         for (task, wish) in job.tasks.iter().enumerate().filter(|(_, wish)| wish.cores > CORES_SCATTERED) {
             // There are no more runs of neighbours than gaps between them.

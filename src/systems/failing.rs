@@ -1,4 +1,5 @@
-//! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology and seed.
+//! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology
+//! and seed.
 
 use super::{Cast, CastError, Givers, Grid};
 use crate::grid::{Failure, Fragile, News, Outages, Recovery, Site};

@@ -20,7 +20,8 @@ pub struct Kind {
     pub runs: Runs,
     /// What it costs a job of this site to be resumed or moved.
     pub move_cost: fn(&Site) -> MoveCost,
-    /// The manager of this site, whose nodes may fail in such a way; `outsider` speaks for the program outside, where one decides.
+    /// The manager of this site, whose nodes may fail in such a way; `outsider` speaks for the program outside, where
+    /// one decides.
     pub build: fn(&Site, Option<&Fails>, Option<Outsider>) -> Managing,
 }
 

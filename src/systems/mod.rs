@@ -1,8 +1,8 @@
 //! What the papers describe: one folder a paper, one row in [`ALL`] a system.
 //!
-//! Topologies and the catalogue walk the rows and name none; so do reports, whose own rows (`report/subjects/`) go with systems by
-//! their keys. Commands that are about one system (`bench`, the bidder from outside) name theirs. A system's folder holds
-//! its settings, its rules and its actors, and says in its `cast.rs` who is who on a grid.
+//! Topologies and the catalogue walk the rows and name none; so do reports, whose own rows (`report/subjects/`) go with
+//! systems by their keys. Commands that are about one system (`bench`, the bidder from outside) name theirs. A system's
+//! folder holds its settings, its rules and its actors, and says in its `cast.rs` who is who on a grid.
 
 pub mod batch;
 mod deal;
@@ -46,7 +46,8 @@ pub struct Row {
     pub sources: &'static [&'static str],
     /// Others that it takes, where a workload says that it goes there or nobody else could take it.
     pub also: &'static [&'static str],
-    /// How a site may run what it is given: names for `site.scheduler`, the usual one first. None, where sites do as they are told.
+    /// How a site may run what it is given: names for `site.scheduler`, the usual one first. None, where sites do as
+    /// they are told.
     pub schedulers: fn() -> Vec<Named>,
     /// What its sites and users may be told beside that.
     pub own: Own,
@@ -90,7 +91,8 @@ pub struct Traits {
     pub wants_deadlines: bool,
     /// Whether a job may wait for the end of another one.
     pub has_followers: bool,
-    /// Whether it brings the data of whole jobs to their sites and back; the others move what tasks make for each other.
+    /// Whether it brings the data of whole jobs to their sites and back; the others move what tasks make for each
+    /// other.
     pub stages_data: bool,
     /// Whether it books nodes for a later time, so that their failure breaks a promise.
     pub books_nodes: bool,
@@ -192,8 +194,8 @@ pub trait System: Alike {
         Err(CastError::NoService(self.row().key))
     }
 
-    /// What runs at a site of the grid, to which each of these may give work, and whose nodes may fail in such a way; `outsider`
-    /// speaks for the program outside that decides there, if one does.
+    /// What runs at a site of the grid, to which each of these may give work, and whose nodes may fail in such a way;
+    /// `outsider` speaks for the program outside that decides there, if one does.
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
 
     /// Who sees to the jobs of a user, if he does more about them than to say what has been dealt to him.

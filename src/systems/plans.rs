@@ -1,7 +1,7 @@
 //! Plans without a run: which policies make some, what they are told, and what comes of it.
 //!
-//! A system's row lists its policies that plan ahead ([`super::Row::plans`]), each with how it makes a plan of one workflow. The
-//! result is names and numbers that people know, whoever made it; how it looks is for reports.
+//! A system's row lists its policies that plan ahead ([`super::Row::plans`]), each with how it makes a plan of one
+//! workflow. The result is names and numbers that people know, whoever made it; how it looks is for reports.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,8 +7,8 @@ use crate::grid::Recovery;
 use crate::settings::{Attached, Fields, Findings, Location, NameIndex, Reader, Table};
 use crate::systems::{self, Row, Service};
 
-/// Only good if there are no complaints in the end. With it comes where each workload is written, of which a grid that may
-/// be `idle` needs none.
+/// Only good if there are no complaints in the end. With it comes where each workload is written, of which a grid that
+/// may be `idle` needs none.
 pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle: bool) -> (Topology, Vec<Location>) {
     let fields = Fields::root(root, findings);
     let w = &mut Reader::new(&fields);

@@ -1,5 +1,5 @@
-//! All keys that a topology may have, from the descriptions of its tables: what the catalogue of names, the reference of
-//! keys and the schema for editors are made of.
+//! All keys that a topology may have, from the descriptions of its tables: what the catalogue of names, the reference
+//! of keys and the schema for editors are made of.
 
 use super::tables::names::TakenNames;
 use super::tables::sites::{self, Described};

@@ -42,7 +42,8 @@ pub struct Topology {
     pub name: String,
     pub about: Option<String>,
     pub seed: u64,
-    /// Every kind of core that a site offers, in order of first mention; [`Kind`](crate::grid::Kind) is an index into it.
+    /// Every kind of core that a site offers, in order of first mention; [`Kind`](crate::grid::Kind) is an index into
+    /// it.
     pub kinds: Vec<String>,
     /// The systems that run on this grid, in the order of [`crate::systems::ALL`].
     pub systems: Vec<Service>,

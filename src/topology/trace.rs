@@ -1,12 +1,13 @@
 //! Outages in a file.
 //!
-//! The plain form has lines `component,down,up`: any name, and two times in seconds. A first line without numbers is a heading. The other
-//! form is a table of events as the Failure Trace Archive keeps them (`event_trace`): its heading names the columns `component_id` (or
-//! `node_id`), `event_type` (0 for being unavailable, which alone counts), `event_start_time` and `event_stop_time`; their times are those of a
-//! calendar, so the first of them becomes zero. Columns are apart by commas or tabs; lines after `#` are comments, but for such a heading.
+//! The plain form has lines `component,down,up`: any name, and two times in seconds. A first line without numbers is a
+//! heading. The other form is a table of events as the Failure Trace Archive keeps them (`event_trace`): its heading
+//! names the columns `component_id` (or `node_id`), `event_type` (0 for being unavailable, which alone counts),
+//! `event_start_time` and `event_stop_time`; their times are those of a calendar, so the first of them becomes zero.
+//! Columns are apart by commas or tabs; lines after `#` are comments, but for such a heading.
 //!
-//! Components are numbered as they come. Archives have outages of one component that overlap: together they are one, and
-//! that is counted.
+//! Components are numbered as they come. Archives have outages of one component that overlap: together they are one,
+//! and that is counted.
 
 use std::collections::BTreeMap;
 

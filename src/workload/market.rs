@@ -229,8 +229,8 @@ impl Generator {
         Ok(self.draw_ahead(usize::MAX, platform, tick, &mut number)?.0)
     }
 
-    /// Draws all jobs in order of arrival, and gives so many of them, the first ones; the rest can be drawn again one by
-    /// one. Each is shown to `take` before it is known when it arrives; what that finds wrong is told last.
+    /// Draws all jobs in order of arrival, and gives so many of them, the first ones; the rest can be drawn again one
+    /// by one. Each is shown to `take` before it is known when it arrives; what that finds wrong is told last.
     pub fn draw_ahead<E: From<WorkloadError>>(
         &self,
         most: usize,

@@ -1,5 +1,5 @@
-//! Sites under schedulers that were written for Batsim: pybatsim's own where they are installed, and whatever a few lines of
-//! Python may say over ZeroMQ.
+//! Sites under schedulers that were written for Batsim: pybatsim's own where they are installed, and whatever a few
+//! lines of Python may say over ZeroMQ.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -84,8 +84,8 @@ fn pybatsims_schedulers_do_what_ours_do_where_the_rules_are_equal() {
     let counting = folder.join("unMaintained/easyBackfillNotopo.py");
     let counting = counting.to_str().unwrap();
     let both = [INLINE, PROCESSES];
-    // FCFS that wants adjacent nodes, where every job wants one; EASY that only counts nodes, and so any job; EASY that wants
-    // adjacent nodes, where every job wants one: that one may take other nodes than ours, at the same times.
+    // FCFS that wants adjacent nodes, where every job wants one; EASY that only counts nodes, and so any job; EASY that
+    // wants adjacent nodes, where every job wants one: that one may take other nodes than ours, at the same times.
     let cases = [
         ("schedFcfs", "fcfs", "serial = 1.0\njobs = 120", 1, 6, true),
         ("schedFcfs", "fcfs", "serial = 1.0\njobs = 200", 3, 4, true),

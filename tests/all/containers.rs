@@ -19,8 +19,8 @@ fn the_shipped_compose_file_is_what_compose_writes() {
     assert_eq!(text(&written.stdout), shipped, "refresh it with: hansa compose … --out docker-compose.yml");
 }
 
-/// Some where the router decides, or users and sites bargain through it, or both, and one where ends can move, so that everybody waits
-/// for them.
+/// Some where the router decides, or users and sites bargain through it, or both, and one where ends can move, so that
+/// everybody waits for them.
 #[test]
 fn containers_give_the_same_digest() {
     let Some(compose) = engine() else {

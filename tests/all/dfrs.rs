@@ -1,4 +1,5 @@
-//! Sites whose jobs share nodes: the paper's own numbers through a whole run, in processes too, and what is wrong with some.
+//! Sites whose jobs share nodes: the paper's own numbers through a whole run, in processes too, and what is wrong with
+//! some.
 
 use serde_json::Value;
 
@@ -178,8 +179,8 @@ fn processes_agree_and_the_report_shows_both_sites() {
 fn images_take_their_time_beside_the_penalty_or_instead_of_it() {
     let scratch = Scratch::new();
     let four = FOUR.replace("cores = 2\n", "cores = 2\nmemory_gb = 8\nimage_bandwidth = \"100 Mbps\"\n");
-    // The third job is paused at 30 s, after 10 s, and resumed at 130 s: its 4 GB take 320 s. The second one is paused at 20 s, and
-    // resumed when the third one ends: its 4.8 GB take 384 s.
+    // The third job is paused at 30 s, after 10 s, and resumed at 130 s: its 4 GB take 320 s. The second one is paused
+    // at 20 s, and resumed when the third one ends: its 4.8 GB take 384 s.
     for (name, ends) in [
         ("GreedyPM */penalty=0", [600.0, 1_844.0, 480.0, 130.0]),
         ("GreedyPM */penalty=10", [600.0, 1_864.0, 490.0, 130.0]),

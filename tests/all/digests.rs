@@ -1,5 +1,5 @@
-//! The digests of everything that is shipped, as they were recorded: what changes a result says so here, with a reason in
-//! its commit. `HANSA_GOLDEN=write` records them anew.
+//! The digests of everything that is shipped, as they were recorded: what changes a result says so here, with a reason
+//! in its commit. `HANSA_GOLDEN=write` records them anew.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! However a run or a command is ended: by kills at any moment, by signals, by pipes that close and disks that are full.
-//! A good result that was there stays whole, nothing is left behind, and the exit code says what happened.
+//! However a run or a command is ended: by kills at any moment, by signals, by pipes that close and disks that are
+//! full. A good result that was there stays whole, nothing is left behind, and the exit code says what happened.
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -1,5 +1,5 @@
-//! What commands read is a file or standard input, and nothing that they could wait for in vain; what they print arrives, or
-//! they say that it does not.
+//! What commands read is a file or standard input, and nothing that they could wait for in vain; what they print
+//! arrives, or they say that it does not.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Members with good certificates that tell lies, and a router that is gone before it has said why: each is named, what was
-//! true is kept, and nobody goes home believing that all went well.
+//! Members with good certificates that tell lies, and a router that is gone before it has said why: each is named, what
+//! was true is kept, and nobody goes home believing that all went well.
 
 use std::path::Path;
 use std::time::Duration;
@@ -125,8 +125,8 @@ const BUSY: &str = "name = \"busy\"\n[market]\npolicy = \"fifo\"\n\
     [[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"hull\"\ncores = 64\n[[user]]\nname = \"alice\"\n\
     [[workload]]\nsource = \"market\"\njobs = 3000\ncores_max = 32\nload = 0.6\n";
 
-/// It keeps its word and answers at once, but of how far its log is whole it tells a microsecond more with each frame: so nothing of the
-/// run's log is ever whole, and all of it would have to wait.
+/// It keeps its word and answers at once, but of how far its log is whole it tells a microsecond more with each frame:
+/// so nothing of the run's log is ever whole, and all of it would have to wait.
 #[test]
 fn who_creeps_along_when_asked_how_far_it_is_is_named() {
     let mut machines = Machines::router(BUSY, &["--stall-after", "3"]);

@@ -1,5 +1,5 @@
-//! Managers of sites and planners of users that are programs of somebody's own: lines over their standard input and output. What
-//! holds for a bidder as well is in `bidder.rs`.
+//! Managers of sites and planners of users that are programs of somebody's own: lines over their standard input and
+//! output. What holds for a bidder as well is in `bidder.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,7 +57,8 @@ fn programs_that_decide_as_ours_do_give_their_digest_in_every_layout() {
     assert_eq!(digest_of(&foreign, &scratch.path("set"), &flags), ours);
 }
 
-/// The same on processes that somebody starts one by one: each starts its own program, and a file beside the topology is found.
+/// The same on processes that somebody starts one by one: each starts its own program, and a file beside the topology
+/// is found.
 #[test]
 fn processes_that_are_started_by_hand_start_their_programs() {
     if !has_python() {
@@ -265,7 +266,8 @@ fn what_a_failing_program_wrote_to_standard_error_is_shown_in_every_layout() {
     }
 }
 
-/// A program that ignores the end of its input, and so would stay for ever: it goes with the process that plays its site.
+/// A program that ignores the end of its input, and so would stay for ever: it goes with the process that plays its
+/// site.
 #[test]
 fn no_manager_outlives_a_run_that_is_killed() {
     for flags in LAYOUTS {

@@ -1,5 +1,5 @@
-//! Processes that are killed and come back: whoever it is, and whenever, the run goes on and ends with the digest of a run
-//! to which nothing has happened.
+//! Processes that are killed and come back: whoever it is, and whenever, the run goes on and ends with the digest of a
+//! run to which nothing has happened.
 //!
 //! `HANSA_KILLS=200 cargo test --test all recovery` kills for longer than CI does.
 
@@ -127,8 +127,8 @@ fn a_site_that_is_killed_is_named_and_is_back() {
     assert_eq!(launcher.end(SOON).0, Some(130));
 }
 
-/// A program outside is started anew with the process that it decides for, and is asked the same again. One that then answers
-/// something else is found out.
+/// A program outside is started anew with the process that it decides for, and is asked the same again. One that then
+/// answers something else is found out.
 #[test]
 fn programs_outside_come_back_with_whom_they_decide_for() {
     if Command::new("python3").arg("--version").output().is_err() {

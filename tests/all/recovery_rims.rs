@@ -1,5 +1,5 @@
-//! Processes that are killed at the rims of a run: before it begins, while its journal begins, when everybody else has left,
-//! and when the results are in their place.
+//! Processes that are killed at the rims of a run: before it begins, while its journal begins, when everybody else has
+//! left, and when the results are in their place.
 
 use std::fs;
 use std::net::TcpListener;
@@ -77,8 +77,8 @@ fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left
     assert_eq!(digest(&machines.out()), untouched(&world, MANY), "{said}");
 }
 
-/// Stops a member before it joins, so that nothing begins until it goes on; gives where its results go, too. On a busy machine
-/// it may have joined before it could be stopped: then once more.
+/// Stops a member before it joins, so that nothing begins until it goes on; gives where its results go, too. On a busy
+/// machine it may have joined before it could be stopped: then once more.
 fn before_it_begins(world: &World) -> (Process, u32, PathBuf) {
     for attempt in 0..20 {
         let name = format!("out-{attempt}");

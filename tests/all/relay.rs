@@ -1,5 +1,6 @@
-//! A relay of UDP between a router and its members that makes bad weather: it loses, delays, reorders, duplicates and spoils
-//! datagrams, and lets none through at all for a while. What becomes of a member's n-th datagram is drawn from a seed.
+//! A relay of UDP between a router and its members that makes bad weather: it loses, delays, reorders, duplicates and
+//! spoils datagrams, and lets none through at all for a while. What becomes of a member's n-th datagram is drawn from a
+//! seed.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

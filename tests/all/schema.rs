@@ -120,7 +120,8 @@ fn what_is_shipped_is_as_the_schema_says_and_what_is_wrong_is_not() {
     }
 }
 
-/// A Python validator of lines: for each file the first line that is wrong, by the schema's own names of what it may be.
+/// A Python validator of lines: for each file the first line that is wrong, by the schema's own names of what it may
+/// be.
 const VALIDATE_LINES: &str = r#"
 import json, sys
 import jsonschema

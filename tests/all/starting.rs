@@ -1,4 +1,5 @@
-//! From a command line to the processes of a run: as many as a machine can hold, started by and by, and ended at any time.
+//! From a command line to the processes of a run: as many as a machine can hold, started by and by, and ended at any
+//! time.
 
 use std::process::Command;
 use std::time::Duration;

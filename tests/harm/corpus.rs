@@ -1,8 +1,8 @@
-//! Replays the corpus, and some thousand files that are almost like those in it, through every reader of files. None may
-//! panic, take long, or take more memory than a small file is worth.
+//! Replays the corpus, and some thousand files that are almost like those in it, through every reader of files. None
+//! may panic, take long, or take more memory than a small file is worth.
 //!
-//! The corpus is one folder a reader; `events` and `results` are made of honest runs of all grids, so that they have every
-//! kind of record.
+//! The corpus is one folder a reader; `events` and `results` are made of honest runs of all grids, so that they have
+//! every kind of record.
 
 use std::panic::catch_unwind;
 use std::path::Path;

@@ -183,7 +183,8 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does something that may panic, of which nobody wants to read. A backtrace takes more memory than all that is measured here.
+/// Does something that may panic, of which nobody wants to read. A backtrace takes more memory than all that is
+/// measured here.
 fn without_a_word<T>(doing: impl FnOnce() -> T) -> T {
     static QUIETLY: Once = Once::new();
     QUIETLY.call_once(|| {

@@ -1,5 +1,5 @@
-//! Every reader of files: whatever the bytes, it gives a value or says what is wrong; and what it takes it can write, and
-//! read again to the same. Fuzz targets are these too.
+//! Every reader of files: whatever the bytes, it gives a value or says what is wrong; and what it takes it can write,
+//! and read again to the same. Fuzz targets are these too.
 
 #![allow(dead_code, reason = "a fuzz target is one of them")]
 
@@ -154,8 +154,8 @@ pub fn results(bytes: &[u8]) {
     }
 }
 
-/// What a program outside says, in any of the conversations: it is read, or what is wrong is told; and what it asks for is within
-/// what can be asked for.
+/// What a program outside says, in any of the conversations: it is read, or what is wrong is told; and what it asks for
+/// is within what can be asked for.
 pub fn outside(bytes: &[u8]) {
     let asked = Time::ZERO + Span::from_secs(60);
     for line in bytes.split(|byte| *byte == b'\n') {

@@ -1,9 +1,9 @@
-//! A router with its leaves in memory: the real hub, leaves, codec and journal, over wires that deliver when chance likes, while
-//! wires are cut, disks are slow, processes die and come back and journals lose their tails. Whatever happens, the log is that of
-//! one place.
+//! A router with its leaves in memory: the real hub, leaves, codec and journal, over wires that deliver when chance
+//! likes, while wires are cut, disks are slow, processes die and come back and journals lose their tails. Whatever
+//! happens, the log is that of one place.
 //!
-//! Chance is a seed: `HANSA_TWIN_SEED=N cargo test --test harm twin` repeats one, and `HANSA_TWINS=N` says how many are tried.
-//! A seed takes some milliseconds.
+//! Chance is a seed: `HANSA_TWIN_SEED=N cargo test --test harm twin` repeats one, and `HANSA_TWINS=N` says how many are
+//! tried. A seed takes some milliseconds.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -243,8 +243,8 @@ impl<'g> World<'g> {
         self.bring_back(Some(leaf));
     }
 
-    /// The router's process dies, with what it has not written, and the disk may lose or spoil the end of what it has; one that
-    /// comes after it goes on.
+    /// The router's process dies, with what it has not written, and the disk may lose or spoil the end of what it has;
+    /// one that comes after it goes on.
     fn kill_router(&mut self) {
         self.deaths += 1;
         let mut disk = std::mem::take(&mut self.router.disk);

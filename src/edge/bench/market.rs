@@ -22,7 +22,8 @@ use crate::workload::{Platform, Source, market, table};
 pub struct ByHand {
     pub tasks: u64,
     pub seconds: f64,
-    /// What comes before the loop, and the market does for each job as it comes in: to work out its graph and its ranks.
+    /// What comes before the loop, and the market does for each job as it comes in: to work out its graph and its
+    /// ranks.
     pub before: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Kubernetes: an indexed Job whose pods run shares, with one that gathers them; or one Job per role of a run, each with its
-//! identity as a Secret. Files come along in a ConfigMap, and what is written goes to a claim that pods share.
+//! Kubernetes: an indexed Job whose pods run shares, with one that gathers them; or one Job per role of a run, each
+//! with its identity as a Secret. Files come along in a ConfigMap, and what is written goes to a claim that pods share.
 //!
 //! Pods have nothing but the static binaries, run as nobody in particular, read-only, and without any right.
 

@@ -1,8 +1,9 @@
-//! What submits an experiment, or a paper's, in shares, or one run on many machines, to somebody else's cluster: a script for Slurm, objects
-//! for Kubernetes, a job file for HyperQueue. Nothing is submitted here.
+//! What submits an experiment, or a paper's, in shares, or one run on many machines, to somebody else's cluster: a
+//! script for Slurm, objects for Kubernetes, a job file for HyperQueue. Nothing is submitted here.
 //!
-//! All of an experiment's commands are the same call of `hansa sweep` or `hansa reproduce` but for the share, and the last one gathers; so what a
-//! cluster runs can be typed by hand as well, and goes on where it was after any of its jobs was ended.
+//! All of an experiment's commands are the same call of `hansa sweep` or `hansa reproduce` but for the share, and the
+//! last one gathers; so what a cluster runs can be typed by hand as well, and goes on where it was after any of its
+//! jobs was ended.
 
 mod bundle;
 mod hyperqueue;

@@ -176,9 +176,10 @@ impl Line {
     }
 }
 
-/// What a leaf has sent since it last told how far it is, and what of all that it has sent is of moments that it has not told of. An
-/// honest one may have much to say of one moment, and says it in pieces, and may send ahead what is to arrive later; but all of that
-/// has to be kept until its time comes, so there is an end to it. That a leaf says that it is a little further changes nothing of what waits.
+/// What a leaf has sent since it last told how far it is, and what of all that it has sent is of moments that it has
+/// not told of. An honest one may have much to say of one moment, and says it in pieces, and may send ahead what is to
+/// arrive later; but all of that has to be kept until its time comes, so there is an end to it. That a leaf says that
+/// it is a little further changes nothing of what waits.
 #[derive(Debug)]
 pub(super) struct Unmoved {
     /// Before when it has told everything.

@@ -56,7 +56,8 @@ pub struct LeafFacts {
     pub packets_up: u64,
 }
 
-/// Takes the next entries of the run's log, if there are any; whatever is wrong with them, or with earlier ones, ends the run.
+/// Takes the next entries of the run's log, if there are any; whatever is wrong with them, or with earlier ones, ends
+/// the run.
 pub type Taking<'a> = dyn FnMut(Vec<Entry<Record>>) -> Result<(), Failure> + 'a;
 
 /// Is shown how far a run is.
@@ -90,7 +91,8 @@ const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 const BATCHES_PER_LOOK: usize = 128;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Records that may wait for those of leaves that have not told how far they are, and how long they may: then they are asked.
+/// Records that may wait for those of leaves that have not told how far they are, and how long they may: then they are
+/// asked.
 const LOG_KEPT: usize = 1 << 16;
 const LOG_KEPT_FOR: Duration = Duration::from_millis(500);
 
@@ -298,8 +300,8 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// Passes on what is whole of the log, if that is much, or has been for long; where too much is not, leaves are asked. Says
-    /// whether they were.
+    /// Passes on what is whole of the log, if that is much, or has been for long; where too much is not, leaves are
+    /// asked. Says whether they were.
     fn pass_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<bool, Halt> {
         let is_late = self.log.waiting() > 0 && self.settled.elapsed() >= LOG_KEPT_FOR;
         if self.log.waiting() < self.worth && !is_late {

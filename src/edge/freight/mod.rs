@@ -107,7 +107,8 @@ pub struct Moved {
 }
 
 impl Freight {
-    /// `homes` are the connections to processes, with the sites that live there; `amount` says how many bytes stand for a volume.
+    /// `homes` are the connections to processes, with the sites that live there; `amount` says how many bytes stand for
+    /// a volume.
     pub fn new(
         homes: Vec<(Connection, Vec<ActorId>)>,
         names: Vec<String>,

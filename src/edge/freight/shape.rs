@@ -1,9 +1,9 @@
 //! Links in user space, for live runs: what crosses a link waits for its turn there.
 //!
 //! Each link is a token bucket of the rate that the model says it yields to so many flows. A load crosses the links of
-//! its route one after the other, in blocks, of which at most one is waiting at each link, and links serve blocks in the
-//! order in which they come. So loads that are held up by one link take turns there, as packets of flows do that share a
-//! queue fairly, and a load that is held up elsewhere leaves the rest to others: nobody computes rates.
+//! its route one after the other, in blocks, of which at most one is waiting at each link, and links serve blocks in
+//! the order in which they come. So loads that are held up by one link take turns there, as packets of flows do that
+//! share a queue fairly, and a load that is held up elsewhere leaves the rest to others: nobody computes rates.
 
 use std::sync::Mutex;
 use std::time::Duration;

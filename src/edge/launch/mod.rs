@@ -54,7 +54,8 @@ pub struct Launch<'a> {
     pub restarts: u32,
     /// How long somebody who is lost is waited for.
     pub patience: Duration,
-    /// How long a process of sites or users that is stopped is waited for before another takes its place; for ever if not given.
+    /// How long a process of sites or users that is stopped is waited for before another takes its place; for ever if
+    /// not given.
     pub replace_after: Option<Duration>,
 }
 
@@ -109,8 +110,8 @@ const JOIN_WITHIN: Duration = Duration::from_secs(120);
 const JOIN_WITHIN_EACH: Duration = Duration::from_secs(1);
 /// How long a process may take to listen to its launcher.
 const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
-/// How many processes are on their way to the router at a time. All at once stand in each other's way: 200 of them gave one
-/// another up again and again.
+/// How many processes are on their way to the router at a time. All at once stand in each other's way: 200 of them gave
+/// one another up again and again.
 const STARTING_AT_ONCE: usize = 8;
 /// What is shown of the log of a process that has failed: so many lines, of so many letters, from so many bytes at its
 /// end.

@@ -180,8 +180,8 @@ impl<'a> Routers<'a> {
         }
     }
 
-    /// Another one where the last one was that has ended like this, if it has fallen and not too many have before. One that falls
-    /// before it listens is one of them.
+    /// Another one where the last one was that has ended like this, if it has fallen and not too many have before. One
+    /// that falls before it listens is one of them.
     pub async fn next(
         &mut self,
         mut status: ExitStatus,

@@ -1,4 +1,5 @@
-//! Whether programs outside can be started, as far as that can be seen beforehand: better than once everybody has joined.
+//! Whether programs outside can be started, as far as that can be seen beforehand: better than once everybody has
+//! joined.
 
 use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};

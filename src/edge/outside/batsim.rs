@@ -1,7 +1,8 @@
 //! A scheduler of Batsim's that manages a site.
 //!
-//! One that we start gets a socket of this machine in a folder of its own, so no two programs want one port, and nobody else can
-//! call it. It hears that the simulation begins before the run does, and that it ends when nobody asks any more.
+//! One that we start gets a socket of this machine in a folder of its own, so no two programs want one port, and nobody
+//! else can call it. It hears that the simulation begins before the run does, and that it ends when nobody asks any
+//! more.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Programs outside that decide in somebody's place: bid policies, managers of sites, planners of users.
 //!
-//! The run waits for every answer, so a program decides in virtual time, and the run is as deterministic as its answers are.
-//! `docs/outside.md` and `docs/batsim.md` describe the conversations. A program is started by the process that plays whom it decides
-//! for, and ends with it. Whatever goes wrong (it cannot be started, dies, keeps silent, talks nonsense) ends the run with an error
-//! that names it; until then nothing is decided any more.
+//! The run waits for every answer, so a program decides in virtual time, and the run is as deterministic as its answers
+//! are. `docs/outside.md` and `docs/batsim.md` describe the conversations. A program is started by the process that
+//! plays whom it decides for, and ends with it. Whatever goes wrong (it cannot be started, dies, keeps silent, talks
+//! nonsense) ends the run with an error that names it; until then nothing is decided any more.
 
 mod absent;
 mod batsim;

@@ -1,7 +1,7 @@
 //! A program that has been started for a run.
 //!
-//! It and all that it starts are a process group of their own: what a terminal sends to ours does not reach it, and when we
-//! are gone, however we went, a shell that holds the end of a pipe ends it.
+//! It and all that it starts are a process group of their own: what a terminal sends to ours does not reach it, and
+//! when we are gone, however we went, a shell that holds the end of a pipe ends it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;

@@ -1,8 +1,8 @@
 //! Asking over ZeroMQ: the REQ side of ZMTP 3.0 with the mechanism NULL, over TCP or a socket of this machine.
 //!
-//! It is all that Batsim's schedulers need, and small, so it is ours: a pure Rust implementation would bring a runtime of its own and some
-//! thirty crates for one socket that asks and waits, and libzmq a C++ library to be built. Whatever comes in is bounded, and
-//! what is no answer is told in words. The specification is RFC 23 of ZeroMQ.
+//! It is all that Batsim's schedulers need, and small, so it is ours: a pure Rust implementation would bring a runtime
+//! of its own and some thirty crates for one socket that asks and waits, and libzmq a C++ library to be built. Whatever
+//! comes in is bounded, and what is no answer is told in words. The specification is RFC 23 of ZeroMQ.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

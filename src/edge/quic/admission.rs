@@ -101,8 +101,8 @@ impl Listener {
         self.told = Some(told);
     }
 
-    /// Takes the word of others that a process is gone, while everybody is awaited: its place is free then, sooner than silence
-    /// tells.
+    /// Takes the word of others that a process is gone, while everybody is awaited: its place is free then, sooner than
+    /// silence tells.
     pub fn obituaries(&self) -> mpsc::UnboundedSender<String> {
         self.gone.0.clone()
     }
@@ -118,8 +118,8 @@ impl Listener {
         door.terms.roster.iter().filter(|party| seats.get(*party).is_some_and(Option::is_none)).cloned().collect()
     }
 
-    /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost
-    /// while others are awaited may join again, but not one whose program has failed: the error is what it said of that.
+    /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost while
+    /// others are awaited may join again, but not one whose program has failed: the error is what it said of that.
     pub async fn admit(&mut self, terms: JoinTerms) -> Result<Vec<Peer>, String> {
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
@@ -177,7 +177,8 @@ impl Listener {
         self.door.iter().for_each(|door| door.returns.store(true, Ordering::Relaxed));
     }
 
-    /// The process of this connection, which played these, is lost: another one may take its place, if none has already.
+    /// The process of this connection, which played these, is lost: another one may take its place, if none has
+    /// already.
     pub fn expect(&self, parties: &[Party], lost: &Connection) {
         self.door.iter().for_each(|door| door.vacate_after(parties, lost));
     }

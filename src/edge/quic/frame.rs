@@ -87,7 +87,8 @@ impl FrameSender {
     /// Writes frames that [`encode`] or [`append`] made.
     ///
     /// Waits while the peer does not read and its window of two of the longest frames is full: whoever writes more than
-    /// that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write that is dropped half-way leaves half a frame.
+    /// that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write that is
+    /// dropped half-way leaves half a frame.
     pub async fn write(&mut self, frames: &[u8]) -> Result<(), WireError> {
         self.gate.go_first(self.stream.write_all(frames)).await.map_err(WireError::from)
     }

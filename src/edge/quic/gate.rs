@@ -1,8 +1,9 @@
 //! Who goes first on a connection: frames, and then loads.
 //!
-//! All streams of a connection share its window of what is not acknowledged yet. Loads fill it again as soon as anything
-//! of it is free, and there are many of them, so a frame could wait for as long as they last. Hence a frame that finds
-//! no room shuts the gate to loads until it is written; what it waits for is at most what is in the window already.
+//! All streams of a connection share its window of what is not acknowledged yet. Loads fill it again as soon as
+//! anything of it is free, and there are many of them, so a frame could wait for as long as they last. Hence a frame
+//! that finds no room shuts the gate to loads until it is written; what it waits for is at most what is in the window
+//! already.
 
 use std::io;
 use std::pin::{Pin, pin};

@@ -58,8 +58,8 @@ pub enum JoinError {
     Over,
 }
 
-/// Finds the router (`host:port`), which may not be up yet, and joins. A router that is gone without a word before it has said
-/// welcome is looked for again: it may be started again.
+/// Finds the router (`host:port`), which may not be up yet, and joins. A router that is gone without a word before it
+/// has said welcome is looked for again: it may be started again.
 pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: &Options) -> Result<Joined, JoinError> {
     let mut frame = Vec::new();
     encode(hello, &mut frame).map_err(JoinError::Hello)?;

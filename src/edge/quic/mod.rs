@@ -1,7 +1,7 @@
 //! Processes talking: the router listens and admits, a leaf joins, and each pair has one long-lived stream of frames.
 //!
-//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime. A runtime that
-//! nobody drives for longer than the idle timeout is taken for dead by its peers: `edge/keeper.rs` sees to that.
+//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime. A runtime
+//! that nobody drives for longer than the idle timeout is taken for dead by its peers: `edge/keeper.rs` sees to that.
 
 mod admission;
 mod frame;
@@ -50,7 +50,8 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait after that for connections to be forgotten; QUIC itself asks for some 90 ms.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// On one machine it costs little to ask more often, and who asks learns soon that the other side has been started again.
+/// On one machine it costs little to ask more often, and who asks learns soon that the other side has been started
+/// again.
 const NEAR_KEEP_ALIVE: Duration = Duration::from_millis(400);
 
 #[derive(Clone, Debug)]

@@ -1,9 +1,10 @@
 //! The calendar of a site's nodes: which of them are busy when, by identity.
 //!
-//! One structure serves planners of queues (backfilling), reservations and slots. It is a list of records `(time, busy
-//! nodes)`, each lasting until the next one and the last one for ever, in canonical form: neighbours differ, the last is
-//! empty. A tree over the records keeps what is busy in whole stretches of them (`tree/`), so that booking, freeing and
-//! asking cost O(log records) steps. A step costs a few words for up to 1024 nodes, and the runs of a set beyond that.
+//! One structure serves planners of queues (backfilling), reservations and slots. It is a list of records
+//! `(time, busy nodes)`, each lasting until the next one and the last one for ever, in canonical form: neighbours
+//! differ, the last is empty. A tree over the records keeps what is busy in whole stretches of them (`tree/`), so that
+//! booking, freeing and asking cost O(log records) steps. A step costs a few words for up to 1024 nodes, and the runs
+//! of a set beyond that.
 //!
 //! The calendar knows nothing of jobs and policies: whoever books, frees what was booked.
 
@@ -132,8 +133,8 @@ impl Calendar {
         Some((start, busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")))
     }
 
-    /// Where a booking of `nodes` from `start` on would be if it were made anew: at the earliest of `starts` that is not
-    /// behind its own, on the lowest nodes. `None` if that is where it is, or if there is no such start.
+    /// Where a booking of `nodes` from `start` on would be if it were made anew: at the earliest of `starts` that is
+    /// not behind its own, on the lowest nodes. `None` if that is where it is, or if there is no such start.
     pub fn improved(&self, starts: Range<Time>, start: Time, span: Span, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(nodes.len())?;
         let (at, busy) = with!(&self.kept, tree => {

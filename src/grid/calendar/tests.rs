@@ -38,8 +38,8 @@ impl Judge {
         })
     }
 
-    /// The earliest start is among those of rectangles, as are all that are worth a look, and each of them is as wide and as
-    /// long as the table has it.
+    /// The earliest start is among those of rectangles, as are all that are worth a look, and each of them is as wide
+    /// and as long as the table has it.
     fn sees_rectangles(
         &self,
         calendar: &Calendar,

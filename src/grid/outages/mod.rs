@@ -1,9 +1,10 @@
-//! When the nodes of a site, or a link, are down: a function of the topology and the seed that whoever needs it works out for himself.
+//! When the nodes of a site, or a link, are down: a function of the topology and the seed that whoever needs it works
+//! out for himself.
 //!
-//! Each table of failures has a stream of random numbers for each of its components, and nobody else draws from it. A stream
-//! is drawn from only as far as somebody asks, so memory grows with components and not with the length of a run. To go on to
-//! the next change costs O(log components), to ask when one of some nodes fails next O(these nodes), and what is down is told
-//! in O(nodes that are down).
+//! Each table of failures has a stream of random numbers for each of its components, and nobody else draws from it. A
+//! stream is drawn from only as far as somebody asks, so memory grows with components and not with the length of a run.
+//! To go on to the next change costs O(log components), to ask when one of some nodes fails next O(these nodes), and
+//! what is down is told in O(nodes that are down).
 
 #[cfg(test)]
 mod tests;
@@ -179,8 +180,9 @@ impl Outages {
         self.depth.len() as u32
     }
 
-    /// Which nodes are down, and when planners take them to be back, which is always later than now: when they will be, if
-    /// that is announced; else after the usual time of a repair, and where that is over after 3, 7 or more times as long.
+    /// Which nodes are down, and when planners take them to be back, which is always later than now: when they will be,
+    /// if that is announced; else after the usual time of a repair, and where that is over after 3, 7 or more times as
+    /// long.
     pub fn expected(&self, now: Time) -> Vec<Expected> {
         let mut back: BTreeMap<u32, Time> = BTreeMap::new();
         for number in &self.broken {

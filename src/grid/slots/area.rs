@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{Seconds, Span};
 
-/// Processors times time, exact to the processor-microsecond: what runs, what a queue loses, and what is paid. Beyond what
-/// it can hold it stays at the most, which nothing real comes near.
+/// Processors times time, exact to the processor-microsecond: what runs, what a queue loses, and what is paid. Beyond
+/// what it can hold it stays at the most, which nothing real comes near.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Area(u64);
 

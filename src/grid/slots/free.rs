@@ -1,9 +1,10 @@
 //! The free time of a site as a list of rectangles, and the rule by which work is placed in it.
 //!
 //! G. Singh, "An end-to-end framework for provisioning based resource and application management in grids", 2008,
-//! chapter 4. A rectangle without end is an *edge*; where one ends, some work begins. Work may take several rectangles at
-//! once, as long as each lasts for all of it. That only counts processors, and yet it is not the same as counting: what was
-//! placed on one rectangle is not moved to another one to let later work in, so that may start later than counts allow.
+//! chapter 4. A rectangle without end is an *edge*; where one ends, some work begins. Work may take several rectangles
+//! at once, as long as each lasts for all of it. That only counts processors, and yet it is not the same as counting:
+//! what was placed on one rectangle is not moved to another one to let later work in, so that may start later than
+//! counts allow.
 //!
 //! Where the published rule is silent or needs help, ours: rectangles that start together are looked at with the
 //! earliest end first, and those that are alike are one.
@@ -50,7 +51,8 @@ pub struct Taken {
 #[derive(Clone, Debug, Default)]
 pub struct FreeList {
     list: Vec<FreeSlot>,
-    // While something is being placed, kept for the memory: what lasts long enough to be stacked, and what is taken of it.
+    // While something is being placed, kept for the memory: what lasts long enough to be stacked, and what is taken of
+    // it.
     lasting: Vec<Lasting>,
     touched: Vec<(usize, u32)>,
 }
@@ -106,7 +108,8 @@ impl FreeList {
         Some(start)
     }
 
-    /// As [`Self::place`], for work that has an end: [`Time::NEVER`], and no change, if time ends before any place for it does.
+    /// As [`Self::place`], for work that has an end: [`Time::NEVER`], and no change, if time ends before any place for
+    /// it does.
     pub fn place_in_time(&mut self, procs: u32, span: Span, earliest: Time) -> Time {
         // The first place ends first.
         let found = self.find(procs, span, earliest, Time::NEVER).filter(|start| *start + span < Time::NEVER);
@@ -117,9 +120,9 @@ impl FreeList {
 
     /// When work would start, if that is before a limit; [`Self::take_found`] then takes it.
     ///
-    /// The rule is to look at each rectangle, and then backwards for others that have begun by its start and last as long as
-    /// the work. That start only ever grows along the list, and so does the end that is asked for: what has once been too
-    /// short stays so. Costs O(rectangles), and what is passed again when some of them drop out.
+    /// The rule is to look at each rectangle, and then backwards for others that have begun by its start and last as
+    /// long as the work. That start only ever grows along the list, and so does the end that is asked for: what has
+    /// once been too short stays so. Costs O(rectangles), and what is passed again when some of them drop out.
     pub fn find(&mut self, procs: u32, span: Span, earliest: Time, limit: Time) -> Option<Time> {
         let FreeList { list, lasting, touched } = self;
         lasting.clear();
@@ -173,7 +176,8 @@ impl FreeList {
         self.holding(part).map(|place| self.carve_at(place, part)).is_some()
     }
 
-    /// Takes a part out of what is left of a rectangle over all of its time, or, if that is too little, out of the first that holds it.
+    /// Takes a part out of what is left of a rectangle over all of its time, or, if that is too little, out of the
+    /// first that holds it.
     pub fn carve_of(&mut self, free: &FreeSlot, part: &Part) -> bool {
         let is_it = |other: &FreeSlot| other.is_like(free) && other.procs >= part.procs;
         let place = self.list.iter().position(is_it).or_else(|| self.holding(part));
@@ -192,10 +196,10 @@ impl FreeList {
 
     /// Takes what has just been found, and says of which rectangles. Of each stays what lies beside, before and after.
     ///
-    /// A plan is hardly more than this, so as little as can be is moved about: what lies beside stays in its place, and a
-    /// rectangle that is gone leaves a gap for what is added, so that only what lies between the two is shifted. A gap looks
-    /// like what has been there, which lasted for all of the work; what is added does not, unless the work takes no time, and
-    /// so is not like it.
+    /// A plan is hardly more than this, so as little as can be is moved about: what lies beside stays in its place, and
+    /// a rectangle that is gone leaves a gap for what is added, so that only what lies between the two is shifted. A
+    /// gap looks like what has been there, which lasted for all of the work; what is added does not, unless the work
+    /// takes no time, and so is not like it.
     pub fn take_found(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
         let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();
         let mut before: SmallVec<[FreeSlot; 8]> = SmallVec::new();

@@ -10,7 +10,8 @@ use crate::network::judge::{self, Sent};
 use crate::network::map::Hop;
 use crate::network::{Efficiency, Link, Mode};
 
-/// A cable between two sites: bytes a microsecond, latency in microseconds, and whether each direction is a link of its own.
+/// A cable between two sites: bytes a microsecond, latency in microseconds, and whether each direction is a link of its
+/// own.
 #[derive(Clone, Copy, Debug)]
 struct Wire {
     ends: (usize, usize),
@@ -130,7 +131,8 @@ fn play(
     (ends, told)
 }
 
-/// Two sites and a third one beside them: a direct cable of 10 bytes a microsecond and 4 microseconds, and a way round of 5.
+/// Two sites and a third one beside them: a direct cable of 10 bytes a microsecond and 4 microseconds, and a way round
+/// of 5.
 fn triangle() -> [Wire; 3] {
     [wire((0, 1), 10.0, 4.0), wire((0, 2), 5.0, 1.0), wire((2, 1), 5.0, 2.0)]
 }

@@ -1,7 +1,8 @@
 //! Progressive filling: the rates of flows after some have come or gone.
 //!
-//! All rates rise together from zero; where a link is full, those on it stop rising, and the others go on. So links are taken in
-//! the order of their levels, what each still has for each flow that has no rate yet, and a level only rises when others are frozen.
+//! All rates rise together from zero; where a link is full, those on it stop rising, and the others go on. So links are
+//! taken in the order of their levels, what each still has for each flow that has no rate yet, and a level only rises
+//! when others are frozen.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -119,7 +120,8 @@ impl Flows {
         while let Some(mut lowest) = scratch.levels.peek_mut() {
             let Reverse((level, id)) = *lowest;
             let level = f64::from_bits(level);
-            // A flow that a link of its own holds back further than any shared one comes first, and leaves more to the others.
+            // A flow that a link of its own holds back further than any shared one comes first, and leaves more to the
+            // others.
             if self.links[id as usize].unfrozen > 0 {
                 while let Some(&&(limit, which)) = limits.peek()
                     && f64::from_bits(limit) <= level
@@ -139,7 +141,8 @@ impl Flows {
             if link.unfrozen == 0 {
                 continue;
             }
-            // It is the bottleneck of whoever is still open on it: they get its level, and their other links are left with the rest.
+            // It is the bottleneck of whoever is still open on it: they get its level, and their other links are left
+            // with the rest.
             scratch.picks.clear();
             scratch.picks.resize(link.bundles.len(), 0);
             let mut picked = 0;

@@ -19,12 +19,12 @@
 //! So bundles below the least of these rates are left alone, and what they use is taken off their links.
 //!
 //! Links may go down. Whatever is on one then is taken off all its links, as it is, and is handed to whoever runs the
-//! network, who lets it [go on](Flows::go_on) when and where they like; so do flows that become active on a way that is cut.
-//! Nothing of this is looked at as long as all links are up.
+//! network, who lets it [go on](Flows::go_on) when and where they like; so do flows that become active on a way that is
+//! cut. Nothing of this is looked at as long as all links are up.
 //!
 //! Cost of a start or an end: O(log n) for its bundle of `n` flows, and O(b + k log k) for the `b` bundles' places on
-//! the `k` links that it reaches. All starts and ends of one moment are settled together. A failure costs as much as the
-//! ends of all flows on the link; where these need not share it, all routes are searched for them, too.
+//! the `k` links that it reaches. All starts and ends of one moment are settled together. A failure costs as much as
+//! the ends of all flows on the link; where these need not share it, all routes are searched for them, too.
 
 mod filling;
 mod holding;
@@ -380,8 +380,8 @@ impl Flows {
 impl Flows {
     fn step(&mut self, ended: &mut Vec<Ended>) {
         let first = ended.len();
-        // Ends come before new flows, so that a link which is left and joined at one moment is never shared by both; then all
-        // of the moment is told in the order of starts, whichever of the three ways a flow has ended in.
+        // Ends come before new flows, so that a link which is left and joined at one moment is never shared by both;
+        // then all of the moment is told in the order of starts, whichever of the three ways a flow has ended in.
         let mut over: Vec<(u64, u32)> = std::mem::take(&mut self.instant);
         while let Some(bundle) = self.ends.place_of_min()
             && self.take_ended(bundle, &mut over)

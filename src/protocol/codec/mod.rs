@@ -1,11 +1,11 @@
 //! How messages become bytes: the one module that knows the encoding, which is bincode's.
 //!
-//! bincode writes what goes over the wire. What a run encodes for itself, all records for the digest and all jobs that are put
-//! aside, is the same bytes by a writer of our own, which is compiled into one piece with what it writes.
+//! bincode writes what goes over the wire. What a run encodes for itself, all records for the digest and all jobs that
+//! are put aside, is the same bytes by a writer of our own, which is compiled into one piece with what it writes.
 //!
-//! What is encoded can be decoded: one limit, [`FRAME_MAX`], and it counts bytes. Decoding is bounded by what has really
-//! arrived: a list that claims more elements than bytes are left is refused before anything is allocated for it, so a
-//! value takes up at most some hundred times its bytes. Trailing bytes are an error, and no input makes it panic.
+//! What is encoded can be decoded: one limit, [`FRAME_MAX`], and it counts bytes. Decoding is bounded by what has
+//! really arrived: a list that claims more elements than bytes are left is refused before anything is allocated for it,
+//! so a value takes up at most some hundred times its bytes. Trailing bytes are an error, and no input makes it panic.
 
 mod reader;
 mod writer;
@@ -22,7 +22,8 @@ pub use writer::EncodeError;
 /// The longest frame in bytes that may be written or read.
 pub const FRAME_MAX: usize = 4 << 20;
 
-/// The longest message or record. A frame that holds nothing else has room for it; any frame that holds more can be cut.
+/// The longest message or record. A frame that holds nothing else has room for it; any frame that holds more can be
+/// cut.
 pub const MESSAGE_MAX: usize = FRAME_MAX - 256;
 
 #[derive(Debug, thiserror::Error)]

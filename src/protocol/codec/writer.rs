@@ -1,9 +1,9 @@
-//! Writes values as bincode does (its standard configuration): numbers below 251 in a byte, wider ones after a byte that
-//! announces their width, lists after their length, structs field after field, variants after their number.
+//! Writes values as bincode does (its standard configuration): numbers below 251 in a byte, wider ones after a byte
+//! that announces their width, lists after their length, structs field after field, variants after their number.
 //!
-//! bincode's own writer checks and counts each byte of each number in a call of its own, which is nothing beside sending a
-//! message. But every record of every run is encoded for the digest, so here all of it is compiled into one piece. Tests compare
-//! the two.
+//! bincode's own writer checks and counts each byte of each number in a call of its own, which is nothing beside
+//! sending a message. But every record of every run is encoded for the digest, so here all of it is compiled into one
+//! piece. Tests compare the two.
 
 use std::fmt;
 

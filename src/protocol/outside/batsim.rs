@@ -1,8 +1,9 @@
-//! Batsim's protocol, version 4, as its schedulers speak it: a JSON object a message, with the virtual time and what has happened,
-//! each with a time of its own.
+//! Batsim's protocol, version 4, as its schedulers speak it: a JSON object a message, with the virtual time and what
+//! has happened, each with a time of its own.
 //!
-//! A site is a platform of as many machines as it has nodes, without storage, energy or messages to jobs; its jobs are a workload
-//! `w0`, each with a profile of its own, which is a delay. What else a scheduler may ask of Batsim is refused by name.
+//! A site is a platform of as many machines as it has nodes, without storage, energy or messages to jobs; its jobs are
+//! a workload `w0`, each with a profile of its own, which is a delay. What else a scheduler may ask of Batsim is
+//! refused by name.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -13,18 +13,20 @@ use serde::{Deserialize, Serialize};
 use crate::grid::{Expected, JobId, NodeSet};
 use crate::time::{Span, Time};
 
-/// The version of the conversation in lines. It goes up when a program that kept to the last one would be misunderstood; more
-/// keys in what Hansa says do not count.
+/// The version of the conversation in lines. It goes up when a program that kept to the last one would be
+/// misunderstood; more keys in what Hansa says do not count.
 pub const VERSION: u32 = 1;
 
 /// What has happened at a site that a program outside manages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happened {
-    /// A job has come. How long it runs, only the job itself knows: whether a program is told is for its conversation to say.
+    /// A job has come. How long it runs, only the job itself knows: whether a program is told is for its conversation
+    /// to say.
     Submitted { job: JobId, nodes: u32, walltime: Span, runtime: Span },
     /// A job has left these nodes for good, having done this part of its work.
     Ended { job: JobId, how: End, on: NodeSet, progress: f64 },
-    /// A node of a running job has failed, so it has left all of them; how long it may run from now on, if it waits here again.
+    /// A node of a running job has failed, so it has left all of them; how long it may run from now on, if it waits
+    /// here again.
     Lost { job: JobId, on: NodeSet, waits: Option<Span> },
     /// These nodes are down, and all others are up.
     Nodes { down: Vec<Expected> },

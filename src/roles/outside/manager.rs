@@ -1,10 +1,11 @@
 //! The manager of a site whose decisions are a program's.
 //!
-//! It keeps account of who waits, who runs and which nodes are free, so a program that asks for what cannot be is told apart from
-//! one that can be obeyed before the site hears of it. Each question costs what there is to tell, each wish O(runs of free nodes).
+//! It keeps account of who waits, who runs and which nodes are free, so a program that asks for what cannot be is told
+//! apart from one that can be obeyed before the site hears of it. Each question costs what there is to tell, each wish
+//! O(runs of free nodes).
 //!
-//! A program may take virtual time to think, and date what it wants: then it is obeyed at those times, and hears of what happens
-//! meanwhile when it is ready again.
+//! A program may take virtual time to think, and date what it wants: then it is obeyed at those times, and hears of
+//! what happens meanwhile when it is ready again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -321,8 +322,8 @@ impl Manager for Managed {
         self.happened.push((now, Happened::Nodes { down: down.to_vec() }));
     }
 
-    /// A program that starts nobody, however often nodes have failed and come back, may not know what to do about that; the run must
-    /// not go on for ever then.
+    /// A program that starts nobody, however often nodes have failed and come back, may not know what to do about that;
+    /// the run must not go on for ever then.
     fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() && self.idle_changes < IDLE_CHANGES_MAX
     }

@@ -1,7 +1,8 @@
-//! The planner of a user whose decisions are a program's: when each job is handed in, for which site, and what is taken back.
+//! The planner of a user whose decisions are a program's: when each job is handed in, for which site, and what is taken
+//! back.
 //!
-//! The program hears of a job when its time has come, which is the arrival that the workload says, or the end of another one and
-//! some time for thought. What the user says to systems without queues goes out by the calendar.
+//! The program hears of a job when its time has come, which is the arrival that the workload says, or the end of
+//! another one and some time for thought. What the user says to systems without queues goes out by the calendar.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

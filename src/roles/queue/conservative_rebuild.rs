@@ -1,5 +1,5 @@
-//! Conservative backfilling that makes its plan anew, in order of the queue, whenever a job ends early. Somebody's place
-//! may move back that way.
+//! Conservative backfilling that makes its plan anew, in order of the queue, whenever a job ends early. Somebody's
+//! place may move back that way.
 
 use super::{Row, planner};
 

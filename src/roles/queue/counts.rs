@@ -98,7 +98,8 @@ impl Counts {
     }
 }
 
-/// Whether those who run, each up to a time on so many nodes, and what is booked leave room for a booking of so many nodes in all.
+/// Whether those who run, each up to a time on so many nodes, and what is booked leave room for a booking of so many
+/// nodes in all.
 pub(super) fn leave_room(
     running: impl Iterator<Item = (Time, u32)>,
     booked: &[Reserved],

@@ -2,9 +2,9 @@
 //!
 //! D. Lifka, "The ANL/IBM SP scheduling system", 1995.
 //!
-//! Nothing is planned but the reservation of the head, so a pass needs what is free, what runs by its ends, and one walk
-//! over the queue. While nothing becomes free, the reservation stands, and whoever could not start cannot start later: a
-//! pass then looks at newcomers alone. FCFS is the same without the walk.
+//! Nothing is planned but the reservation of the head, so a pass needs what is free, what runs by its ends, and one
+//! walk over the queue. While nothing becomes free, the reservation stands, and whoever could not start cannot start
+//! later: a pass then looks at newcomers alone. FCFS is the same without the walk.
 
 use std::collections::VecDeque;
 

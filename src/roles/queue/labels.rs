@@ -1,8 +1,9 @@
 //! Which nodes jobs run on where a policy only counts them: the lowest that happen to be free when they start, and, if
 //! there are enough, are not booked before the job has to end.
 //!
-//! Counts allow what no choice of nodes does: of two nodes each may be booked for a while, one after the other, and
-//! a job on one node go on all the time. It then moves when its node is wanted. To whoever only counts that costs nothing.
+//! Counts allow what no choice of nodes does: of two nodes each may be booked for a while, one after the other, and a
+//! job on one node go on all the time. It then moves when its node is wanted. To whoever only counts that costs
+//! nothing.
 
 use super::{Reserved, Step};
 use crate::grid::{NodeSet, TaskId};

@@ -64,9 +64,9 @@ pub trait Policy: Send {
         false
     }
 
-    /// When each job of the queue will start, in whatever order, if nothing more comes and all jobs take the whole of their
-    /// walltimes; if this were booked too. Never, where time ends before a job would: it waits, and has its place if others
-    /// end early.
+    /// When each job of the queue will start, in whatever order, if nothing more comes and all jobs take the whole of
+    /// their walltimes; if this were booked too. Never, where time ends before a job would: it waits, and has its place
+    /// if others end early.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
 }
 

@@ -48,8 +48,8 @@ trait Plan: Clone + Send + 'static {
     fn earliest(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
-    /// Puts somebody who holds a place in the plan at the earliest one, and tells it if it is another one. He has held the
-    /// earliest until something was freed, between now and `freed_to`.
+    /// Puts somebody who holds a place in the plan at the earliest one, and tells it if it is another one. He has held
+    /// the earliest until something was freed, between now and `freed_to`.
     fn put_anew(
         &mut self,
         (now, _freed_to): (Time, Time),
@@ -407,8 +407,8 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.has_room(running, &self.booked, booking)
     }
 
-    /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they leave
-    /// behind is everybody's.
+    /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they
+    /// leave behind is everybody's.
     fn book(&mut self, now: Time, booking: &Reserved) {
         self.freshen(now);
         self.plan.advance(now);

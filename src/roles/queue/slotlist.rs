@@ -1,9 +1,9 @@
 //! Conservative backfilling in a list of free slots, of which each job takes the first that will do (`grid::FreeList`).
 //!
-//! G. Singh, "An end-to-end framework for provisioning based resource and application management in grids", 2008, chapter 4.
-//! Nodes are only counted, and still a job may start later than counts allow, as what has its place in the list keeps it. As long
-//! as all jobs take as long as they ask for, each gets its place when it comes; otherwise the list is made anew: what runs and
-//! what is booked in order of starts, then the queue. That costs O(slots) a job.
+//! G. Singh, "An end-to-end framework for provisioning based resource and application management in grids", 2008,
+//! chapter 4. Nodes are only counted, and still a job may start later than counts allow, as what has its place in the
+//! list keeps it. As long as all jobs take as long as they ask for, each gets its place when it comes; otherwise the
+//! list is made anew: what runs and what is booked in order of starts, then the queue. That costs O(slots) a job.
 
 use super::counts::leave_room;
 use super::labels::{Labels, Tenant};

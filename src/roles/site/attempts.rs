@@ -32,8 +32,8 @@ impl Attempts {
         self.saves(nodes).map_or(work, |saves| saves.stretched(work))
     }
 
-    /// A task starts on so many nodes that has been lost so often; says what is done if it is lost again. If that is to be told, it does
-    /// not come again here.
+    /// A task starts on so many nodes that has been lost so often; says what is done if it is lost again. If that is to
+    /// be told, it does not come again here.
     pub fn starts(&self, losses: u32, nodes: u32) -> Loss {
         let is_last = losses.saturating_add(1) >= self.recovery.attempts;
         let is_told = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);

@@ -1,9 +1,9 @@
 //! What somebody at the hub has booked at a site, and how far its tasks have got: the half of the
 //! conversation (`Book`, `Provided`, `Hold`, `Recall`, `Release`) that is the same whoever plans there.
 //!
-//! Where no node fails a booked task is given to the site at once, to start at its time. Where nodes fail it starts as soon after
-//! that as all of its nodes are up and there is room for it, in what is left of its time; and one that is lost keeps its nodes
-//! until whoever booked them has heard of it: he says when it starts again, or gives them back.
+//! Where no node fails a booked task is given to the site at once, to start at its time. Where nodes fail it starts as
+//! soon after that as all of its nodes are up and there is room for it, in what is left of its time; and one that is
+//! lost keeps its nodes until whoever booked them has heard of it: he says when it starts again, or gives them back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,8 +74,8 @@ impl Bookings {
         self.all.get(&task).filter(|booking| booking.giver == giver)
     }
 
-    /// What a booking would hold, if it makes sense at this site and its task is not here yet; whether there is room is another
-    /// question.
+    /// What a booking would hold, if it makes sense at this site and its task is not here yet; whether there is room is
+    /// another question.
     pub fn wanted(&self, now: Time, book: &Book, site: &Tasks) -> Option<Reserved> {
         let Book { task, start, ref nodes, walltime, runtime, .. } = *book;
         let held = Reserved { from: start, until: start + walltime, nodes: nodes.clone() };
@@ -99,7 +99,8 @@ impl Bookings {
         Some(booking)
     }
 
-    /// The input of a task is there, which has got to that stage now: the booking, and how long it runs, if it has waited for it.
+    /// The input of a task is there, which has got to that stage now: the booking, and how long it runs, if it has
+    /// waited for it.
     pub fn provide(&mut self, giver: ActorId, task: TaskId, fails: bool) -> Option<(&Booking, Span)> {
         let booking = self.all.get_mut(&task).filter(|booking| booking.giver == giver)?;
         let Stage::AwaitsInput(runtime) = booking.stage else { return None };
@@ -147,8 +148,8 @@ impl Bookings {
         booking.begin(task, now, loss.stretched(runtime), loss)
     }
 
-    /// All that can start now has; there is room for others from these times on. Whose time is over is left to his giver, who
-    /// asks for him.
+    /// All that can start now has; there is room for others from these times on. Whose time is over is left to his
+    /// giver, who asks for him.
     pub fn look_ahead(&mut self, now: Time, has_room_from: impl Fn(TaskId) -> Time) {
         let over: Vec<TaskId> = self.due(now).filter(|task| self.all[task].held.until <= now).collect();
         for task in over {

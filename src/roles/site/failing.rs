@@ -1,13 +1,13 @@
 //! A site whose nodes fail.
 //!
-//! The site's head stays reachable; only nodes go down, and with them what runs there: all of a task, if one of its nodes fails.
-//! Of one instant, tasks end first, then nodes come back and fail, then everything else happens.
+//! The site's head stays reachable; only nodes go down, and with them what runs there: all of a task, if one of its
+//! nodes fails. Of one instant, tasks end first, then nodes come back and fail, then everything else happens.
 //!
-//! A site knows its own outages, so that the fate of a task that nothing else can change is told at once, as of then. Planners are
-//! not told of it: they learn what is down, and when it is expected back.
+//! A site knows its own outages, so that the fate of a task that nothing else can change is told at once, as of then.
+//! Planners are not told of it: they learn what is down, and when it is expected back.
 //!
-//! A site on which nothing runs or waits does not watch its nodes, as a run is over when its work is: what has happened to them
-//! is written down when work comes.
+//! A site on which nothing runs or waits does not watch its nodes, as a run is over when its work is: what has happened
+//! to them is written down when work comes.
 
 use super::{Ending, Out, Running, Site, Time};
 use crate::kernel::ActorId;
@@ -25,8 +25,8 @@ impl Site {
         }
         let changes = outages.advance(now);
         let expected = outages.expected(now);
-        // One of several outages that overlap may, as it begins or ends, change no more than when these nodes are expected
-        // back, or nothing.
+        // One of several outages that overlap may, as it begins or ends, change no more than when these nodes are
+        // expected back, or nothing.
         if changes.is_empty() && !is_due && expected == self.expected {
             return;
         }

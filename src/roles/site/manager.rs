@@ -8,11 +8,12 @@ use crate::time::{Span, Time};
 
 /// Decides what runs at a site, when and where. The site carries it out, checks it, and keeps the books.
 ///
-/// What somebody says promises how soon an answer may come (`Reaction`), and that binds all that a manager decides because of it. So
-/// one that makes others end sooner when something comes, as preemption does, is given work by messages that promise nothing.
+/// What somebody says promises how soon an answer may come (`Reaction`), and that binds all that a manager decides
+/// because of it. So one that makes others end sooner when something comes, as preemption does, is given work by
+/// messages that promise nothing.
 ///
-/// Of each instant a manager is told what has ended; what was settled for now starts; then it is told what has come, message
-/// by message; then it decides.
+/// Of each instant a manager is told what has ended; what was settled for now starts; then it is told what has come,
+/// message by message; then it decides.
 pub trait Manager: Send {
     /// Something that was settled starts now: orders to move or suspend what is in its way, if anything may be.
     fn make_way(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
@@ -23,25 +24,28 @@ pub trait Manager: Send {
     /// A task has left its nodes, because it was done or because its walltime was over; not because it was ordered to.
     fn ended(&mut self, _now: Time, _task: &Running) {}
 
-    /// Nodes are about to fail or to come back: orders to finish what is done by now and of which it keeps account itself.
+    /// Nodes are about to fail or to come back: orders to finish what is done by now and of which it keeps account
+    /// itself.
     fn finish(&mut self, _now: Time, _orders: &mut Vec<Order>) {}
 
-    /// A task has left its nodes because one of them has failed; so much of its work is saved. What is down is told afterwards.
+    /// A task has left its nodes because one of them has failed; so much of its work is saved. What is down is told
+    /// afterwards.
     fn lost(&mut self, _now: Time, task: &Running, _saved: Span) {
         unreachable!("task {} was on a node that failed, and nobody knows what to do about it", task.task)
     }
 
-    /// These nodes are down, all others are up; told when that changes, or when they are expected back, and when nodes are not
-    /// back that were expected.
+    /// These nodes are down, all others are up; told when that changes, or when they are expected back, and when nodes
+    /// are not back that were expected.
     fn are_down(&mut self, _now: Time, _down: &[Expected]) {}
 
-    /// Whether somebody waits here who has not started: where nobody does, and nothing runs, a site need not watch its nodes.
+    /// Whether somebody waits here who has not started: where nobody does, and nothing runs, a site need not watch its
+    /// nodes.
     fn has_waiting(&self) -> bool {
         false
     }
 
-    /// All of this instant has been told. Orders are carried out one after the other; what tasks share has to add up once all
-    /// have been.
+    /// All of this instant has been told. Orders are carried out one after the other; what tasks share has to add up
+    /// once all have been.
     fn decide(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
 
     /// When there may be something to decide though nothing ends or comes; after deciding.
@@ -55,14 +59,14 @@ pub trait Manager: Send {
     }
 
     /// A promise: of what is decided at that time, and later without anything else having come, nothing makes the site
-    /// say anything before this. What has been settled is none of it, as it has been told already; ends that the site reckons
-    /// itself are its own business.
+    /// say anything before this. What has been settled is none of it, as it has been told already; ends that the site
+    /// reckons itself are its own business.
     fn floor(&self, at: Time) -> Time {
         at
     }
 
-    /// Whether it decides only when it hears something, and settles all of it; of ends it need not know. Then timers do nothing but
-    /// keep the books, and each is set once.
+    /// Whether it decides only when it hears something, and settles all of it; of ends it need not know. Then timers do
+    /// nothing but keep the books, and each is set once.
     fn is_quiet(&self) -> bool {
         false
     }

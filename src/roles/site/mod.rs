@@ -1,7 +1,8 @@
-//! A site: it owns its nodes by identity, runs on them what its manager says, and tells those who gave the work of its end.
+//! A site: it owns its nodes by identity, runs on them what its manager says, and tells those who gave the work of its
+//! end.
 //!
-//! What is decided is a manager's business (`Manager`); carrying it out, checking it, the clock, reports every so often,
-//! kills at the walltime and the log are written here, once.
+//! What is decided is a manager's business (`Manager`); carrying it out, checking it, the clock, reports every so
+//! often, kills at the walltime and the log are written here, once.
 //!
 //! A site tells as early as it can. The end of a task that nothing can change any more is told at once, stamped in the
 //! future. For the rest it sets one timer at a time, for the next instant at which anything happens here, with the
@@ -309,7 +310,8 @@ impl Site {
         slot
     }
 
-    /// Takes a task off its nodes that is to be put on others; it will end later because of it, if it makes no progress for a while.
+    /// Takes a task off its nodes that is to be put on others; it will end later because of it, if it makes no progress
+    /// for a while.
     fn pick_up(&mut self, now: Time, task: TaskId, from: Time) -> usize {
         let slot = self.slot_of(task);
         if from > now {

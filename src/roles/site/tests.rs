@@ -308,8 +308,8 @@ fn changed(all: &mut BTreeMap<u32, Seen>, job: u32, now: Time) -> &mut Seen {
 }
 
 proptest! {
-    /// However a manager suspends, resumes, moves and slows down: no node gives more than it has, a task ends once it has done
-    /// its work or used up its time, and whoever gave it hears of it then.
+    /// However a manager suspends, resumes, moves and slows down: no node gives more than it has, a task ends once it
+    /// has done its work or used up its time, and whoever gave it hears of it then.
     #[test]
     fn stints_and_shares_add_up(
         runs in prop::collection::vec((0u64..60, 1u32..4, 1u64..40), 1..20),

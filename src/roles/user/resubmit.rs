@@ -1,8 +1,8 @@
-//! The planner of a user who loses patience: a job that has waited too long in one queue is taken back and handed in again, to
-//! go elsewhere.
+//! The planner of a user who loses patience: a job that has waited too long in one queue is taken back and handed in
+//! again, to go elsewhere.
 //!
-//! The user does not know whether a job has started by then; it asks for the job back, and whoever has it says whether that was
-//! in time. A job that comes back is handed in again at once, as often as the user cares to.
+//! The user does not know whether a job has started by then; it asks for the job back, and whoever has it says whether
+//! that was in time. A job that comes back is handed in again at once, as often as the user cares to.
 
 use std::collections::BTreeMap;
 

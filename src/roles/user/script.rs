@@ -79,7 +79,8 @@ impl Script {
         said.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
     }
 
-    /// Sends a chunk ahead, and comes back for the next one when half its time is over. Shows `said` what goes when, and to whom.
+    /// Sends a chunk ahead, and comes back for the next one when half its time is over. Shows `said` what goes when,
+    /// and to whom.
     pub(super) fn send_ahead(&mut self, now: Time, out: &mut Out, said: &mut dyn FnMut(Time, ActorId, &Message)) {
         let Some((first, _)) = self.next() else { return };
         let mut last = first;

@@ -1,4 +1,5 @@
-//! The planner of a user who has two: one that negotiates with sites itself, and one that hands other jobs in at services.
+//! The planner of a user who has two: one that negotiates with sites itself, and one that hands other jobs in at
+//! services.
 
 use super::{Out, Planner};
 use crate::kernel::ActorId;

@@ -1,11 +1,14 @@
-//! What stands on a queue's calendar beside its jobs where nodes fail: what is reserved, what others have booked, and what is down.
+//! What stands on a queue's calendar beside its jobs where nodes fail: what is reserved, what others have booked, and
+//! what is down.
 //!
-//! These may overlap. To the policy they are bookings, no two of which share a node at any time: what is reserved or booked stands
-//! for itself, and what is down for the rest of its time. So whoever gives something back takes nothing from anybody else.
+//! These may overlap. To the policy they are bookings, no two of which share a node at any time: what is reserved or
+//! booked stands for itself, and what is down for the rest of its time. So whoever gives something back takes nothing
+//! from anybody else.
 //!
-//! A policy that only counts nodes moves jobs out of the way of what begins, and with nodes down there may be nowhere to go. What
-//! runs stays where it is then, and so does what has begun; the others begin once they have room up to their ends. Whoever has his
-//! place does not lose it to one that comes forward. Where nodes have identities nobody is ever in the way.
+//! A policy that only counts nodes moves jobs out of the way of what begins, and with nodes down there may be nowhere
+//! to go. What runs stays where it is then, and so does what has begun; the others begin once they have room up to
+//! their ends. Whoever has his place does not lose it to one that comes forward. Where nodes have identities nobody is
+//! ever in the way.
 
 use crate::grid::{Expected, NodeSet, Reserved, TaskId};
 use crate::roles::queue::{Counts, Policy};
@@ -94,7 +97,8 @@ impl Claims {
         self.down.retain(|down| down.back > now);
     }
 
-    /// Sees to it that the policy has on its calendar what it should, with these of the queue running up to their times.
+    /// Sees to it that the policy has on its calendar what it should, with these of the queue running up to their
+    /// times.
     ///
     /// O(C² + D C) for `C` claims and `D` times at which nodes are expected back.
     pub fn settle(&mut self, now: Time, running: &[(Time, u32)], policy: &mut dyn Policy) {

@@ -1,15 +1,15 @@
 //! The manager of a site with a queue, that others may book nodes of too, on one calendar.
 //!
-//! The queue's policy says who starts, and at the end of its walltime a job is killed. Bookings are made where neither running jobs
-//! nor other bookings are in the way, and the queue plans around them. Tasks that somebody wants to have run at once
-//! join the queue like all others: he cannot know what else there is.
+//! The queue's policy says who starts, and at the end of its walltime a job is killed. Bookings are made where neither
+//! running jobs nor other bookings are in the way, and the queue plans around them. Tasks that somebody wants to have
+//! run at once join the queue like all others: he cannot know what else there is.
 //!
-//! Once a job has started its end is known, so it is told at once; so is that of a booked one. What holds the rest of the
-//! run up is what may start at the next instant, and even that can be told of no sooner than the shortest job of the queue
-//! lasts.
+//! Once a job has started its end is known, so it is told at once; so is that of a booked one. What holds the rest of
+//! the run up is what may start at the next instant, and even that can be told of no sooner than the shortest job of
+//! the queue lasts.
 //!
-//! Where nodes fail a job that is lost comes back to the queue, as the topology says. Everybody else sees to his own: of a task
-//! that was to run at once, or was booked, whoever gave it is told, and says what becomes of it.
+//! Where nodes fail a job that is lost comes back to the queue, as the topology says. Everybody else sees to his own:
+//! of a task that was to run at once, or was booked, whoever gave it is told, and says what becomes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

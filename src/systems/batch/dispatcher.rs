@@ -1,8 +1,8 @@
 //! The dispatcher at the router: gives each job to a site, and tells users of ends that they wait for.
 //!
-//! The input of a job that has some sets out as soon as its site is chosen, and the job is handed to the site's queue when it
-//! is there: so no policy has to do with jobs that could not start, and none of them holds up others. What it leaves goes back
-//! when it has ended, be it killed or not; the job is over when that is home.
+//! The input of a job that has some sets out as soon as its site is chosen, and the job is handed to the site's queue
+//! when it is there: so no policy has to do with jobs that could not start, and none of them holds up others. What it
+//! leaves goes back when it has ended, be it killed or not; the job is over when that is home.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

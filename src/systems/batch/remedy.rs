@@ -1,7 +1,7 @@
 //! What a desk does about nodes that fail: who was on them comes back to the queue, and the queue plans around them.
 //!
-//! To the queue's policy a node that is down is booked until it is expected back, unless it is reserved or booked anyway
-//! (`claims.rs`). Costs grow with the nodes that are down, what is claimed, and the jobs that run.
+//! To the queue's policy a node that is down is booked until it is expected back, unless it is reserved or booked
+//! anyway (`claims.rs`). Costs grow with the nodes that are down, what is claimed, and the jobs that run.
 
 use std::collections::BTreeMap;
 

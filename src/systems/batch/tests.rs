@@ -182,8 +182,8 @@ proptest! {
     }
 }
 
-/// Gives a site work of its own at its times, and notes what it hears: of an end that a job was removed, of an answer that
-/// one was completed, worth 1 for yes.
+/// Gives a site work of its own at its times, and notes what it hears: of an end that a job was removed, of an answer
+/// that one was completed, worth 1 for yes.
 struct Giver {
     says: Vec<(Time, Message)>,
 }
@@ -225,8 +225,8 @@ fn task(job: u32) -> TaskId {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
 
-    /// Whoever gives work to one site: no node runs two tasks, what is booked starts at its time on exactly its nodes, whoever gave
-    /// a task hears of its end and of no other, everybody else is served, and no promise is broken.
+    /// Whoever gives work to one site: no node runs two tasks, what is booked starts at its time on exactly its nodes,
+    /// whoever gave a task hears of its end and of no other, everybody else is served, and no promise is broken.
     #[test]
     fn several_may_give_work_to_one_site(
         queued in prop::collection::vec((0u64..40, 1u32..=NODES, 1u64..14, 1u64..12), 0..12),
@@ -435,8 +435,8 @@ fn no_site_ends_the_job_of_another() {
     assert_eq!(completed, [second(10), second(20), second(30)]);
 }
 
-/// Two sites of two nodes under fcfs, the first one of which is full for 100 s; everybody goes to the first that is large
-/// enough. A job that has waited for 10 s is taken back.
+/// Two sites of two nodes under fcfs, the first one of which is full for 100 s; everybody goes to the first that is
+/// large enough. A job that has waited for 10 s is taken back.
 #[test]
 fn who_loses_patience_goes_elsewhere_and_who_has_started_stays() {
     let jobs = [rigid(0, 2, 100, 100), rigid(0, 1, 30, 30), rigid(1, 1, 5, 5)];

@@ -98,7 +98,8 @@ impl Algorithm {
         }
     }
 
-    /// All 116 that share nodes and that the paper compares: each family with each `opt`, and each grace where MCB8 is used.
+    /// All 116 that share nodes and that the paper compares: each family with each `opt`, and each grace where MCB8 is
+    /// used.
     pub fn published() -> Vec<Algorithm> {
         let graces = [
             None,

@@ -1,4 +1,5 @@
-//! A cluster on its own, from the first submission to the last end: for comparisons of algorithms, where no grid is around it.
+//! A cluster on its own, from the first submission to the last end: for comparisons of algorithms, where no grid is
+//! around it.
 
 use super::measures::Moves;
 use super::{Changes, Cluster, Events, Fractional, Need};

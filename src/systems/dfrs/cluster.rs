@@ -16,10 +16,11 @@ use crate::time::{Span, Time};
 ///
 /// It never learns how long a job runs: its owner tells it who has ended.
 ///
-/// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with jobs that are over. Each instant O(R + N), and what
-/// yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a completion two or three glances at all `J`
-/// (`idle.rs`), O(N) for each that waits and may fit, and O(N) for each task of those that do; MCB8 one glance at all `J`, and what
-/// `mcb8.rs` says of those whose memory there is: however many are paused, they are hardly looked at.
+/// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with jobs that are over. Each
+/// instant O(R + N), and what yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a
+/// completion two or three glances at all `J` (`idle.rs`), O(N) for each that waits and may fit, and O(N) for each task
+/// of those that do; MCB8 one glance at all `J`, and what `mcb8.rs` says of those whose memory there is: however many
+/// are paused, they are hardly looked at.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     rules: Fractional,
@@ -171,8 +172,8 @@ impl Cluster {
 
     /// All that happens at an instant, after the last one. A tick is noticed by the time.
     ///
-    /// Who is lost leaves and comes, so others are placed as when a job ends and when one is submitted; nodes that are back are
-    /// as good as a job that ends.
+    /// Who is lost leaves and comes, so others are placed as when a job ends and when one is submitted; nodes that are
+    /// back are as good as a job that ends.
     pub fn advance(&mut self, now: Time, events: &Events) -> Changes {
         let Events { gone, down, lost, come } = events;
         gone.iter().for_each(|job| _ = self.remove(*job));
@@ -234,7 +235,8 @@ impl Cluster {
         Some(live)
     }
 
-    /// A node of it has failed. It is as if it had not run, but for what is saved, and for the time since it was submitted.
+    /// A node of it has failed. It is as if it had not run, but for what is saved, and for the time since it was
+    /// submitted.
     fn lose(&mut self, now: Time, job: TaskId, saved: f64) -> Option<Live> {
         let Live { need, submitted, .. } = self.remove(job)?;
         Some(Live { submitted, done: saved, ..Live::new(job, need, now) })
@@ -265,9 +267,11 @@ impl Cluster {
         self.idle.set(at, live, now);
     }
 
-    /// Those on no node, from highest to lowest priority, come onto nodes if there is room. Who does not fit holds nobody up.
+    /// Those on no node, from highest to lowest priority, come onto nodes if there is room. Who does not fit holds
+    /// nobody up.
     ///
-    /// The first few take most of the room, so they come first, and of all others only those are ranked who may fit then.
+    /// The first few take most of the room, so they come first, and of all others only those are ranked who may fit
+    /// then.
     fn fill(&mut self, now: Time) {
         let mut room = self.room();
         let mut failures = Failures::default();
@@ -279,7 +283,8 @@ impl Cluster {
             wanted *= 4;
             ranking.restart(std::iter::empty());
             self.idle.rank(band, now, &fits, &mut ranking);
-            // Room only shrinks: once so many in a row have not fit, those who surely cannot are dropped without being put in order.
+            // Room only shrinks: once so many in a row have not fit, those who surely cannot are dropped without being
+            // put in order.
             let (mut misses, mut patience) = (0, 4);
             while let Some(at) = ranking.next() {
                 let need = self.live[at].need;
@@ -375,9 +380,9 @@ impl Cluster {
         })
     }
 
-    /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log K) for K of them,
-    /// unless far more are as urgent as these.
-    /// Who does not fit as long as nodes are down holds nobody up.
+    /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log
+    /// K) for K of them, unless far more are as urgent as these. Who does not fit as long as nodes are down holds
+    /// nobody up.
     fn placeable(&mut self, now: Time) -> Vec<usize> {
         let mut ranking = std::mem::take(&mut self.ranking);
         let up = self.up();

@@ -4,8 +4,8 @@ use super::Need;
 use super::need::{TOLERANCE, fits, slots};
 use super::room::{Places, Room};
 
-/// Puts each task of a job on the node with the least load that has the memory, of equals on the lowest; or none of them anywhere.
-/// O(tasks x nodes); O(nodes) where they do not fit.
+/// Puts each task of a job on the node with the least load that has the memory, of equals on the lowest; or none of
+/// them anywhere. O(tasks x nodes); O(nodes) where they do not fit.
 pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
     // Most jobs have one, which nothing has to be counted for.
     if need.tasks == 1 {
@@ -41,8 +41,8 @@ fn least_loaded(room: &Room, is_open: impl Fn(usize) -> bool) -> Option<usize> {
     best
 }
 
-/// Whom a newcomer displaces, as indices into `running`, in its order, which is from highest to lowest priority. O(nodes + tasks of those
-/// who are looked at).
+/// Whom a newcomer displaces, as indices into `running`, in its order, which is from highest to lowest priority.
+/// O(nodes + tasks of those who are looked at).
 pub(super) fn displace(room: &Room, need: &Need, running: &[(&Need, &Places)]) -> Vec<usize> {
     let mut free = room.free.clone();
     let wanted = u64::from(need.tasks);
@@ -76,7 +76,8 @@ pub(super) fn displace(room: &Room, need: &Need, running: &[(&Need, &Places)]) -
     displaced
 }
 
-/// Remembers who did not fit, so that those who need no less are not tried: while jobs only come, memory only gets scarcer.
+/// Remembers who did not fit, so that those who need no less are not tried: while jobs only come, memory only gets
+/// scarcer.
 #[derive(Default)]
 pub(super) struct Failures(Vec<(u32, f64)>);
 

@@ -7,11 +7,11 @@ use super::ranking::Ranking;
 use super::room::Fits;
 use crate::time::Time;
 
-/// What the priorities of jobs on no node follow from, in columns, by their places among all live jobs. It stays the same until they
-/// come onto nodes.
+/// What the priorities of jobs on no node follow from, in columns, by their places among all live jobs. It stays the
+/// same until they come onto nodes.
 ///
-/// They are looked at in [`Band`]s of priorities, from the top. For `J` live jobs, each band costs a glance at all `J`, at about a
-/// nanosecond each, and O(n) for the `n` who are in it; who leaves moves up all behind it, O(J).
+/// They are looked at in [`Band`]s of priorities, from the top. For `J` live jobs, each band costs a glance at all `J`,
+/// at about a nanosecond each, and O(n) for the `n` who are in it; who leaves moves up all behind it, O(J).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
     /// In microseconds.
@@ -23,7 +23,8 @@ pub(super) struct Idle {
     tasks: Vec<u32>,
 }
 
-/// Priorities from one up to another, without the latter, by their bits: floats that are not negative are in the order of these.
+/// Priorities from one up to another, without the latter, by their bits: floats that are not negative are in the order
+/// of these.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Band {
     from: u64,
@@ -82,7 +83,8 @@ impl Idle {
         }
     }
 
-    /// The next band below one, with about so many of those who may fit: a guess from some of them, and no more than that is owed.
+    /// The next band below one, with about so many of those who may fit: a guess from some of them, and no more than
+    /// that is owed.
     pub fn below(&self, above: Band, wanted: usize, now: Time, fits: &Fits) -> Band {
         let to = above.from;
         let jobs = self.tasks.len();
@@ -101,7 +103,8 @@ impl Idle {
     /// Ranks those in a band who may fit.
     pub fn rank(&self, band: Band, now: Time, fits: &Fits, ranking: &mut Ranking) {
         let now = now.micros() as f64;
-        // Multiplying is faster than dividing, but may come out a little too high. Infinity times nothing would be no number.
+        // Multiplying is faster than dividing, but may come out a little too high. Infinity times nothing would be no
+        // number.
         let least = (f64::from_bits(band.from) * (1.0 - ROUNDING)).min(f64::MAX);
         let mut look = |places: Range<usize>| {
             for at in places.filter(|at| self.memory[*at] <= fits.memory) {
@@ -140,7 +143,8 @@ mod tests {
     use crate::systems::dfrs::{Need, greedy, room::Room};
     use crate::time::Span;
 
-    /// A job by when it was submitted, what it did, whether it is on a node, its tasks and their memory: numbers that meet often.
+    /// A job by when it was submitted, what it did, whether it is on a node, its tasks and their memory: numbers that
+    /// meet often.
     fn jobs() -> impl Strategy<Value = Vec<(u64, u64, bool, u32, u32)>> {
         let job = (0..50_u64, prop_oneof![Just(0), 1..20_u64], prop::bool::weighted(0.1), 1..6_u32, 1..11_u32);
         prop::collection::vec(job, 0..900)

@@ -1,11 +1,14 @@
-//! The manager of a site whose jobs share its nodes: it tells a [`Cluster`] what has happened, and the site what that makes of it.
+//! The manager of a site whose jobs share its nodes: it tells a [`Cluster`] what has happened, and the site what that
+//! makes of it.
 //!
-//! The cluster keeps account of progress, so it is who says when a job ends; the site checks that. A job that comes may make others end
-//! sooner, so it comes by a message that promises nothing (`Admit`), and ends are told when they happen: each instant at which a job comes or ends
-//! is waited for. Of a tick more can be said: nothing ends after it before the least that any job has left to do.
+//! The cluster keeps account of progress, so it is who says when a job ends; the site checks that. A job that comes may
+//! make others end sooner, so it comes by a message that promises nothing (`Admit`), and ends are told when they
+//! happen: each instant at which a job comes or ends is waited for. Of a tick more can be said: nothing ends after it
+//! before the least that any job has left to do.
 //!
-//! Where nodes fail, who is lost comes again as if it were handed in then. Checkpoints are made of progress: each after so much of it,
-//! and at the cost of so much, whatever the yield. To the cluster, what they cost is progress like any other, as the job is there for longer.
+//! Where nodes fail, who is lost comes again as if it were handed in then. Checkpoints are made of progress: each after
+//! so much of it, and at the cost of so much, whatever the yield. To the cluster, what they cost is progress like any
+//! other, as the job is there for longer.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +97,8 @@ fn read(name: &str) -> Option<Result<String, String>> {
     }
 }
 
-/// Where messages take no time, a job that is submitted at some moment comes to its site two steps later, through the dispatcher.
+/// Where messages take no time, a job that is submitted at some moment comes to its site two steps later, through the
+/// dispatcher.
 const STEPS: u32 = 2;
 
 struct Sharing {
@@ -213,7 +217,8 @@ impl Sharing {
         self.given.remove(&task);
     }
 
-    /// How long a span of a job's work takes with its checkpoints. It counts as on a node for each of its tasks, wherever they are.
+    /// How long a span of a job's work takes with its checkpoints. It counts as on a node for each of its tasks,
+    /// wherever they are.
     fn stretched(&self, work: Span, need: &Need) -> Span {
         self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, self.width(need)))
     }
@@ -238,7 +243,8 @@ impl Sharing {
         }
     }
 
-    /// All that ends now, then what that and who has come make of the rest; and again, if somebody's end has come to be now.
+    /// All that ends now, then what that and who has come make of the rest; and again, if somebody's end has come to be
+    /// now.
     fn instant(&mut self, now: Time, orders: &mut Vec<Order>) {
         let mut is_tick = self.tick == Some(now);
         loop {

@@ -1,15 +1,16 @@
 //! MCB8: all live jobs placed at once, by vector packing and a search for the highest yield. Section 4.2 of the paper.
 //!
-//! Tasks are packed node by node, in turn from a list of those that need more processor than memory and from the list of the others,
-//! so that nodes fill evenly. W. Leinberger, G. Karypis, V. Kumar, "Multi-capacity bin packing algorithms with applications to job
-//! scheduling under multiple constraints", 1999.
+//! Tasks are packed node by node, in turn from a list of those that need more processor than memory and from the list
+//! of the others, so that nodes fill evenly. W. Leinberger, G. Karypis, V. Kumar, "Multi-capacity bin packing
+//! algorithms with applications to job scheduling under multiple constraints", 1999.
 //!
-//! Jobs that require the same and follow each other are packed as if they were one, and only then is it said which tasks are whose: users
-//! ask for few different things, and those who do not say what they need all get the same. Neighbours that are equally free are filled alike as
-//! long as there are enough tasks of all kinds, so a filling is worked out once and repeated. So a packing of `J` jobs in `D` rows of
-//! such jobs costs O(J log J + min(N, D + P) D), where `P` is how often what pinned jobs leave free changes from one node to the next,
-//! since else each filling uses up a row, or most of it. The search takes at most nine packings; each job that has to be left out
-//! costs two more at most. Those whose memory, in sum, shows that they cannot all fit should not come here.
+//! Jobs that require the same and follow each other are packed as if they were one, and only then is it said which
+//! tasks are whose: users ask for few different things, and those who do not say what they need all get the same.
+//! Neighbours that are equally free are filled alike as long as there are enough tasks of all kinds, so a filling is
+//! worked out once and repeated. So a packing of `J` jobs in `D` rows of such jobs costs O(J log J + min(N, D + P) D),
+//! where `P` is how often what pinned jobs leave free changes from one node to the next, since else each filling uses
+//! up a row, or most of it. The search takes at most nine packings; each job that has to be left out costs two more at
+//! most. Those whose memory, in sum, shows that they cannot all fit should not come here.
 
 use super::Need;
 use super::need::TOLERANCE;
@@ -89,7 +90,8 @@ pub(super) struct Packer<'a> {
     by_slots: [u64; SLOTS_MAX],
     /// What each kept job requires of processors, by its index.
     required: Vec<f64>,
-    /// Who may go anywhere, in the order in which they are searched: those that need more processor than memory, and the others.
+    /// Who may go anywhere, in the order in which they are searched: those that need more processor than memory, and
+    /// the others.
     orders: [Vec<Wish>; 2],
     /// The same, those who require the same in a row taken together.
     lists: [Vec<Item>; 2],
@@ -184,7 +186,8 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Whether memory surely does not suffice, whatever the yield: of tasks of which no more than so many go into a node there are more.
+    /// Whether memory surely does not suffice, whatever the yield: of tasks of which no more than so many go into a
+    /// node there are more.
     fn is_crowded(&self) -> bool {
         let mut tasks = 0;
         (1..).zip(&self.by_slots).any(|(slots, these): (u64, &u64)| {
@@ -291,8 +294,8 @@ impl<'a> Packer<'a> {
         sums
     }
 
-    /// Fills one node task by task, so that processor and memory run out together. Free room only shrinks, so whoever did not fit
-    /// once need not be looked at again.
+    /// Fills one node task by task, so that processor and memory run out together. Free room only shrinks, so whoever
+    /// did not fit once need not be looked at again.
     fn fill(&mut self, (mut cpu, mut memory): (f64, f64)) {
         let mut next = self.heads;
         while self.least.0 <= cpu + TOLERANCE && self.least.1 <= memory + TOLERANCE {

@@ -57,8 +57,8 @@ impl Usage {
     }
 }
 
-/// From when jobs ended, however they were run. What is used adds up to the work, so it is enough to know how much could have
-/// been: the smaller of what live jobs asked for and what there is. O(jobs log jobs).
+/// From when jobs ended, however they were run. What is used adds up to the work, so it is enough to know how much
+/// could have been: the smaller of what live jobs asked for and what there is. O(jobs log jobs).
 pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)>) -> Usage {
     let mut work = 0.0;
     let mut steps: Vec<(Time, f64)> = Vec::new();

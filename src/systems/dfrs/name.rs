@@ -3,11 +3,12 @@
 //! ```text
 //! name   = "FCFS" | "EASY" | [ policy [ "*" ] ] { "/" part }
 //! policy = "Greedy" | "GreedyP" | "GreedyPM" | "MCB8"
-//! part   = "per" | "stretch-per" | "opt=" ("min" | "avg" | "max") | ("minvt" | "minft" | "period" | "penalty") "=" seconds
+//! part   = "per" | "stretch-per" | "opt=" ("min" | "avg" | "max")
+//!        | ("minvt" | "minft" | "period" | "penalty") "=" seconds
 //! ```
 //!
-//! The policy says what happens when a job comes, `*` that something happens when one ends, `per` that something happens every
-//! period. `period` and `penalty` are ours; where they are left out, they are the paper's.
+//! The policy says what happens when a job comes, `*` that something happens when one ends, `per` that something
+//! happens every period. `period` and `penalty` are ours; where they are left out, they are the paper's.
 
 use std::fmt;
 

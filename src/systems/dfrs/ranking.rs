@@ -1,7 +1,7 @@
 //! Live jobs from the highest priority to the lowest, where only the first few are wanted of thousands.
 
-/// Who has not been reached is never put in order. O(n) to begin with, and O(n) again for each time that four times as many as before
-/// are wanted: for the first `k` of `n`, O(n log k) at worst, at the price of looking, not of sorting.
+/// Who has not been reached is never put in order. O(n) to begin with, and O(n) again for each time that four times as
+/// many as before are wanted: for the first `k` of `n`, O(n log k) at worst, at the price of looking, not of sorting.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     /// No order among these, all of whom come after `first`.
@@ -12,7 +12,8 @@ pub struct Ranking {
     chunk: usize,
 }
 
-/// One number that is the higher the earlier its turn, so that comparing takes no branches: the priority, and of equals whoever came first.
+/// One number that is the higher the earlier its turn, so that comparing takes no branches: the priority, and of equals
+/// whoever came first.
 type Rank = u128;
 
 impl Ranking {

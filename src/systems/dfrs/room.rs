@@ -17,7 +17,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// With these jobs on their nodes, and some nodes down. Sums are made afresh, in the order given, so that nothing drifts.
+    /// With these jobs on their nodes, and some nodes down. Sums are made afresh, in the order given, so that nothing
+    /// drifts.
     pub fn with<'a>(nodes: u32, down: &NodeSet, jobs: impl IntoIterator<Item = (&'a Need, &'a Places)>) -> Room {
         let nodes = nodes as usize;
         let mut room = Room { free: vec![1.0; nodes], load: vec![0.0; nodes] };

@@ -11,8 +11,8 @@
 //! between cores of one site takes no time. With one core a site this is the paper's processor.
 //!
 //! Cost, for `v` tasks, `e` edges and `q` cores: a plan takes O(e q + v (log v + q g)), where `g` is what it takes to
-//! find a gap, O(log v) but for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), and what the
-//! flows' own changes cost ([`crate::network`]).
+//! find a gap, O(log v) but for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), and what
+//! the flows' own changes cost ([`crate::network`]).
 
 mod cast;
 mod improve;

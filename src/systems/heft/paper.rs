@@ -1,4 +1,5 @@
-//! The paper's worked examples and its network: three sites, of which two reach the second one over a link that they share.
+//! The paper's worked examples and its network: three sites, of which two reach the second one over a link that they
+//! share.
 //!
 //! The paper names the pairs P1-P2 and P3-P2 as those that share; its drawing is not available. P1 and P3 are taken to
 //! lie on one side of the bottleneck, so that between them every transfer has a path to itself.

@@ -1,12 +1,12 @@
 //! The planner: takes in workflows at the router, plans them, and has the plans carried out.
 //!
-//! It does what [`super::replay()`] does, in virtual time and with sites that answer: cores work off their tasks in the order
-//! of the plans, data sets out when a task ends, a task starts when its turn has come and its data is there. With one
-//! workflow, what happens is to the microsecond what the replay said. A workflow that comes later is planned into the
-//! gaps that earlier plans left.
+//! It does what [`super::replay()`] does, in virtual time and with sites that answer: cores work off their tasks in the
+//! order of the plans, data sets out when a task ends, a task starts when its turn has come and its data is there. With
+//! one workflow, what happens is to the microsecond what the replay said. A workflow that comes later is planned into
+//! the gaps that earlier plans left.
 //!
-//! Where nodes fail, plans are carried on: a task that is lost is given to its site again, less the work that is saved, and
-//! keeps its place in the plan until it is done. If it is given up, nothing more of its workflow starts.
+//! Where nodes fail, plans are carried on: a task that is lost is given to its site again, less the work that is saved,
+//! and keeps its place in the plan until it is done. If it is given up, nothing more of its workflow starts.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,7 +119,8 @@ impl Planner {
         }
     }
 
-    /// The workflow of a task that runs at a site. A peer may tell of tasks that do not run there; that changes nothing.
+    /// The workflow of a task that runs at a site. A peer may tell of tasks that do not run there; that changes
+    /// nothing.
     fn running_at(&self, site: ActorId, task: TaskId) -> Option<u32> {
         let number = self.jobs.find(task.job)?;
         let state = self.jobs[number].tasks.get(task.index as usize)?;
@@ -359,8 +360,9 @@ impl Planner {
         self.ready.entry((wish.kind, wish.cores)).or_default().insert((now, job, task));
     }
 
-    /// Gives tasks to sites with free cores, those that have been ready longest first; one that finds no room lets others
-    /// go ahead. O(N S) for each that starts, and once more, with `N` different needs of ready tasks and `S` sites.
+    /// Gives tasks to sites with free cores, those that have been ready longest first; one that finds no room lets
+    /// others go ahead. O(N S) for each that starts, and once more, with `N` different needs of ready tasks and `S`
+    /// sites.
     fn dispatch(&mut self, now: Time, out: &mut Out) {
         while let Some((since, job, task)) = self.next_ready() {
             let wish = self.jobs[job].job.tasks[task as usize];

@@ -100,7 +100,8 @@ pub struct Known<'n> {
     pub sites: Vec<&'n str>,
     /// By the problem's links.
     pub links: Vec<String>,
-    /// How many of the problem's units of time are a second: the nearest number to a whole microsecond is then printed as one.
+    /// How many of the problem's units of time are a second: the nearest number to a whole microsecond is then printed
+    /// as one.
     pub unit: f64,
     /// In which unit the problem has its data.
     pub data: &'static str,

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::Problem;
 
-/// Where and when each task is to run. A start is when the order to start goes out, an end when it is known; where orders
-/// and news need no time, that is when the task runs.
+/// Where and when each task is to run. A start is when the order to start goes out, an end when it is known; where
+/// orders and news need no time, that is when the task runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// The tasks, the most urgent first.
@@ -181,8 +181,8 @@ impl Timetable {
 
     /// Nobody has to look any more at what was free before a time from which on alone plans are made.
     ///
-    /// That changes none of them: whatever the tolerance, which is far less than any run time, nothing that starts then or later
-    /// fits into a gap that ended before.
+    /// That changes none of them: whatever the tolerance, which is far less than any run time, nothing that starts then
+    /// or later fits into a gap that ended before.
     pub fn forget(&mut self, now: f64) {
         for core in &mut self.cores {
             let past = core.gaps.partition_point(|gap| gap.1 < now);

@@ -18,16 +18,17 @@
 //!
 //! # Where nodes fail
 //!
-//! A task whose node fails is heard of like one that ends. It joins the queue again, with the work that is saved left out, or its job is
-//! removed; what its predecessors have made is not lost. Cores that are said to be down are not given away. Where there are links,
-//! a cluster on which the task has run keeps the data that was brought there for it; to any other one it is sent again.
+//! A task whose node fails is heard of like one that ends. It joins the queue again, with the work that is saved left
+//! out, or its job is removed; what its predecessors have made is not lost. Cores that are said to be down are not
+//! given away. Where there are links, a cluster on which the task has run keeps the data that was brought there for it;
+//! to any other one it is sent again.
 //!
 //! # With links
 //!
-//! Where a topology has links, no delays are reckoned with: a task joins the queue when all its predecessors have ended.
-//! Once it is given to a cluster, that cluster's cores are its own, and the data on each of its edges that comes from
-//! another cluster goes there over the network, all at once. When everything has arrived, the cluster is told to start.
-//! A task whose job is removed meanwhile goes on to its end, as one does that runs.
+//! Where a topology has links, no delays are reckoned with: a task joins the queue when all its predecessors have
+//! ended. Once it is given to a cluster, that cluster's cores are its own, and the data on each of its edges that comes
+//! from another cluster goes there over the network, all at once. When everything has arrived, the cluster is told to
+//! start. A task whose job is removed meanwhile goes on to its end, as one does that runs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -430,7 +431,8 @@ impl Auctioneer {
         if !self.clusters.has_free(kind, cores) {
             return None;
         }
-        // Its data is nowhere sooner than where some of it was made, so as long as it is not everywhere it is there or nowhere.
+        // Its data is nowhere sooner than where some of it was made, so as long as it is not everywhere it is there or
+        // nowhere.
         let ready = live.ready(task, self.market.network);
         let there = ready.makers.iter().filter(|(_, there)| *there <= now).map(|(cluster, _)| *cluster);
         self.clusters.roomiest_of(kind, cores, there)

@@ -1,7 +1,7 @@
 //! The sites as the auctioneer sees them: how many cores it has not given away.
 //!
-//! Who has most cores free is kept for each kind, in a tree over its clusters: O(log clusters) for every task that takes
-//! cores or gives them back, and for the choice of a cluster.
+//! Who has most cores free is kept for each kind, in a tree over its clusters: O(log clusters) for every task that
+//! takes cores or gives them back, and for the choice of a cluster.
 
 use crate::grid::Kind;
 use crate::kernel::ActorId;

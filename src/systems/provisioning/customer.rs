@@ -1,8 +1,9 @@
-//! A user who bargains with sites itself: it plans, asks, books and submits, each job by a strategy, and nobody at the hub knows of it.
+//! A user who bargains with sites itself: it plans, asks, books and submits, each job by a strategy, and nobody at the
+//! hub knows of it.
 //!
-//! What all strategies have in common is here: the calendar of jobs, and the course of each (`run.rs`). What they can do is a
-//! `Deal` (`deal.rs`), and what sites owe them is in the books (`debts.rs`). As there is no service that would, the user tells the
-//! log what becomes of its jobs.
+//! What all strategies have in common is here: the calendar of jobs, and the course of each (`run.rs`). What they can
+//! do is a `Deal` (`deal.rs`), and what sites owe them is in the books (`debts.rs`). As there is no service that would,
+//! the user tells the log what becomes of its jobs.
 
 #[cfg(test)]
 mod tests;

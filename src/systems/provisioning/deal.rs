@@ -1,4 +1,5 @@
-//! What a strategy can do about its job: ask, claim, send tasks, give back; and the books that a user keeps of all of it.
+//! What a strategy can do about its job: ask, claim, send tasks, give back; and the books that a user keeps of all of
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -117,14 +118,14 @@ impl Deal<'_> {
         self.books.lags.values().copied().max().unwrap_or_default()
     }
 
-    /// The earliest time at which a task can run in something that is claimed now: the claim is answered, then the task is
-    /// entered.
+    /// The earliest time at which a task can run in something that is claimed now: the claim is answered, then the task
+    /// is entered.
     pub fn soonest(&self) -> Time {
         self.now + self.slack() + self.slack()
     }
 
-    /// The earliest time at which a task can run in something that is asked for now: the answer comes, and then it is claimed. A site with
-    /// nothing to do changes at no time but now, so it names no later start by itself.
+    /// The earliest time at which a task can run in something that is asked for now: the answer comes, and then it is
+    /// claimed. A site with nothing to do changes at no time but now, so it names no later start by itself.
     pub fn soonest_asked(&self) -> Time {
         let round = self.round();
         self.now + round + round + round
@@ -211,7 +212,8 @@ impl Deal<'_> {
         self.send_for(Time::ZERO, task, goes);
     }
 
-    /// The same, but so that it is not there before it is to start: until then, what it shares a booking with has its place.
+    /// The same, but so that it is not there before it is to start: until then, what it shares a booking with has its
+    /// place.
     pub fn send_for(&mut self, start: Time, task: u32, goes: Goes) {
         let way = self.world.providers[goes.provider].latency;
         let leaves = self.run.send(task, goes);

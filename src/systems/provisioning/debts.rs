@@ -1,7 +1,7 @@
 //! What sites owe a user: each question, claim and order has one answer, and it comes at once.
 //!
-//! So whoever asks knows when an answer has to be there, and what it may look like. A site that is silent, answers twice, or
-//! says what is no answer has broken its contract.
+//! So whoever asks knows when an answer has to be there, and what it may look like. A site that is silent, answers
+//! twice, or says what is no answer has broken its contract.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,6 +1,8 @@
-//! Plans that are made without a run: what moga finds on the slots of a moment, and what greedy would pay for at several alphas.
+//! Plans that are made without a run: what moga finds on the slots of a moment, and what greedy would pay for at
+//! several alphas.
 //!
-//! The moment is one of the topology's own: sites have run what users hand in who only queue, and nobody else has bargained.
+//! The moment is one of the topology's own: sites have run what users hand in who only queue, and nobody else has
+//! bargained.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! How far a job has come: which of its tasks go where, what their data waits for, and who has ended.
 //!
-//! A task is entered at its site when all before it have ended and their data is there. Whoever plans says where tasks go
-//! ahead of that, and then data leaves as soon as it is there; else a task is ready first, and its data follows it.
+//! A task is entered at its site when all before it have ended and their data is there. Whoever plans says where tasks
+//! go ahead of that, and then data leaves as soon as it is there; else a task is ready first, and its data follows it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -16,8 +16,8 @@ use crate::report::{Bargaining, Names, Status, Tally, calendars_fit};
 use crate::time::{Span, Time};
 use crate::topology::{Plan, Topology, build, load};
 
-/// What happens, and what the report makes of it: it takes no start on what is down, no booking that ends twice, and no word about
-/// what is another one's.
+/// What happens, and what the report makes of it: it takes no start on what is down, no booking that ends twice, and no
+/// word about what is another one's.
 fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
     let plan = Plan::of(topology);
     let actors = build(topology, &plan.all()).unwrap();
@@ -45,7 +45,8 @@ fn read(text: &str) -> Topology {
     load("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
 }
 
-/// Two jobs, one after the other, that want york and leeds at once, where york fails. A site names starts when something is there to end.
+/// Two jobs, one after the other, that want york and leeds at once, where york fails. A site names starts when
+/// something is there to end.
 fn pairs(fails: &str) -> (Vec<(&'static str, u32, f64)>, Bargaining) {
     let site =
         |name: &str, latency: u32| format!("[[site]]\nname = \"{name}\"\ncores = 4\nlatency = \"{latency} s\"\n");
@@ -125,8 +126,9 @@ fn legs_run_together_or_not_at_all() {
     }
 }
 
-/// A job at two sites, of which the second fails: it can start when the first one has ended what it is busy with. Another job has come
-/// before, and found no start, so that its user knows how long answers take. What is given are seconds.
+/// A job at two sites, of which the second fails: it can start when the first one has ended what it is busy with.
+/// Another job has come before, and found no start, so that its user knows how long answers take. What is given are
+/// seconds.
 fn met(latencies: (u32, u32), arrive: u32, at: u32) -> (Vec<Entry<Record>>, Bargaining) {
     let site = |name, latency| format!("[[site]]\nname = \"{name}\"\ncores = 4\nlatency = \"{latency} s\"\n");
     let table = |user| format!("[[workload]]\nsource = \"table\"\nusers = [\"{user}\"]\n[[workload.job]]\n");
@@ -143,8 +145,8 @@ fn met(latencies: (u32, u32), arrive: u32, at: u32) -> (Vec<Entry<Record>>, Barg
     )))
 }
 
-/// The last commit of a job and the end of what has been committed reach its user in one instant: tasks are entered and wanted back in
-/// the same one, at a site where they can start at once.
+/// The last commit of a job and the end of what has been committed reach its user in one instant: tasks are entered and
+/// wanted back in the same one, at a site where they can start at once.
 #[test]
 fn a_job_that_fails_as_it_succeeds_blames_nobody() {
     let mut at_once = 0;
@@ -210,7 +212,8 @@ fn who_asks_idle_sites_gets_time_soon() {
     let booked = |entry: &&Entry<Record>| matches!(entry.record, Record::Bargained { end: Bargain::Booked, .. });
     assert_eq!(log.iter().filter(booked).count(), 3, "{log:#?}");
     let started = |entry: &Entry<Record>| matches!(entry.record, Record::Started { .. }).then_some(entry.stamp.time);
-    // All starts, those that only others name, then later ones: a round of 8 s each, and one to spare. Holds take 4 and 8 s, commits at most 20 s.
+    // All starts, those that only others name, then later ones: a round of 8 s each, and one to spare. Holds take 4 and
+    // 8 s, commits at most 20 s.
     assert_eq!(log.iter().filter_map(started).max(), Some(Time::from_micros((16 + 16 + 12 + 20) * 1_000_000)));
 }
 
@@ -260,8 +263,8 @@ fn grid(seed: u64, planner: &str, mode: &str, latencies: (u64, u64)) -> String {
     )
 }
 
-/// Plays the grid above with its failures: nothing runs on what is down, no promise between actors is broken, no honest peer is accused,
-/// each booking comes to one end, and each job is completed or given up.
+/// Plays the grid above with its failures: nothing runs on what is down, no promise between actors is broken, no honest
+/// peer is accused, each booking comes to one end, and each job is completed or given up.
 fn all_cope(topology: &Topology) {
     let saves = topology.recovery.checkpoint.is_some();
     let (log, all) = play(topology);
@@ -363,7 +366,8 @@ fn meeting(grid: &str, failures: &[(usize, u32, u64, u64)], (killed, bookings): 
     topology
 }
 
-/// Nodes fail that one site held, and before the user can give back what the other one has committed he is down until that is over.
+/// Nodes fail that one site held, and before the user can give back what the other one has committed he is down until
+/// that is over.
 #[test]
 fn what_is_left_over_by_a_broken_hold_is_broken_too() {
     let topology = meeting(&grid(254, "slotlist", "exact", (2, 5)), &[(0, 4, 28, 59), (0, 6, 52, 35)], (0, 0));

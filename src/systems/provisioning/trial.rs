@@ -141,8 +141,8 @@ fn guest_of(job: TaskId) -> Option<u32> {
     job.job.0.checked_sub(GUESTS)
 }
 
-/// Runs a workflow just in time through the queues of some sites, from now on, and says how long it takes; `None`, if some
-/// task fits none of them. The sites are at the same instant.
+/// Runs a workflow just in time through the queues of some sites, from now on, and says how long it takes; `None`, if
+/// some task fits none of them. The sites are at the same instant.
 pub fn best_effort(sites: &mut [Trial], application: &Application) -> Option<Span> {
     let began = sites[0].now();
     let mut now = began;

@@ -1,6 +1,6 @@
-//! Virtual advance reservations: an ordinary job that is submitted so early, and asks for so much time, that it still runs
-//! when its work is wanted (D. Nurmi, R. Wolski, J. Brevik, "VARQ: virtual advance reservations for queues", 2008); and how such
-//! a job and a real reservation go together.
+//! Virtual advance reservations: an ordinary job that is submitted so early, and asks for so much time, that it still
+//! runs when its work is wanted (D. Nurmi, R. Wolski, J. Brevik, "VARQ: virtual advance reservations for queues",
+//! 2008); and how such a job and a real reservation go together.
 //!
 //! Costs are what is paid beside the base charge for the work itself.
 
@@ -24,8 +24,8 @@ pub fn requested(work: &Part, submit: Time) -> Span {
     work.start.since(submit) + work.span
 }
 
-/// The first moment to submit with the best chance, given the chance of a job that asks for so long to start within so long
-/// a time; none, if there is no chance at all.
+/// The first moment to submit with the best chance, given the chance of a job that asks for so long to start within so
+/// long a time; none, if there is no chance at all.
 pub fn search(now: Time, work: &Part, mut chance: impl FnMut(Span, Span) -> f64) -> Option<Attempt> {
     let mut best: Option<Attempt> = None;
     let mut submit = now;
@@ -78,8 +78,8 @@ pub enum Outcome {
     Failed,
 }
 
-/// What would have become of a piece of work, had the outcomes of both been what they were each on its own: a reservation at a
-/// fee, or none; a job that started then, or not in time.
+/// What would have become of a piece of work, had the outcomes of both been what they were each on its own: a
+/// reservation at a fee, or none; a job that started then, or not in time.
 pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> Outcome {
     let started = started.filter(|started| *started <= work.start);
     match (open(fee), fee, started) {

@@ -73,7 +73,8 @@ impl World {
         providers.filter(move |(_, provider)| provider.fits(&task)).map(|(at, _)| at)
     }
 
-    /// What keeps a job from every provider, if anything does: a task that is too large, or too long for those that are large enough.
+    /// What keeps a job from every provider, if anything does: a task that is too large, or too long for those that are
+    /// large enough.
     pub fn excludes(&self, job: &Job, pinned: Option<usize>) -> Option<Invalid> {
         let task = job.tasks.iter().find(|task| self.fitting(task, pinned).next().is_none())?;
         let mut providers =

@@ -7,8 +7,8 @@ use crate::kernel::ActorId;
 use crate::protocol::{self, Answer, Booked, Message, Record, Reserve};
 use crate::time::{Span, Time};
 
-/// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy prefers,
-/// it is asked for the latest one, when others are least in the way, and then the next site is asked.
+/// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy
+/// prefers, it is asked for the latest one, when others are least in the way, and then the next site is asked.
 pub(super) struct Asked {
     pub user: ActorId,
     reserve: Reserve,

@@ -1,4 +1,5 @@
-//! What nobody may book because it is down: as long as nobody else has booked it, it is on the calendar as if it were booked.
+//! What nobody may book because it is down: as long as nobody else has booked it, it is on the calendar as if it were
+//! booked.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +21,12 @@ struct Group {
 }
 
 impl Blocked {
-    /// These nodes are down from now on, and all others up. What is booked on nodes that are down stays so until its owner says otherwise.
+    /// These nodes are down from now on, and all others up. What is booked on nodes that are down stays so until its
+    /// owner says otherwise.
     ///
-    /// Only what is new is looked at: O(P + K log C log R) for `P` pieces of nodes whose return is expected at another time than before,
-    /// and, for those that have failed, `K` pieces that nobody has, `C` changes of the calendar up to their return and its `R` records.
+    /// Only what is new is looked at: O(P + K log C log R) for `P` pieces of nodes whose return is expected at another
+    /// time than before, and, for those that have failed, `K` pieces that nobody has, `C` changes of the calendar up to
+    /// their return and its `R` records.
     pub fn block(&mut self, now: Time, down: &[Expected], calendar: &mut Calendar) {
         let mut fresh = Vec::new();
         let mut before = std::mem::take(&mut self.groups);
@@ -43,7 +46,8 @@ impl Blocked {
             let gone = std::mem::take(&mut group.nodes);
             group.free(now, &gone, calendar);
         }
-        // Once all is free that is to be: a node may have moved from one time to another. One that should be back by now blocks nothing.
+        // Once all is free that is to be: a node may have moved from one time to another. One that should be back by
+        // now blocks nothing.
         for (back, nodes) in fresh.into_iter().filter(|(back, nodes)| *back > now && !nodes.is_empty()) {
             let changes = calendar.changes(now, back).into_iter().filter(|at| now < *at && *at < back);
             let times: Vec<Time> = [now].into_iter().chain(changes).chain([back]).collect();

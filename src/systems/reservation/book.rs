@@ -131,7 +131,8 @@ impl Book {
         Ok(())
     }
 
-    /// Frees what is left of a booking from a time on, which is now or later; what of it is down, nobody else may book meanwhile.
+    /// Frees what is left of a booking from a time on, which is now or later; what of it is down, nobody else may book
+    /// meanwhile.
     pub fn delete(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         self.calendar.remove(start, end, nodes)?;
         self.blocked.take_up(start, end, nodes, &mut self.calendar);

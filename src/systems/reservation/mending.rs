@@ -1,9 +1,10 @@
 //! What the meta-scheduler does about reservations whose nodes fail.
 //!
-//! It hears of nodes as late as news of their site travels, and then finds the reservations that are in for it. One whose task may
-//! have started meanwhile cannot be moved behind its site's back, so the site is asked for the task, and says whether it
-//! comes in time. A task that has run and is lost is told of by its site, which has nothing more to do with it then; but where others
-//! use the site too, it keeps the task's nodes until it is told to start it again, or that nobody wants them.
+//! It hears of nodes as late as news of their site travels, and then finds the reservations that are in for it. One
+//! whose task may have started meanwhile cannot be moved behind its site's back, so the site is asked for the task, and
+//! says whether it comes in time. A task that has run and is lost is told of by its site, which has nothing more to do
+//! with it then; but where others use the site too, it keeps the task's nodes until it is told to start it again, or
+//! that nobody wants them.
 
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
 use crate::grid::{Bookings, JobId, TaskId};
@@ -13,8 +14,9 @@ use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
 impl MetaScheduler {
-    /// Takes in what is heard of nodes by now: nobody books what is down, and who has booked it is seen to. As long as there is no
-    /// news, that costs nothing; news of a site costs a look at all that is live, and at what is down there.
+    /// Takes in what is heard of nodes by now: nobody books what is down, and who has booked it is seen to. As long as
+    /// there is no news, that costs nothing; news of a site costs a look at all that is live, and at what is down
+    /// there.
     pub(super) fn hear_news(&mut self, now: Time, out: &mut Out) {
         self.awake_until = self.awake_until.filter(|until| *until > now);
         if now < self.news_at {
@@ -48,8 +50,8 @@ impl MetaScheduler {
         self.news_at = watches.map(|watch| watch.next()).min().unwrap_or(Time::NEVER);
     }
 
-    /// Asks for what its site holds though its time is over: its nodes were down all the while, and the news of that came when they
-    /// were back already, or while the site was asked for another booking of the same job.
+    /// Asks for what its site holds though its time is over: its nodes were down all the while, and the news of that
+    /// came when they were back already, or while the site was asked for another booking of the same job.
     pub(super) fn miss(&mut self, now: Time, out: &mut Out) {
         while let Some((at, job)) = self.overdue.first().copied().filter(|(at, _)| *at <= now) {
             self.overdue.remove(&(at, job));

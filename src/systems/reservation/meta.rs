@@ -1,8 +1,8 @@
 //! The meta-scheduler at the router: one book a cluster; users ask it, and what it accepts it gives to a site.
 //!
-//! The input of a job sets out when its request is accepted, and no start is booked before it could be there if nobody else
-//! used the links. Should others hold it up for longer, the nodes stay booked and idle, and the job has what is left of
-//! its time; if nothing is left, it is given up. Its output goes back when it has ended, and then it is over.
+//! The input of a job sets out when its request is accepted, and no start is booked before it could be there if nobody
+//! else used the links. Should others hold it up for longer, the nodes stay booked and idle, and the job has what is
+//! left of its time; if nothing is left, it is given up. Its output goes back when it has ended, and then it is over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
@@ -45,7 +45,8 @@ pub struct MetaScheduler {
     pub(super) news_at: Time,
     /// When it is odd that nothing has been heard of what they hold.
     pub(super) overdue: BTreeSet<(Time, JobId)>,
-    /// What a site has neither ended nor still holds, though it had it: it keeps something back, and nobody waits for it.
+    /// What a site has neither ended nor still holds, though it had it: it keeps something back, and nobody waits for
+    /// it.
     pub(super) missing: BTreeSet<JobId>,
     /// Until when a timer is set for the next news of them.
     pub(super) awake_until: Option<Time>,
@@ -150,8 +151,8 @@ impl MetaScheduler {
         bringing.is_some_and(|(stager, staging)| stager.has_to_bring(staging, site))
     }
 
-    /// The request as a site is to hear it, and when word of what comes of it is there at the soonest. A job is not ready before its
-    /// input could be there; where the site has to be asked, that sets out when it has answered.
+    /// The request as a site is to hear it, and when word of what comes of it is there at the soonest. A job is not
+    /// ready before its input could be there; where the site has to be asked, that sets out when it has answered.
     fn at_site(&self, cluster: usize, now: Time, staging: Option<Staging>, request: &Request) -> (Time, Request) {
         let Cluster { site, latency, is_shared, .. } = self.clusters[cluster];
         let bringing = self.stager.as_ref().zip(staging);
@@ -165,7 +166,8 @@ impl MetaScheduler {
         (now + latency, Request { ready, duration: self.lasts(cluster, request), ..*request })
     }
 
-    /// For how long nodes of a cluster are booked for a request: its checkpoints take time as well, if it makes any there.
+    /// For how long nodes of a cluster are booked for a request: its checkpoints take time as well, if it makes any
+    /// there.
     pub(super) fn lasts(&self, cluster: usize, request: &Request) -> Span {
         let Request { duration, nodes, .. } = *request;
         self.clusters[cluster].watch.as_ref().map_or(duration, |watch| watch.stretched(duration, nodes))
@@ -225,8 +227,9 @@ impl MetaScheduler {
 
     /// All clusters are equally fast, so the earliest start is the earliest end as well.
     ///
-    /// Whoever could be best goes first, by a bound that costs a look at counts; who cannot be better than the best offer
-    /// so far is not asked. Sites without bookings are known without a look, and all but the first of them are left out.
+    /// Whoever could be best goes first, by a bound that costs a look at counts; who cannot be better than the best
+    /// offer so far is not asked. Sites without bookings are known without a look, and all but the first of them are
+    /// left out.
     fn find_best(
         &mut self,
         now: Time,
@@ -379,7 +382,8 @@ impl MetaScheduler {
         }
     }
 
-    /// Tells a site to start a job then, in what is left of its time: one that nobody else uses, or that has its nodes booked.
+    /// Tells a site to start a job then, in what is left of its time: one that nobody else uses, or that has its nodes
+    /// booked.
     pub(super) fn hold(&mut self, now: Time, job: JobId, start: Time, out: &mut Out) {
         let live = &self.live[&job];
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));

@@ -1,7 +1,7 @@
 //! Other nodes for a reservation whose own have failed: at its time, or later, or elsewhere.
 //!
-//! Where a site that others use too has some to offer, it is asked, as it was the first time; while it has not answered, nobody has the
-//! job. What it refuses is looked for at the next place.
+//! Where a site that others use too has some to offer, it is asked, as it was the first time; while it has not
+//! answered, nobody has the job. What it refuses is looked for at the next place.
 
 use super::book::Offer;
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
@@ -47,8 +47,8 @@ enum Step {
 impl MetaScheduler {
     /// Finds other nodes for what is left of a job. Gives it back if there are none.
     ///
-    /// Where its input is, or is to be, it stays; and as nobody knows better, it starts no sooner than it was to when that is
-    /// on its way.
+    /// Where its input is, or is to be, it stays; and as nobody knows better, it starts no sooner than it was to when
+    /// that is on its way.
     pub(super) fn move_on(&mut self, now: Time, job: JobId, live: Live, out: &mut Out) -> Option<Live> {
         let left = Request { duration: live.left(live.request.duration), ..live.request };
         let seek = Seek { left, next: Step::AtItsTime, refused: None, tried: Vec::new() };

@@ -1,5 +1,5 @@
-//! The availability list as the paper writes it, `AvailRectList`: records of busy sets in a plain list, every step a walk
-//! along it. It is the judge of the calendar in tests, and the baseline beside it in measurements.
+//! The availability list as the paper writes it, `AvailRectList`: records of busy sets in a plain list, every step a
+//! walk along it. It is the judge of the calendar in tests, and the baseline beside it in measurements.
 
 use super::book::Offer;
 use super::fit::Fit;

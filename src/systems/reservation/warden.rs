@@ -1,8 +1,8 @@
-//! The manager of a site that holds nodes for reservations, where nodes fail: a task starts on exactly its nodes, at its time or
-//! as soon after it as all of them are up, and has what is left of its time.
+//! The manager of a site that holds nodes for reservations, where nodes fail: a task starts on exactly its nodes, at
+//! its time or as soon after it as all of them are up, and has what is left of its time.
 //!
-//! What is to become of a task that is lost, or of a booking that its nodes keep waiting, is for the meta-scheduler to say, who
-//! hears of it late. So it asks for a task back, and hears whether it has started meanwhile.
+//! What is to become of a task that is lost, or of a booking that its nodes keep waiting, is for the meta-scheduler to
+//! say, who hears of it late. So it asks for a task back, and hears whether it has started meanwhile.
 
 use crate::grid::{Expected, NodeSet, Reserved};
 use crate::kernel::ActorId;

@@ -1,7 +1,7 @@
 //! SimGrid's platforms (XML, version 4 and the tags of 3) as topologies.
 //!
-//! Every host becomes a site with its cores and its speed, every link one or two links, every pair of hosts a route that
-//! is written out. What is read: zones (`zone`, `AS`) within each other, hosts, routers, links with their sharing,
+//! Every host becomes a site with its cores and its speed, every link one or two links, every pair of hosts a route
+//! that is written out. What is read: zones (`zone`, `AS`) within each other, hosts, routers, links with their sharing,
 //! routes between hosts and between zones, clusters with their own links and backbone. What is passed over is named.
 
 mod platform;

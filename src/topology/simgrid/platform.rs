@@ -70,8 +70,8 @@ pub const DEPTH_MAX: usize = 64;
 /// Finds the ways of a platform.
 pub struct Ways<'p> {
     platform: &'p Platform,
-    /// By zone: the member whose ways have been searched last, and what has been found. The ways of a host are asked for one
-    /// after the other.
+    /// By zone: the member whose ways have been searched last, and what has been found. The ways of a host are asked
+    /// for one after the other.
     trees: Vec<Option<(&'p str, Tree<'p>)>>,
 }
 

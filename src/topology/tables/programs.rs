@@ -23,7 +23,8 @@ pub struct Open {
     pub could: bool,
 }
 
-/// The program that decides for a site, if one does. It may stay while another scheduler is chosen, as when both are compared.
+/// The program that decides for a site, if one does. It may stay while another scheduler is chosen, as when both are
+/// compared.
 pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w: &mut dyn Walk) {
     let batsim = tongue == Some(Tongue::Batsim);
     let listed = open.is_lost || w.purpose() == Purpose::List;

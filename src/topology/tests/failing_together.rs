@@ -1,4 +1,5 @@
-//! Sites that several systems use, or some of whose nodes are reserved, and whose nodes fail, mostly: whole grids, drawn at random.
+//! Sites that several systems use, or some of whose nodes are reserved, and whose nodes fail, mostly: whole grids,
+//! drawn at random.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,8 +20,8 @@ const SITES: [(&str, u32); 3] = [("york", 6), ("bath", 4), ("leeds", 5)];
 
 /// When it comes, how many nodes it wants, for how long, and how long it runs; and how much input it has.
 type Queued = (u64, u32, u64, u64, u64);
-/// When it is made, how long before it is ready, how long it has nodes and has time beside that, how long it runs, on how many nodes,
-/// after how long it is taken back, and how much input it has.
+/// When it is made, how long before it is ready, how long it has nodes and has time beside that, how long it runs, on
+/// how many nodes, after how long it is taken back, and how much input it has.
 type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>, u64);
 /// When it comes, how many nodes it wants, and how long it runs.
 type Bargained = (u64, u32, u64);
@@ -360,8 +361,8 @@ fn outages(mut outages: Outages, end: Time) -> Vec<(Time, Time, u32)> {
     all
 }
 
-/// No node runs two tasks, or any while it is down, and whoever is lost is so as one of their nodes fails. Where nodes have identities,
-/// nothing runs on what is reserved either.
+/// No node runs two tasks, or any while it is down, and whoever is lost is so as one of their nodes fails. Where nodes
+/// have identities, nothing runs on what is reserved either.
 fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &[Stint]) -> Result<(), TestCaseError> {
     let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
     let plan = Plan::of(topology);

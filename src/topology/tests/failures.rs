@@ -288,7 +288,8 @@ fn a_job_that_comes_back_at_once_to_shared_nodes_is_not_dropped() {
     }
 }
 
-/// Node 2 is to be back at 20 s; at 15 s it is known that it will not be before 100 s, so nobody waits for it any longer.
+/// Node 2 is to be back at 20 s; at 15 s it is known that it will not be before 100 s, so nobody waits for it any
+/// longer.
 #[test]
 fn an_outage_that_begins_under_another_one_is_known_when_it_begins() {
     let text = "name = \"under\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 3\n[[failure]]\nsite = \"york\"\nnodes = \"2\"\n\

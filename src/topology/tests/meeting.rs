@@ -143,7 +143,8 @@ fn systems_are_told_apart() {
     let Systems(mut all) = summary.part().expect("two systems meet");
     all.sort_by(|one, other| one.name.cmp(&other.name));
 
-    // The first 150 jobs are the queue's. By system: jobs that ended, and core microseconds by site, of which york is the first.
+    // The first 150 jobs are the queue's. By system: jobs that ended, and core microseconds by site, of which york is
+    // the first.
     let system = |job: JobId| usize::from(job.0 >= 150);
     let roles = Plan::of(&topology).roles;
     let (mut over, mut busy, mut started) = ([0, 0], [[0u128; 2]; 2], BTreeMap::new());
@@ -249,8 +250,8 @@ fn who_is_to_start_at_once_may_do_so_before_the_answer_is_back() {
     }
 }
 
-/// On sites that a queue and reservations share: each request is answered once, what is accepted starts at its time on its
-/// nodes, no node runs two tasks, and every job comes to an end.
+/// On sites that a queue and reservations share: each request is answered once, what is accepted starts at its time on
+/// its nodes, no node runs two tasks, and every job comes to an end.
 #[test]
 fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
     for (seed, policy) in ["easy", "fcfs", "conservative", "easy-count", "conservative-count"].iter().enumerate() {
@@ -301,8 +302,9 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
     }
 }
 
-/// On a site that a queue, reservations, a market and users who negotiate share, under every planner: what is accepted starts at its
-/// time on its nodes, no node runs two tasks, nobody says anything sooner than they may, and every job comes to an end.
+/// On a site that a queue, reservations, a market and users who negotiate share, under every planner: what is accepted
+/// starts at its time on its nodes, no node runs two tasks, nobody says anything sooner than they may, and every job
+/// comes to an end.
 #[test]
 fn a_site_that_lets_its_time_serves_all_others_too() {
     let (mut moved, mut booked) = (0, 0);

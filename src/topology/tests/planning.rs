@@ -54,7 +54,8 @@ fn rows_have_names_of_their_own_and_plan_by_one_of_them() {
     assert!(bargaining.clone().all(|entry| entry.bargains && provisioning::strategy::find(entry.name).is_some()));
 }
 
-/// Where there are no links, data goes from its site to the router and on to the other one, and those of other systems are no part of it.
+/// Where there are no links, data goes from its site to the router and on to the other one, and those of other systems
+/// are no part of it.
 #[test]
 fn without_links_the_lines_of_sites_are_named() {
     let text = "name = \"lines\"\n[workflow]\n[batch]\n[[site]]\nname = \"york\"\ncores = 2\nsystem = \"batch\"\n\

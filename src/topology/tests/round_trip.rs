@@ -338,8 +338,8 @@ fn says_only(leaf: &Leaf) -> bool {
             || leaf.path.contains(".job.") && !leaf.path.contains(".tasks.") && leaf.path.ends_with(".name"))
 }
 
-/// What changes nothing here: names of files, of which there is one a format, what says again what is known, and and loads that
-/// no two copies of so few jobs come to.
+/// What changes nothing here: names of files, of which there is one a format, what says again what is known, and and
+/// loads that no two copies of so few jobs come to.
 const NEVER: &[&str] = &[
     "hansa ",
     "failure.0.trace ",

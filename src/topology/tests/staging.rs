@@ -1,4 +1,5 @@
-//! Jobs of queues and reservations whose data crosses links: worked by hand, and what is said of keys that make no sense.
+//! Jobs of queues and reservations whose data crosses links: worked by hand, and what is said of keys that make no
+//! sense.
 
 use super::load_text;
 use crate::kernel::{Place, judge};
@@ -18,8 +19,8 @@ between = ["york", "bath"]
 name = "alice"
 "#;
 
-/// What a run tells, with seconds, and its table of transfers. All layouts are given by what one place does, if nobody breaks a
-/// promise, for which there is a judge.
+/// What a run tells, with seconds, and its table of transfers. All layouts are given by what one place does, if nobody
+/// breaks a promise, for which there is a judge.
 fn told(topology: &Topology) -> (Vec<String>, String) {
     let plan = Plan::of(topology);
     let actors = || build(topology, &plan.all()).unwrap();
@@ -85,7 +86,8 @@ input = "6 MB"
     )
 }
 
-/// One after the other to york and to bath. Inputs share the wire: each of the two takes the 2 s of its latency and 12 s for 6 MB.
+/// One after the other to york and to bath. Inputs share the wire: each of the two takes the 2 s of its latency and 12
+/// s for 6 MB.
 const QUEUED: &str = r#"
 [[workload.job]]
 tasks = [{ runtime = "10 s", cores = 4 }]
@@ -375,7 +377,8 @@ fn a_site_with_a_queue_keeps_nodes_for_a_job_whose_input_is_late() {
     );
 }
 
-/// While the nodes of a reservation wait for its input, nothing else runs on them; the queue has them again once it is given up.
+/// While the nodes of a reservation wait for its input, nothing else runs on them; the queue has them again once it is
+/// given up.
 #[test]
 fn the_queue_stays_off_nodes_that_wait_for_data() {
     let system = "system = [\"batch\", \"reservation\"]\n";
@@ -396,7 +399,8 @@ fn the_queue_stays_off_nodes_that_wait_for_data() {
     assert_eq!(of(": 2.0 "), ["114 s: 2.0 starts", "117 s: 2.0 ends"]);
 }
 
-/// Where nodes are only counted, queued jobs may be on those of a booking until it begins, which may be when its input arrives.
+/// Where nodes are only counted, queued jobs may be on those of a booking until it begins, which may be when its input
+/// arrives.
 #[test]
 fn jobs_make_way_for_a_booking_whose_input_arrives_as_it_begins() {
     for scheduler in ["fcfs", "fcfs-count", "easy-count", "conservative-count", "slotlist"] {

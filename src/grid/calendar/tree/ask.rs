@@ -82,8 +82,8 @@ impl<S: Set> Node<S> {
             Node::Inner(branches) => {
                 let within = touched(branches, from, to);
                 let (first, last) = (within.start, within.end - 1);
-                // There are times of the span in every branch that it touches, so its fewest are no more than the most of any: a
-                // bound to begin with, with which few branches need to be gone into.
+                // There are times of the span in every branch that it touches, so its fewest are no more than the most
+                // of any: a bound to begin with, with which few branches need to be gone into.
                 let mut fewest = branches[first..=last].iter().map(|branch| branch.most).min().unwrap_or(u32::MAX);
                 for (place, branch) in branches.iter().enumerate().take(last + 1).skip(first) {
                     if branch.least < fewest {
@@ -136,7 +136,8 @@ impl<S: Set> Node<S> {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
                 if from <= branch.start && until <= to {
-                    // From the end backwards, as long as all that were ever busy are few enough, their times do not matter.
+                    // From the end backwards, as long as all that were ever busy are few enough, their times do not
+                    // matter.
                     let mut all = busy.clone();
                     all.add(&branch.any);
                     if all.len() <= limit {

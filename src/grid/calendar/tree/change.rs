@@ -1,4 +1,5 @@
-//! Changes of the tree: records are cut, marked, joined again and forgotten, and nodes stay neither too full nor too sparse.
+//! Changes of the tree: records are cut, marked, joined again and forgotten, and nodes stay neither too full nor too
+//! sparse.
 
 use super::super::set::Set;
 use super::{Branch, FULL, Node, Record, SPARSE, end_of, holding, touched};
@@ -73,7 +74,8 @@ impl<S: Set> Node<S> {
                 for place in touched(branches, from, to) {
                     let until = end_of(branches, place, end);
                     let branch = &mut branches[place];
-                    // Part of it may be noted here, put by bookings that spanned all of the branch, and the rest further down.
+                    // Part of it may be noted here, put by bookings that spanned all of the branch, and the rest
+                    // further down.
                     let here = branch.own.common(set);
                     let count = here.len();
                     branch.own.take(&here);
@@ -85,8 +87,8 @@ impl<S: Set> Node<S> {
                             branch.below.take(from, to, until, &rest);
                         }
                     } else {
-                        // Only a part of the span is given back: what was noted for all of it is told to those below, who then
-                        // lose their part.
+                        // Only a part of the span is given back: what was noted for all of it is told to those below,
+                        // who then lose their part.
                         if count > 0 {
                             branch.below.add_whole(&here, count);
                         }

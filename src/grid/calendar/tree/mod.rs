@@ -2,8 +2,8 @@
 //!
 //! A record lasts from its start to that of the next one. A branch stands for all records below it. It keeps as `own`
 //! what is busy during its whole span and noted here alone, as `any` what is busy at some time in its span, and as
-//! `least` and `most` how many nodes are busy at once, at best and at worst. Bookings that overlap in time share no node, so `own` and what is
-//! noted below never overlap, and a booking can be subtracted again exactly.
+//! `least` and `most` how many nodes are busy at once, at best and at worst. Bookings that overlap in time share no
+//! node, so `own` and what is noted below never overlap, and a booking can be subtracted again exactly.
 //!
 //! A booking touches whole branches where it can and splits at most two a level. A question about a span reads `any` of
 //! whole branches. Both take O(log records) steps, each as long as a set has runs (or words).
@@ -314,7 +314,8 @@ impl<S: Set> Node<S> {
 
 #[cfg(test)]
 impl<S: Set> Tree<S> {
-    /// What is kept of all that is below a branch is exact, and no node has too many below it. Says how deep the tree is.
+    /// What is kept of all that is below a branch is exact, and no node has too many below it. Says how deep the tree
+    /// is.
     pub fn check(&self) -> u32 {
         assert!(!matches!(&self.root, Node::Inner(branches) if branches.len() == 1), "a root with one branch is none");
         self.root.check().0

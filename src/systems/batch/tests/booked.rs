@@ -8,8 +8,8 @@ use crate::grid::{Checkpoint, Every, Failure, Outages, Per, Recovery, Reserved};
 use crate::protocol::{Hold, Provided, Release};
 use crate::systems::Failing;
 
-/// Books nodes and takes them back at its times. Of what is lost some is released at once, some is to start again a second later, and
-/// some is forgotten: by its number.
+/// Books nodes and takes them back at its times. Of what is lost some is released at once, some is to start again a
+/// second later, and some is forgotten: by its number.
 struct Booker {
     says: Vec<(Time, Message)>,
     books: BTreeMap<TaskId, Book>,
@@ -113,7 +113,8 @@ fn told(log: &[Entry<Record>]) -> Vec<String> {
     log.iter().filter_map(line).collect()
 }
 
-/// Of what is to be reserved that which overlaps nothing before it: from when on, for how long, and between which nodes.
+/// Of what is to be reserved that which overlaps nothing before it: from when on, for how long, and between which
+/// nodes.
 fn apart_of(meant: &[(u64, u64, u32, u32)]) -> Vec<Reserved> {
     let mut calendar = crate::grid::Calendar::new(NODES);
     let held = meant.iter().map(|&(from, lasts, one, other)| Reserved {
@@ -267,8 +268,9 @@ proptest! {
 proptest! {
     #![proptest_config(cases(if cfg!(debug_assertions) { 30 } else { 100 }))]
 
-    /// Whatever is queued, booked, taken back, reserved and down, under every policy: what is granted runs on its nodes and in its
-    /// time, if at all, no node runs two tasks or any while it is down, and everybody who queues comes to an end.
+    /// Whatever is queued, booked, taken back, reserved and down, under every policy: what is granted runs on its nodes
+    /// and in its time, if at all, no node runs two tasks or any while it is down, and everybody who queues comes to an
+    /// end.
     #[test]
     fn bookings_queue_and_outages_share_a_calendar(
         queued in prop::collection::vec((0u64..40, 1u32..=NODES, 1u64..25, 1u64..25), 0..14),

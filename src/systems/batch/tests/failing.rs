@@ -310,8 +310,8 @@ proptest! {
         prop_assert_eq!(stints(&log, jobs.len()), plain_fcfs(NODES, &jobs, &fails.outages, &[]));
     }
 
-    /// Under every policy, remedy and latency: nothing runs on what is down, nobody shares a node, work adds up, each job comes to
-    /// one end, and no promise is broken.
+    /// Under every policy, remedy and latency: nothing runs on what is down, nobody shares a node, work adds up, each
+    /// job comes to one end, and no promise is broken.
     #[test]
     fn nothing_runs_where_nodes_are_down_and_work_adds_up(
         jobs in prop::collection::vec((0u64..60, 1u32..=4, 1u64..40, 1u64..40), 1..16),

@@ -176,7 +176,8 @@ fn start(job: u32, on: &str) -> Wish {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 30 } else { 200 }))]
 
-    /// Whoever outside decides as a policy inside does gets its schedule, at one site and at several, with latency and without.
+    /// Whoever outside decides as a policy inside does gets its schedule, at one site and at several, with latency and
+    /// without.
     #[test]
     fn who_decides_alike_outside_gets_the_same_schedule(
         drawn in prop::collection::vec((0u64..40, 1u32..5, 1u64..20, 1u64..20), 1..30),
@@ -228,8 +229,8 @@ proptest! {
             let decider = Box::new(AsPolicy::new(name, nodes, fails));
             Box::new(Managed::new(decider, nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
         });
-        // Who has asked to be called looks at nodes that nobody needs, too; and what a site tells of one instant it tells in an order
-        // of its own.
+        // Who has asked to be called looks at nodes that nobody needs, too; and what a site tells of one instant it
+        // tells in an order of its own.
         let of_jobs = |log: &[Entry<Record>]| {
             let lines = failing::told(log).into_iter().filter(|line| !line.contains(" since "));
             lines.collect::<std::collections::BTreeSet<_>>()
@@ -324,8 +325,8 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
     assert_eq!(killed.count(), 2);
 }
 
-/// Batsim's schedulers may say that they have been thinking: what they order happens then, and what happens meanwhile they hear of
-/// afterwards.
+/// Batsim's schedulers may say that they have been thinking: what they order happens then, and what happens meanwhile
+/// they hear of afterwards.
 #[test]
 fn who_takes_time_to_think_is_obeyed_then_and_hears_the_rest_later() {
     let jobs = [rigid(0, 2, 10, 5), rigid(2, 1, 10, 5), rigid(4, 1, 10, 5)];
@@ -399,7 +400,8 @@ fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
     assert_eq!(ran(&log)[&0].start, second(7));
 }
 
-/// Hands in what is due at once to the site with the shortest name, but for job 1, which waits for a call and is asked for back.
+/// Hands in what is due at once to the site with the shortest name, but for job 1, which waits for a call and is asked
+/// for back.
 struct Chooser {
     told: Told,
 }
@@ -506,7 +508,8 @@ fn who_is_taken_back_and_fits_nowhere_then_is_given_up() {
     assert_eq!(told[5], format!("6: {:?}", [Heard::Over { job: JobId(1) }]));
 }
 
-/// Its site does not know of the recall when it tells of the end, nor the router of the end when it passes the recall on.
+/// Its site does not know of the recall when it tells of the end, nor the router of the end when it passes the recall
+/// on.
 #[test]
 fn a_recall_that_meets_the_news_of_the_end_is_answered() {
     let (told, _) = choose(&[rigid(0, 1, 1, 1), rigid(1, 2, 10, 1)], [2, 2], 1, None);

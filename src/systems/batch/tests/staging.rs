@@ -23,8 +23,8 @@ fn whole(time: f64) -> Time {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
 
-    /// A queue whose jobs have data is one whose jobs come when flows that share the links have ended, as the slow judge of flows
-    /// says; each is over when what it leaves is home.
+    /// A queue whose jobs have data is one whose jobs come when flows that share the links have ended, as the slow
+    /// judge of flows says; each is over when what it leaves is home.
     #[test]
     fn a_queue_of_jobs_with_data_is_one_whose_jobs_come_later(
         jobs in prop::collection::vec((0u64..60, 1u32..=6, 1u64..14, 1u64..12, 0u64..20, 0u64..9), 1..25),

@@ -1,13 +1,14 @@
-//! The highest stretch that no schedule can avoid, if it knew all jobs beforehand: what algorithms are compared with. Theorem 1 of
-//! the paper.
+//! The highest stretch that no schedule can avoid, if it knew all jobs beforehand: what algorithms are compared with.
+//! Theorem 1 of the paper.
 //!
-//! With memory ignored and moves free, no job's stretch needs to exceed `S` if each can get its work done before a deadline that `S` gives
-//! it. Releases and deadlines cut time into intervals, and work is a flow: from each job, no faster than it can run, into the intervals
-//! between its release and its deadline, and from each interval, no more than the cluster can do in it. `S` can be reached if all work
-//! flows.
+//! With memory ignored and moves free, no job's stretch needs to exceed `S` if each can get its work done before a
+//! deadline that `S` gives it. Releases and deadlines cut time into intervals, and work is a flow: from each job, no
+//! faster than it can run, into the intervals between its release and its deadline, and from each interval, no more
+//! than the cluster can do in it. `S` can be reached if all work flows.
 //!
-//! A check fills intervals greedily first, jobs by deadline, which as a rule places all but a little; Dinic's algorithm finds ways for the
-//! rest. With `J` jobs that overlap `K` intervals in sum, filling is O(J log J + K), and augmenting O(K) a phase, of which there are few.
+//! A check fills intervals greedily first, jobs by deadline, which as a rule places all but a little; Dinic's algorithm
+//! finds ways for the rest. With `J` jobs that overlap `K` intervals in sum, filling is O(J log J + K), and augmenting
+//! O(K) a phase, of which there are few.
 
 mod network;
 
@@ -31,7 +32,8 @@ pub struct Bound {
 const PRECISION: f64 = 1e-3;
 /// How much of all work may be left over where all of it should flow.
 const ROUNDING: f64 = 1e-9;
-/// The share of all work below which a flow is none; even of as many as there are, they stay below what may be left over.
+/// The share of all work below which a flow is none; even of as many as there are, they stay below what may be left
+/// over.
 const GRAIN: f64 = 1e-15;
 
 /// The bound for these jobs on so many nodes. Who could never be mapped should not be among them.
@@ -159,7 +161,8 @@ impl Check {
         left
     }
 
-    /// Finds ways for what is left, through intervals that other jobs give up for later or earlier ones. Whether all but so much flows.
+    /// Finds ways for what is left, through intervals that other jobs give up for later or earlier ones. Whether all
+    /// but so much flows.
     fn augment(&mut self, left: &mut [f64], all: f64) -> bool {
         let mut network = Network::new(self, all * GRAIN);
         loop {

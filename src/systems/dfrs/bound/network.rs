@@ -4,8 +4,9 @@ use super::Check;
 
 const UNSEEN: u32 = u32::MAX;
 
-/// The jobs of each interval, and the state of a search. Sources are jobs with work left; sinks are intervals with room left. A job reaches the
-/// intervals of its window that it does not use to the full, an interval the jobs whose work is in it.
+/// The jobs of each interval, and the state of a search. Sources are jobs with work left; sinks are intervals with room
+/// left. A job reaches the intervals of its window that it does not use to the full, an interval the jobs whose work is
+/// in it.
 pub(super) struct Network {
     /// Jobs of interval after interval; where each one's begin.
     users: Vec<u32>,

@@ -1,10 +1,11 @@
 //! `opt=avg` for a given mapping: the lowest sum of stretches, where no job falls behind the pace that was found.
 //!
-//! Minimise the sum of `f_j / (d_j + y_j)` where `asked_j <= y_j <= 1` and no node gives more than it has. That is convex, so a primal-dual
-//! interior-point method comes as near as one likes: yields stay strictly within all limits, each limit has a price, and each step
-//! goes for the point at which every limit's price times its distance is the same small number, by Newton's method. How near it is
-//! is known: what jobs would pay at the nodes' prices is a lower bound. S. Boyd, L. Vandenberghe, "Convex Optimization", 2004,
-//! sections 5.1 and 11.7. Only `+ - * /` and square roots are needed, so platforms agree.
+//! Minimise the sum of `f_j / (d_j + y_j)` where `asked_j <= y_j <= 1` and no node gives more than it has. That is
+//! convex, so a primal-dual interior-point method comes as near as one likes: yields stay strictly within all limits,
+//! each limit has a price, and each step goes for the point at which every limit's price times its distance is the same
+//! small number, by Newton's method. How near it is is known: what jobs would pay at the nodes' prices is a lower
+//! bound. S. Boyd, L. Vandenberghe, "Convex Optimization", 2004, sections 5.1 and 11.7. Only `+ - * /` and square roots
+//! are needed, so platforms agree.
 
 use super::super::Need;
 use super::super::need::TOLERANCE;
@@ -17,7 +18,8 @@ const GAP: f64 = 5e-5;
 /// Some twenty steps are needed; rounding may keep a few from ever being near enough.
 const STEPS: usize = 80;
 
-/// The yield of each job. A step is O(J + M K + M^3), for M nodes that are short of processors, and differently so, and K jobs on each.
+/// The yield of each job. A step is O(J + M K + M^3), for M nodes that are short of processors, and differently so, and
+/// K jobs on each.
 pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[Age], found: f64) -> Vec<f64> {
     let least: Vec<f64> = ages.iter().map(|age| age.asks(found).min(1.0)).collect();
     let room = |row: &Vec<(usize, f64)>| 1.0 - row.iter().map(|(job, need)| need * least[*job]).sum::<f64>();
@@ -51,7 +53,8 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     shares
 }
 
-/// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`, none of them empty and all of them above 0.
+/// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`, none of them empty and all
+/// of them above 0.
 struct Program {
     flow: Vec<f64>,
     done: Vec<f64>,
@@ -107,7 +110,8 @@ impl Program {
         }
     }
 
-    /// A step of Newton's method for the conditions `price x distance = aim`. False, and no step, where rounding leaves no way to go.
+    /// A step of Newton's method for the conditions `price x distance = aim`. False, and no step, where rounding leaves
+    /// no way to go.
     fn step(&self, at: &mut Point, slack: &[f64], aim: f64) -> bool {
         let columns = at.x.len();
         let (mut curve, mut pull) = (vec![0.0; columns], vec![0.0; columns]);

@@ -1,15 +1,16 @@
 //! `opt=max` for a given mapping: the lowest stretches are as low as the highest allow.
 //!
-//! The pace of all jobs rises together; when a node is full, its jobs keep their yields, and the others go on. What a node gives is linear
-//! between the paces at which one of its jobs bends, so where it is full is told exactly.
+//! The pace of all jobs rises together; when a node is full, its jobs keep their yields, and the others go on. What a
+//! node gives is linear between the paces at which one of its jobs bends, so where it is full is told exactly.
 
 use super::super::Need;
 use super::super::need::TOLERANCE;
 use super::super::room::Places;
 use super::Age;
 
-/// The yield of each job, from the pace that was found on. A round settles the jobs of a node at least, and looks only at nodes that
-/// these are on: O(N + Q) in a round, for N nodes and the sum Q of the squares of the numbers of jobs on these.
+/// The yield of each job, from the pace that was found on. A round settles the jobs of a node at least, and looks only
+/// at nodes that these are on: O(N + Q) in a round, for N nodes and the sum Q of the squares of the numbers of jobs on
+/// these.
 pub(in super::super) fn maximum(nodes: u32, jobs: &[(&Need, &Places)], ages: &[Age], found: f64) -> Vec<f64> {
     let mut on: Vec<Vec<(usize, f64)>> = vec![Vec::new(); nodes as usize];
     for (job, (need, places)) in jobs.iter().enumerate() {

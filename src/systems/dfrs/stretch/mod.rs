@@ -1,7 +1,8 @@
 //! MCB8-stretch: all live jobs placed for the lowest highest stretch at the next tick. Section 4.4 of the paper.
 //!
-//! A job whose flow time is `f` and whose virtual time is `v` has the stretch `(f + T) / (v + y T)` after another period `T` at yield `y`. We
-//! search for the highest *pace* `x`, which is one over the stretch; a pace asks for the yield `(x (f + T) - v) / T`, or for none.
+//! A job whose flow time is `f` and whose virtual time is `v` has the stretch `(f + T) / (v + y T)` after another
+//! period `T` at yield `y`. We search for the highest *pace* `x`, which is one over the stretch; a pace asks for the
+//! yield `(x (f + T) - v) / T`, or for none.
 
 mod average;
 mod maximum;
@@ -37,8 +38,8 @@ impl Age {
     }
 }
 
-/// Where each job goes, and the pace that was found. `order` has all jobs from highest to lowest priority, of which the lowest are left
-/// out until the memory suffices.
+/// Where each job goes, and the pace that was found. `order` has all jobs from highest to lowest priority, of which the
+/// lowest are left out until the memory suffices.
 pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age]) -> (Vec<Places>, f64) {
     let mut packer = Packer::new(nodes, jobs);
     let found = keep_most(&mut packer, order, |packer| {

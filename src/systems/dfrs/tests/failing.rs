@@ -83,8 +83,9 @@ fn tell_with(
 
 #[test]
 fn who_is_lost_comes_again_and_others_go_where_it_was() {
-    // Jobs 0 and 1 each have a node, job 2 waits for the memory. Node 0 fails: job 0 has the highest priority, as nothing of it is
-    // saved, but does not fit beside job 1, and comes again when its node is back, with job 2 then waiting for job 1.
+    // Jobs 0 and 1 each have a node, job 2 waits for the memory. Node 0 fails: job 0 has the highest priority, as
+    // nothing of it is saved, but does not fit beside job 1, and comes again when its node is back, with job 2 then
+    // waiting for job 1.
     let jobs = [(0, 100, 1, 1.0, 0.6), (0, 50, 1, 1.0, 0.6), (1, 10, 1, 1.0, 0.6)];
     assert_eq!(
         tell("Greedy *", 2, &jobs, &[(0, 10, 30)]),
@@ -143,8 +144,9 @@ fn what_ends_in_the_instant_of_a_failure_has_ended() {
 
 #[test]
 fn checkpoints_are_made_of_progress() {
-    // Two jobs at half speed: after 20 s of work and 2 s for the checkpoint, which are 44 s, 20 s are saved. Then one of them is
-    // paused, as its node is gone, and the other one, lost, comes again with 30 s to go, and one checkpoint of these.
+    // Two jobs at half speed: after 20 s of work and 2 s for the checkpoint, which are 44 s, 20 s are saved. Then one
+    // of them is paused, as its node is gone, and the other one, lost, comes again with 30 s to go, and one checkpoint
+    // of these.
     let jobs = [(0, 50, 1, 1.0, 0.4), (0, 50, 1, 1.0, 0.4)];
     let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(20)), cost: Span::from_secs(2) });
     let recovery = Recovery { checkpoint, ..Recovery::default() };
@@ -209,8 +211,8 @@ impl Seen {
     }
 }
 
-/// Reads a log: nothing is on a node that is down, no node gives more than it has, and who ends has done all its work, but for what
-/// was saved. Gives when jobs ended that did.
+/// Reads a log: nothing is on a node that is down, no node gives more than it has, and who ends has done all its work,
+/// but for what was saved. Gives when jobs ended that did.
 fn follow(
     log: &[Entry<Record>],
     nodes: u32,
@@ -325,8 +327,8 @@ fn judged_rules() -> Vec<Fractional> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1_000 }))]
 
-    /// Under every algorithm: nothing is on a node that is down, nodes give what they have and no more, jobs end that should, and no
-    /// promise is broken.
+    /// Under every algorithm: nothing is on a node that is down, nodes give what they have and no more, jobs end that
+    /// should, and no promise is broken.
     #[test]
     fn nobody_is_where_nodes_are_down(
         jobs in any_jobs(),

@@ -1,5 +1,5 @@
-//! A slow and plain reading of the rules, written apart from the algorithms that it judges: every decision is made on copies, task by
-//! task, and nothing is skipped, repeated or remembered.
+//! A slow and plain reading of the rules, written apart from the algorithms that it judges: every decision is made on
+//! copies, task by task, and nothing is skipped, repeated or remembered.
 
 use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::super::{Need, Timed};
@@ -16,8 +16,8 @@ pub struct Judged {
     pub ends: Vec<Option<Time>>,
     pub preemptions: u64,
     pub migrations: u64,
-    /// Something was decided by so little that a rounding may have: two jobs as urgent as each other by different ways, or an end
-    /// beside another instant.
+    /// Something was decided by so little that a rounding may have: two jobs as urgent as each other by different ways,
+    /// or an end beside another instant.
     pub is_close: bool,
 }
 
@@ -47,7 +47,8 @@ impl Job {
         self.on.iter().any(|tasks| *tasks > 0)
     }
 
-    /// To ten digits: progress is summed up at every instant here, and what is exactly as urgent must not differ by how that was rounded.
+    /// To ten digits: progress is summed up at every instant here, and what is exactly as urgent must not differ by how
+    /// that was rounded.
     fn priority(&self, now: f64) -> f64 {
         const ROUNDED: u64 = 1 << 18;
         let exact = if self.done == 0.0 { f64::INFINITY } else { (now - self.submit) / (self.done * self.done) };
@@ -195,7 +196,8 @@ pub fn judge(
     judged
 }
 
-/// How long the images of a job take, task by task that is where fewer were before, in exact numbers: up to the next microsecond.
+/// How long the images of a job take, task by task that is where fewer were before, in exact numbers: up to the next
+/// microsecond.
 fn copied(images: Option<Images>, job: &Job, before: Option<&[u32]>) -> f64 {
     let Some(Images { memory_kb, bandwidth }) = images else { return 0.0 };
     let bytes = (job.need.memory * (memory_kb * 1_000) as f64).round() as u128;

@@ -15,7 +15,8 @@ fn greedy_takes_the_least_loaded_node_that_has_the_memory() {
     assert_eq!(place(need(5, 0.5, 0.4)), None);
 }
 
-/// Jobs of half a processor: `(memory, node, virtual time at 100 s)`; who is paused and where the others are once a newcomer is there.
+/// Jobs of half a processor: `(memory, node, virtual time at 100 s)`; who is paused and where the others are once a
+/// newcomer is there.
 fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<Places> {
     let at = |secs| Time::ZERO + Span::from_secs(secs);
     let mut cluster = Cluster::new(algorithm(name), 2);

@@ -28,8 +28,8 @@ fn fractional(algorithm: &Algorithm) -> Fractional {
     *algorithm.fractional().expect("all that are published share nodes")
 }
 
-/// How images move, if that is reckoned: at a rate at which what fills a node takes so many milliseconds at most. Where a job takes as
-/// long as a period, it may never end.
+/// How images move, if that is reckoned: at a rate at which what fills a node takes so many milliseconds at most. Where
+/// a job takes as long as a period, it may never end.
 pub(super) fn any_images(most: u64) -> impl Strategy<Value = Option<Images>> {
     let images = (1..9_999_999_u64, 1..=most).prop_map(|(memory_kb, millis)| {
         let bandwidth = (8_000_000 * memory_kb).div_ceil(millis);
@@ -44,9 +44,9 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: if cfg!(debug_assertions) { 32 } else { config.cases }, ..config }
 }
 
-/// At 1800 s the first job and the fourth are as urgent as each other, exactly: 1800 s in the queue for 310 s of progress, and 1250 s for
-/// 258 1/3 s, are 18/961 both. So the fourth, which came later, is left out first, and the first one after it, for the third fills a
-/// node: then it is alone. Whoever lets a rounding decide keeps the fourth.
+/// At 1800 s the first job and the fourth are as urgent as each other, exactly: 1800 s in the queue for 310 s of
+/// progress, and 1250 s for 258 1/3 s, are 18/961 both. So the fourth, which came later, is left out first, and the
+/// first one after it, for the third fills a node: then it is alone. Whoever lets a rounding decide keeps the fourth.
 #[test]
 fn who_is_exactly_as_urgent_and_came_later_is_left_out_first() {
     let jobs = timed(&[
@@ -259,8 +259,8 @@ fn check(now: Time, cluster: &Cluster, jobs: &[Timed]) {
     assert!(taken.iter().all(|(cpu, memory)| *cpu <= 1.0 + 1e-8 && *memory <= 1.0 + 1e-8), "{taken:?} at {now}");
 }
 
-/// Who starts goes on at once. Who is resumed waits for all its memory, and who is moved for what of it moves, at least: it may wait for
-/// more that was on its way already, but for no more than all of it.
+/// Who starts goes on at once. Who is resumed waits for all its memory, and who is moved for what of it moves, at
+/// least: it may wait for more that was on its way already, but for no more than all of it.
 fn check_waits(now: Time, penalty: Span, images: Option<Images>, changes: &Changes, jobs: &[Timed]) {
     let seconds = |span: Span| span.micros() as f64 / 1e6;
     let takes = |job: TaskId, tasks: u32| {

@@ -18,7 +18,8 @@ pub(super) const HUB: ActorId = ActorId(0);
 pub(super) const SITE: ActorId = ActorId(1);
 pub(super) const WAY: Span = Span::from_millis(1);
 
-/// Says things to the site at their times, and notes what it hears of them as if it had removed jobs, or taken them back.
+/// Says things to the site at their times, and notes what it hears of them as if it had removed jobs, or taken them
+/// back.
 struct Hub {
     says: Vec<(Time, Message)>,
 }

@@ -1,19 +1,22 @@
 //! `opt=avg`: the highest sum of yields of which none is below what all can get.
 //!
-//! A linear program with bounds: maximise the sum of `w_j y_j` where `base <= y_j <= 1` and no node gives more than it has. The weights
-//! `w_j` are 1, and a little more for who came earlier, so that there is one optimum.
+//! A linear program with bounds: maximise the sum of `w_j y_j` where `base <= y_j <= 1` and no node gives more than it
+//! has. The weights `w_j` are 1, and a little more for who came earlier, so that there is one optimum.
 //!
-//! It is solved by the simplex method for bounded variables, on a tableau that holds only the columns that are not in the basis. It begins
-//! at `y_j = base`, which is feasible, so there is no first phase. Why it ends, and right: each step either raises the sum or, by
-//! Bland's rule, is one of finitely many between two such; and where no reduced weight is positive, raising any variable from its
-//! bound cannot raise the sum, which for a linear program means that nothing can. Only `+ - * /` are needed, so platforms agree.
+//! It is solved by the simplex method for bounded variables, on a tableau that holds only the columns that are not in
+//! the basis. It begins at `y_j = base`, which is feasible, so there is no first phase. Why it ends, and right: each
+//! step either raises the sum or, by Bland's rule, is one of finitely many between two such; and where no reduced
+//! weight is positive, raising any variable from its bound cannot raise the sum, which for a linear program means that
+//! nothing can. Only `+ - * /` are needed, so platforms agree.
 //!
-//! A solver from outside would have to build the whole program anew at each event. Here most of it falls away first: nodes that
-//! are not asked for more than they have, nodes like others (a wide job makes many), and jobs on none of the rest, which get 1. Cost: a
-//! step is O(rows x jobs) of what is left, and there are about as many steps as rows and jobs.
+//! A solver from outside would have to build the whole program anew at each event. Here most of it falls away first:
+//! nodes that are not asked for more than they have, nodes like others (a wide job makes many), and jobs on none of the
+//! rest, which get 1. Cost: a step is O(rows x jobs) of what is left, and there are about as many steps as rows and
+//! jobs.
 //!
-//! Compared with solvers in Rust on 1,221 programs of two runs on 128 nodes (in us a program, with all nodes and with those only that are
-//! left here): ours 15; microlp 0.2 and minilp 0.2, which are simplex methods too, 113 and 46; clarabel 0.9, an interior-point method, 267 and
+//! Compared with solvers in Rust on 1,221 programs of two runs on 128 nodes (in us a program, with all nodes and with
+//! those only that are left here): ours 15; microlp 0.2 and minilp 0.2, which are simplex methods too, 113 and 46;
+//! clarabel 0.9, an interior-point method, 267 and
 //! 100. The sums of the first three agree to 2e-14, clarabel's to 6e-8. None earns its weight.
 
 use super::super::Need;
@@ -54,7 +57,8 @@ struct Program {
     values: Vec<f64>,
     /// What the sum gains as a variable that is not in the basis rises.
     gains: Vec<f64>,
-    /// Which variables are in the basis, and which are not. The first are those of the program, then comes what is left of each limit.
+    /// Which variables are in the basis, and which are not. The first are those of the program, then comes what is left
+    /// of each limit.
     inside: Vec<usize>,
     outside: Vec<usize>,
     /// Variables that are counted down from their top.
@@ -88,7 +92,8 @@ impl Program {
     }
 
     fn solve(mut self) -> Vec<f64> {
-        // Steps in a row that have not raised the sum: after so many it is Bland's rule that keeps them from going in a circle.
+        // Steps in a row that have not raised the sum: after so many it is Bland's rule that keeps them from going in a
+        // circle.
         let mut idle = 0;
         let patience = self.values.len() + self.columns;
         while let Some(column) = self.entering(idle > patience) {
@@ -125,8 +130,8 @@ impl Program {
         gaining.reduce(|best, column| if self.gains[column] > self.gains[best] { column } else { best })
     }
 
-    /// How far a variable can be raised, and the row that stops it there, with whether its variable is then at its top; no row, where
-    /// the variable comes to its own top first.
+    /// How far a variable can be raised, and the row that stops it there, with whether its variable is then at its top;
+    /// no row, where the variable comes to its own top first.
     fn longest_step(&self, column: usize, by_bland: bool) -> (f64, Option<(usize, bool)>) {
         let mut best = (self.bound(self.outside[column]), None);
         for (row, value) in self.values.iter().enumerate() {

@@ -10,8 +10,8 @@ pub(super) use average::average;
 /// How near two nodes' shares are that count as one.
 const SAME: f64 = 1e-9;
 
-/// `opt=min`: all yields rise together; when a node is full, its jobs stay where they are and the others rise on. Jobs on no
-/// node get 0.
+/// `opt=min`: all yields rise together; when a node is full, its jobs stay where they are and the others rise on. Jobs
+/// on no node get 0.
 ///
 /// Each round settles all jobs of a node, so O(R + N) for R tasks and N nodes, times the number of different yields.
 pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
@@ -49,7 +49,8 @@ pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
 
 /// What limits the yields of a mapping.
 pub(super) struct Rows {
-    /// For each node that is asked for more than it has, what each of its jobs asks of it; of nodes that are alike only one.
+    /// For each node that is asked for more than it has, what each of its jobs asks of it; of nodes that are alike only
+    /// one.
     pub rows: Vec<Vec<(usize, f64)>>,
     /// What every job can get: 1 over the highest load, if that is above 1.
     pub base: f64,

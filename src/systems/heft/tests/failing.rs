@@ -16,8 +16,8 @@ use crate::topology::{Plan, build, load};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 100 }))]
 
-    /// Plans are carried on: nothing runs on what is down, a task is lost only by a failure, what it has saved is not done again, and
-    /// each workflow is completed or given up.
+    /// Plans are carried on: nothing runs on what is down, a task is lost only by a failure, what it has saved is not
+    /// done again, and each workflow is completed or given up.
     #[test]
     fn plans_are_carried_on(
         seed in 0u64..1_000,

@@ -191,8 +191,8 @@ fn what_fits_nowhere_is_refused_and_nonsense_is_ignored() {
     }
 }
 
-/// Two tasks that end a microsecond apart after 2,000 s, and send 10 and 1 GB over one cable: the first has it to itself for
-/// that microsecond, in the plan as in the run.
+/// Two tasks that end a microsecond apart after 2,000 s, and send 10 and 1 GB over one cable: the first has it to
+/// itself for that microsecond, in the plan as in the run.
 #[test]
 fn what_ends_a_microsecond_later_is_later_however_late_it_is() {
     let task = |micros| Task::new(Span::from_micros(micros), 1, Kind(0));

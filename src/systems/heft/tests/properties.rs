@@ -140,8 +140,8 @@ proptest! {
         prop_assert!(replay(&wide, &schedule, Replaying::default()).makespan <= schedule.makespan + 1e-6);
     }
 
-    /// Sites with several cores, tasks that need several, links with latency: nothing overlaps, nothing is early; and in
-    /// whole microseconds everything is whole.
+    /// Sites with several cores, tasks that need several, links with latency: nothing overlaps, nothing is early; and
+    /// in whole microseconds everything is whole.
     #[test]
     fn wide_tasks_on_many_cores((shape, seed) in shapes(), cores in prop::collection::vec(1u32..5, 1..4)) {
         let mut stream = SplitMix64::new(seed);
@@ -191,8 +191,8 @@ proptest! {
         prop_assert!(after.placed.iter().all(|placed| placed.start >= 50.0));
     }
 
-    /// Plan after plan, each at its time: what was free before it matters to none, and what is taken out of the timetable again
-    /// leaves no trace.
+    /// Plan after plan, each at its time: what was free before it matters to none, and what is taken out of the
+    /// timetable again leaves no trace.
     #[test]
     fn what_is_past_may_be_forgotten((shape, seed) in shapes(), apart in prop::collection::vec(0u32..150, 1..8)) {
         let (mut all, mut rest) = (Timetable::new(&[1; 3]), Timetable::new(&[1; 3]));

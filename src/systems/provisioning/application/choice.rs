@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use crate::grid::{Offer, Quote, QuoteId};
 use crate::time::Time;
 
-/// Which of some (cost, time) is best: cost weighs `alpha` and time the rest, each as a share of its range. Of equal ones
-/// the earlier, then the cheaper, then the first.
+/// Which of some (cost, time) is best: cost weighs `alpha` and time the rest, each as a share of its range. Of equal
+/// ones the earlier, then the cheaper, then the first.
 pub fn choose(alpha: f64, options: &[(u64, u64)]) -> Option<usize> {
     let compare = by_score(alpha, options);
     (0..options.len()).min_by(|one, other| compare(*one, *other))
@@ -26,8 +26,8 @@ pub fn choose_offer(alpha: f64, offers: &[Offer]) -> Option<Offer> {
     choose(alpha, &options).map(|place| offers[place])
 }
 
-/// Which start of all that sites have quoted is best: whose, of which quote. Of equal ones that with the earlier end, the cheaper, the
-/// first site's.
+/// Which start of all that sites have quoted is best: whose, of which quote. Of equal ones that with the earlier end,
+/// the cheaper, the first site's.
 pub fn choose_quoted(alpha: f64, quotes: &[(usize, Quote)]) -> Option<(usize, QuoteId, Time)> {
     let offered = quotes.iter().flat_map(|(site, quote)| quote.offers.iter().map(move |offer| (*site, quote, offer)));
     let (pool, options): (Vec<_>, Vec<_>) = offered

@@ -1,7 +1,8 @@
 //! Workflows of parallel tasks, and how their users get processors for them.
 //!
-//! One file a way to plan: `moga.rs` chooses among advertised slots, `greedy.rs` buys start after start, `best_effort.rs` takes
-//! what queues give. Tasks are always looked at in the order of HEFT, and placed where they start first.
+//! One file a way to plan: `moga.rs` chooses among advertised slots, `greedy.rs` buys start after start,
+//! `best_effort.rs` takes what queues give. Tasks are always looked at in the order of HEFT, and placed where they
+//! start first.
 
 mod best_effort;
 mod choice;

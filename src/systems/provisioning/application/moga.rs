@@ -1,7 +1,8 @@
-//! Which of the advertised slots to take: a genetic algorithm for two aims, and the plans that it finds nobody better than.
+//! Which of the advertised slots to take: a genetic algorithm for two aims, and the plans that it finds nobody better
+//! than.
 //!
-//! A plan is a string of bits, one a slot. What is chosen for is rank among all (how many are better in both aims), spread
-//! out among equals by how crowded it is around them. One run serves every weight that somebody may give cost.
+//! A plan is a string of bits, one a slot. What is chosen for is rank among all (how many are better in both aims),
+//! spread out among equals by how crowded it is around them. One run serves every weight that somebody may give cost.
 //!
 //! Ours: plans that cannot be carried out are worse than all others, and no two in the archive cost the same.
 
@@ -13,7 +14,8 @@ use crate::grid::Slot;
 use crate::random::SplitMix64;
 use crate::time::Time;
 
-/// How long the search goes on. A plan costs as many evaluations as there are members, for each generation and the first.
+/// How long the search goes on. A plan costs as many evaluations as there are members, for each generation and the
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Plans in a generation; an even number.

@@ -1,5 +1,5 @@
-//! Coordinators and real desks under schedules at random: messages are lost, late and overtake each other, and coordinators
-//! crash and come back with their logs.
+//! Coordinators and real desks under schedules at random: messages are lost, late and overtake each other, and
+//! coordinators crash and come back with their logs.
 
 use std::collections::BTreeMap;
 

@@ -443,7 +443,8 @@ impl Actor<Message, Record> for Brief {
     }
 }
 
-/// Those of the worked example of plans, whose ranks are 4, 3 and 1, and two more after the first one, with ranks 5 and 1.
+/// Those of the worked example of plans, whose ranks are 4, 3 and 1, and two more after the first one, with ranks 5 and
+/// 1.
 #[test]
 fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
     let row = strategy::find("best-effort").unwrap();
@@ -585,8 +586,8 @@ fn tasks_whose_time_together_has_passed_do_not_run_at_all() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Wherever its process goes down and comes back, each request comes to an end, whole or not at all, and nobody is blamed for
-    /// what it has forgotten.
+    /// Wherever its process goes down and comes back, each request comes to an end, whole or not at all, and nobody is
+    /// blamed for what it has forgotten.
     #[test]
     fn a_coordinator_that_crashes_blames_nobody(at in 100u64..200, lasts in 1u64..900, seed in 0u64..50) {
         let log = play_crashing(Crash { at: Span::from_secs(at), lasts: Span::from_secs(lasts) }, seed);

@@ -44,8 +44,8 @@ impl Account {
 }
 
 impl Desk {
-    /// Takes a booking back. Before it begins that costs a part of its fee; later nothing is given back, but the processors are
-    /// free at once. Says what has to be paid beside what is charged already, or instead of it.
+    /// Takes a booking back. Before it begins that costs a part of its fee; later nothing is given back, but the
+    /// processors are free at once. Says what has to be paid beside what is charged already, or instead of it.
     pub fn cancel(&mut self, now: Time, id: BookingId) -> Result<Area, Denial> {
         self.reach(now);
         let booking = self.bookings.get(&id).ok_or(Denial::NotBooked)?;

@@ -1,7 +1,7 @@
 //! Holds: a booking for a while, which becomes one for good when all sites of a request have granted theirs.
 //!
-//! Whoever asks may ask again, late or twice. So the last word on each hold is kept, and answers do not depend on how often a
-//! message comes. Sites never wait for anybody: a hold lapses by itself.
+//! Whoever asks may ask again, late or twice. So the last word on each hold is kept, and answers do not depend on how
+//! often a message comes. Sites never wait for anybody: a hold lapses by itself.
 
 use super::bookings::Standing;
 use super::{Deed, Desk};

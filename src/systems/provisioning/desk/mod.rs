@@ -1,9 +1,9 @@
 //! What a site answers with: its queue, reservations, slots, holds and quotes on one calendar of counted processors.
 //!
-//! A desk is told of one instant after another, and within one in this order: what has ended, what is cancelled, what is
-//! submitted, what is asked and booked; then it makes one pass and says who starts. What falls due by itself (leases
-//! and quotes that expire, reservations that end and begin) it does in its place of that order. Nothing that runs or is reserved
-//! is ever moved; the queue gives way.
+//! A desk is told of one instant after another, and within one in this order: what has ended, what is cancelled, what
+//! is submitted, what is asked and booked; then it makes one pass and says who starts. What falls due by itself (leases
+//! and quotes that expire, reservations that end and begin) it does in its place of that order. Nothing that runs or is
+//! reserved is ever moved; the queue gives way.
 //!
 //! No cost grows with the jobs that have been: what is over is forgotten, but for the last word on each hold.
 
@@ -226,8 +226,8 @@ impl Desk {
         self.join(now, ask, Joins::Last)
     }
 
-    /// Puts a job that has been taken into the queue: with its checkpoints it may be longer than what is taken. Only where time ends
-    /// it is not.
+    /// Puts a job that has been taken into the queue: with its checkpoints it may be longer than what is taken. Only
+    /// where time ends it is not.
     pub fn join(&mut self, now: Time, ask: Ask, joins: Joins) -> Result<(), Denial> {
         self.reach(now);
         self.begin_reservations();

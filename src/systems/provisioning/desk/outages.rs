@@ -1,10 +1,10 @@
-//! Processors that are down: they stand on the calendar until they are expected back, and what has no room beside them gives
-//! way.
+//! Processors that are down: they stand on the calendar until they are expected back, and what has no room beside them
+//! gives way.
 //!
-//! What runs is on processors that are up, so it always fits. The rest is what has been held and booked: holds give way first, as
-//! nothing has been promised with them, and what was booked last gives way before what was booked earlier. Whoever asks what
-//! gives way, and sees to it, until there is nothing more, is left with a calendar that fits: in the end nothing is on it but what
-//! runs.
+//! What runs is on processors that are up, so it always fits. The rest is what has been held and booked: holds give way
+//! first, as nothing has been promised with them, and what was booked last gives way before what was booked earlier.
+//! Whoever asks what gives way, and sees to it, until there is nothing more, is left with a calendar that fits: in the
+//! end nothing is on it but what runs.
 
 use super::bookings::Standing;
 use super::{Active, Booking, Desk, Fate, Whereabouts};
@@ -27,7 +27,8 @@ impl Desk {
         self.plan.displace();
     }
 
-    /// What has to give way next, if anything has; of a booking that has begun so many processors are in use, and stay so.
+    /// What has to give way next, if anything has; of a booking that has begun so many processors are in use, and stay
+    /// so.
     pub fn yields(&mut self, in_use: impl Fn(BookingId) -> u32) -> Option<Yields> {
         self.look();
         let counts = self.fixed_counts();
@@ -55,8 +56,9 @@ impl Desk {
         self.remove_booking(receipt.booking);
     }
 
-    /// Lets a booking begin later, if it has not begun: when there is room for all of it, or for as long as it has time left. The
-    /// rent is that of what is left of it. None, if there is no such time, or it has to begin with others elsewhere.
+    /// Lets a booking begin later, if it has not begun: when there is room for all of it, or for as long as it has time
+    /// left. The rent is that of what is left of it. None, if there is no such time, or it has to begin with others
+    /// elsewhere.
     pub fn postpone(&mut self, id: BookingId, how: Bookings) -> Option<Receipt> {
         let booking = *self.bookings.get(&id)?;
         let Receipt { part: before, rent, fee, .. } = booking.receipt;

@@ -8,7 +8,8 @@ use crate::time::Time;
 
 #[derive(Clone)]
 pub(super) struct Plan {
-    /// When each of the queue starts, in its order; fewer, if nothing of the plan holds, or nobody has planned for the last yet.
+    /// When each of the queue starts, in its order; fewer, if nothing of the plan holds, or nobody has planned for the
+    /// last yet.
     pub starts: Vec<Time>,
     pub free: FreeList,
     /// Grows with every change of what is free.
@@ -155,8 +156,8 @@ impl Desk {
         }
     }
 
-    /// Plans the queue as it is now, which prices compare with: a plan from before the last starts took those who started for waiting.
-    /// The site's own plan stays what it is.
+    /// Plans the queue as it is now, which prices compare with: a plan from before the last starts took those who
+    /// started for waiting. The site's own plan stays what it is.
     pub(super) fn plan_afresh(&mut self) {
         let is_new = self.freshen();
         self.look();

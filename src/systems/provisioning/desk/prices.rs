@@ -20,7 +20,8 @@ pub enum Wanted {
 impl Desk {
     /// What so many processors for so long would cost, at each admissible start that is wanted.
     ///
-    /// A start costs one pass of the planner, but for those where nobody of the queue would have to move; all together cost one more.
+    /// A start costs one pass of the planner, but for those where nobody of the queue would have to move; all together
+    /// cost one more.
     pub fn price(&mut self, now: Time, procs: u32, span: Span, wanted: Wanted) -> Result<Quote, Denial> {
         self.reach(now);
         self.begin_reservations();

@@ -6,7 +6,8 @@
 use super::{Forecast, Series};
 use crate::time::Span;
 
-/// What has been seen of a site's queue. Recording and asking cost O(what a series keeps) at most, whatever has been before.
+/// What has been seen of a site's queue. Recording and asking cost O(what a series keeps) at most, whatever has been
+/// before.
 #[derive(Clone, Debug)]
 pub struct History {
     all: Series,

@@ -1,5 +1,5 @@
-//! A series of waits, of which only order counts: bounds and chances with confidence, and the point from which on the past
-//! says nothing any more.
+//! A series of waits, of which only order counts: bounds and chances with confidence, and the point from which on the
+//! past says nothing any more.
 
 use std::collections::VecDeque;
 

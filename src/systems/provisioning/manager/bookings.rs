@@ -138,8 +138,8 @@ impl FrontDesk {
     }
 }
 
-/// Users number their holds by their jobs; the desk knows each by the number of its user before that, so that nobody can
-/// speak of what another one holds.
+/// Users number their holds by their jobs; the desk knows each by the number of its user before that, so that nobody
+/// can speak of what another one holds.
 fn known_as(user: ActorId, hold: HoldId) -> Option<HoldId> {
     let request = u32::try_from(hold.request).ok()?;
     Some(HoldId { request: u64::from(user.0) << 32 | u64::from(request), ..hold })

@@ -1,16 +1,18 @@
-//! What the other systems of a grid give to a site that lets its time: jobs and tasks for its queue, and bookings of certain nodes.
+//! What the other systems of a grid give to a site that lets its time: jobs and tasks for its queue, and bookings of
+//! certain nodes.
 //!
-//! Whoever queues is planned for like any user's task, but no terms apply to him: services pay nothing, and know of no longest
-//! job. If he is lost on a node that fails, whoever gave him sees to it, as he would anywhere else.
+//! Whoever queues is planned for like any user's task, but no terms apply to him: services pay nothing, and know of no
+//! longest job. If he is lost on a node that fails, whoever gave him sees to it, as he would anywhere else.
 //!
-//! Who books names his nodes, and the desk only counts. So the desk sets as many processors aside, and which of them is seen to
-//! here: whatever is about to start stays off the nodes of those whose time has come, and off those that will be wanted before it
-//! ends, as far as there are others; and what runs on them when they are wanted moves. There is always somewhere to go: the desk's
-//! calendar has room for what runs beside all that is set aside. Only a task that is taken back in the instant in which it starts
-//! is on no calendar any more, and may be on any nodes that are free for so long.
+//! Who books names his nodes, and the desk only counts. So the desk sets as many processors aside, and which of them is
+//! seen to here: whatever is about to start stays off the nodes of those whose time has come, and off those that will
+//! be wanted before it ends, as far as there are others; and what runs on them when they are wanted moves. There is
+//! always somewhere to go: the desk's calendar has room for what runs beside all that is set aside. Only a task that is
+//! taken back in the instant in which it starts is on no calendar any more, and may be on any nodes that are free for
+//! so long.
 //!
-//! Where nodes fail there may not be enough. Then what is set aside gives way like any other booking, and gets its processors
-//! again as soon as there is room from then on to its end; until then its task is late.
+//! Where nodes fail there may not be enough. Then what is set aside gives way like any other booking, and gets its
+//! processors again as soon as there is room from then on to its end; until then its task is late.
 //!
 //! While services have bookings that are not over, each of these is looked at for each task that starts.
 
@@ -44,7 +46,8 @@ pub(super) enum Origin {
 }
 
 impl Guests {
-    /// How many processors of what the desk knows under this number are in use, where nodes fail, if it is a guest's: all or none.
+    /// How many processors of what the desk knows under this number are in use, where nodes fail, if it is a guest's:
+    /// all or none.
     pub fn in_use(&self, booking: BookingId) -> Option<u32> {
         let guest = self.booked.get(self.of(booking)?)?;
         Some(if guest.stage() == Stage::Begun { guest.held.nodes.len() } else { 0 })
@@ -192,7 +195,8 @@ impl FrontDesk {
         }
     }
 
-    /// Starts what is booked for now, or was to start before and could not; where nothing fails the site does so by itself.
+    /// Starts what is booked for now, or was to start before and could not; where nothing fails the site does so by
+    /// itself.
     pub(super) fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &self.remedy else { return };
         let Guests { booked, set_aside } = &mut self.guests;
@@ -216,8 +220,8 @@ impl FrontDesk {
         }
     }
 
-    /// Says on which nodes what starts now does, where some of them are booked. Orders are carried out in their order, so what
-    /// one of them frees the next may use.
+    /// Says on which nodes what starts now does, where some of them are booked. Orders are carried out in their order,
+    /// so what one of them frees the next may use.
     pub(super) fn assign(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         if self.guests.set_aside.is_empty() {
             return;
@@ -270,8 +274,8 @@ impl Seating<'_> {
         }
     }
 
-    /// So many nodes for a task until then: the lowest that nobody wants before, and if there are not enough the lowest of the others,
-    /// those last that are kept for somebody.
+    /// So many nodes for a task until then: the lowest that nobody wants before, and if there are not enough the lowest
+    /// of the others, those last that are kept for somebody.
     fn take(&mut self, task: TaskId, count: u32, until: Time) -> NodeSet {
         let mut undisturbed = self.free.clone();
         undisturbed.subtract(&self.guests.kept(self.now, until));

@@ -1,12 +1,13 @@
 //! The manager of a site that lets its time: it hears users, asks the desk, and starts what the desk says.
 //!
-//! The desk counts processors; which of them a task gets is settled when it starts: the lowest that are free, unless services have
-//! booked some. All of an instant is heard before anything of it is answered, so that what is given back can be booked again at once:
-//! first what is taken back, then what is submitted, then questions and claims. But who takes back what he has just submitted means
-//! both, in that order: a co-allocation can fail in the instant in which it succeeds.
+//! The desk counts processors; which of them a task gets is settled when it starts: the lowest that are free, unless
+//! services have booked some. All of an instant is heard before anything of it is answered, so that what is given back
+//! can be booked again at once: first what is taken back, then what is submitted, then questions and claims. But who
+//! takes back what he has just submitted means both, in that order: a co-allocation can fail in the instant in which it
+//! succeeds.
 //!
-//! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts as soon as all
-//! of its bookings have begun, if they last; otherwise it joins the queue.
+//! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts
+//! as soon as all of its bookings have begun, if they last; otherwise it joins the queue.
 //!
 //! Other systems may use the site too: what they give it is planned on the same calendar (`guests.rs`).
 
@@ -243,7 +244,8 @@ impl FrontDesk {
             && start.max(*not_before) + lasts <= end
     }
 
-    /// Starts a task in its bookings, if all have begun and have room; sends it to the queue if it cannot end in time any more.
+    /// Starts a task in its bookings, if all have begun and have room; sends it to the queue if it cannot end in time
+    /// any more.
     fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
         // By now it may wait in the queue.
         let waits_within = |waiting: &&Submission| !waiting.enter.within.is_empty();
@@ -337,7 +339,8 @@ impl FrontDesk {
         if enter.tells {
             orders.push(Order::Say(giver, Message::Begun(Begun { task })));
         }
-        // What may still be taken back cannot be told of ahead; and who may be moved may get away from a node that fails.
+        // What may still be taken back cannot be told of ahead; and who may be moved may get away from a node that
+        // fails.
         let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
         let start = Start::whole(giver, task, now, On::Lowest(enter.procs), runtime);
         let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
@@ -479,8 +482,8 @@ impl Manager for FrontDesk {
 }
 
 impl Enter {
-    /// Whether it runs in what it names or not at all. Its user hears of its start, so its end is not told ahead, and it may be
-    /// taken back until then.
+    /// Whether it runs in what it names or not at all. Its user hears of its start, so its end is not told ahead, and
+    /// it may be taken back until then.
     fn is_leg(&self) -> bool {
         self.tells && !self.within.is_empty()
     }

@@ -1,8 +1,9 @@
-//! What a site does about nodes that fail. Who was on them starts again, in what is left of his bookings if he can end there, or
-//! else from the queue; and what has been booked and has no room any more is postponed, or taken from its user.
+//! What a site does about nodes that fail. Who was on them starts again, in what is left of his bookings if he can end
+//! there, or else from the queue; and what has been booked and has no room any more is postponed, or taken from its
+//! user.
 //!
-//! All of that happens once it has been heard what is down, and before anything else of the instant: whoever claims something then,
-//! or enters a task, meets the site as it is.
+//! All of that happens once it has been heard what is down, and before anything else of the instant: whoever claims
+//! something then, or enters a task, meets the site as it is.
 
 use super::guests::Origin;
 use super::{Booked, FrontDesk, Runs, Submission};

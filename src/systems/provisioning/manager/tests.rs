@@ -263,7 +263,8 @@ fn what_is_longer_than_is_taken_has_no_chance_and_the_rest_has() {
     assert_eq!((chances.len(), chances.iter().position(|chance| *chance > 0.0)), (15, Some(10)));
 }
 
-/// One thing that a user may say, of small numbers so that users get into each other's way, and now and then makes no sense.
+/// One thing that a user may say, of small numbers so that users get into each other's way, and now and then makes no
+/// sense.
 fn any_word() -> impl Strategy<Value = Message> {
     let any_part = || {
         let part = |(procs, start, span)| Part { procs, start: second(start), span: Span::from_secs(span) };
@@ -345,8 +346,9 @@ fn is_answer(message: &Message) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 300 } else { 2_000 }, ..ProptestConfig::default() })]
 
-    /// Whatever users say, in whatever order: no processor runs two tasks (the site itself sees to that), no promise is broken
-    /// (the judge does), each question has its answer, at once, and all that is booked and held comes to an end once.
+    /// Whatever users say, in whatever order: no processor runs two tasks (the site itself sees to that), no promise is
+    /// broken (the judge does), each question has its answer, at once, and all that is booked and held comes to an end
+    /// once.
     #[test]
     fn a_site_serves_whoever_comes(
         users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),

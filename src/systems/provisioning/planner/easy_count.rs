@@ -1,7 +1,7 @@
 //! EASY as it would go on: at each instant heads start while they fit, and then whoever leaves the next head its own.
 //!
-//! Most instants have few free processors, and most jobs want more: these are told by one count, before anybody looks for how long
-//! processors stay free, and where they are all such the head's reservation is not looked for either.
+//! Most instants have few free processors, and most jobs want more: these are told by one count, before anybody looks
+//! for how long processors stay free, and where they are all such the head's reservation is not looked for either.
 
 use super::{Planner, Question, Row};
 use crate::roles::queue::{Ask, Counts};

@@ -39,8 +39,8 @@ pub struct Question<'a> {
 }
 
 pub trait Planner: Send {
-    /// When each of the queue would start, in its order, if nothing more came and all took as long as they ask for; never, if time
-    /// ends before it would.
+    /// When each of the queue would start, in its order, if nothing more came and all took as long as they ask for;
+    /// never, if time ends before it would.
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>);
 
     /// Another one that would say the same.

@@ -17,7 +17,8 @@ struct SlotList {
 }
 
 impl SlotList {
-    /// Places what stands fast up to where the extra comes in. Going on from the last question is the same as beginning anew.
+    /// Places what stands fast up to where the extra comes in. Going on from the last question is the same as beginning
+    /// anew.
     fn place_first(&mut self, question: &Question<'_>, count: usize) {
         let SlotList { base, placed, at, .. } = self;
         let here = (question.now, question.procs);

@@ -1,7 +1,9 @@
-//! The tasks of a job at several sites at the same time, or none of them: two phases with leases, coordinated by the user.
+//! The tasks of a job at several sites at the same time, or none of them: two phases with leases, coordinated by the
+//! user.
 //!
 //! Which starts all sites could agree on is asked first (`coallocation::Pool`); the protocol is that of
-//! `coallocation::Coordinator`, which writes down what it has decided before it says so. Of a crash nothing else is left.
+//! `coallocation::Coordinator`, which writes down what it has decided before it says so. Of a crash nothing else is
+//! left.
 
 use std::collections::BTreeMap;
 
@@ -98,8 +100,8 @@ impl Bargaining {
         self.from = from;
     }
 
-    /// The earliest start that all can have committed to, if the first of them is asked to hold it now: one is asked after the other, and
-    /// no lease outlasts the start.
+    /// The earliest start that all can have committed to, if the first of them is asked to hold it now: one is asked
+    /// after the other, and no lease outlasts the start.
     fn soonest(&self, deal: &Deal<'_>) -> Time {
         let latency = |leg: &Leg| deal.world.providers[leg.site as usize].latency;
         let held = self.coordinator.request().legs.iter().map(latency).fold(deal.now, |at, way| at + way + way);
@@ -145,8 +147,8 @@ impl Bargaining {
         let mut starts = self.pool.as_ref().map(|pool| pool.ranked(deal.approach.alpha)).unwrap_or_default();
         starts.retain(|start| *start > deal.soonest());
         if starts.is_empty() && self.from.is_none() {
-            // Where nothing changes, sites name no start but now, which is too late for a hold. They answer, and say what starts cost that
-            // only others have named.
+            // Where nothing changes, sites name no start but now, which is too late for a hold. They answer, and say
+            // what starts cost that only others have named.
             let round = deal.round();
             self.ask_for_starts(Some(self.soonest(deal) + round + round), deal);
             return None;

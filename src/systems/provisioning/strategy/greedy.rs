@@ -1,5 +1,6 @@
-//! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked before the next
-//! one is asked for. A task goes to its site as soon as it has its booking, which begins no sooner than it can be there.
+//! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked
+//! before the next one is asked for. A task goes to its site as soon as it has its booking, which begins no sooner than
+//! it can be there.
 
 use super::reserve::{keep_in_time, nothing_in};
 use super::{JustInTime, Row, Strategy, TRIES};
@@ -88,7 +89,8 @@ impl Greedy {
         self.queue.begin(deal);
     }
 
-    /// Leaves to queues what has no booking. Those that have one wait for nobody else: they came first in the order of HEFT.
+    /// Leaves to queues what has no booking. Those that have one wait for nobody else: they came first in the order of
+    /// HEFT.
     fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.settled = true;
         deal.bargained(end, Some(why));

@@ -1,7 +1,7 @@
 //! How users get time for their jobs, one strategy a file.
 //!
-//! A strategy has one job to see to. It asks sites, books, and says where tasks go; the rest, who runs when and what data
-//! moves, is the same for all (`customer.rs`).
+//! A strategy has one job to see to. It asks sites, books, and says where tasks go; the rest, who runs when and what
+//! data moves, is the same for all (`customer.rs`).
 
 mod best_effort;
 mod coallocate;
@@ -110,7 +110,8 @@ pub trait Strategy: Send {
     /// A task that was to be taken back has been, or it was too late.
     fn recalled(&mut self, _task: u32, _in_time: bool, _deal: &mut Deal<'_>) {}
 
-    /// The job is over, or given up as a task of it is lost: the booking that it has kept beside those that its tasks go to, if any.
+    /// The job is over, or given up as a task of it is lost: the booking that it has kept beside those that its tasks
+    /// go to, if any.
     fn spare(&mut self) -> Option<(usize, BookingId)> {
         None
     }

@@ -1,8 +1,8 @@
-//! A whole workflow in advertised slots, which a genetic algorithm chooses; what is chosen is booked, at each site all or
-//! nothing.
+//! A whole workflow in advertised slots, which a genetic algorithm chooses; what is chosen is booked, at each site all
+//! or nothing.
 //!
-//! If some site does not let its part go any more, what the others have booked is given back, and all is planned anew on what is
-//! free now.
+//! If some site does not let its part go any more, what the others have booked is given back, and all is planned anew
+//! on what is free now.
 
 use std::collections::{BTreeMap, BTreeSet};
 

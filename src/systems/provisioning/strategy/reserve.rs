@@ -1,4 +1,5 @@
-//! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost against time.
+//! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost
+//! against time.
 
 use super::{Bargained, JustInTime, Row, Strategy, TRIES};
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};

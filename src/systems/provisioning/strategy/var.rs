@@ -1,5 +1,5 @@
-//! Virtual advance reservation: an ordinary job, submitted so early and asking for so much time that it still runs when its work is
-//! wanted. If it has not started by then it is taken back.
+//! Virtual advance reservation: an ordinary job, submitted so early and asking for so much time that it still runs when
+//! its work is wanted. If it has not started by then it is taken back.
 
 use super::{Row, Strategy};
 use crate::grid::Part;

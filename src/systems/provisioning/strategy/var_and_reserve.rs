@@ -1,5 +1,5 @@
-//! A reservation to be on the safe side, and beside it a job that imitates one: whichever turns out cheaper is used, and the
-//! other one is given back.
+//! A reservation to be on the safe side, and beside it a job that imitates one: whichever turns out cheaper is used,
+//! and the other one is given back.
 //!
 //! The reservation takes processors from its own imitation, as it would at any site.
 

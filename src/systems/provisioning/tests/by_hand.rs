@@ -8,7 +8,8 @@ use crate::kernel::Entry;
 use crate::protocol::Record;
 use crate::topology::{Plan, Topology, build, load};
 
-/// Each task with its site, when it starts and when it is off again, in seconds, in the order of starts; and all that happened.
+/// Each task with its site, when it starts and when it is off again, in seconds, in the order of starts; and all that
+/// happened.
 type Played = (Vec<(String, usize, f64, f64)>, Vec<Entry<Record>>);
 
 /// What each user says of itself, and its jobs: when each comes, and its tasks.
@@ -64,7 +65,8 @@ fn tasks_that_are_ready_together_go_to_the_shortest_queue_one_after_the_other() 
     );
 }
 
-/// A crowd that holds all four processors until 50 s, somebody who has booked three of them from 111 s on, and a plan beside both.
+/// A crowd that holds all four processors until 50 s, somebody who has booked three of them from 111 s on, and a plan
+/// beside both.
 fn planned(tasks: &str, late: &str) -> Vec<(String, usize, f64, f64)> {
     let users: &Users<'_> = &[
         ("", &[(0, "tasks = [{ runtime = \"50 s\", cores = 4 }]"), (2, late)]),
@@ -77,7 +79,8 @@ fn planned(tasks: &str, late: &str) -> Vec<(String, usize, f64, f64)> {
 
 #[test]
 fn what_is_planned_runs_as_it_is_planned() {
-    // The first task takes a slot and a part of another one, which begin together; the second wants the first slot for itself.
+    // The first task takes a slot and a part of another one, which begin together; the second wants the first slot for
+    // itself.
     let rows = planned(
         "tasks = [{ runtime = \"20 s\", cores = 4 }, { runtime = \"10 s\", cores = 3 }]",
         "tasks = [{ runtime = \"300 s\", cores = 1 }]",

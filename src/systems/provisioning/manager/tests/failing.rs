@@ -201,9 +201,9 @@ fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 300 } else { 3_000 }, ..ProptestConfig::default() })]
 
-    /// Whatever users say and whichever nodes fail, under every planner: nothing runs on what is down, no processor runs two tasks, no
-    /// promise is broken, each question has its answer at once, and each booking and hold comes to one end, of which no more
-    /// is used than was booked, and no more paid than it cost.
+    /// Whatever users say and whichever nodes fail, under every planner: nothing runs on what is down, no processor
+    /// runs two tasks, no promise is broken, each question has its answer at once, and each booking and hold comes to
+    /// one end, of which no more is used than was booked, and no more paid than it cost.
     #[test]
     fn a_site_whose_nodes_fail_serves_whoever_comes(
         users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),
