@@ -23,8 +23,7 @@ words! {
     /// What becomes of nodes that are booked, or run what they were booked for, when they fail.
     #[derive(Default)]
     Bookings {
-        /// Others are booked: at the same time, or later, or at another site; the promise is broken only if there are
-        /// none.
+        /// Others are booked: at the same time, later, or at another site; the promise breaks only if there are none.
         #[default]
         Move = "move",
         /// The booking stays where it is, with the time that is left when its nodes are back.
