@@ -20,7 +20,7 @@ for line in sys.stdin:
         answer = {"type": "hello", "version": said["version"]}
     else:
         tasks.update((task["task"], task) for task in said["new"])
-        for name in said["over"]:
+        for name in said.get("over", ()):
             del tasks[name]
         bids = [bid(tasks[name], said["t"]) for name in said["queue"]]
         answer = {"type": "bids", "ask": said["ask"], "bids": bids}

@@ -100,7 +100,7 @@ class Bidder(Talk):
 
     def answer(self, said: dict[str, Any]) -> dict[str, Any]:
         self._tasks.update((told["task"], Task.read(told)) for told in said["new"])
-        for task in said["over"]:
+        for task in said.get("over", ()):
             del self._tasks[task]
         bids = self.bids([self._tasks[name] for name in said["queue"]], said["t"])
         return {"type": "bids", "ask": said["ask"], "bids": [float(bid) for bid in bids]}

@@ -96,6 +96,11 @@ fn loudness() -> Loudness {
     LOUDNESS.get().copied().unwrap_or(Loudness::Usual)
 }
 
+/// The command as it was typed, the program first; what is no text is shown as well as it can be.
+fn typed_words() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+}
+
 /// Tells what may be wrong, or was left out, however quiet there is to be.
 fn warn(text: &str) {
     tell(&format!("warning: {text}"));

@@ -19,7 +19,7 @@ use super::recording::{Recording, TRANSFERS};
 use super::resume::status_of;
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, note, parquet, pin, say, warn};
+use super::{Failure, note, parquet, pin, say, typed_words, warn};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -123,7 +123,7 @@ impl Results<'_> {
             handed: Instant::now(),
             written_for: Duration::ZERO,
             started: utc_now(),
-            command: std::env::args().collect(),
+            command: typed_words().collect(),
             inputs: inputs(loaded),
             format: Format::default(),
             parquet: false,
@@ -240,6 +240,7 @@ impl Results<'_> {
         let results = write_tables(&mut self.folder, &mut recording, topology, status.clone(), setting.live.is_some())?;
         let out = self.folder.asked();
         if results.jobs.submitted == 0
+            && !self.folder.keeps_earlier()
             && status_of(out) == Some(Status::Complete)
             && let Err(failure) = end
         {

@@ -89,7 +89,7 @@ fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
     let finished = each(SLR, "mean SLR of the finished jobs of a tenth by work", |group| group.slr);
     let censored = "the same, where each starved job counts with its final deadline";
     let censored = each(SLR_CENSORED, censored, |group| group.slr_censored);
-    let starved = each(STARVED, "share of a tenth of the jobs by work that starved", |group| group.starved);
+    let starved = each(STARVED, "share of the jobs of the same tenth that starved", |group| group.starved);
     finished.chain(censored).chain(starved)
 }
 

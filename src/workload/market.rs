@@ -311,6 +311,7 @@ impl Generator {
             }
         }
         edges.sort_unstable();
+        edges.shrink_to_fit();
         edges
     }
 

@@ -1,6 +1,8 @@
 //! What commands read and print: JSON for programs, standard input, silence, manual pages, what logs leave out, names.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -342,4 +344,20 @@ fn an_identity_of_somebody_else_is_refused_before_anybody_knocks() {
     assert!(said.contains("is not valid for the router, only for york.site.hansa"), "{said}");
     let said = start(SITE, "york.site", &["--name", "leeds", "--router", "127.0.0.1:9"]);
     assert!(said.contains("is not valid for site leeds, only for york.site.hansa"), "{said}");
+}
+
+#[test]
+fn words_that_are_no_text_are_no_panic() {
+    let scratch = Scratch::new();
+    let odd = OsStr::from_bytes(b"\xff");
+    let mistyped = Command::new(HANSA).arg(odd).output().unwrap();
+    assert_eq!(mistyped.status.code(), Some(2), "{}", text(&mistyped.stderr));
+
+    std::fs::create_dir_all(scratch.path("home")).unwrap();
+    let out = scratch.path("home").join(odd);
+    let ran =
+        Command::new(HANSA).args(["run", "--inline"]).arg(shipped("quickstart.toml")).arg("--out").arg(&out).output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    assert!(out.join("manifest.json").is_file());
 }

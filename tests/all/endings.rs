@@ -308,6 +308,12 @@ fn a_run_in_which_nothing_has_happened_replaces_no_complete_result() {
     hansa_ok(&[Path::new("verify"), &good, &out]);
     let left: Vec<_> = names(scratch.path(".").as_path()).into_iter().filter(|name| name.contains("partial")).collect();
     assert!(left.is_empty(), "{left:?}");
+
+    // Who keeps the earlier result loses nothing by what came of this one.
+    let kept = run(&topology, &out, &["--stall-after", "1us", "--keep"]).output().unwrap();
+    assert_eq!(kept.status.code(), Some(4), "{}", text(&kept.stderr));
+    assert_ne!(status(), "complete");
+    hansa_ok(&[Path::new("verify"), &good, &scratch.path("out.1")]);
 }
 
 /// Runs a command with this as its standard output and standard error, to its end.

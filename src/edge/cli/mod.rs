@@ -32,7 +32,7 @@ use super::resume::Left;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
     Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, outside, plan,
-    print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, validate, warn,
+    print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words, validate, warn,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -106,7 +106,7 @@ fn with_near_command(mut error: clap::Error) -> clap::Error {
         && error.get(ContextKind::SuggestedSubcommand).is_none()
     {
         let whole = Hansa::command();
-        let before = std::env::args().skip(1).take_while(|word| word != typed);
+        let before = typed_words().skip(1).take_while(|word| word != typed);
         let within = before.fold(&whole, |within, word| within.find_subcommand(word).unwrap_or(within));
         if let Some(near) = man::nearest_command(within, typed) {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()]));

@@ -108,6 +108,10 @@ impl ResultFolder {
         self.keep_earlier = true;
     }
 
+    pub fn keeps_earlier(&self) -> bool {
+        self.keep_earlier
+    }
+
     /// Gives the results to whoever owns `path`, if this process is root and so can; for containers, where the person
     /// at the keyboard is known only by what was mounted. A parent folder that belongs to root was made by the
     /// container engine for want of one, and is given along.

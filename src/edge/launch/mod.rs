@@ -28,7 +28,7 @@ use super::muster::{Machine, Sharing, muster};
 use super::nest::Nest;
 use super::signals::Interrupts;
 use super::terminal::Count;
-use super::{Failure, Loudness, loudness, pin, tell};
+use super::{Failure, Loudness, loudness, pin, tell, typed_words};
 use crate::protocol::handshake::{Party, label};
 use crate::report::Input;
 use crate::topology::Topology;
@@ -83,7 +83,7 @@ pub struct Asked {
 impl Asked {
     /// By this command, just now, of these files.
     pub fn new(inputs: Vec<Input>) -> Asked {
-        Asked { command: std::env::args().collect(), inputs, seconds: 0.0, other_cores: Vec::new() }
+        Asked { command: typed_words().collect(), inputs, seconds: 0.0, other_cores: Vec::new() }
     }
 }
 
@@ -559,6 +559,11 @@ fn end_of_file(path: &Path) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(begin))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
+    if begin > 0 {
+        // What is left of a line says nothing.
+        let line_end = bytes.iter().position(|byte| *byte == b'\n');
+        bytes.drain(..line_end.map_or(0, |at| at + 1));
+    }
     Ok(bytes)
 }
 

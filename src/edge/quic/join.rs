@@ -65,6 +65,7 @@ pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: 
     encode(hello, &mut frame).map_err(JoinError::Hello)?;
     let begun = Instant::now();
     let deadline = begun + options.join_timeout;
+    let mut given_up: Option<Instant> = None;
     loop {
         let connection = reach(router, identity, options, begun).await?;
         let address = connection.address();
@@ -74,7 +75,17 @@ pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: 
             Err(Greeting::Decode(error)) => return Err(JoinError::NoWelcome { address, error }),
             Err(Greeting::Wire(error)) => error,
         };
+        if error == WireError::Silent {
+            given_up = Some(Instant::now());
+        }
+        // Until the router has given up a connection that we gave up, we are in our own way there.
+        let may_pass = options.insists && given_up.is_some_and(|at| at.elapsed() < 2 * options.idle_timeout);
         match error {
+            WireError::Closed { close: Some(Close::Refused), .. }
+                if may_pass && Instant::now() + PATIENCE < deadline =>
+            {
+                sleep(PATIENCE).await;
+            }
             WireError::Closed { close: Some(Close::Refused), reason } => {
                 return Err(JoinError::Refused { address, reason });
             }
