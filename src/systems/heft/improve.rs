@@ -62,7 +62,7 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     for round in 0..=most as usize {
         let schedule = plan_into(problem, &costs, &mut trial);
         trial.reset(&schedule, timetable);
-        // What comes next depends on nothing else, so a plan that was there before begins a circle.
+        // What comes next depends on nothing else, so a plan that was there before begins a cycle.
         let key = (schedule.sequences.clone(), remembered(problem, &costs, how.update));
         if let Some(first) = seen.insert(key, round) {
             cycle = Some(Cycle { first, period: round - first });

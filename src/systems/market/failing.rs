@@ -71,9 +71,7 @@ impl Failing {
     /// Nothing more will be asked about a job.
     pub fn forget(&mut self, job: JobId) {
         let tasks = TaskId { job, index: 0 }..=TaskId { job, index: u32::MAX };
-        while let Some((&task, _)) = self.lost.range(tasks.clone()).next() {
-            self.lost.remove(&task);
-        }
+        self.lost.extract_if(tasks, |_, _| true).for_each(drop);
     }
 
     /// Whether a task has run on a cluster, so that its data is there.
