@@ -28,7 +28,7 @@ pub enum Word {
     /// This process is gone for good, and why.
     Lost { label: String, why: String },
     /// This process is gone, and another one is started in its place.
-    Gone { label: String, why: String },
+    Gone { label: String, process: u32, why: String },
 }
 
 impl Word {
@@ -37,17 +37,19 @@ impl Word {
             Word::Interrupt => "interrupt\n".to_owned(),
             Word::Failed { why } => format!("failed\t{}\n", on_one_line(why)),
             Word::Lost { label, why } => format!("lost\t{label}\t{}\n", on_one_line(why)),
-            Word::Gone { label, why } => format!("gone\t{label}\t{}\n", on_one_line(why)),
+            Word::Gone { label, process, why } => format!("gone\t{label}\t{process}\t{}\n", on_one_line(why)),
         }
     }
 
     fn read(line: &str) -> Option<Word> {
-        let mut parts = line.trim_end_matches('\n').splitn(3, '\t');
-        match (parts.next()?, parts.next(), parts.next()) {
-            ("interrupt", None, None) => Some(Word::Interrupt),
-            ("failed", Some(why), None) => Some(Word::Failed { why: why.to_owned() }),
-            ("lost", Some(label), Some(why)) => Some(Word::Lost { label: label.to_owned(), why: why.to_owned() }),
-            ("gone", Some(label), Some(why)) => Some(Word::Gone { label: label.to_owned(), why: why.to_owned() }),
+        let parts: Vec<&str> = line.trim_end_matches('\n').split('\t').collect();
+        match parts[..] {
+            ["interrupt"] => Some(Word::Interrupt),
+            ["failed", why] => Some(Word::Failed { why: why.to_owned() }),
+            ["lost", label, why] => Some(Word::Lost { label: label.to_owned(), why: why.to_owned() }),
+            ["gone", label, process, why] => {
+                Some(Word::Gone { label: label.to_owned(), process: process.parse().ok()?, why: why.to_owned() })
+            }
             _ => None,
         }
     }
@@ -124,11 +126,10 @@ impl Brake {
                     Some(Word::Interrupt) => self.interrupt(),
                     Some(Word::Failed { why }) => self.end(Failure::System(why)),
                     Some(Word::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
-                    Some(Word::Gone { label, why }) => {
+                    Some(Word::Gone { label, process, why }) => {
                         // A run that is over no longer listens.
-                        self.gone
-                            .iter()
-                            .for_each(|gone| drop(gone.send(Gone { label: label.clone(), why: why.clone() })));
+                        let gone = Gone { label, process, why };
+                        self.gone.iter().for_each(|told| drop(told.send(gone.clone())));
                     }
                     None => {}
                 }
@@ -170,7 +171,7 @@ mod tests {
         let lost = Word::Lost { label: "site york".into(), why: "killed by\nsignal 9".into() };
         let read = Word::Lost { label: "site york".into(), why: "killed by signal 9".into() };
         assert_eq!(Word::read(&lost.to_line()), Some(read));
-        let gone = Word::Gone { label: "user ann".into(), why: "left with exit code 101".into() };
+        let gone = Word::Gone { label: "user ann".into(), process: 4711, why: "left with exit code 101".into() };
         assert_eq!(Word::read(&gone.to_line()), Some(gone));
         let failed = Word::Failed { why: "no process: none left".into() };
         assert_eq!(Word::read(&failed.to_line()), Some(failed));

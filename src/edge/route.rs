@@ -455,9 +455,9 @@ async fn admit(
         tokio::select! {
             // Who is told to be gone has not come back yet.
             biased;
-            Some(Gone { label, why }) = gone.recv() => {
+            Some(Gone { label, process, why }) = gone.recv() => {
                 note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
-                let _ = obituaries.send(label);
+                let _ = obituaries.send((label, process));
             }
             admitted = &mut admitting => break admitted.map_err(Failure::Program),
             Some(failure) = interruptions.recv() => break Err(match failure {

@@ -83,11 +83,13 @@ pub struct Hello {
     pub parties: Vec<Party>,
     pub topology: TopologyHash,
     pub release: String,
+    /// Its number on its machine. Who is told that it is gone does not take that for the end of its successor.
+    pub process: u32,
 }
 
 impl Hello {
     pub fn new(parties: Vec<Party>, topology: TopologyHash) -> Hello {
-        Hello { parties, topology, release: RELEASE.to_owned() }
+        Hello { parties, topology, release: RELEASE.to_owned(), process: std::process::id() }
     }
 }
 

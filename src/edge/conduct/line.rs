@@ -19,6 +19,8 @@ pub struct Line {
     /// Who lives there, for people: `site york`.
     pub label: String,
     pub(super) parties: Vec<Party>,
+    /// The number of the process that was there first.
+    pub(super) process: u32,
     pub(super) sender: FrameSender,
     pub(super) receiver: FrameReceiver,
     pub(super) connection: Connection,
@@ -44,10 +46,11 @@ const UNMOVED_MAX: usize = 512 << 20;
 
 impl Line {
     pub fn new(peer: Peer) -> Line {
-        let Peer { parties, sender, receiver, connection } = peer;
+        let Peer { parties, process, sender, receiver, connection } = peer;
         Line {
             label: label(&parties),
             parties,
+            process,
             sender,
             receiver,
             connection,

@@ -26,8 +26,8 @@ use crate::time::{Stamp, Time};
 pub use line::Line;
 use line::LineError;
 use progress::{Reached, explain_loss, explain_stall, place_in_time};
-use returns::Losses;
 pub use returns::{Gone, Returns};
+use returns::{Losses, Player};
 
 /// What a conducted run leaves behind, whether it came to its end or not.
 pub struct Conducted {
@@ -107,20 +107,21 @@ const BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// Conducts a run to its end: actors compute here, and the runtime is entered to write and to wait.
 pub fn conduct(kept: &Kept, hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
-    let labels = lines.iter().map(|line| line.label.clone()).collect();
-    conduct_those(kept, hub, lines, labels, watch)
+    let players = lines.iter().map(Player::of).collect();
+    conduct_those(kept, hub, lines, players, watch)
 }
 
 /// Does again what the journal tells of a run, where that is all of it: these leaves have left, and are not needed.
 pub fn conclude(kept: &Kept, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> Conducted {
-    conduct_those(kept, hub, &mut [], labels, watch)
+    let players = labels.into_iter().map(|label| Player { label, process: 0 }).collect();
+    conduct_those(kept, hub, &mut [], players, watch)
 }
 
 fn conduct_those(
     kept: &Kept,
     mut hub: Hub<Message, Record>,
     lines: &mut [Line],
-    labels: Vec<String>,
+    players: Vec<Player>,
     watch: Watch<'_>,
 ) -> Conducted {
     let _within = kept.enter();
@@ -131,13 +132,13 @@ fn conduct_those(
         stall,
         reached: Reached::default(),
         began,
-        log: Confluence::new(labels.len() + 1),
+        log: Confluence::new(players.len() + 1),
         settled: began,
         worth: LOG_WORTH,
         waits: 0,
         losses: Losses::new(),
         missing: Vec::new(),
-        labels,
+        players,
         watch,
     };
     let mut end = conductor.run(&mut hub, lines);
@@ -162,9 +163,9 @@ fn conduct_those(
     end = end.and(conductor.settle(settled));
     let waits = conductor.waits;
     let standings = hub.standings();
-    let facts = conductor.labels.into_iter().zip(standings).enumerate().map(|(leaf, (label, standing))| {
+    let facts = conductor.players.into_iter().zip(standings).enumerate().map(|(leaf, (player, standing))| {
         let told = LeafFacts {
-            label,
+            label: player.label,
             messages_down: standing.messages_down,
             messages_up: standing.messages_up,
             ..LeafFacts::default()
@@ -201,7 +202,7 @@ struct Conductor<'k, 'w, 's> {
     /// Those who are gone and have not been missed yet.
     missing: Vec<Gone>,
     /// Of all leaves.
-    labels: Vec<String>,
+    players: Vec<Player>,
 }
 
 /// Why the run does not go on as it is.
@@ -470,7 +471,7 @@ impl Conductor<'_, '_, '_> {
         doing: impl Future<Output = T>,
     ) -> (Result<T, End>, Option<Duration>) {
         // It may have been told while another one's help was waited for.
-        if let Some(at) = self.missing.iter().position(|gone| gone.label == self.labels[leaf])
+        if let Some(at) = self.missing.iter().position(|gone| self.players[leaf].is_gone(gone))
             && !hub.has_finished(leaf)
         {
             return (Err(End::Gone(leaf, self.missing.swap_remove(at).why)), None);
@@ -496,7 +497,7 @@ impl Conductor<'_, '_, '_> {
             match event.await {
                 Event::Done(done) => break Ok(done),
                 Event::Interruption(failure) => break Err(End::Interruption(failure)),
-                Event::Gone(gone) if self.labels[leaf] == gone.label && !hub.has_finished(leaf) => {
+                Event::Gone(gone) if self.players[leaf].is_gone(&gone) && !hub.has_finished(leaf) => {
                     break Err(End::Gone(leaf, gone.why));
                 }
                 // A write that is left alone half-way leaves half a frame.

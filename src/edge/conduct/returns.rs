@@ -37,7 +37,25 @@ pub struct Returns<'w> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
     pub label: String,
+    /// Its number, as another may have taken its place before its end is told.
+    pub process: u32,
     pub why: String,
+}
+
+/// The process that plays a leaf at present.
+pub(super) struct Player {
+    pub label: String,
+    pub process: u32,
+}
+
+impl Player {
+    pub fn of(line: &Line) -> Player {
+        Player { label: line.label.clone(), process: line.process }
+    }
+
+    pub fn is_gone(&self, gone: &Gone) -> bool {
+        (&self.label, self.process) == (&gone.label, gone.process)
+    }
 }
 
 /// Items of a journal after which the world is looked after.
@@ -66,7 +84,7 @@ impl Conductor<'_, '_, '_> {
     pub(super) fn miss(&mut self, hub: &Hub<Message, Record>, lines: &[Line]) -> Result<(), Halt> {
         let Some(returns) = &mut self.watch.returns else { return Ok(()) };
         while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
-            if let Some(leaf) = who_is_missed(hub, lines, &gone) {
+            if let Some(leaf) = who_is_missed(hub, &self.players, &gone) {
                 return Err(Halt::Lost(leaf, explain_loss(hub, lines, leaf, &gone.why)));
             }
         }
@@ -168,7 +186,7 @@ impl Conductor<'_, '_, '_> {
     ) -> Result<(), Failure> {
         // Those whose loss was told while another one was waited for.
         for gone in std::mem::take(&mut self.missing) {
-            if let Some(leaf) = who_is_missed(hub, lines, &gone) {
+            if let Some(leaf) = who_is_missed(hub, &self.players, &gone) {
                 lost.entry(leaf).or_insert_with(|| explain_loss(hub, lines, leaf, &gone.why));
             }
         }
@@ -185,7 +203,7 @@ impl Conductor<'_, '_, '_> {
                 biased;
                 Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
                 Some(gone) = returns.gone.recv() => {
-                    let Some(leaf) = who_is_missed(hub, lines, &gone) else { continue };
+                    let Some(leaf) = who_is_missed(hub, &self.players, &gone) else { continue };
                     // Of one that is missed already this is no news.
                     if lost.contains_key(&leaf) && !here.contains_key(&leaf) {
                         continue;
@@ -197,6 +215,7 @@ impl Conductor<'_, '_, '_> {
                 }
                 peer = returns.door.returned() => {
                     let Some(leaf) = lines.iter().position(|line| line.parties == peer.parties) else { continue };
+                    self.players[leaf].process = peer.process;
                     here.insert(leaf, peer);
                     // It may have come before it was missed.
                     let replaced = || explain_loss(hub, lines, leaf, "another process has taken its place");
@@ -210,8 +229,6 @@ impl Conductor<'_, '_, '_> {
             }
         }
         for (leaf, peer) in here {
-            // What is still said of the process before says nothing of this one.
-            self.missing.retain(|gone| gone.label != lines[leaf].label);
             lines[leaf].replace(peer);
         }
         Ok(())
@@ -335,7 +352,7 @@ impl Conductor<'_, '_, '_> {
                     drop(under_way);
                     return Err(place_in_time(failure, hub, lines));
                 }
-                Some(gone) = returns.gone.recv() => match back.iter().find(|leaf| self.labels[**leaf] == gone.label) {
+                Some(gone) = returns.gone.recv() => match back.iter().find(|leaf| self.players[**leaf].is_gone(&gone)) {
                     Some(again) => {
                         under_way.retain(|(leaf, _)| leaf != again);
                         ends.push((*again, Err(LineError::Gone(gone.why))));
@@ -344,7 +361,7 @@ impl Conductor<'_, '_, '_> {
                 },
                 () = tokio::time::sleep(self.watch.stall_after) => {
                     if moved.get() == before {
-                        let who: Vec<&str> = under_way.iter().map(|(leaf, _)| self.labels[*leaf].as_str()).collect();
+                        let who: Vec<&str> = under_way.iter().map(|(leaf, _)| self.players[*leaf].label.as_str()).collect();
                         let who = who.join(", ");
                         let quiet = self.watch.stall_after.as_secs_f64();
                         return Err(Failure::Stalled(format!(
@@ -358,8 +375,8 @@ impl Conductor<'_, '_, '_> {
 }
 
 /// The leaf of a process that is gone, if it is one that is missed: whoever has said goodbye is not.
-fn who_is_missed(hub: &Hub<Message, Record>, lines: &[Line], gone: &Gone) -> Option<usize> {
-    lines.iter().position(|line| line.label == gone.label).filter(|leaf| !hub.has_finished(*leaf))
+fn who_is_missed(hub: &Hub<Message, Record>, players: &[Player], gone: &Gone) -> Option<usize> {
+    players.iter().position(|player| player.is_gone(gone)).filter(|leaf| !hub.has_finished(*leaf))
 }
 
 /// Takes the next piece of the journal for those who are back: what they are to be told, and what they had said. Says

@@ -162,8 +162,8 @@ struct Grid<'a> {
     end: End,
 }
 
-/// Whose process has left, and how.
-type Exit = (String, ExitStatus);
+/// Whose process has left, its number, and how.
+type Exit = (String, u32, ExitStatus);
 
 impl Grid<'_> {
     /// Sees to everybody until there is no router any more; says how the last one has ended.
@@ -177,7 +177,7 @@ impl Grid<'_> {
                         return Ok(last);
                     }
                 }
-                Some((label, status)) = exited.recv() => self.has_left(label, status).await,
+                Some((label, process, status)) = exited.recv() => self.has_left(label, process, status).await,
                 () = self.interrupts.next() => self.interrupt().await,
                 Some(joined) = self.router.joins.recv() => self.starting.joined(joined),
                 () = std::future::ready(()), if self.starting.may_go_on() && !self.end.is_near() => {
@@ -219,7 +219,7 @@ impl Grid<'_> {
         }
     }
 
-    async fn has_left(&mut self, label: String, status: ExitStatus) {
+    async fn has_left(&mut self, label: String, process: u32, status: ExitStatus) {
         let Some(place) = self.starting.started.iter().position(|member| member.label == label) else { return };
         let member = &mut self.starting.started[place];
         // The number may be another's soon.
@@ -235,7 +235,7 @@ impl Grid<'_> {
         }
         let why = how_it_went(status);
         if may_return {
-            self.router.tell(&Word::Gone { label, why }).await;
+            self.router.tell(&Word::Gone { label, process, why }).await;
             if let Err(failure) = self.starting.start_again(place).await {
                 self.give_up(failure).await;
             }
@@ -277,7 +277,7 @@ impl Grid<'_> {
             members.iter_mut().for_each(|member| drop(member.lifeline.take()));
         }
         let left = farewell(&mut members, &mut exited).await;
-        let failed = left.into_iter().filter(|(_, status)| program_failed(*status)).map(|(label, _)| label);
+        let failed = left.into_iter().filter(|(.., status)| program_failed(*status)).map(|(label, ..)| label);
         end.failed_programs.extend(failed);
         show_logs(&members, &last, &end);
         last.conclude(launch, end, printed)
@@ -474,7 +474,7 @@ async fn start_member(
     // Whoever wants to see what the processes do does not look for it in files that go with the run.
     command.stdout(stdout).stderr(if loudness() > Loudness::Usual { Stdio::inherit() } else { file.into() });
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
-    let id = process.id();
+    let number = process.id().expect("it has not been waited for");
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
     hand_over(&meeting.authority.issue(&parties, 30).map_err(system)?, &mut lifeline).await;
     let lifeline = Some(lifeline);
@@ -482,10 +482,10 @@ async fn start_member(
     let told = label.clone();
     tokio::spawn(async move {
         if let Ok(status) = process.wait().await {
-            let _ = exits.send((told, status));
+            let _ = exits.send((told, number, status));
         }
     });
-    Ok(Member { label, parties, restarts: 0, process: id, pulse: Pulse::new(), lifeline, log })
+    Ok(Member { label, parties, restarts: 0, process: Some(number), pulse: Pulse::new(), lifeline, log })
 }
 
 /// This program again, in another role, with an identity that it is handed through its standard input: a key in a file

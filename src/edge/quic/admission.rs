@@ -57,8 +57,8 @@ pub struct Listener {
     door: Option<Arc<Door>>,
     /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
     waiting: BTreeMap<usize, Peer>,
-    /// Who is said to be gone before the run begins, by what they are called.
-    gone: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
+    /// Processes that are said to be gone before the run begins, by what they are called and their numbers.
+    gone: (mpsc::UnboundedSender<(String, u32)>, mpsc::UnboundedReceiver<(String, u32)>),
     /// Is told how many processes are here whenever that changes.
     told: Option<fn(usize)>,
     /// Those who join in the place of others, during the run.
@@ -103,7 +103,7 @@ impl Listener {
 
     /// Takes the word of others that a process is gone, while everybody is awaited: its place is free then, sooner than
     /// silence tells.
-    pub fn obituaries(&self) -> mpsc::UnboundedSender<String> {
+    pub fn obituaries(&self) -> mpsc::UnboundedSender<(String, u32)> {
         self.gone.0.clone()
     }
 
@@ -138,8 +138,9 @@ impl Listener {
                     losses.spawn(async move { (connection.quic.stable_id(), connection.closed().await) });
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
-                Some(gone) = self.gone.1.recv() => {
-                    let its = self.waiting.values().filter(|peer| label(&peer.parties) == gone);
+                Some((who, process)) = self.gone.1.recv() => {
+                    let is_gone = |peer: &&Peer| peer.process == process && label(&peer.parties) == who;
+                    let its = self.waiting.values().filter(is_gone);
                     its.for_each(|peer| peer.connection.close(Close::Stopped, "the process is gone"));
                 }
                 Some(Ok((id, why))) = losses.join_next() => {
@@ -403,7 +404,8 @@ impl Door {
 
         tracing::info!("{} joined from {address}; {missing} still to join", list(&hello.parties));
         // Nobody takes arrivals any more once the run is being closed.
-        let _ = self.joined.send(Peer { parties: hello.parties, sender, receiver, connection: connection.clone() });
+        let Hello { parties, process, .. } = hello;
+        let _ = self.joined.send(Peer { parties, process, sender, receiver, connection: connection.clone() });
         Ok(())
     }
 

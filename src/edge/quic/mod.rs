@@ -87,6 +87,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Peer {
     pub parties: Vec<Party>,
+    /// Its number on its machine, as it says.
+    pub process: u32,
     pub sender: FrameSender,
     pub receiver: FrameReceiver,
     pub connection: Connection,
