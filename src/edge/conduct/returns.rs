@@ -361,8 +361,8 @@ impl Conductor<'_, '_, '_> {
                 },
                 () = tokio::time::sleep(self.watch.stall_after) => {
                     if moved.get() == before {
-                        let who: Vec<&str> = under_way.iter().map(|(leaf, _)| self.players[*leaf].label.as_str()).collect();
-                        let who = who.join(", ");
+                        let label = |(leaf, _): &(usize, _)| self.players[*leaf].label.as_str();
+                        let who = under_way.iter().map(label).collect::<Vec<_>>().join(", ");
                         let quiet = self.watch.stall_after.as_secs_f64();
                         return Err(Failure::Stalled(format!(
                             "no frame has moved for {quiet} s: {who} came back but does not catch up"
