@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 def runs():
     import conftest
 
-    names = ["quickstart", "one-grid", "provisioning"]
+    names = ["quickstart", "one-grid", "provisioning", "dfrs"]
     return [hansa.run(conftest.ROOT / "topologies" / f"{name}.toml", parquet=True) for name in names]
 
 

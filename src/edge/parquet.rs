@@ -12,20 +12,11 @@ use serde_json::{Map, Value};
 
 use super::Failure;
 use super::disk::cannot;
-use super::files::{EVENTS, JOBS, ResultFolder};
+use super::files::{EVENTS, ResultFolder};
 use crate::report::parquet::{Cell, Column, Kind, Packing, Writer};
 
-/// Files that become others.
-const TABLES: [(&str, &str); 5] = [
-    (EVENTS, "events.parquet"),
-    (JOBS, "jobs.parquet"),
-    ("tasks.csv", "tasks.parquet"),
-    ("transfers.csv", "transfers.parquet"),
-    ("reservations.csv", "reservations.parquet"),
-];
-
 /// Columns of whole numbers. What else looks like a number is a floating one, so a column is the same in every run.
-const INTS: [&str; 18] = [
+const INTS: [&str; 21] = [
     "because",
     "booking",
     "bytes",
@@ -33,8 +24,10 @@ const INTS: [&str; 18] = [
     "job",
     "job_id",
     "left",
+    "migrations",
     "moved",
     "nodes",
+    "preemptions",
     "procs",
     "request",
     "requested_number_of_resources",
@@ -42,6 +35,7 @@ const INTS: [&str; 18] = [
     "step",
     "success",
     "task",
+    "tasks",
     "times",
     "version",
 ];
@@ -75,11 +69,12 @@ const GZIP: Packing = Packing { codec: 2, pack };
 
 /// Adds them to a folder whose other files are closed.
 pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
-    for (from, to) in TABLES {
-        let path = folder.stand_in().path().join(from);
-        if path.exists() {
-            write(folder, &path, to)?;
-        }
+    let is_table = |name: &&str| *name == EVENTS || name.ends_with(".csv");
+    let tables: Vec<String> = folder.names().filter(is_table).map(str::to_owned).collect();
+    for from in tables {
+        let path = folder.stand_in().path().join(&from);
+        let to = Path::new(&from).with_extension("parquet");
+        write(folder, &path, &to.to_string_lossy())?;
     }
     Ok(())
 }

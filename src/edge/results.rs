@@ -249,13 +249,13 @@ impl Results<'_> {
                 failure.with(&format!("no job had been submitted: the complete result in {out} is left as it was"))
             );
         }
-        if self.parquet {
-            parquet::add(&mut self.folder)?;
-        }
         facts.moved = setting.moved.as_ref().map(|moved| MovedFacts { flows: moved.flows, bytes: moved.bytes });
         if let Some(speed) = setting.live {
             let measured = setting.moved.as_ref();
             facts.live = Some(write_measured(&mut self.folder, &recording.recorder.tally, speed, measured)?);
+        }
+        if self.parquet {
+            parquet::add(&mut self.folder)?;
         }
 
         let before = self.written_for;

@@ -147,6 +147,11 @@ impl ResultFolder {
     }
 
     /// For files that grow while the result is made.
+    /// Those that have all their bytes, in the order in which they got them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.name.as_str())
+    }
+
     pub fn shelf(&self) -> Shelf {
         Shelf::new(self.stand_in.path().to_owned())
     }
