@@ -62,6 +62,9 @@ enum Whereabouts {
     },
 }
 
+/// Marks the timers that [`Carrier::wake`] asks for.
+pub const ALARM: u64 = 1;
+
 /// Flows that are with their owner.
 struct Local {
     transfers: Transfers,
@@ -159,6 +162,18 @@ impl<T> Carrier<T> {
         }
     }
 
+    /// Whether a flow has ended by now that has not been told of. An alarm may have been set for an end that has since
+    /// become a later one.
+    pub fn has_brought(&mut self, now: Time) -> bool {
+        match &mut self.flows {
+            Whereabouts::Here(flows) => {
+                flows.advance(now);
+                !flows.ended.is_empty()
+            }
+            Whereabouts::There { landed, .. } => !landed.is_empty(),
+        }
+    }
+
     /// Asks for a moment when something may have ended, if that has not been asked for yet.
     pub fn wake(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if let Whereabouts::Here(flows) = &mut self.flows {
@@ -217,7 +232,7 @@ impl Local {
         if let Some(next) = self.transfers.next_change().into_iter().chain(change).min()
             && self.alarm.is_none_or(|alarm| next < alarm || next == now)
         {
-            out.wake_at(next, 0);
+            out.wake_at(next, ALARM);
             self.alarm = Some(next);
         }
     }

@@ -44,7 +44,7 @@ pub(crate) mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use carrier::{Carrier, Network};
+pub use carrier::{ALARM, Carrier, Network};
 pub use exchange::Exchange;
 pub use faults::{Detours, Faults, Fragile};
 pub use flows::{Ended, FlowId, Flows, RouteId};

@@ -28,7 +28,8 @@
 //! Where a topology has links, no delays are reckoned with: a task joins the queue when all its predecessors have
 //! ended. Once it is given to a cluster, that cluster's cores are its own, and the data on each of its edges that comes
 //! from another cluster goes there over the network, all at once. When everything has arrived, the cluster is told to
-//! start. A task whose job is removed meanwhile goes on to its end, as one does that runs.
+//! start. A task whose job is removed meanwhile goes on to its end, as one does that runs. Each arrival of data is an
+//! instant with an auction, as a time is without links at which data is somewhere.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -46,7 +47,7 @@ use super::queue::{self, Bids, Demand, Jobs, Lane, TaskHandle};
 use super::rules::{Blocking, Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::network::{Carrier, Network};
+use crate::network::{ALARM, Carrier, Network};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
 
@@ -482,6 +483,16 @@ impl Auctioneer {
         missing
     }
 
+    /// Of all that happens on a network only deliveries are instants: what a flow that begins does to others is no reason
+    /// to bid again.
+    fn look_at_network(&mut self, now: Time, out: &mut Out) {
+        let Some(carrier) = &mut self.carrier else { return };
+        match carrier.has_brought(now) {
+            true => self.hold(now, out),
+            false => carrier.wake(now, out),
+        }
+    }
+
     /// Starts the tasks whose last input has arrived.
     fn take_delivered(&mut self, now: Time, out: &mut Out) {
         let loads = self.carrier.as_mut().map(|carrier| carrier.arrived(now, out)).unwrap_or_default();
@@ -588,10 +599,14 @@ impl Actor<Message, Record> for Auctioneer {
             // The run is about to be ended; nothing that is not an auction's outcome should be told until then.
             return batch.clear();
         }
-        let mut idle = true;
+        let (mut idle, mut alarmed) = (true, false);
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => continue,
+                Cause::Timer(ALARM) => {
+                    alarmed = true;
+                    continue;
+                }
                 Cause::Timer(_) => {}
                 Cause::Message(Message::Submit(submit)) => self.gathered.submitted.push((submit.job, event.from)),
                 Cause::Message(Message::Ended(ended)) => self.gathered.ended.push((ended.task, event.from)),
@@ -608,8 +623,10 @@ impl Actor<Message, Record> for Auctioneer {
             idle = false;
         }
         match (idle, now.step) {
-            (true, _) => {}
+            (true, _) if !alarmed => {}
+            (true, 0) => out.wake_at(now.time, ALARM),
             (false, 0) => out.wake_at(now.time, 0),
+            (true, _) => self.look_at_network(now.time, out),
             (false, _) => self.hold(now.time, out),
         }
     }

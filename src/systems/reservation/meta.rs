@@ -430,6 +430,9 @@ impl Actor<Message, Record> for MetaScheduler {
             }
         }
         self.miss(now.time, out);
+        // Who cancels in the instant in which it asks is answered first.
+        let new: BTreeSet<JobId> = asked.iter().map(|(_, reserve)| reserve.job.id).collect();
+        let (at_once, cancelled): (Vec<_>, Vec<_>) = cancelled.into_iter().partition(|(_, job)| new.contains(job));
         for (from, job) in cancelled {
             self.cancel(now.time, from, job, out);
         }
@@ -440,6 +443,9 @@ impl Actor<Message, Record> for MetaScheduler {
         asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));
         while let Some((user, reserve)) = asked.pop() {
             self.reserve(now.time, user, reserve, out);
+        }
+        for (from, job) in at_once {
+            self.cancel(now.time, from, job, out);
         }
         if let Some(stager) = &mut self.stager {
             stager.wake(now.time, out);

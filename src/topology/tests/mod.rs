@@ -5,6 +5,7 @@ mod ends;
 mod failing_together;
 mod failures;
 mod hostile;
+mod instants;
 mod meaning;
 mod meeting;
 mod once;
