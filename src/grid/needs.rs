@@ -25,10 +25,10 @@ impl Needs {
         is_share(self.cpu) && is_share(self.memory)
     }
 
-    /// The fewest nodes that have memory for so many tasks.
-    pub fn nodes(self, tasks: u32) -> u32 {
-        let a_node = ((1.0 + Needs::TOLERANCE) / self.memory).floor().clamp(1.0, u32::MAX.into());
-        tasks.div_ceil(a_node as u32)
+    /// The fewest nodes that have memory for so many tasks, and processors for this part of what they can use of them.
+    pub fn nodes(self, tasks: u32, least_yield: f64) -> u32 {
+        let a_node = (1.0 + Needs::TOLERANCE) / self.memory.max(least_yield * self.cpu);
+        tasks.div_ceil(a_node.floor().clamp(1.0, u32::MAX.into()) as u32)
     }
 }
 
@@ -38,10 +38,17 @@ mod tests {
 
     #[test]
     fn tasks_go_on_as_few_nodes_as_their_memory_lets_them() {
-        let nodes = |memory, tasks| Needs { cpu: 1.0, memory }.nodes(tasks);
+        let nodes = |memory, tasks| Needs { cpu: 1.0, memory }.nodes(tasks, 0.0);
         assert_eq!((nodes(1.0, 3), nodes(0.5, 3), nodes(0.51, 3)), (3, 2, 3));
         // Ten tenths are a whole, however they are rounded.
         assert_eq!((nodes(0.1, 10), nodes(0.1, 11), nodes(1.0 / 3.0, 3), nodes(1e-300, u32::MAX)), (1, 2, 1, 1));
+    }
+
+    #[test]
+    fn each_task_may_have_to_get_a_part_of_what_it_can_use() {
+        let nodes = |cpu, tasks| Needs { cpu, memory: 0.001 }.nodes(tasks, 0.01);
+        assert_eq!((nodes(1.0, 100), nodes(1.0, 101), nodes(0.5, 200), nodes(0.5, 201)), (1, 2, 1, 2));
+        assert_eq!((nodes(0.1, 1000), nodes(0.01, 1000)), (1, 1));
     }
 
     #[test]

@@ -42,10 +42,12 @@ pub enum Invalid {
     TooMuchMemory,
     #[error("it requests more time than any site allows that is large enough")]
     TooLong,
+    #[error("its tasks need more processor, at the lowest yield, than the nodes of any site have that it may go to")]
+    TooMuchCpu,
 }
 
 impl Invalid {
-    pub const ALL: [Invalid; 11] = [
+    pub const ALL: [Invalid; 12] = [
         Invalid::NotOneTask,
         Invalid::NoNodes,
         Invalid::TooManyNodes,
@@ -57,6 +59,7 @@ impl Invalid {
         Invalid::NoShare,
         Invalid::TooMuchMemory,
         Invalid::TooLong,
+        Invalid::TooMuchCpu,
     ];
 
     /// A short name for tables.
@@ -73,6 +76,7 @@ impl Invalid {
             Invalid::NoShare => "no_share",
             Invalid::TooMuchMemory => "too_much_memory",
             Invalid::TooLong => "too_long",
+            Invalid::TooMuchCpu => "too_much_cpu",
         }
     }
 }

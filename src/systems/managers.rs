@@ -18,6 +18,9 @@ pub struct Kind {
     /// What one should know before running this site so.
     pub warning: fn(&Site) -> Option<String>,
     pub runs: Runs,
+    /// What part of the processors that they can use all tasks of a job must get at an empty site of this name, or the
+    /// job is never placed.
+    pub least_yield: fn(&str) -> f64,
     /// What it costs a job of this site to be resumed or moved.
     pub move_cost: fn(&Site) -> MoveCost,
     /// The manager of this site, whose nodes may fail in such a way; `outsider` speaks for the program outside, where
@@ -61,6 +64,11 @@ pub fn read(name: &str) -> Option<Result<String, String>> {
 /// Whether jobs share the nodes of a site that is run like that.
 pub fn shares_nodes(name: &str) -> bool {
     find(name).is_some_and(|kind| kind.runs == Runs::Sharing)
+}
+
+/// What part of the processors that they can use all tasks of a job must get at an empty site that is run like that.
+pub fn least_yield(name: &str) -> f64 {
+    find(name).map_or(0.0, |kind| (kind.least_yield)(name))
 }
 
 /// What it costs a job of a site to be resumed or moved.

@@ -17,6 +17,7 @@ pub const LINES: Kind = Kind {
     read: |name| (name == EXTERNAL.name).then(|| Ok(name.to_owned())),
     warning: |_| None,
     runs: Runs::Outside(Tongue::Lines),
+    least_yield: |_| 0.0,
     move_cost: |_| MoveCost::default(),
     build,
 };
@@ -29,6 +30,7 @@ pub const BATSIM: Kind = Kind {
     read: |name| (name == OF_BATSIM.name).then(|| Ok(name.to_owned())),
     warning: |_| None,
     runs: Runs::Outside(Tongue::Batsim),
+    least_yield: |_| 0.0,
     move_cost: |_| MoveCost::default(),
     build,
 };

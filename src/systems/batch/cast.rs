@@ -60,7 +60,7 @@ impl System for Batch {
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
         let takes = |site: &Site| match managers::find(&site.scheduler).map(|kind| kind.runs) {
             None => Takes::Queued,
-            Some(Runs::Sharing) => Takes::Shared,
+            Some(Runs::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
             Some(Runs::Outside(_)) => Takes::Entrusted,
         };
         let known = |(id, site): &(ActorId, &Site)| {

@@ -175,8 +175,12 @@ impl Dispatcher {
                 fitting.reduce(|best, next| if before(next, best) { next } else { best })
             }
         };
-        let is_for_memory = || self.places.iter().any(|place| allowed(place) && place.takes == Takes::Shared);
-        chosen.ok_or_else(|| if is_for_memory() { Invalid::TooMuchMemory } else { Invalid::TooManyNodes })
+        let why_not = |place: &KnownSite| place.why_not(task.cores, needs.unwrap_or(Needs::NODE));
+        // Of several reasons the one that lacks least.
+        let whys = [Invalid::TooManyNodes, Invalid::TooMuchMemory, Invalid::TooMuchCpu];
+        let place = |why: &Invalid| whys.iter().position(|one| one == why);
+        let places = || self.places.iter().filter(|place| allowed(place));
+        chosen.ok_or_else(|| places().map(why_not).max_by_key(place).unwrap_or(Invalid::TooManyNodes))
     }
 
     /// A user wants a job back: where it waits is asked whether it still does.

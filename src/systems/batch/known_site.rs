@@ -1,7 +1,7 @@
 //! A site as the dispatcher knows it: what it has been given, and what is heard of its nodes.
 
 use super::dispatcher::Out;
-use crate::grid::{Job, Needs, News, Task};
+use crate::grid::{Invalid, Job, Needs, News, Task};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Entrust, Message, Queue};
 use crate::time::Time;
@@ -18,12 +18,13 @@ pub struct KnownSite {
 }
 
 /// How a site is given jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Takes {
     /// Into a queue, whose policy is known for what it promises.
     Queued,
-    /// As what needs parts of nodes.
-    Shared,
+    /// As what needs parts of nodes, and is never placed where its tasks cannot all get this part of the processors that
+    /// they can use.
+    Shared { least_yield: f64 },
     /// As what somebody decides about who promises nothing.
     Entrusted,
 }
@@ -46,7 +47,19 @@ impl KnownSite {
 
     /// How many of its nodes a job needs at least.
     pub(super) fn needed(&self, tasks: u32, needs: Needs) -> u32 {
-        if self.takes == Takes::Shared { needs.nodes(tasks) } else { tasks }
+        match self.takes {
+            Takes::Shared { least_yield } => needs.nodes(tasks, least_yield),
+            Takes::Queued | Takes::Entrusted => tasks,
+        }
+    }
+
+    /// Why a job does not go there even if all nodes are free.
+    pub(super) fn why_not(&self, tasks: u32, needs: Needs) -> Invalid {
+        match self.takes {
+            Takes::Shared { .. } if needs.nodes(tasks, 0.0) > self.nodes => Invalid::TooMuchMemory,
+            Takes::Shared { .. } => Invalid::TooMuchCpu,
+            Takes::Queued | Takes::Entrusted => Invalid::TooManyNodes,
+        }
     }
 
     /// How it is told of a job that has been lost so often.
@@ -54,7 +67,7 @@ impl KnownSite {
         let Task { cores, runtime, walltime, .. } = job.tasks[0];
         match self.takes {
             Takes::Queued => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime, losses, safe: None }),
-            Takes::Shared => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime, losses }),
+            Takes::Shared { .. } => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime, losses }),
             Takes::Entrusted => Message::Entrust(Entrust { job: job.id, nodes: cores, walltime, runtime, losses }),
         }
     }

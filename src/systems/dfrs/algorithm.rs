@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::mcb8::LOWEST;
 use super::name::{NameError, Reader};
 use crate::grid::{Images, MoveCost};
 use crate::time::Span;
@@ -148,6 +149,16 @@ impl Fractional {
     /// Whether it ever places all jobs anew.
     pub fn packs(&self) -> bool {
         self.submission == Action::Mcb8 || self.periodic.is_some()
+    }
+
+    /// A job that does not fit alone at this yield is never placed: who packs leaves it out each time.
+    pub fn least_yield(&self) -> f64 {
+        match self.periodic {
+            Some(Periodic::Yield) => LOWEST,
+            None if self.submission == Action::Mcb8 => LOWEST,
+            // The lowest stretch may ask for none at all.
+            Some(Periodic::Stretch) | None => 0.0,
+        }
     }
 
     /// What it costs a job to be resumed or moved where images move like that.

@@ -30,6 +30,7 @@ pub const KIND: Kind = Kind {
     read,
     warning: |site| rules(&site.scheduler)?.warning(images(site)),
     runs: Runs::Sharing,
+    least_yield: |name| rules(name).map_or(0.0, |rules| rules.least_yield()),
     move_cost: |site| rules(&site.scheduler).map_or(MoveCost::default(), |rules| rules.move_cost(images(site))),
     build: |site, fails, _| {
         let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;

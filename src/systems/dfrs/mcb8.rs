@@ -40,7 +40,7 @@ pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<Pl
 }
 
 /// The lowest yield that is tried, and how near to the highest that works a search comes.
-const LOWEST: f64 = 0.01;
+pub(super) const LOWEST: f64 = 0.01;
 
 /// Leaves jobs out, the one of lowest priority first, until a search finds something.
 pub(super) fn keep_most<T>(

@@ -76,14 +76,15 @@ pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)
     Usage { missed: usable - work, work }
 }
 
-/// The work of jobs for what the cluster could do between the first submission and the last.
+/// The work of jobs for what the cluster could do between the first submission and the last; of jobs that all come at
+/// once, no number.
 pub fn offered_load(nodes: u32, jobs: &[Timed]) -> f64 {
     let work: f64 = jobs.iter().map(|job| seconds(job.runtime) * job.need.total_cpu()).sum();
-    let (first, last) = match jobs {
-        [first, .., last] => (first.submit, last.submit),
-        _ => return 0.0,
+    let span = match jobs {
+        [first, .., last] => last.submit - first.submit,
+        _ => Span::ZERO,
     };
-    work / (f64::from(nodes) * seconds(last - first))
+    work / (f64::from(nodes) * seconds(span))
 }
 
 pub(super) fn seconds(span: Span) -> f64 {

@@ -1,6 +1,9 @@
 //! Sites whose jobs share nodes: what their names mean, and what is wrong with some.
 
+use super::meeting::run;
 use super::*;
+use crate::grid::Invalid;
+use crate::protocol::Record;
 use crate::topology::{Plan, build};
 
 const SHARING: &str = r#"name = "sharing"
@@ -155,4 +158,29 @@ fn nodes_are_shared_where_that_makes_sense() {
     let others = others.replace("name = \"leeds\"\ncores = 8", "name = \"leeds\"\ncores = 8\nsystem = \"market\"");
     let topology = load_text(&others.replace("jobs = 20", "jobs = 20\nsystem = \"batch\""), &[]).unwrap();
     assert_eq!(topology.sites[1].scheduler, "auction");
+}
+
+/// 101 tasks of a processor each, none of which is left with a hundredth of it.
+#[test]
+fn who_cannot_be_packed_at_the_lowest_yield_is_refused_where_jobs_are_packed() {
+    let text = |scheduler: &str, tasks: u32| {
+        format!(
+            "name = \"thin\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 1\nscheduler = \"{scheduler}\"\n[[user]]\n\
+             name = \"alice\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\n\
+             tasks = [{{ runtime = \"10 s\", cores = {tasks} }}]\ncpu = 1.0\nmemory = 0.001\n"
+        )
+    };
+    let ends = |scheduler: &str, tasks: u32| {
+        let log = run(&load_text(&text(scheduler, tasks), &[]).unwrap());
+        let refused = |why: &Record| matches!(why, Record::Rejected { why: Invalid::TooMuchCpu, .. });
+        let finished = |what: &Record| matches!(what, Record::Completed { .. });
+        let count = |what: &dyn Fn(&Record) -> bool| log.iter().filter(|entry| what(&entry.record)).count();
+        (count(&finished), count(&refused))
+    };
+    for scheduler in ["MCB8 *", "/per", "GreedyPM */per/minvt=600"] {
+        assert_eq!((ends(scheduler, 100), ends(scheduler, 101)), ((1, 0), (0, 1)), "{scheduler}");
+    }
+    for scheduler in ["Greedy *", "/stretch-per"] {
+        assert_eq!(ends(scheduler, 101), (1, 0), "{scheduler}");
+    }
 }
