@@ -23,7 +23,7 @@ words! {
     PlanMode {
         /// Planned starts stay: for jobs that run exactly as long as they request.
         Exact = "exact",
-        /// The plan is rebuilt whenever something arrives, ends or is taken back.
+        /// The plan is rebuilt whenever something arrives, ends, is booked or is taken back.
         #[default]
         Rebuild = "rebuild",
     }

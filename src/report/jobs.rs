@@ -17,7 +17,7 @@
 //! | `starting_time` | of its first task | of the task |
 //! | `finish_time` | when the router saw it end, or removed it | when it ended |
 //! | `execution_time`, `waiting_time`, `turnaround_time`, `stretch` | from these, as Batsim has them | from these |
-//! | `allocated_resources` | all cores that its tasks were on, numbered through all sites | its cores, likewise |
+//! | `allocated_resources` | all cores that its tasks were on, numbered through all sites | its last ones, likewise |
 //! | `consumed_energy`, `metadata` | | |
 //! | `job`, `task` | its number | that of its job, and its own in there, from 0 |
 //! | `user`, `site`, `kind` | who submitted it | and where it ran |

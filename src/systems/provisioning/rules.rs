@@ -81,7 +81,8 @@ impl Provisioning {
 pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     let why = "leave this out: only sites under a [provisioning] have terms of their own";
     let terms = &mut site.terms;
-    w.set(key("mode", "how a site maintains its plan").only_if(fits, why), &mut terms.mode, PlanMode::ALL);
+    let mode = key("mode", "how a site under `[provisioning]` maintains its plan").only_if(fits, why);
+    w.set(mode, &mut terms.mode, PlanMode::ALL);
     if fits
         && terms.mode == PlanMode::Exact
         && !["", planner::USUAL].contains(&site.scheduler.as_str())
