@@ -455,5 +455,6 @@ impl Planner for Customer {
                 }
             });
         }
+        self.books.sent.pass();
     }
 }

@@ -7,6 +7,7 @@ use super::application::Application;
 use super::debts::{Asked, Debt, Debts, Owed, Step};
 use super::rules::Provisioning;
 use super::run::{Goes, Leaves, Padded, Run};
+use super::sent::{Arrival, Sent};
 use super::world::{Provider, World};
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
 use crate::protocol::{
@@ -26,6 +27,8 @@ pub(super) struct Books {
     pub lags: BTreeMap<usize, Span>,
     /// Whom each load is for.
     pub loads: BTreeMap<u64, TaskId>,
+    /// What sites may not have counted yet when they say how full they are.
+    pub sent: Sent,
     pub alarms: BTreeMap<Time, Vec<Alarm>>,
     pub given_up: Vec<JobId>,
 }
@@ -166,6 +169,16 @@ impl Deal<'_> {
         number
     }
 
+    /// In which order something that is sent to a provider now is there.
+    pub fn arrival(&self, provider: usize) -> Arrival {
+        self.books.sent.arrival(self.now, self.world.providers[provider].latency)
+    }
+
+    /// How many tasks of its user, of whatever job, a provider had not got yet when this came.
+    pub fn sent_since(&self, provider: usize, asked: Arrival) -> u64 {
+        self.books.sent.since(provider, asked)
+    }
+
     /// Claims parts of the slots that a provider has advertised, which have no fee; the answer comes under the number.
     pub fn take(&mut self, provider: usize, version: u64, parts: Vec<(u32, Part)>) -> u64 {
         let wanted = parts.iter().map(|(_, part)| (*part, Area::ZERO)).collect();
@@ -257,6 +270,8 @@ impl Deal<'_> {
         let Some(goes) = self.run.enter(task) else { return };
         let tells = goes.tells();
         let Goes { provider, within, padded, .. } = goes;
+        let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));
+        self.books.sent.add(provider, self.arrival(provider), oldest);
         let provider = &self.world.providers[provider];
         let what = self.run.job.tasks[task as usize];
         let id = self.run.id(task);

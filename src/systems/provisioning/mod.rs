@@ -18,6 +18,7 @@ pub mod planner;
 mod plans;
 mod rules;
 mod run;
+mod sent;
 pub mod strategy;
 #[cfg(test)]
 mod tests;

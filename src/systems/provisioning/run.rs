@@ -91,10 +91,6 @@ impl Run {
         self.tasks.get(task as usize)?.goes.as_ref()
     }
 
-    pub fn has_entered(&self, task: u32) -> bool {
-        self.tasks[task as usize].entered
-    }
-
     /// Whether a task is at a provider: waits there, or runs.
     pub fn is_at(&self, task: u32, provider: usize) -> bool {
         let at = |task: &Task| {

@@ -1,6 +1,7 @@
 //! Best effort, just in time: a task is submitted to a queue once all before it have ended and its data is there.
 //!
-//! Of several sites the one with the fewest tasks that run or wait is taken, as they say when they are asked.
+//! Of several sites the one with the fewest tasks that run or wait is taken, as they say when they are asked; what its
+//! user has sent there since is added (`sent.rs`).
 
 use std::collections::BTreeMap;
 
@@ -8,6 +9,7 @@ use super::{Row, Strategy};
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::sent::Arrival;
 use crate::time::Time;
 
 pub const ROW: Row = Row {
@@ -24,34 +26,33 @@ pub struct JustInTime {
     /// Which poll each question belongs to, by its place among all.
     asked: BTreeMap<u64, usize>,
     polls: Vec<Poll>,
-    /// Where tasks have joined a queue, in that order.
-    joined: Vec<usize>,
 }
 
 /// Tasks that have become ready together, and how full the providers are that any of them may go to.
 struct Poll {
     at: Time,
     tasks: Vec<u32>,
-    loads: BTreeMap<usize, Option<u32>>,
-    /// How many had joined when it began: who joins later is in none of the loads.
-    joined: usize,
+    loads: BTreeMap<usize, Load>,
+}
+
+/// How many a provider has, if it has said so, and when it was asked.
+struct Load {
+    asked: Arrival,
+    told: Option<u32>,
 }
 
 impl JustInTime {
-    /// All providers have answered: each task, in order, goes where the fewest are, those before it included.
+    /// All providers have answered: each task, in order, goes where the fewest are, those before it included. Whose
+    /// data is under way is nowhere yet.
     fn decide(&mut self, poll: usize, deal: &mut Deal<'_>) {
-        let Poll { tasks, loads, joined, .. } = &mut self.polls[poll];
+        let Poll { tasks, loads, .. } = &mut self.polls[poll];
         for task in std::mem::take(tasks) {
-            let load = |provider: usize| {
-                let since = self.joined[*joined..].iter().filter(|other| **other == provider).count();
-                (loads.get(&provider).copied().flatten().unwrap_or(0) as usize + since, provider)
+            let fullness = |provider: usize| {
+                let Load { asked, told } = &loads[&provider];
+                (u64::from(told.unwrap_or(0)) + deal.sent_since(provider, *asked), provider)
             };
-            let Some((_, provider)) = deal.fitting(task).into_iter().map(load).min() else { continue };
+            let Some((_, provider)) = deal.fitting(task).into_iter().map(fullness).min() else { continue };
             deal.send(task, Goes { provider, ..Goes::default() });
-            // Whose data is under way joins later.
-            if deal.run.has_entered(task) {
-                self.joined.push(provider);
-            }
         }
         loads.clear();
     }
@@ -72,8 +73,7 @@ impl Strategy for JustInTime {
             if let [provider] = providers[..] {
                 return deal.send(task, Goes { provider, ..Goes::default() });
             }
-            let joined = self.joined.len();
-            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new(), joined });
+            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new() });
         }
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
@@ -81,7 +81,7 @@ impl Strategy for JustInTime {
         for provider in providers {
             poll.loads.entry(provider).or_insert_with(|| {
                 self.asked.insert(deal.ask(provider, Query::Load), number);
-                None
+                Load { asked: deal.arrival(provider), told: None }
             });
         }
     }
@@ -89,8 +89,8 @@ impl Strategy for JustInTime {
     fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         let (Some(poll), Reply::Load(load)) = (self.asked.remove(&number), reply) else { return };
         let loads = &mut self.polls[poll].loads;
-        loads.insert(provider, Some(load));
-        if loads.values().all(Option::is_some) {
+        loads.entry(provider).and_modify(|its| its.told = Some(load));
+        if loads.values().all(|load| load.told.is_some()) {
             self.decide(poll, deal);
         }
     }

@@ -65,6 +65,26 @@ fn tasks_that_are_ready_together_go_to_the_shortest_queue_one_after_the_other() 
     );
 }
 
+#[test]
+fn a_user_counts_what_it_has_sent_for_other_jobs() {
+    let places = |sites: &[&str], jobs: &[(u32, &str)]| {
+        let (mut rows, _) = schedule(sites, &[("", jobs)]);
+        rows.sort_by(|one, other| one.0.cmp(&other.0));
+        rows.into_iter().map(|row| row.1).collect::<Vec<_>>()
+    };
+    let one = "tasks = [{ runtime = \"1 h\", cores = 1 }]";
+    assert_eq!(places(&["cores = 40", "cores = 20"], &[(0, one), (0, one), (0, one)]), [0, 1, 0]);
+
+    // The second asks at 105 s, before the first is sent, at 110 s; the third at 112 s, before the second is sent.
+    let [large, small] = ["cores = 40\nlatency = \"5 s\"", "cores = 20\nlatency = \"5 s\""];
+    assert_eq!(places(&[large, small], &[(100, one), (105, one), (112, one)]), [0, 1, 0]);
+
+    // The first is there together with the question of the second, at 115 s, and counts once: both sites have one
+    // task then, as there is no other place for the wide one.
+    let wide = "tasks = [{ runtime = \"1 h\", cores = 30 }]";
+    assert_eq!(places(&[small, large], &[(50, wide), (100, one), (110, one)]), [1, 0, 0]);
+}
+
 /// A crowd that holds all four processors until 50 s, somebody who has booked three of them from 111 s on, and a plan
 /// beside both.
 fn planned(tasks: &str, late: &str) -> Vec<(String, usize, f64, f64)> {
