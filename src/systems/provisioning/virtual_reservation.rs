@@ -2,9 +2,10 @@
 //! runs when its work is wanted (D. Nurmi, R. Wolski, J. Brevik, "VARQ: virtual advance reservations for queues",
 //! 2008); and how such a job and a real reservation go together.
 //!
-//! Costs are what is paid beside the base charge for the work itself.
+//! A job in a queue costs what its processors do at the price of best effort; a reservation, at the price of its site,
+//! and its fee.
 
-use crate::grid::{Area, Part};
+use crate::grid::{Area, Part, Rate};
 use crate::time::{Span, Time};
 
 /// Submission times that are tried lie so far apart.
@@ -45,10 +46,15 @@ pub fn padding(work: &Part, started: Time) -> Area {
     Area::of(work.procs, work.start.since(started))
 }
 
+/// What a reservation for some work costs.
+pub fn reserved(work: &Part, rate: Rate, fee: Area) -> Area {
+    work.area().at(rate) + fee
+}
+
 /// What to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// It costs nothing: book it, and that is all.
+    /// No job can be cheaper: book it, and that is all.
     Reserve,
     /// There is no reservation to be had.
     Job,
@@ -56,21 +62,21 @@ pub enum Opening {
     Both,
 }
 
-/// Given what a reservation would cost; `None` where it is refused.
-pub fn open(fee: Option<Area>) -> Opening {
-    match fee {
+/// Given what a reservation would cost, `None` where it is refused, and what a job would cost at least.
+pub fn open(reserved: Option<Area>, queued: Area) -> Opening {
+    match reserved {
         None => Opening::Job,
-        Some(Area::ZERO) => Opening::Reserve,
+        Some(reserved) if reserved <= queued => Opening::Reserve,
         Some(_) => Opening::Both,
     }
 }
 
 /// Whether a job that has started in time is used instead of the reservation, which then has to be cancelled.
-pub fn is_job_cheaper(padding: Area, fee: Area, penalty: Area) -> bool {
-    padding + penalty <= fee
+pub fn is_job_cheaper(queued: Area, reserved: Area, penalty: Area) -> bool {
+    queued + penalty <= reserved
 }
 
-/// Where the work was done, and what it cost.
+/// Where the work was done, and what it cost beside the work itself, which costs the same in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Reserved(Area),
@@ -82,7 +88,7 @@ pub enum Outcome {
 /// reservation at a fee, or none; a job that started then, or not in time.
 pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> Outcome {
     let started = started.filter(|started| *started <= work.start);
-    match (open(fee), fee, started) {
+    match (open(fee, Area::ZERO), fee, started) {
         (Opening::Job, _, None) => Outcome::Failed,
         (Opening::Job, _, Some(started)) => Outcome::Job(padding(work, started)),
         (Opening::Both, Some(fee), Some(started)) => {
@@ -137,6 +143,19 @@ mod tests {
         assert_eq!((attempt.submit, attempt.requested), (Time::ZERO, Span::from_minutes(480)));
         assert_eq!(search(Time::ZERO, &work(60), |_, _| 0.0), None);
         assert_eq!(search(second(240 * 60), &work(60), |_, _| 1.0), None);
+    }
+
+    #[test]
+    fn a_reservation_at_the_price_of_best_effort_is_enough_if_it_has_no_fee() {
+        let work = Part { procs: 2, start: second(8), span: Span::from_secs(50) };
+        let opening = |price: u32, fee: u64| open(Some(reserved(&work, Rate(price), area(fee))), work.area());
+        assert_eq!([opening(1_000, 0), opening(1_000, 1)], [Opening::Reserve, Opening::Both]);
+        // Queues are cheaper or dearer than this site.
+        assert_eq!(
+            [opening(1_200, 0), opening(900, 10), opening(900, 11)].map(|opening| opening == Opening::Both),
+            [true, false, true]
+        );
+        assert_eq!(open(None, work.area()), Opening::Job);
     }
 
     #[test]

@@ -26,6 +26,7 @@ struct Trickster {
     random: SplitMix64,
     /// Of ten answers so many are not as they should be.
     lies: u64,
+    rate: Rate,
     heard: Arc<Mutex<Vec<Message>>>,
     /// What it has quoted, by number.
     quoted: Vec<(Part, Vec<Offer>)>,
@@ -64,7 +65,8 @@ impl Actor<Message, Record> for Trickster {
 impl Trickster {
     fn new(seed: u64, lies: u64) -> Trickster {
         let (heard, quoted, entered) = (Arc::default(), Vec::new(), Vec::new());
-        Trickster { random: SplitMix64::new(seed), lies, heard, quoted, booked: 0, entered, holds: BTreeMap::new() }
+        let (random, rate, holds) = (SplitMix64::new(seed), Rate::ONE, BTreeMap::new());
+        Trickster { random, lies, rate, heard, quoted, booked: 0, entered, holds }
     }
 
     fn one_in(&mut self, count: u64) -> u64 {
@@ -73,7 +75,7 @@ impl Trickster {
 
     fn receipt(&mut self, part: Part, fee: Area) -> Receipt {
         self.booked += 1;
-        Receipt { booking: BookingId(self.booked), part, rent: part.area().at(Rate::ONE), fee }
+        Receipt { booking: BookingId(self.booked), part, rent: part.area().at(self.rate), fee }
     }
 
     fn quote(&mut self, now: Time, part: Part, is_one: bool) -> Reply {
@@ -85,7 +87,7 @@ impl Trickster {
         self.quoted.push((part, offers.clone()));
         let id = QuoteId(self.quoted.len() as u64 - 1);
         let Part { procs, span, .. } = part;
-        Reply::Prices(Quote { id, expiry: now + Span::from_secs(60), procs, span, rate: Rate::ONE, offers })
+        Reply::Prices(Quote { id, expiry: now + Span::from_secs(60), procs, span, rate: self.rate, offers })
     }
 
     /// What an honest site might say to this.
@@ -385,6 +387,29 @@ impl Actor<Message, Record> for Young {
             }
         }
         self.0.handle(now, &mut rest, out);
+    }
+}
+
+/// The job waits for some 50 minutes with its two processors, which costs more than the fee of the reservation, and less
+/// than its rent where that is high.
+#[test]
+fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
+    for (price, is_kept) in [(1_000, true), (8_000, true), (9_000, false)] {
+        let row = strategy::find("var-and-reserve").unwrap();
+        let ahead = Span::from_secs(3_000);
+        let approach = Approach { strategy: row.name.to_owned(), ahead, ..Approach::default() };
+        let mut world = World::with(&[CORES], LATENCY);
+        world.providers[0].rate = Rate(price);
+        let (rules, errands) = (Provisioning::default(), vec![job(0, 100, 1)]);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, errands);
+        let site = Trickster { rate: Rate(price), ..Trickster::new(2, 0) };
+        let heard = site.heard.clone();
+        let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
+        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 1), "{log:#?}");
+        let heard = heard.lock().unwrap();
+        let is_job_taken_back = heard.iter().any(|message| matches!(message, Message::Recall(_)));
+        assert_eq!(is_job_taken_back, is_kept, "price {price}: {heard:#?}");
     }
 }
 

@@ -5,11 +5,12 @@
 
 use super::var::{PaddedJob, WANTED, work};
 use super::{Bargained, Row, Strategy};
-use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
+use crate::grid::{Area, BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
-use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding};
+use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding, reserved};
+use crate::time::Time;
 
 pub const ROW: Row = Row {
     name: "var-and-reserve",
@@ -33,12 +34,28 @@ struct Both {
     bargained: Bargained,
 }
 
+/// By what providers are compared: the cost of all, then the end, then the fee, and of equal ones the first is taken.
+/// One start was asked for, so there is one offer at most.
+fn rank(provider: usize, quote: &Quote) -> Option<(Area, Time, Area, usize)> {
+    let offer = quote.offers.first()?;
+    Some((quote.cost(offer), offer.start + quote.span, offer.fee, provider))
+}
+
+/// What the work costs in a reservation at a provider, without the time to spare for messages: a job needs none.
+fn in_reservation(provider: usize, fee: Area, deal: &Deal<'_>) -> Area {
+    reserved(&work(provider, deal), deal.world.providers[provider].rate, fee)
+}
+
+/// What the work costs in the queue of a provider.
+fn in_queue(provider: usize, deal: &Deal<'_>) -> Area {
+    work(provider, deal).area()
+}
+
 impl Both {
-    /// One start was asked for, so there is one offer at most.
     fn priced(&mut self, provider: usize, quote: Quote) {
-        let fee = |quote: &Quote| quote.offers.first().map(|offer| offer.fee);
-        let Some(asked) = fee(&quote) else { return };
-        if self.cheapest.as_ref().and_then(|(_, cheapest)| fee(cheapest)).is_none_or(|least| asked < least) {
+        let Some(asked) = rank(provider, &quote) else { return };
+        let least = self.cheapest.as_ref().and_then(|(provider, cheapest)| rank(*provider, cheapest));
+        if least.is_none_or(|least| asked < least) {
             self.cheapest = Some((provider, quote));
         }
     }
@@ -46,10 +63,12 @@ impl Both {
     /// All prices are known.
     fn open(&mut self, deal: &mut Deal<'_>) {
         let cheapest = self.cheapest.take();
-        let offer = cheapest.as_ref().and_then(|(_, quote)| quote.offers.first());
-        self.tries_job = open(offer.map(|offer| offer.fee)) != Opening::Reserve;
+        let offer = cheapest.as_ref().and_then(|(provider, quote)| Some((*provider, quote.offers.first()?)));
+        let reserved = offer.map(|(provider, offer)| in_reservation(provider, offer.fee, deal));
+        let queued = deal.fitting(0).into_iter().map(|provider| in_queue(provider, deal)).min();
+        self.tries_job = open(reserved, queued.unwrap_or_default()) != Opening::Reserve;
         match cheapest.as_ref().zip(offer) {
-            Some(((provider, quote), offer)) => {
+            Some(((provider, quote), (_, offer))) => {
                 deal.buy(*provider, &[(*provider, quote.clone())], (quote.id, offer.start));
             }
             None => self.try_job(deal),
@@ -162,9 +181,11 @@ impl Strategy for Both {
         self.job.begun = true;
         self.bargained.tell(Bargain::Booked, None, deal);
         let Some((provider, receipt)) = self.reserved else { return };
-        let part = Part { span: receipt.part.span, ..receipt.part };
+        let job = deal.run.goes(0).map_or(provider, |goes| goes.provider);
+        let queued = in_queue(job, deal) + padding(&receipt.part, deal.now);
+        let reserved = in_reservation(provider, receipt.fee, deal);
         let penalty = receipt.fee.part(deal.world.providers[provider].cancelling);
-        if is_job_cheaper(padding(&part, deal.now), receipt.fee, penalty) {
+        if is_job_cheaper(queued, reserved, penalty) {
             self.reserved = None;
             deal.give_back(provider, receipt.booking);
         } else {
@@ -181,6 +202,45 @@ impl Strategy for Both {
                 deal.give_back(provider, receipt.booking);
             }
             (false, None) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Offer, QuoteId, Rate};
+    use crate::time::Span;
+
+    /// Which of some sites is booked, given the price, the fee and the run time at each.
+    fn booked(sites: &[(u32, u64, u64)]) -> usize {
+        let start = Time::from_micros(5_000_000);
+        let mut both = Both::default();
+        // The last one answers first.
+        for (provider, &(price, fee, lasts)) in sites.iter().enumerate().rev() {
+            let offers = vec![Offer { start, fee: Area::of(1, Span::from_secs(fee)) }];
+            let (span, rate) = (Span::from_secs(lasts), Rate(price));
+            both.priced(provider, Quote { id: QuoteId(0), expiry: start, procs: 1, span, rate, offers });
+        }
+        both.cheapest.expect("there are quotes").0
+    }
+
+    #[test]
+    fn the_cheapest_in_all_is_booked() {
+        assert_eq!(booked(&[(3_000, 0, 200), (1_000, 0, 100)]), 1);
+        assert_eq!(booked(&[(1_000, 40, 100), (1_200, 10, 100)]), 1);
+        assert_eq!(booked(&[(1_000, 10, 100), (1_200, 0, 100)]), 0);
+        // As much in all: that with the earlier end, then that with the lower fee.
+        assert_eq!(booked(&[(1_000, 0, 100), (2_000, 0, 50)]), 1);
+        assert_eq!(booked(&[(1_000, 20, 100), (1_200, 0, 100)]), 1);
+    }
+
+    #[test]
+    fn where_all_sites_cost_the_same_the_fee_decides() {
+        for price in [500, 1_000, 3_000] {
+            assert_eq!(booked(&[(price, 9, 100), (price, 7, 100), (price, 8, 100)]), 1);
+            assert_eq!(booked(&[(price, 9, 100), (price, 7, 100), (price, 7, 100)]), 1);
+            assert_eq!(booked(&[(price, 0, 100), (price, 0, 100)]), 0);
         }
     }
 }

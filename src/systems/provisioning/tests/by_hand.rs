@@ -179,6 +179,19 @@ fn who_wants_an_early_end_goes_where_work_is_faster() {
 }
 
 #[test]
+fn a_reservation_is_booked_where_it_costs_least_in_all() {
+    let users: &Users<'_> =
+        &[("strategy = \"var-and-reserve\"\nahead = \"1 h\"", &[(0, "tasks = [{ runtime = \"100 s\", cores = 1 }]")])];
+    let (rows, log) = schedule(&["cores = 1\nprice = 3.0\nspeed = 0.5", "cores = 1"], users);
+    assert_eq!(rows.iter().map(|row| (row.2, row.3)).collect::<Vec<_>>(), [(3_600.0, 3_700.0)]);
+    let receipts = log.iter().filter_map(|entry| match &entry.record {
+        Record::Booked { receipt, .. } => Some(receipt.total().seconds()),
+        _ => None,
+    });
+    assert_eq!(receipts.collect::<Vec<_>>(), [100.0]);
+}
+
+#[test]
 fn a_leg_that_its_site_does_not_accept_is_told_before_the_run() {
     let text = "name = \"long\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 1\nlongest = \"1 h\"\n[[site]]\nname = \"leeds\"\ncores = 1\n\
                 [[user]]\nname = \"pair\"\nstrategy = \"coallocate\"\nlegs = [\"york\", \"leeds\"]\n\
