@@ -26,6 +26,8 @@ pub struct Context<'a> {
     pub linked: bool,
     /// Whether jobs say for how long they want their cores.
     pub walltimes: bool,
+    /// Whether tasks may need less than whole nodes.
+    pub shares_nodes: bool,
     /// Whether jobs must say when they are wanted at the latest.
     pub deadlines: bool,
     /// Whether jobs may wait for others to end.
@@ -99,6 +101,7 @@ impl Context<'_> {
             users: NameIndex::default(),
             linked: true,
             walltimes: true,
+            shares_nodes: true,
             deadlines: false,
             followers: true,
             stages: true,

@@ -87,6 +87,8 @@ pub struct Traits {
     pub has_reserved: bool,
     /// Whether its jobs are one task each, which asks for a walltime.
     pub is_rigid: bool,
+    /// Whether tasks may ask for another time than they take: for a walltime.
+    pub has_walltimes: bool,
     /// Whether jobs of logs and models must say when they are wanted at the latest.
     pub wants_deadlines: bool,
     /// Whether a job may wait for the end of another one.
@@ -108,6 +110,7 @@ impl Traits {
         has_terms: false,
         has_reserved: false,
         is_rigid: false,
+        has_walltimes: false,
         wants_deadlines: false,
         has_followers: false,
         stages_data: false,

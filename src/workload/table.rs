@@ -156,11 +156,11 @@ impl ListedJob {
         let cpu = key("cpu", "")
             .means("the share of a node's processors that each of its parallel tasks needs")
             .usual("`1.0`");
-        w.set(cpu.only_if(context.walltimes, why), &mut needs.cpu, Unless(SHARE, 1.0));
+        w.set(cpu.only_if(context.shares_nodes, why), &mut needs.cpu, Unless(SHARE, 1.0));
         let memory = key("memory", "")
             .means("the share of a node's memory that each of its parallel tasks fills")
             .usual("`1.0`");
-        w.set(memory.only_if(context.walltimes, why), &mut needs.memory, Unless(SHARE, 1.0));
+        w.set(memory.only_if(context.shares_nodes, why), &mut needs.memory, Unless(SHARE, 1.0));
         self.needs = (needs != Needs::NODE).then_some(needs);
     }
 
@@ -187,7 +187,8 @@ fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
         *walltime = *runtime;
     }
     let asked = key("walltime", "").means("how long its user requests the cores").usual("`runtime`");
-    let asked = asked.only_if(context.walltimes, "leave walltime out: it is only for queues, of a [batch] table");
+    let why = "leave walltime out: only jobs of a [batch] or [provisioning] table request a time";
+    let asked = asked.only_if(context.walltimes, why);
     w.set(asked, walltime, Unless(POSITIVE_SPAN, *runtime));
     let (Fit::Must(hint), Some(fields)) = (context.fit, w.fields()) else { return };
     if let Some((name, largest)) = context.largest(*kind).filter(|(_, largest)| *cores > *largest)
@@ -205,7 +206,9 @@ fn check_tasks(field: &Field<'_>, tasks: &[Task]) {
     if tasks.is_empty() || tasks.len() > TASKS_MAX as usize {
         field.complain(format!("expected from 1 to {TASKS_MAX} tasks, found {}", tasks.len()));
     }
-    if tasks.iter().map(|task| task.runtime).fold(Span::ZERO, Span::saturating_add) > LONGEST {
+    // One task may ask for more time than there is. Several are planned one after the other, by what they ask for.
+    let long = |task: &Task| if tasks.len() > 1 { task.runtime.max(task.walltime) } else { task.runtime };
+    if tasks.iter().map(long).fold(Span::ZERO, Span::saturating_add) > LONGEST {
         field.wrong::<()>(TOO_LONG_A_JOB);
     }
 }

@@ -32,6 +32,7 @@ pub const ROW: Row = Row {
         has_planners: true,
         has_reserved: true,
         is_rigid: true,
+        has_walltimes: true,
         has_followers: true,
         stages_data: true,
         ..Traits::NONE

@@ -34,6 +34,7 @@ pub const ROW: Row = Row {
         shares_sites: true,
         runs_its_sites: true,
         has_terms: true,
+        has_walltimes: true,
         has_followers: true,
         books_nodes: true,
         ..Traits::NONE

@@ -168,6 +168,29 @@ fn a_price_is_what_the_queue_loses_by_the_slot_alone() {
 }
 
 #[test]
+fn listed_tasks_may_request_more_or_less_than_they_take() {
+    let times = |sites: &[&str], jobs: &[(u32, &str)]| {
+        let (rows, _) = schedule(sites, &[("", jobs)]);
+        rows.into_iter().map(|row| (row.0, row.2, row.3)).collect::<Vec<_>>()
+    };
+    let row = |task: &str, from: f64, until: f64| (task.to_owned(), from, until);
+    // What comes after one that is killed goes on.
+    let two = "tasks = [{ runtime = \"100 s\", walltime = \"60 s\", cores = 1 }, { runtime = \"10 s\", cores = 1 }]\n\
+               edges = [[0, 1]]";
+    assert_eq!(times(&["cores = 1"], &[(0, two)]), [row("0.0", 0.0, 60.0), row("0.1", 60.0, 70.0)]);
+
+    // The third may go first only if it asks for no more time than is left before the second, as far as is known.
+    let long = "tasks = [{ runtime = \"100 s\", walltime = \"200 s\", cores = 1 }]";
+    let wide = "tasks = [{ runtime = \"10 s\", cores = 2 }]";
+    let third = |walltime: u32| {
+        let last = format!("tasks = [{{ runtime = \"50 s\", walltime = \"{walltime} s\", cores = 1 }}]");
+        times(&["cores = 2"], &[(0, long), (1, wide), (2, &last)])
+    };
+    assert_eq!(third(198), [row("0.0", 0.0, 100.0), row("2.0", 2.0, 52.0), row("1.0", 100.0, 110.0)]);
+    assert_eq!(third(199), [row("0.0", 0.0, 100.0), row("1.0", 100.0, 110.0), row("2.0", 110.0, 160.0)]);
+}
+
+#[test]
 fn who_wants_an_early_end_goes_where_work_is_faster() {
     let users: &Users<'_> = &[
         ("", &[(0, "tasks = [{ runtime = \"1 s\", cores = 4 }]"), (0, "tasks = [{ runtime = \"40 s\", cores = 4 }]")]),
