@@ -212,10 +212,22 @@ fn jobs_say_what_they_need_of_nodes() {
         let told = read(&[setting]).unwrap_err().to_string();
         assert!(told.contains(expected), "{setting}: {told}");
     }
-    let alone = bare.replace("[batch]", "[market]");
-    let job = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5 }]";
-    let told = load_text(&alone, &["workload.0.source=\"table\"", job]).map(|_| ()).unwrap_err().to_string();
-    assert!(told.contains("only sites under a [batch] table can share nodes"), "{told}");
+    let told = |system: &str, job: &str| {
+        let job = format!("workload.0.job=[{{ {job} }}]");
+        let told = load_text(&bare.replace("[batch]", system), &["workload.0.source=\"table\"", &job]);
+        told.map(|_| ()).map_err(|faults| faults.to_string())
+    };
+    let (needs, asks) = (
+        "tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5",
+        "tasks = [{ runtime = \"1 s\", walltime = \"2 s\", cores = 1 }]",
+    );
+    for system in ["[market]", "[provisioning]"] {
+        let told = told(system, needs).unwrap_err();
+        assert!(told.contains("only sites under a [batch] table can share nodes"), "{system}: {told}");
+    }
+    let refused = told("[market]", asks).unwrap_err();
+    assert!(refused.contains("only jobs of a [batch] or [provisioning] table request a time"), "{refused}");
+    assert_eq!(told("[provisioning]", asks), Ok(()));
 }
 
 /// The same jobs may go to any system once a rule says what they are worth and when they are wanted.
