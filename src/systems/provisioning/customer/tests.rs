@@ -390,8 +390,8 @@ impl Actor<Message, Record> for Young {
     }
 }
 
-/// The job waits for some 50 minutes with its two processors, which costs more than the fee of the reservation, and less
-/// than its rent where that is high.
+/// The job waits for some 50 minutes with its two processors, which costs more than the fee of the reservation, and
+/// less than its rent where that is high.
 #[test]
 fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
     for (price, is_kept) in [(1_000, true), (8_000, true), (9_000, false)] {
