@@ -133,11 +133,15 @@ impl MetaScheduler {
         }
         let Moving { live, mut seek, cluster, start, until, nodes, .. } = moving;
         self.unbook(now, cluster, (start, until), &nodes);
+        let home = Record::Assigned { task: TaskId { job, index: 0 }, site: self.clusters[live.cluster].site };
         if is_cancelled {
+            out.log(home);
             return Self::cancelled(job, &live, out);
         }
         seek.refused = Some((cluster, start));
         if let Some(live) = self.seek_on(now, job, live, seek, out) {
+            // It has never been where it was asked for.
+            out.log(home);
             self.breaks(job, &live, out);
         }
     }

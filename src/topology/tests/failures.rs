@@ -306,3 +306,48 @@ fn an_outage_that_begins_under_another_one_is_known_when_it_begins() {
         );
     }
 }
+
+/// Its only other site has no room for it.
+#[test]
+fn a_reservation_that_is_broken_was_where_it_ran() {
+    let text = r#"name = "broken"
+[batch]
+[reservation]
+[[site]]
+name = "york"
+cores = 3
+system = ["batch", "reservation"]
+[[site]]
+name = "bath"
+cores = 2
+system = ["batch", "reservation"]
+[[failure]]
+site = "bath"
+at = "5 s"
+for = "100 s"
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+system = "batch"
+[[workload.job]]
+tasks = [{ runtime = "100 s", cores = 3 }]
+[[workload]]
+source = "requests"
+[[workload.request]]
+arrive = "1 s"
+duration = "10 s"
+deadline = "30 s"
+nodes = 2
+"#;
+    let topology = load_text(text, &[]).unwrap();
+    let log = run(&topology);
+    let of_request = log.iter().filter_map(|entry| match &entry.record {
+        Record::Assigned { task, site } if task.job.0 == 1 => {
+            Some(crate::topology::Plan::of(&topology).names[site.index()].clone())
+        }
+        Record::Broken { job, .. } if job.0 == 1 => Some("broken".to_owned()),
+        _ => None,
+    });
+    assert_eq!(of_request.collect::<Vec<_>>(), ["york", "york", "bath", "york", "york", "bath", "broken"]);
+}

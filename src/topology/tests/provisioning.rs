@@ -402,3 +402,44 @@ fn who_lets_data_go_that_is_not_his_is_named() {
         assert_eq!(blamed(&ships), Some(format!("user mallory: {expected}")));
     }
 }
+
+/// A start at 210 s can be held and committed to in time, but no task is at york then.
+#[test]
+fn who_has_several_sites_at_once_takes_no_start_that_its_tasks_cannot_reach() {
+    let text = r#"name = "far"
+[provisioning]
+lease = "10 min"
+delta = "25 s"
+[[site]]
+name = "york"
+cores = 2
+latency = "10 s"
+[[site]]
+name = "bath"
+cores = 2
+[[user]]
+name = "crowd"
+[[user]]
+name = "pair"
+strategy = "coallocate"
+legs = ["york", "bath"]
+alpha = 0.0
+latency = "10 s"
+[[workload]]
+source = "table"
+users = ["crowd"]
+[[workload.job]]
+tasks = [{ runtime = "90 s", cores = 2 }]
+[[workload.job]]
+tasks = [{ runtime = "90 s", cores = 2 }]
+[[workload]]
+source = "table"
+users = ["pair"]
+[[workload.job]]
+arrive = "15 s"
+tasks = [{ runtime = "55 s", cores = 1 }, { runtime = "55 s", cores = 1 }]
+"#;
+    let log = super::meeting::run(&load_text(text, &[]).unwrap());
+    let ends = log.iter().filter(|entry| matches!(entry.record, Record::Finished { task } if task.job.0 == 2));
+    assert_eq!(ends.count(), 2);
+}

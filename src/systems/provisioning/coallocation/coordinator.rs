@@ -26,6 +26,8 @@ pub struct Request {
 pub struct Patience {
     /// Longer than any message is under way.
     pub delta: Span,
+    /// What comes after the last grant takes so long: a commit, its answer, and the way of tasks.
+    pub reach: Span,
     pub attempts: u32,
     /// After a failed attempt; twice as long after each further one.
     pub pause: Span,
@@ -125,7 +127,17 @@ enum Phase {
 
 impl Patience {
     pub fn new(delta: Span) -> Patience {
-        Patience { delta, attempts: 5, pause: Span::from_secs(30) }
+        Patience { delta, reach: Span::ZERO, attempts: 5, pause: Span::from_secs(30) }
+    }
+
+    /// The same, where messages take so long at most.
+    pub fn over(self, latency: Span) -> Patience {
+        Patience { reach: latency + latency + latency, ..self }
+    }
+
+    /// When a commit that is sent now has been answered in any case.
+    fn answered_by(&self, now: Time) -> Time {
+        now + self.delta + self.delta
     }
 }
 
@@ -264,11 +276,10 @@ impl Coordinator {
     /// Asks the next site, or commits if all have granted and will hold until the commit has come.
     fn hold_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let Phase::Holding { start, granted, expiry } = self.phase else { return };
-        let answered_by = now + self.patience.delta + self.patience.delta;
         if let Some(leg) = self.request.legs.get(granted) {
             deeds.push(self.tell(granted, Order::Hold(leg.part(start))));
-            self.wake = Some(answered_by);
-        } else if answered_by <= expiry {
+            self.wake = Some(self.patience.answered_by(now));
+        } else if self.patience.answered_by(now) <= expiry && now + self.patience.reach <= start {
             deeds.push(Deed::Log(Log::Commit));
             self.commit(now, deeds);
         } else {

@@ -15,7 +15,7 @@ use crate::systems::provisioning::coallocation::{
 };
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 pub const ROW: Row = Row {
     name: "coallocate",
@@ -59,6 +59,11 @@ fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
     tasks
 }
 
+fn patience(deal: &Deal<'_>) -> Patience {
+    let ways = tasks(deal).into_iter().map(|(_, provider)| deal.world.providers[provider].latency);
+    Patience::new(deal.rules.delta).over(ways.max().unwrap_or_default())
+}
+
 fn request(deal: &Deal<'_>) -> Request {
     let leg = |(task, provider): (u32, usize)| {
         let task = deal.run.job.tasks[task as usize];
@@ -100,12 +105,26 @@ impl Bargaining {
         self.from = from;
     }
 
-    /// The earliest start that all can have committed to, if the first of them is asked to hold it now: one is asked
-    /// after the other, and no lease outlasts the start.
+    /// When all hold what the first of them is asked to hold now: one is asked after the other.
+    fn held(&self, deal: &Deal<'_>) -> Time {
+        self.ways(deal).fold(deal.now, |at, way| at + way + way)
+    }
+
+    /// The earliest start that all can have committed to by then: no lease outlasts the start.
     fn soonest(&self, deal: &Deal<'_>) -> Time {
-        let latency = |leg: &Leg| deal.world.providers[leg.site as usize].latency;
-        let held = self.coordinator.request().legs.iter().map(latency).fold(deal.now, |at, way| at + way + way);
-        held + deal.rules.delta + deal.rules.delta
+        let delta = deal.rules.delta;
+        (self.held(deal) + delta + delta).max(self.within_reach(deal))
+    }
+
+    /// The earliest start at which tasks can be there.
+    fn within_reach(&self, deal: &Deal<'_>) -> Time {
+        self.held(deal) + patience(deal).reach
+    }
+
+    /// How long a message takes to each leg.
+    fn ways(&self, deal: &Deal<'_>) -> impl Iterator<Item = Span> {
+        let legs = self.coordinator.request().legs.iter();
+        legs.map(|leg| deal.world.providers[leg.site as usize].latency)
     }
 
     fn pledge(&self, leg: usize, order: Order) -> Pledge {
@@ -145,7 +164,7 @@ impl Bargaining {
             }
         }
         let mut starts = self.pool.as_ref().map(|pool| pool.ranked(deal.approach.alpha)).unwrap_or_default();
-        starts.retain(|start| *start > deal.soonest());
+        starts.retain(|start| *start > deal.soonest() && *start >= self.within_reach(deal));
         if starts.is_empty() && self.from.is_none() {
             // Where nothing changes, sites name no start but now, which is too late for a hold. They answer, and say
             // what starts cost that only others have named.
@@ -232,7 +251,7 @@ impl Coallocate {
 
 impl Strategy for Coallocate {
     fn begin(&mut self, deal: &mut Deal<'_>) {
-        let coordinator = Coordinator::new(request(deal), Patience::new(deal.rules.delta));
+        let coordinator = Coordinator::new(request(deal), patience(deal));
         let mut bargaining = Bargaining::new(coordinator);
         bargaining.ask_for_starts(None, deal);
         self.bargaining = Some(bargaining);
@@ -260,7 +279,7 @@ impl Strategy for Coallocate {
     fn revoked(&mut self, _: BookingId, deal: &mut Deal<'_>) {
         let (now, mut deeds) = (deal.now, Vec::new());
         if self.bargaining.is_none() {
-            let patience = Patience::new(deal.rules.delta);
+            let patience = patience(deal);
             let coordinator = Coordinator::recover(now, request(deal), patience, &self.log, &mut deeds);
             self.bargaining = Some(Bargaining::new(coordinator));
             take_back(deal);
@@ -285,7 +304,7 @@ impl Strategy for Coallocate {
         if self.was_whole() {
             take_back(deal);
         }
-        let (mut deeds, patience) = (Vec::new(), Patience::new(deal.rules.delta));
+        let (mut deeds, patience) = (Vec::new(), patience(deal));
         let coordinator = Coordinator::recover(deal.now, request(deal), patience, &self.log, &mut deeds);
         self.bargaining = Some(Bargaining::new(coordinator));
         self.carry_out(deeds, deal);
