@@ -351,3 +351,46 @@ nodes = 2
     });
     assert_eq!(of_request.collect::<Vec<_>>(), ["york", "york", "bath", "york", "york", "bath", "broken"]);
 }
+
+/// The second job has the place from 10 to 16 s, the third that from 16 to 20 s; the outage meets neither.
+#[test]
+fn an_outage_holds_nobody_up_whose_place_it_does_not_meet() {
+    for (scheduler, killed, starts) in [
+        ("conservative", "lost", [7, 13]),
+        ("conservative", "tail", [7, 13]),
+        ("conservative-count", "lost", [7, 13]),
+        ("conservative-rebuild", "lost", [7, 13]),
+    ] {
+        let text = format!(
+            r#"name = "struck"
+[batch]
+[[site]]
+name = "york"
+cores = 2
+scheduler = "{scheduler}"
+[[failure]]
+site = "york"
+outages = [{{ component = 0, at = "5 s", for = "2 s" }}]
+[recovery]
+killed = "{killed}"
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+[[workload.job]]
+tasks = [{{ runtime = "10 s", cores = 2 }}]
+[[workload.job]]
+tasks = [{{ runtime = "6 s", cores = 2 }}]
+[[workload.job]]
+tasks = [{{ runtime = "4 s", cores = 2 }}]
+"#
+        );
+        let log = run(&load_text(&text, &[]).unwrap());
+        let start = |job| {
+            let is_start =
+                |entry: &&Entry<Record>| matches!(&entry.record, Record::Started { task, .. } if task.job.0 == job);
+            log.iter().find(is_start).map(|entry| entry.stamp.time.micros() / 1_000_000)
+        };
+        assert_eq!([1, 2].map(start), starts.map(Some), "{scheduler}, {killed}");
+    }
+}
