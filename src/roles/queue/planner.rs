@@ -408,8 +408,8 @@ impl<P: Plan> Policy for Planner<P> {
     }
 
     /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they
-    /// leave behind is everybody's. What has become free in this instant is not given away before: where nodes fail, it is
-    /// what is booked.
+    /// leave behind is everybody's. What has become free in this instant is not given away before: where nodes fail, it
+    /// is what is booked.
     fn book(&mut self, now: Time, booking: &Reserved) {
         self.plan.advance(now);
         let room = P::room_of(booking);
