@@ -22,8 +22,8 @@ pub struct KnownSite {
 pub enum Takes {
     /// Into a queue, whose policy is known for what it promises.
     Queued,
-    /// As what needs parts of nodes, and is never placed where its tasks cannot all get this part of the processors that
-    /// they can use.
+    /// As what needs parts of nodes, and is never placed where its tasks cannot all get this part of the processors
+    /// that they can use.
     Shared { least_yield: f64 },
     /// As what somebody decides about who promises nothing.
     Entrusted,

@@ -483,8 +483,8 @@ impl Auctioneer {
         missing
     }
 
-    /// Of all that happens on a network only deliveries are instants: what a flow that begins does to others is no reason
-    /// to bid again.
+    /// Of all that happens on a network only deliveries are instants: what a flow that begins does to others is no
+    /// reason to bid again.
     fn look_at_network(&mut self, now: Time, out: &mut Out) {
         let Some(carrier) = &mut self.carrier else { return };
         match carrier.has_brought(now) {
