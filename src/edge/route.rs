@@ -21,7 +21,7 @@ use super::keeper::Kept;
 use super::launch::{Asked, JOINED, LISTENING};
 use super::lifeline::{Brake, Doomed};
 use super::outside::{self, Stop};
-use super::quic::{Close, JoinTerms, Listener, Options, Peer};
+use super::quic::{Close, JoinTerms, Listener, Obituary, Options, Peer};
 use super::results::{Format, Results, Setting, inputs};
 use super::resume::Left;
 use super::signals::on_interrupt;
@@ -457,7 +457,7 @@ async fn admit(
             biased;
             Some(Gone { label, process, why }) = gone.recv() => {
                 note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
-                let _ = obituaries.send((label, process));
+                let _ = obituaries.send(Obituary { label, process });
             }
             admitted = &mut admitting => break admitted.map_err(Failure::Program),
             Some(failure) = interruptions.recv() => break Err(match failure {

@@ -57,12 +57,19 @@ pub struct Listener {
     door: Option<Arc<Door>>,
     /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
     waiting: BTreeMap<usize, Peer>,
-    /// Processes that are said to be gone before the run begins, by what they are called and their numbers.
-    gone: (mpsc::UnboundedSender<(String, u32)>, mpsc::UnboundedReceiver<(String, u32)>),
+    /// Of processes that are said to be gone before the run begins.
+    gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
     /// Is told how many processes are here whenever that changes.
     told: Option<fn(usize)>,
     /// Those who join in the place of others, during the run.
     arrivals: Option<mpsc::UnboundedReceiver<Peer>>,
+}
+
+/// That a process is gone: what it was called, and its number.
+#[derive(Clone, Debug)]
+pub struct Obituary {
+    pub label: String,
+    pub process: u32,
 }
 
 impl Listener {
@@ -103,7 +110,7 @@ impl Listener {
 
     /// Takes the word of others that a process is gone, while everybody is awaited: its place is free then, sooner than
     /// silence tells.
-    pub fn obituaries(&self) -> mpsc::UnboundedSender<(String, u32)> {
+    pub fn obituaries(&self) -> mpsc::UnboundedSender<Obituary> {
         self.gone.0.clone()
     }
 
@@ -138,7 +145,7 @@ impl Listener {
                     losses.spawn(async move { (connection.quic.stable_id(), connection.closed().await) });
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
-                Some((who, process)) = self.gone.1.recv() => {
+                Some(Obituary { label: who, process }) = self.gone.1.recv() => {
                     let is_gone = |peer: &&Peer| peer.process == process && label(&peer.parties) == who;
                     let its = self.waiting.values().filter(is_gone);
                     its.for_each(|peer| peer.connection.close(Close::Stopped, "the process is gone"));

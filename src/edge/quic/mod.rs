@@ -22,7 +22,7 @@ use crate::edge::identity::{IdentityError, ResetKey};
 use crate::protocol::codec::FRAME_MAX;
 use crate::protocol::handshake::Party;
 
-pub use admission::{JoinTerms, Listener};
+pub use admission::{JoinTerms, Listener, Obituary};
 pub use frame::{FrameReceiver, FrameSender, append, contents, encode, encode_in_pieces};
 use gate::Gate;
 pub use gate::LoadSender;
