@@ -26,7 +26,7 @@ pub struct Request {
 pub struct Patience {
     /// Longer than any message is under way.
     pub delta: Span,
-    /// What comes after the last grant takes so long: a commit, its answer, and the way of tasks.
+    /// All must have granted so long before the start, that tasks can be there: after a commit and its answer.
     pub reach: Span,
     pub attempts: u32,
     /// After a failed attempt; twice as long after each further one.
@@ -130,9 +130,10 @@ impl Patience {
         Patience { delta, reach: Span::ZERO, attempts: 5, pause: Span::from_secs(30) }
     }
 
-    /// The same, where messages take so long at most.
-    pub fn over(self, latency: Span) -> Patience {
-        Patience { reach: latency + latency + latency, ..self }
+    /// The same, where messages take so long at most, and tasks may be late by some slack.
+    pub fn over(self, latency: Span, slack: Span) -> Patience {
+        let ways = latency + latency + latency;
+        Patience { reach: Span::from_micros(ways.micros().saturating_sub(slack.micros())), ..self }
     }
 
     /// When a commit that is sent now has been answered in any case.

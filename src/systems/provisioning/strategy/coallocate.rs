@@ -61,7 +61,7 @@ fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
 
 fn patience(deal: &Deal<'_>) -> Patience {
     let ways = tasks(deal).into_iter().map(|(_, provider)| deal.world.providers[provider].latency);
-    Patience::new(deal.rules.delta).over(ways.max().unwrap_or_default())
+    Patience::new(deal.rules.delta).over(ways.max().unwrap_or_default(), deal.slack())
 }
 
 fn request(deal: &Deal<'_>) -> Request {
