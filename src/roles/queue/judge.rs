@@ -19,6 +19,8 @@ pub struct Story {
 pub enum Change {
     /// Somebody wants to book this; he gets it if neither running jobs nor other bookings are in the way.
     Book(Reserved),
+    /// The same, of nodes that go down: what has become free at that second is not given away before.
+    Close(Reserved),
     /// What was booked by the change of this number is released, if it was booked and is not over.
     Release(usize),
     /// A job is taken back, if it waits.
@@ -242,7 +244,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
 
         for (number, (_, change)) in changes.iter().enumerate().filter(|(_, change)| change.0 == now) {
             match change {
-                Change::Book(wanted) => {
+                Change::Book(wanted) | Change::Close(wanted) => {
                     let wanted = held(wanted);
                     let apart = |other: &Held| {
                         let overlap = other.from.max(wanted.from) < other.until.min(wanted.until);
@@ -254,7 +256,9 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                         continue;
                     }
                     if rule == Rule::Conservative {
-                        freshen(&mut queue, &rectangles, &running, &mut stale);
+                        if matches!(change, Change::Book(_)) {
+                            freshen(&mut queue, &rectangles, &running, &mut stale);
+                        }
                         let mut displaced = Vec::new();
                         for index in (0..queue.len()).rev() {
                             let others: Vec<Held> = (0..queue.len())
@@ -281,7 +285,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                                 .collect();
                             queue[*index] = place([&rectangles[..], &running, &others].concat(), queue[*index].job);
                         }
-                        stale = !displaced.is_empty();
+                        stale |= !displaced.is_empty();
                     } else {
                         rectangles.push(wanted);
                         stale = true;

@@ -47,6 +47,12 @@ pub trait Policy: Send {
     /// From now on these nodes, for which there is room, are reserved. Whoever waits gives way.
     fn book(&mut self, now: Time, booking: &Reserved);
 
+    /// From now on these nodes are down, or wanted by whoever had been kept from them. What has become free in this
+    /// instant is not given away before: where nodes fail, it is what closes.
+    fn close(&mut self, now: Time, booking: &Reserved) {
+        self.book(now, booking);
+    }
+
     /// What is left of a booking, which is not over yet, is free from now on.
     fn release(&mut self, now: Time, booking: &Reserved);
 

@@ -407,10 +407,15 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.has_room(running, &self.booked, booking)
     }
 
-    /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they
-    /// leave behind is everybody's. What has become free in this instant is not given away before: where nodes fail, it
-    /// is what is booked.
+    /// Those who wait have the first choice of what has become free.
     fn book(&mut self, now: Time, booking: &Reserved) {
+        self.freshen(now);
+        self.close(now, booking);
+    }
+
+    /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they
+    /// leave behind is everybody's.
+    fn close(&mut self, now: Time, booking: &Reserved) {
         self.plan.advance(now);
         let room = P::room_of(booking);
         let displaced = self.clear(now, booking, &room);

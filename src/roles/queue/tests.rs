@@ -121,13 +121,16 @@ fn play_story(
     let ran = play_among(&mut *policy, story.nodes, &story.jobs, &times, |now, policy, ran| {
         for (number, (_, change)) in story.changes.iter().enumerate().filter(|(_, change)| second(change.0) == now) {
             match change {
-                Change::Book(wanted) => {
+                Change::Book(wanted) | Change::Close(wanted) => {
                     let all: Vec<Reserved> =
                         story.reserved.iter().chain(booked.iter().map(|(_, booking)| booking)).cloned().collect();
                     let fits = has_room(story, counting, ran, now, &all, wanted);
                     assert_eq!(wanted.from >= now && policy.has_room(now, wanted), fits, "{name}: room for {wanted:?}");
                     if fits {
-                        policy.book(now, wanted);
+                        match change {
+                            Change::Close(_) => policy.close(now, wanted),
+                            _ => policy.book(now, wanted),
+                        }
                         booked.push((number, wanted.clone()));
                     }
                 }
@@ -289,7 +292,7 @@ fn booking(width: u32) -> impl Strategy<Value = Reserved> {
 }
 
 fn story(width: u32) -> impl Strategy<Value = Story> {
-    let change = (0u64..35, 0u8..5, booking(width), 0usize..24);
+    let change = (0u64..35, 0u8..6, booking(width), 0usize..24);
     (jobs(width), reservations(width), prop::collection::vec(change, 0..10)).prop_map(move |(jobs, reserved, list)| {
         let mut changes = Vec::new();
         for (at, kind, booking, number) in list {
@@ -302,6 +305,7 @@ fn story(width: u32) -> impl Strategy<Value = Story> {
                         ..booking
                     }),
                     3 => Change::Release(number % 10),
+                    4 => Change::Close(Reserved { from: second(at), until: second(at + 1 + number as u64), ..booking }),
                     _ => Change::Withdraw(number % jobs.len()),
                 },
             ));

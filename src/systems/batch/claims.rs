@@ -116,7 +116,7 @@ impl Claims {
         }
         for wanted in wanted {
             if !self.entered.iter().any(|entered| is_same(entered, &wanted)) {
-                policy.book(now, &wanted);
+                policy.close(now, &wanted);
                 self.entered.push(wanted);
             }
         }
