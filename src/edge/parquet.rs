@@ -63,6 +63,7 @@ const TEXTS: [&str; 19] = [
     "workload_name",
 ];
 
+/// What the log has of each event; `step` is not written where it is 0, and yet has a column in each log.
 const FIRST: [&str; 4] = ["t", "step", "actor", "event"];
 
 const GZIP: Packing = Packing { codec: 2, pack };
@@ -101,22 +102,20 @@ fn write(folder: &mut ResultFolder, from: &Path, to: &str) -> Result<(), Failure
 
 /// All columns, and what stands in them.
 fn columns(from: &Path) -> Result<Vec<Column>, Failure> {
-    let mut seen: Vec<Seen> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let of_all = if from.ends_with(EVENTS) { &FIRST[..] } else { &[] };
+    let mut seen: Vec<Seen> = of_all.iter().map(|name| Seen::new(name)).collect();
+    let mut places: BTreeMap<String, usize> = of_all.iter().map(|name| (*name).to_owned()).zip(0..).collect();
     each_row(from, &mut |row| {
         for (name, value) in row {
             let place = *places.entry(name.clone()).or_insert_with(|| {
-                seen.push(Seen { name: name.clone(), kind: None });
+                seen.push(Seen::new(name));
                 seen.len() - 1
             });
             seen[place].see(value);
         }
         Ok(())
     })?;
-    let mut columns: Vec<Column> = seen.into_iter().map(Seen::column).collect();
-    // What all events have; a table's first column is never one of these.
-    columns.sort_by_key(|column| FIRST.iter().position(|name| *name == column.name).unwrap_or(FIRST.len()));
-    Ok(columns)
+    Ok(seen.into_iter().map(Seen::column).collect())
 }
 
 /// A column, and what has been seen in it.
@@ -126,6 +125,10 @@ struct Seen {
 }
 
 impl Seen {
+    fn new(name: &str) -> Seen {
+        Seen { name: name.to_owned(), kind: None }
+    }
+
     fn see(&mut self, value: &Value) {
         let kind = match value {
             Value::Null => return,
