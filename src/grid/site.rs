@@ -59,6 +59,13 @@ impl Reserved {
     pub fn meets(&self, other: &Reserved) -> bool {
         self.from < other.until && other.from < self.until && self.nodes.meets(&other.nodes)
     }
+
+    /// The nodes that some of these have for some of that time.
+    pub fn over<'a>(all: impl Iterator<Item = &'a Reserved>, from: Time, until: Time) -> NodeSet {
+        let mut nodes = NodeSet::default();
+        all.filter(|one| one.from < until && from < one.until).for_each(|one| nodes.unite(&one.nodes));
+        nodes
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -88,10 +88,12 @@ pub struct Provided {
 }
 
 /// The site says whether it will. If so, it also says when the task ends, in its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Booked {
     pub task: TaskId,
     pub granted: bool,
+    /// If not: all nodes that are free for that time, if these are enough.
+    pub free: NodeSet,
 }
 
 /// Whoever gave a task to a site with a queue takes it back, be it queued or booked.

@@ -196,7 +196,7 @@ mod tests {
                 awaits_input: true,
             }),
             Message::Provided(Provided { task }),
-            Message::Booked(Booked { task, granted: true }),
+            Message::Booked(Booked { task, granted: false, free: cores.clone() }),
             Message::Recall(Recall { task }),
             Message::Recalled(Recalled { task, in_time: false, losses: 3 }),
             Message::Release(Release { task }),

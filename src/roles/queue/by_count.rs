@@ -137,6 +137,10 @@ impl Supply for ByCount {
         most + nodes.len() <= self.nodes && !self.labels.are_booked(booking)
     }
 
+    fn taken(&self, from: Time, until: Time) -> NodeSet {
+        self.labels.booked_over(from, until)
+    }
+
     fn book(&mut self, now: Time, booking: &Reserved) {
         let counts = self.counts.get_or_insert_with(|| {
             let mut counts = Counts::default();

@@ -163,6 +163,13 @@ impl<S: Set + Send + 'static> Supply for ByNode<S> {
         !running.any(|(_, held)| held.meets(&set)) && !self.reserved.busy_over(*from, *until).meets(nodes)
     }
 
+    fn taken(&self, from: Time, until: Time) -> NodeSet {
+        let mut nodes = self.reserved.busy_over(from, until);
+        let running = self.ends.iter().zip(&self.held).filter(|(end, _)| end.0 > from);
+        running.for_each(|(_, held)| nodes.unite(&held.nodes()));
+        nodes
+    }
+
     fn book(&mut self, now: Time, booking: &Reserved) {
         let Reserved { from, until, nodes } = booking;
         self.reserved.insert((*from).max(now), *until, nodes).expect("what is booked does not overlap");

@@ -39,6 +39,7 @@ pub(super) trait Supply: Clone + Send + 'static {
     fn start(&mut self, now: Time, ask: &Ask, room: Self::Room) -> NodeSet;
     fn end(&mut self, now: Time, job: TaskId, until: Time);
     fn has_room(&self, now: Time, booking: &Reserved) -> bool;
+    fn taken(&self, from: Time, until: Time) -> NodeSet;
     fn book(&mut self, now: Time, booking: &Reserved);
     fn release(&mut self, now: Time, booking: &Reserved);
     /// Bookings begin and end; says whether anything may have become free.
@@ -132,6 +133,10 @@ impl<S: Supply> Policy for Easy<S> {
 
     fn has_room(&self, now: Time, booking: &Reserved) -> bool {
         self.supply.has_room(now, booking)
+    }
+
+    fn taken(&self, from: Time, until: Time) -> NodeSet {
+        self.supply.taken(from, until)
     }
 
     fn book(&mut self, now: Time, booking: &Reserved) {

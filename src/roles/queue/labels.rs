@@ -41,6 +41,11 @@ impl Labels {
         self.coming.iter().chain(&self.aside).any(|other| other.meets(wanted))
     }
 
+    /// All that is booked for some of that time.
+    pub fn booked_over(&self, from: Time, until: Time) -> NodeSet {
+        Reserved::over(self.coming.iter().chain(&self.aside), from, until)
+    }
+
     pub fn release(&mut self, booking: &Reserved) {
         if let Some(place) = self.aside.iter().position(|other| other == booking) {
             self.aside.remove(place);

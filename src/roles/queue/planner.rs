@@ -407,6 +407,15 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.has_room(running, &self.booked, booking)
     }
 
+    fn taken(&self, from: Time, until: Time) -> NodeSet {
+        let mut nodes = Reserved::over(self.booked.iter(), from, until);
+        if !P::MOVES {
+            let running = self.running.iter().filter(|running| running.until > from);
+            running.for_each(|running| nodes.unite(&running.nodes));
+        }
+        nodes
+    }
+
     /// Those who wait have the first choice of what has become free.
     fn book(&mut self, now: Time, booking: &Reserved) {
         self.freshen(now);

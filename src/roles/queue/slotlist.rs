@@ -108,6 +108,10 @@ impl Policy for SlotList {
         leave_room(running, &self.booked, booking, self.nodes)
     }
 
+    fn taken(&self, from: Time, until: Time) -> NodeSet {
+        self.labels.booked_over(from, until)
+    }
+
     fn book(&mut self, _: Time, booking: &Reserved) {
         self.labels.book(booking);
         self.booked.push(booking.clone());

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::manager::{Loss, On, Start, rank};
 use super::tasks::Tasks;
-use crate::grid::{Reserved, TaskId};
+use crate::grid::{NodeSet, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Hold};
 use crate::time::{Span, Time};
@@ -68,6 +68,11 @@ impl Bookings {
     /// Whether some of these nodes are booked for some of that time.
     pub fn meets(&self, wanted: &Reserved) -> bool {
         self.all.values().any(|booking| booking.held.meets(wanted))
+    }
+
+    /// All that is booked for some of that time.
+    pub fn over(&self, from: Time, until: Time) -> NodeSet {
+        Reserved::over(self.all.values().map(|booking| &booking.held), from, until)
     }
 
     pub fn of(&self, giver: ActorId, task: TaskId) -> Option<&Booking> {

@@ -47,6 +47,11 @@ impl Claims {
         !self.standing.iter().any(|other| other.held.meets(wanted))
     }
 
+    /// All that is claimed for some of that time.
+    pub fn over(&self, from: Time, until: Time) -> NodeSet {
+        Reserved::over(self.standing.iter().map(|claim| &claim.held), from, until)
+    }
+
     /// These nodes, for which the policy has room, are booked.
     pub fn add(&mut self, now: Time, task: TaskId, held: &Reserved, policy: &mut dyn Policy) {
         self.forget(now);

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::remedy::{Remedy, Work};
-use crate::grid::{Expected, Reserved, TaskId};
+use crate::grid::{Expected, NodeSet, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
 use crate::roles::queue::{Ask, Policy, Step};
@@ -87,9 +87,10 @@ impl Desk {
     /// Starts the task then, if nobody is in the way, and its input is there.
     fn book(&mut self, now: Time, giver: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, start, runtime, awaits_input, .. } = book;
-        let wanted = self.booked.wanted(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
+        let wanted = self.wanted(now, &book, site);
         let held = wanted.filter(|held| self.has_room(now, held));
-        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: held.is_some() })));
+        let free = if held.is_some() { NodeSet::default() } else { self.free(now, &book, site) };
+        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: held.is_some(), free })));
         let Some(held) = held else { return };
         match &mut self.remedy {
             Some(remedy) => remedy.book(now, task, &held, &mut *self.policy),
@@ -104,6 +105,23 @@ impl Desk {
         if stage == Stage::Begun {
             orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
+    }
+
+    fn wanted(&self, now: Time, book: &Book, site: &Tasks) -> Option<Reserved> {
+        self.booked.wanted(now, book, site).filter(|_| !self.waiting.contains_key(&book.task))
+    }
+
+    /// The nodes from which a task that cannot have its own could choose others for the same time; none, if there are
+    /// not enough.
+    fn free(&self, now: Time, book: &Book, site: &Tasks) -> NodeSet {
+        let others = self.wanted(now, book, site).and_then(|held| {
+            let mut free = NodeSet::all(site.total());
+            free.subtract(&self.policy.taken(held.from, held.until));
+            self.remedy.iter().for_each(|remedy| free.subtract(&remedy.claims().over(held.from, held.until)));
+            let nodes = free.lowest(held.nodes.len())?;
+            self.has_room(now, &Reserved { nodes, ..held }).then_some(free)
+        });
+        others.unwrap_or_default()
     }
 
     fn has_room(&self, now: Time, wanted: &Reserved) -> bool {

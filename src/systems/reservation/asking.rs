@@ -7,8 +7,9 @@ use crate::kernel::ActorId;
 use crate::protocol::{self, Answer, Booked, Message, Record, Reserve};
 use crate::time::{Span, Time};
 
-/// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy
-/// prefers, it is asked for the latest one, when others are least in the way, and then the next site is asked.
+/// A request that a site has been asked for. The site knows what else it runs: if it refuses the nodes at the start that
+/// the policy prefers, it names those that are free then, and is asked for some of them; then it is asked for the latest
+/// start, when others are least in the way, and then the next site is asked.
 pub(super) struct Asked {
     pub user: ActorId,
     reserve: Reserve,
@@ -16,10 +17,18 @@ pub(super) struct Asked {
     cluster: usize,
     start: Time,
     nodes: NodeSet,
-    /// Whether this is the latest start already.
-    is_latest: bool,
+    search: Search,
     /// Its user has taken it back meanwhile.
     pub is_cancelled: bool,
+}
+
+/// How far the search for a place has got.
+#[derive(Default)]
+pub(super) struct Search {
+    /// Whether this is the latest start already.
+    is_latest: bool,
+    /// Whether the nodes are among those that the site has named as free.
+    are_named: bool,
     /// The clusters that will not have it.
     refused: Vec<usize>,
 }
@@ -31,7 +40,7 @@ impl MetaScheduler {
         now: Time,
         (user, reserve, request): (ActorId, Reserve, Request),
         (cluster, offer): (usize, Offer),
-        (is_latest, refused): (bool, Vec<usize>),
+        search: Search,
         out: &mut Out,
     ) {
         let job = &reserve.job;
@@ -48,7 +57,7 @@ impl MetaScheduler {
         }
         let id = job.id;
         let is_cancelled = false;
-        let asked = Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled, refused };
+        let asked = Asked { user, reserve, request, cluster, start, nodes, search, is_cancelled };
         if is_shared {
             // It may start before the site's answer is here.
             out.log(Record::Assigned { task, site });
@@ -62,12 +71,12 @@ impl MetaScheduler {
     pub(super) fn booked(&mut self, now: Time, from: ActorId, booked: Booked, out: &mut Out) {
         let job = booked.task.job;
         if self.moving.get(&job).is_some_and(|moving| self.clusters[moving.cluster].site == from) {
-            return self.moved(now, job, booked.granted, out);
+            return self.moved(now, job, &booked, out);
         }
         if self.asked.get(&job).is_none_or(|asked| self.clusters[asked.cluster].site != from) {
             return;
         }
-        let asked = self.asked.remove(&job).expect("it was just there");
+        let mut asked = self.asked.remove(&job).expect("it was just there");
         if booked.granted {
             let (user, is_cancelled) = (asked.user, asked.is_cancelled);
             self.accept(now, asked, out);
@@ -76,25 +85,51 @@ impl MetaScheduler {
             }
             return;
         }
-        let Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled, mut refused } = asked;
         out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
-        let end = start + self.lasts(cluster, &request);
-        self.unbook(now, cluster, (start, end), &nodes);
-        let staging = reserve.staging;
-        let latest = if is_latest { None } else { self.latest(now, cluster, &request, start) };
-        let latest = latest.and_then(|latest| self.ask(cluster, now, staging, &latest));
-        let again = match latest {
-            _ if is_cancelled => None,
-            Some(offer) => Some(((cluster, offer), true)),
-            None => {
-                refused.push(cluster);
-                self.find(now, &request, staging, &refused).map(|offer| (offer, false))
-            }
-        };
-        match again {
-            Some((offer, is_latest)) => self.book(now, (user, reserve, request), offer, (is_latest, refused), out),
+        let end = asked.start + self.lasts(asked.cluster, &asked.request);
+        self.unbook(now, asked.cluster, (asked.start, end), &asked.nodes);
+        let next = if asked.is_cancelled { None } else { self.after_refusal(now, &mut asked, &booked.free) };
+        let Asked { user, reserve, request, search, .. } = asked;
+        match next {
+            Some(offer) => self.book(now, (user, reserve, request), offer, search, out),
             None => Self::answer(user, &reserve, Answer::Declined, out),
         }
+    }
+
+    /// What to ask for next: other nodes at the same start, of those that the site has named as free; the latest start
+    /// there; or what another site offers.
+    fn after_refusal(&mut self, now: Time, asked: &mut Asked, free: &NodeSet) -> Option<(usize, Offer)> {
+        let Asked { reserve, request, cluster, start, nodes, search, .. } = asked;
+        let (cluster, start, staging) = (*cluster, *start, reserve.staging);
+        let (soonest, there) = self.at_site(cluster, now, staging, request);
+        let may_be_named = !search.are_named && start >= soonest.max(there.ready);
+        if may_be_named && let Some(offer) = self.among(cluster, (start, start + there.duration), nodes.len(), free) {
+            search.are_named = true;
+            return Some((cluster, offer));
+        }
+        search.are_named = false;
+        if !search.is_latest
+            && let Some(latest) = self.latest(now, cluster, request, start)
+            && let Some(offer) = self.ask(cluster, now, staging, &latest)
+        {
+            search.is_latest = true;
+            return Some((cluster, offer));
+        }
+        search.is_latest = false;
+        search.refused.push(cluster);
+        self.find(now, request, staging, &search.refused)
+    }
+
+    /// The same time on nodes that a site has named as free, as far as they are here.
+    pub(super) fn among(
+        &self,
+        cluster: usize,
+        (start, end): (Time, Time),
+        width: u32,
+        free: &NodeSet,
+    ) -> Option<Offer> {
+        let nodes = self.clusters[cluster].book.among(start, end, width, free)?;
+        Some(Offer { start, nodes, rank: 0 })
     }
 
     /// A request that starts as late as it may at a cluster, if that is later than a start which has been refused.

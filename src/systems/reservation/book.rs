@@ -74,6 +74,11 @@ impl Book {
         Some(Offer { start, nodes, rank })
     }
 
+    /// The lowest of these nodes that are free for that time, if there are so many.
+    pub fn among(&self, start: Time, end: Time, width: u32, nodes: &NodeSet) -> Option<NodeSet> {
+        self.calendar.free_over(start, end).intersection(nodes).lowest(width)
+    }
+
     /// What [`Book::find`] offers at best, by counts alone; nothing if these show that it offers nothing.
     pub fn bound(&self, now: Time, request: &Request) -> Option<Bound> {
         let latest = request.latest_start(now)?;

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 
-use super::asking::Asked;
+use super::asking::{Asked, Search};
 use super::book::{Book, Offer};
 use super::moving::Moving;
 use super::rules::Choose;
@@ -139,8 +139,7 @@ impl MetaScheduler {
             Ok(request) => match self.find(now, &request, *staging, &[]) {
                 None => Self::answer(user, &reserve, Answer::Declined, out),
                 Some((cluster, offer)) => {
-                    let refused = Vec::new();
-                    self.book(now, (user, reserve, request), (cluster, offer), (false, refused), out);
+                    self.book(now, (user, reserve, request), (cluster, offer), Search::default(), out);
                 }
             },
         }
@@ -153,7 +152,13 @@ impl MetaScheduler {
 
     /// The request as a site is to hear it, and when word of what comes of it is there at the soonest. A job is not
     /// ready before its input could be there; where the site has to be asked, that sets out when it has answered.
-    fn at_site(&self, cluster: usize, now: Time, staging: Option<Staging>, request: &Request) -> (Time, Request) {
+    pub(super) fn at_site(
+        &self,
+        cluster: usize,
+        now: Time,
+        staging: Option<Staging>,
+        request: &Request,
+    ) -> (Time, Request) {
         let Cluster { site, latency, is_shared, .. } = self.clusters[cluster];
         let bringing = self.stager.as_ref().zip(staging);
         let ready = match bringing.filter(|(stager, staging)| stager.has_to_bring(staging, site)) {

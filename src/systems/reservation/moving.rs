@@ -6,7 +6,7 @@
 use super::book::Offer;
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
 use crate::grid::{JobId, NodeSet, Request, TaskId};
-use crate::protocol::{self, Answer, Answered, Message, Record};
+use crate::protocol::{self, Answer, Answered, Booked, Message, Record};
 use crate::time::Time;
 
 /// A job for which a site has been asked.
@@ -29,6 +29,10 @@ struct Seek {
     /// What is left of the request.
     left: Request,
     next: Step,
+    /// The same time on other nodes, which a site has named as free: what is tried before that.
+    named: Option<(usize, Offer)>,
+    /// Whether what was tried last were such nodes.
+    are_named: bool,
     /// What was refused last, and all clusters that have nothing to offer any more.
     refused: Option<(usize, Time)>,
     tried: Vec<usize>,
@@ -51,7 +55,8 @@ impl MetaScheduler {
     /// that is on its way.
     pub(super) fn move_on(&mut self, now: Time, job: JobId, live: Live, out: &mut Out) -> Option<Live> {
         let left = Request { duration: live.left(live.request.duration), ..live.request };
-        let seek = Seek { left, next: Step::AtItsTime, refused: None, tried: Vec::new() };
+        let (named, are_named, refused) = (None, false, None);
+        let seek = Seek { left, next: Step::AtItsTime, named, are_named, refused, tried: Vec::new() };
         self.seek_on(now, job, live, seek, out)
     }
 
@@ -77,6 +82,11 @@ impl MetaScheduler {
     }
 
     fn next_offer(&mut self, now: Time, live: &Live, seek: &mut Seek) -> Option<(usize, Offer)> {
+        let named = seek.named.take();
+        seek.are_named = named.is_some();
+        if named.is_some() {
+            return named;
+        }
         loop {
             let (home, left) = (live.cluster, seek.left);
             let offer = match seek.next {
@@ -117,10 +127,10 @@ impl MetaScheduler {
     }
 
     /// A site has answered.
-    pub(super) fn moved(&mut self, now: Time, job: JobId, granted: bool, out: &mut Out) {
+    pub(super) fn moved(&mut self, now: Time, job: JobId, booked: &Booked, out: &mut Out) {
         let moving = self.moving.remove(&job).expect("it is moving");
         let (user, is_cancelled) = (moving.live.user, moving.is_cancelled);
-        if granted {
+        if booked.granted {
             let is_provided = moving.awaits_input && moving.live.phase == Phase::Given;
             self.settle(now, job, moving, out);
             if is_provided {
@@ -139,6 +149,10 @@ impl MetaScheduler {
             return Self::cancelled(job, &live, out);
         }
         seek.refused = Some((cluster, start));
+        if !seek.are_named && start >= now + self.clusters[cluster].latency {
+            let offer = self.among(cluster, (start, until), nodes.len(), &booked.free);
+            seek.named = offer.map(|offer| (cluster, offer));
+        }
         if let Some(live) = self.seek_on(now, job, live, seek, out) {
             // It has never been where it was asked for.
             out.log(home);

@@ -302,6 +302,55 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
     }
 }
 
+/// A job that runs for a minute and a half on half of a site, maintenance of one of its nodes, and requests for the
+/// next minute: the first has room beside these, and the second has not.
+const BESIDE: &str = r#"name = "beside"
+[batch]
+[reservation]
+[[site]]
+name = "york"
+cores = 8
+system = ["batch", "reservation"]
+reserved = [{ from = "50 s", until = "60 s", nodes = "6" }]
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+system = "batch"
+job = [{ arrive = "0 s", tasks = [{ runtime = "90 s", cores = 4 }] }]
+[[workload]]
+source = "requests"
+request = [
+    { arrive = "5 s", ready = "20 s", duration = "40 s", nodes = 3 },
+    { arrive = "5 s", ready = "20 s", duration = "40 s", nodes = 1 },
+]
+"#;
+
+#[test]
+fn whoever_cannot_have_the_lowest_nodes_of_a_shared_site_gets_others() {
+    for (policy, latency) in queue::ALL.iter().flat_map(|entry| [(entry.name, "0 s"), (entry.name, "3 s")]) {
+        let settings = [format!("site.york.scheduler=\"{policy}\""), format!("site.york.latency=\"{latency}\"")];
+        let topology = load_text(BESIDE, &[&settings[0], &settings[1]]).unwrap();
+        let log = run(&topology);
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        log.iter().for_each(|entry| tally.add(entry).unwrap());
+        let answer = |entry: &Entry<Record>| match &entry.record {
+            Record::Answered { job, answer: Answer::Accepted { start, nodes, .. }, .. } => {
+                Some((*job, format!("{nodes} from {} s", start.seconds())))
+            }
+            Record::Answered { job, .. } => Some((*job, "declined".to_owned())),
+            _ => None,
+        };
+        let answers: BTreeMap<JobId, String> = log.iter().filter_map(answer).collect();
+        let answers: Vec<&str> = answers.values().map(String::as_str).collect();
+        // Where nodes are counted, the job moves out of the way of the first request; the second would be on the node
+        // that is reserved.
+        let counts = policy.ends_with("-count") || policy == "slotlist";
+        let expected = if counts { ["0-2 from 20 s", "declined"] } else { ["4-5 7 from 20 s", "declined"] };
+        assert_eq!(answers, expected, "{policy}, {latency}");
+    }
+}
+
 /// On a site that a queue, reservations, a market and users who negotiate share, under every planner: what is accepted
 /// starts at its time on its nodes, no node runs two tasks, nobody says anything sooner than they may, and every job
 /// comes to an end.

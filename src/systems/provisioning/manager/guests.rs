@@ -127,9 +127,12 @@ impl FrontDesk {
             let will_be_up = self.remedy.as_ref().is_none_or(|remedy| remedy.will_be_up(held));
             will_be_up && !self.guests.booked.meets(held) && !self.knows(task)
         };
-        let wanted = self.guests.booked.wanted(now, book, site).filter(are_free);
+        let wanted = self.guests.booked.wanted(now, book, site);
+        let free = wanted.as_ref().filter(|held| !are_free(held) && !self.knows(task));
+        let free = free.map_or_else(NodeSet::default, |held| self.free(held, site));
+        let wanted = wanted.filter(are_free);
         let granted = wanted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
-        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: granted.is_some() })));
+        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: granted.is_some(), free })));
         let Some((booking, held)) = granted else { return };
         self.guests.set_aside.insert(task, booking);
         let once_ready = Stage::once_ready(runtime, self.remedy.is_some());
@@ -139,6 +142,15 @@ impl FrontDesk {
         if stage == Stage::Begun {
             orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
+    }
+
+    /// The nodes that no other service has booked for some of that time, and that will be up, if there are enough.
+    /// Whether the site still has so many to sell it says when it is asked for them.
+    fn free(&self, held: &Reserved, site: &Tasks) -> NodeSet {
+        let mut free = NodeSet::all(site.total());
+        free.subtract(&self.guests.booked.over(held.from, held.until));
+        self.remedy.iter().for_each(|remedy| free.subtract(&remedy.down_at(held.from)));
+        if free.len() < held.nodes.len() { NodeSet::default() } else { free }
     }
 
     /// The input of a booked task is there. If its time has begun, it has what is left of it.

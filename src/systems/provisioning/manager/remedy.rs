@@ -48,7 +48,14 @@ impl Remedy {
 
     /// Whether all that is down of some nodes is expected back before they are wanted.
     pub fn will_be_up(&self, wanted: &Reserved) -> bool {
-        !self.down.iter().any(|down| wanted.from < down.back && down.nodes.meets(&wanted.nodes))
+        !self.down_at(wanted.from).meets(&wanted.nodes)
+    }
+
+    /// What is down and not expected back by then.
+    pub fn down_at(&self, time: Time) -> NodeSet {
+        let mut nodes = NodeSet::default();
+        self.down.iter().filter(|down| time < down.back).for_each(|down| nodes.unite(&down.nodes));
+        nodes
     }
 
     /// What was booked for a guest starts on so many nodes: his giver hears of his loss.
