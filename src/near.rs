@@ -15,8 +15,8 @@ fn among<'a>(typed: &str, names: &mut dyn Iterator<Item = &'a str>) -> Option<&'
         .take(CONSIDERED)
         .filter_map(|name| {
             let letters: Vec<char> = name.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
-            // One slip in three letters is a typo, more is another word; a cut-off name is still recognised.
-            let allowed = typed.len().max(letters.len()).div_ceil(3).min(3);
+            // One slip in three letters or so is a typo, more is another word; a cut-off name is still recognised.
+            let allowed = ((typed.len().max(letters.len()) + 1) / 3).clamp(1, 3);
             let away = distance(&typed, &letters);
             let begun = typed.len() >= 2 && letters.starts_with(&typed);
             (away <= allowed && away < letters.len() || begun).then_some((away, name))
@@ -61,6 +61,7 @@ mod tests {
         assert_eq!(nearest("pvd2"), Some("pvd"));
         assert_eq!(nearest("pol"), Some("policy"));
         assert_eq!(nearest("latency"), None);
+        assert_eq!(super::nearest("path", ["hash"]), None);
         assert_eq!(nearest(""), None);
         assert_eq!(nearest(&"x".repeat(10_000)), None);
     }
