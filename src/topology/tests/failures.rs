@@ -288,6 +288,21 @@ fn a_job_that_comes_back_at_once_to_shared_nodes_is_not_dropped() {
     }
 }
 
+/// The output leaves from bath, 1 MB a second and 2 s.
+#[test]
+fn a_job_that_has_brought_no_data_is_not_bound_to_its_site() {
+    let text = "name = \"unbound\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 1\n[[site]]\nname = \"bath\"\ncores = 1\n\
+                [[link]]\nname = \"wire\"\ncapacity = \"1 MB/s\"\nlatency = \"2 s\"\nbetween = [\"york\", \"bath\"]\n\
+                [[failure]]\nsite = \"york\"\nat = \"5 s\"\nfor = \"100 s\"\n[recovery]\nkilled = \"back\"\n\
+                [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\nhome = \"york\"\n#\n\
+                [[workload.job]]\ntasks = [{ runtime = \"10 s\", cores = 1 }]\n";
+    let lost = ["0 s: 0.0 starts", "5 s: 0.0 is lost"];
+    let elsewhere = story(&text.replace('#', "output = \"1 MB\""), &[]);
+    assert_eq!(elsewhere, [&lost[..], &["5 s: 0.0 starts", "18 s: 0 is over"]].concat());
+    let stays = story(&text.replace('#', "input = \"1 MB\""), &[]);
+    assert_eq!(stays, [&lost[..], &["105 s: 0.0 starts", "115 s: 0 is over"]].concat());
+}
+
 /// Node 2 is to be back at 20 s; at 15 s it is known that it will not be before 100 s, so nobody waits for it any
 /// longer.
 #[test]
