@@ -338,7 +338,8 @@ fn work_of(task: &Task) -> u128 {
 }
 
 impl Actor<Message, Record> for Dispatcher {
-    /// Data arrives, then ends come, then jobs by their numbers.
+    /// Data arrives, then ends come, then what is lost by its number, then word of what is taken back, then jobs by
+    /// their numbers.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let now = now.time;
         if let Some(stager) = &mut self.stager {
@@ -354,18 +355,23 @@ impl Actor<Message, Record> for Dispatcher {
                 }
             }
         }
-        let mut handed_in = Vec::new();
+        let (mut lost, mut recalled, mut recalls, mut handed_in) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(now, event.from, ended, out),
-                Cause::Message(Message::Lost(lost)) => self.lost(now, event.from, lost, out),
+                Cause::Message(Message::Lost(one)) => lost.push((event.from, one)),
                 Cause::Message(Message::Declined(declined)) => self.declined(event.from, declined, out),
-                Cause::Message(Message::Recall(recall)) => self.recall(event.from, recall, out),
-                Cause::Message(Message::Recalled(recalled)) => self.recalled(event.from, recalled, out),
+                Cause::Message(Message::Recall(recall)) => recalls.push((event.from, recall)),
+                Cause::Message(Message::Recalled(answer)) => recalled.push((event.from, answer)),
                 Cause::Message(Message::Enqueue(enqueue)) => handed_in.push((event.from, enqueue)),
                 _ => {}
             }
         }
+        // A site that knows of a loss beforehand has told it in the order of starts.
+        lost.sort_by_key(|(_, lost)| lost.task);
+        lost.into_iter().for_each(|(site, lost)| self.lost(now, site, lost, out));
+        recalled.into_iter().for_each(|(site, answer)| self.recalled(site, answer, out));
+        recalls.into_iter().for_each(|(user, recall)| self.recall(user, recall, out));
         if handed_in.len() > 1 {
             handed_in.sort_by_key(|(_, enqueue)| enqueue.job.id);
         }

@@ -288,6 +288,22 @@ fn a_job_that_comes_back_at_once_to_shared_nodes_is_not_dropped() {
     }
 }
 
+/// Job 1 is handed in, and starts, before job 0.
+#[test]
+fn who_is_lost_together_goes_on_by_number() {
+    let text = "name = \"together\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 2\n[[site]]\nname = \"leeds\"\n\
+                cores = 1\n[[failure]]\nsite = \"york\"\nat = \"10 s\"\nfor = \"100 s\"\n[recovery]\nkilled = \"back\"\n\
+                [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\narrive = \"5 s\"\n\
+                tasks = [{ runtime = \"20 s\", cores = 1 }]\n[[workload]]\nsource = \"table\"\n[[workload.job]]\n\
+                tasks = [{ runtime = \"20 s\", cores = 1 }]\n";
+    for scheduler in ["fcfs", "easy", "easy-count", "conservative", "conservative-count", "slotlist"] {
+        let story = story(text, &[&format!("site.york.scheduler={scheduler:?}")]);
+        assert_eq!(story[..2], ["0 s: 1.0 starts", "5 s: 0.0 starts"], "{scheduler}");
+        let again = ["10 s: 0.0 starts", "30 s: 1.0 starts", "30 s: 0 is over", "50 s: 1 is over"];
+        assert_eq!(story[4..], again, "{scheduler}");
+    }
+}
+
 /// The output leaves from bath, 1 MB a second and 2 s.
 #[test]
 fn a_job_that_has_brought_no_data_is_not_bound_to_its_site() {
