@@ -52,9 +52,10 @@ pub trait Policy: Send {
     fn book(&mut self, now: Time, booking: &Reserved);
 
     /// From now on these nodes are down, or wanted by whoever had been kept from them. What has become free in this
-    /// instant is not given away before: where nodes fail, it is what closes.
-    fn close(&mut self, now: Time, booking: &Reserved) {
-        self.book(now, booking);
+    /// instant is not given away before: where nodes fail, it is what closes. All of it closes before anybody who gives
+    /// way looks for another place, as they do so in order of the queue.
+    fn close(&mut self, now: Time, bookings: &[Reserved]) {
+        bookings.iter().for_each(|booking| self.book(now, booking));
     }
 
     /// What is left of a booking, which is not over yet, is free from now on.

@@ -1,5 +1,7 @@
 //! Conservative backfilling: a plan with a place for everybody in the queue, over nodes by identity or by count.
 
+use std::collections::BTreeSet;
+
 use super::counts::{Counts, leave_room};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
@@ -319,23 +321,22 @@ impl<P: Plan> Planner<P> {
         self.queue[from..].iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
     }
 
-    /// Takes out of the plan whoever is in the way of a booking, and says who: the last in the queue gives way first.
-    fn clear(&mut self, now: Time, booking: &Reserved, room: &P::Room) -> Vec<usize> {
+    /// Takes out of the plan whoever is in the way of a booking, and adds him to those who have given way already: the
+    /// last in the queue gives way first.
+    fn clear(&mut self, now: Time, booking: &Reserved, room: &P::Room, displaced: &mut BTreeSet<usize>) {
         let has = |plan: &P| plan.has(booking.from.max(now), booking.until, room);
-        let mut displaced = Vec::new();
         let mut is_clear = has(&self.plan);
         for place in (0..self.queue.len()).rev() {
             if is_clear {
                 break;
             }
             let planned = &self.queue[place];
-            if self.plan.is_in_way(planned, booking) {
+            if !displaced.contains(&place) && self.plan.is_in_way(planned, booking) {
                 self.plan.remove(planned.start, planned.end(), &planned.room);
-                displaced.push(place);
+                displaced.insert(place);
                 is_clear = has(&self.plan);
             }
         }
-        displaced
     }
 
     /// Something in the plan is free again up to a time.
@@ -419,20 +420,22 @@ impl<P: Plan> Policy for Planner<P> {
     /// Those who wait have the first choice of what has become free.
     fn book(&mut self, now: Time, booking: &Reserved) {
         self.freshen(now);
-        self.close(now, booking);
+        self.close(now, std::slice::from_ref(booking));
     }
 
     /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they
     /// leave behind is everybody's.
-    fn close(&mut self, now: Time, booking: &Reserved) {
+    fn close(&mut self, now: Time, bookings: &[Reserved]) {
         self.plan.advance(now);
-        let room = P::room_of(booking);
-        let displaced = self.clear(now, booking, &room);
-        self.plan.insert(booking.from.max(now), booking.until, &room);
-        self.plan.book(booking);
-        self.booked.push(booking.clone());
-        // The last in the queue was displaced first.
-        for place in displaced.iter().rev() {
+        let mut displaced = BTreeSet::new();
+        for booking in bookings {
+            let room = P::room_of(booking);
+            self.clear(now, booking, &room, &mut displaced);
+            self.plan.insert(booking.from.max(now), booking.until, &room);
+            self.plan.book(booking);
+            self.booked.push(booking.clone());
+        }
+        for place in &displaced {
             let end = self.queue[*place].end();
             put(&mut self.plan, now, &mut self.queue[*place]);
             if self.replan == Replan::OneByOne {
@@ -440,7 +443,7 @@ impl<P: Plan> Policy for Planner<P> {
             }
         }
         // In a plan that is made from scratch those ahead of all these would be where they are.
-        if let Some(first) = displaced.last().filter(|_| self.replan == Replan::FromScratch) {
+        if let Some(first) = displaced.first().filter(|_| self.replan == Replan::FromScratch) {
             self.put_all_anew(now, *first);
         }
         self.look_ahead();

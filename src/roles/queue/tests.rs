@@ -128,7 +128,7 @@ fn play_story(
                     assert_eq!(wanted.from >= now && policy.has_room(now, wanted), fits, "{name}: room for {wanted:?}");
                     if fits {
                         match change {
-                            Change::Close(_) => policy.close(now, wanted),
+                            Change::Close(_) => policy.close(now, std::slice::from_ref(wanted)),
                             _ => policy.book(now, wanted),
                         }
                         booked.push((number, wanted.clone()));

@@ -119,12 +119,12 @@ impl Claims {
         for entered in self.entered.extract_if(.., |entered| !stays(entered)) {
             policy.release(now, &entered);
         }
-        for wanted in wanted {
-            if !self.entered.iter().any(|entered| is_same(entered, &wanted)) {
-                policy.close(now, &wanted);
-                self.entered.push(wanted);
-            }
+        let is_new = |wanted: &Reserved| !self.entered.iter().any(|entered| is_same(entered, wanted));
+        let new: Vec<Reserved> = wanted.into_iter().filter(is_new).collect();
+        if !new.is_empty() {
+            policy.close(now, &new);
         }
+        self.entered.extend(new);
     }
 
     /// What there is room for, and what of it is down for nobody.

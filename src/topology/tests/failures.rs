@@ -425,3 +425,49 @@ tasks = [{{ runtime = "4 s", cores = 2 }}]
         assert_eq!([1, 2].map(start), starts.map(Some), "{scheduler}, {killed}");
     }
 }
+
+/// Maintenance divides an outage in two. The first part takes the place of the last job, from 8 to 18 s, and the second
+/// that of the job before it, from 40 to 55 s; both are looked for anew in order of the queue.
+#[test]
+fn who_gives_way_to_an_outage_in_parts_gets_a_place_in_order_of_the_queue() {
+    for scheduler in ["conservative", "conservative-rebuild", "conservative-count"] {
+        let text = format!(
+            r#"name = "parts"
+[batch]
+[[site]]
+name = "york"
+cores = 2
+scheduler = "{scheduler}"
+reserved = [{{ from = "20 s", until = "40 s", nodes = "1" }}]
+[[failure]]
+site = "york"
+nodes = "1"
+at = "5 s"
+for = "45 s"
+[recovery]
+killed = "lost"
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+[[workload.job]]
+tasks = [{{ runtime = "60 s", cores = 1 }}]
+[[workload.job]]
+tasks = [{{ runtime = "8 s", cores = 1 }}]
+[[workload.job]]
+arrive = "1 s"
+tasks = [{{ runtime = "15 s", cores = 1 }}]
+[[workload.job]]
+arrive = "2 s"
+tasks = [{{ runtime = "10 s", cores = 1 }}]
+"#
+        );
+        let log = run(&load_text(&text, &[]).unwrap());
+        let start = |job| {
+            let is_start =
+                |entry: &&Entry<Record>| matches!(&entry.record, Record::Started { task, .. } if task.job.0 == job);
+            log.iter().find(is_start).map(|entry| entry.stamp.time.micros() / 1_000_000)
+        };
+        assert_eq!([2, 3].map(start), [50, 60].map(Some), "{scheduler}");
+    }
+}
