@@ -7,9 +7,9 @@ use crate::kernel::ActorId;
 use crate::protocol::{self, Answer, Booked, Message, Record, Reserve};
 use crate::time::{Span, Time};
 
-/// A request that a site has been asked for. The site knows what else it runs: if it refuses the nodes at the start that
-/// the policy prefers, it names those that are free then, and is asked for some of them; then it is asked for the latest
-/// start, when others are least in the way, and then the next site is asked.
+/// A request that a site has been asked for. The site knows what else it runs: if it refuses the nodes at the start
+/// that the policy prefers, it names those that are free then, and is asked for some of them; then it is asked for the
+/// latest start, when others are least in the way, and then the next site is asked.
 pub(super) struct Asked {
     pub user: ActorId,
     reserve: Reserve,
