@@ -24,6 +24,11 @@ impl NodeSet {
         set
     }
 
+    /// The lowest of its runs.
+    pub fn lowest_runs(&self, count: usize) -> NodeSet {
+        NodeSet { runs: self.runs.iter().take(count).copied().collect() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }

@@ -92,8 +92,22 @@ pub struct Provided {
 pub struct Booked {
     pub task: TaskId,
     pub granted: bool,
-    /// If not: all nodes that are free for that time, if these are enough.
+    /// If not: from which nodes others could be chosen for that time; none, if the site knows of too few.
     pub free: NodeSet,
+}
+
+/// Of so many runs of nodes a choice is good enough: what is scattered over a large site would not fit into a frame.
+const RUNS_NAMED: usize = 1024;
+
+impl Booked {
+    pub fn granted(task: TaskId) -> Booked {
+        Booked { task, granted: true, free: NodeSet::default() }
+    }
+
+    /// With the lowest of the nodes that are free.
+    pub fn refused(task: TaskId, free: &NodeSet) -> Booked {
+        Booked { task, granted: false, free: free.lowest_runs(RUNS_NAMED) }
+    }
 }
 
 /// Whoever gave a task to a site with a queue takes it back, be it queued or booked.

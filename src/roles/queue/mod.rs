@@ -44,8 +44,8 @@ pub trait Policy: Send {
     /// Whether running jobs and other bookings leave room for a booking. Who waits does not count.
     fn has_room(&self, now: Time, booking: &Reserved) -> bool;
 
-    /// The nodes that nobody else could book for some of that time, on which running jobs or other bookings are; where
-    /// nodes are only counted, bookings alone.
+    /// The nodes that are not free for all of that time, as running jobs or other bookings are on them; where nodes are
+    /// only counted, bookings alone.
     fn taken(&self, from: Time, until: Time) -> NodeSet;
 
     /// From now on these nodes, for which there is room, are reserved. Whoever waits gives way.

@@ -109,7 +109,7 @@ impl Policy for SlotList {
     }
 
     fn taken(&self, from: Time, until: Time) -> NodeSet {
-        self.labels.booked_over(from, until)
+        Reserved::over(self.booked.iter(), from, until)
     }
 
     fn book(&mut self, _: Time, booking: &Reserved) {

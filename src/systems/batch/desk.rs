@@ -87,11 +87,15 @@ impl Desk {
     /// Starts the task then, if nobody is in the way, and its input is there.
     fn book(&mut self, now: Time, giver: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, start, runtime, awaits_input, .. } = book;
-        let wanted = self.wanted(now, &book, site);
-        let held = wanted.filter(|held| self.has_room(now, held));
-        let free = if held.is_some() { NodeSet::default() } else { self.free(now, &book, site) };
-        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: held.is_some(), free })));
-        let Some(held) = held else { return };
+        let wanted = self.booked.wanted(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
+        let held = match wanted {
+            Some(held) if self.has_room(now, &held) => held,
+            refused => {
+                let free = refused.map_or_else(NodeSet::default, |held| self.free(now, &held, site));
+                return orders.push(Order::Say(giver, Message::Booked(Booked::refused(task, &free))));
+            }
+        };
+        orders.push(Order::Say(giver, Message::Booked(Booked::granted(task))));
         match &mut self.remedy {
             Some(remedy) => remedy.book(now, task, &held, &mut *self.policy),
             None => self.policy.book(now, &held),
@@ -107,21 +111,14 @@ impl Desk {
         }
     }
 
-    fn wanted(&self, now: Time, book: &Book, site: &Tasks) -> Option<Reserved> {
-        self.booked.wanted(now, book, site).filter(|_| !self.waiting.contains_key(&book.task))
-    }
-
     /// The nodes from which a task that cannot have its own could choose others for the same time; none, if there are
     /// not enough.
-    fn free(&self, now: Time, book: &Book, site: &Tasks) -> NodeSet {
-        let others = self.wanted(now, book, site).and_then(|held| {
-            let mut free = NodeSet::all(site.total());
-            free.subtract(&self.policy.taken(held.from, held.until));
-            self.remedy.iter().for_each(|remedy| free.subtract(&remedy.claims().over(held.from, held.until)));
-            let nodes = free.lowest(held.nodes.len())?;
-            self.has_room(now, &Reserved { nodes, ..held }).then_some(free)
-        });
-        others.unwrap_or_default()
+    fn free(&self, now: Time, held: &Reserved, site: &Tasks) -> NodeSet {
+        let mut free = NodeSet::all(site.total());
+        free.subtract(&self.policy.taken(held.from, held.until));
+        self.remedy.iter().for_each(|remedy| free.subtract(&remedy.claims().over(held.from, held.until)));
+        let others = free.lowest(held.nodes.len()).map(|nodes| Reserved { nodes, ..held.clone() });
+        if others.is_some_and(|others| self.has_room(now, &others)) { free } else { NodeSet::default() }
     }
 
     fn has_room(&self, now: Time, wanted: &Reserved) -> bool {

@@ -338,8 +338,8 @@ fn work_of(task: &Task) -> u128 {
 }
 
 impl Actor<Message, Record> for Dispatcher {
-    /// Data arrives, then ends come, then what is lost by its number, then word of what is taken back, then jobs by
-    /// their numbers.
+    /// Data arrives; then come ends and refusals, what is lost by its number, what sites give back, what users take
+    /// back, and jobs by their numbers.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let now = now.time;
         if let Some(stager) = &mut self.stager {

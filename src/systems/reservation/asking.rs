@@ -7,9 +7,9 @@ use crate::kernel::ActorId;
 use crate::protocol::{self, Answer, Booked, Message, Record, Reserve};
 use crate::time::{Span, Time};
 
-/// A request that a site has been asked for. The site knows what else it runs: if it refuses the nodes at the start
-/// that the policy prefers, it names those that are free then, and is asked for some of them; then it is asked for the
-/// latest start, when others are least in the way, and then the next site is asked.
+/// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy
+/// prefers, it names the nodes that are free then, and is asked for some of them; then it is asked for the latest start,
+/// when others are least in the way, in the same way; and then the next site is asked.
 pub(super) struct Asked {
     pub user: ActorId,
     reserve: Reserve,
@@ -96,14 +96,15 @@ impl MetaScheduler {
         }
     }
 
-    /// What to ask for next: other nodes at the same start, of those that the site has named as free; the latest start
-    /// there; or what another site offers.
+    /// What to ask for next: other nodes, of those that the site has named as free, at the same start, or as soon as word
+    /// of that can be there; the latest start there; or what another site offers.
     fn after_refusal(&mut self, now: Time, asked: &mut Asked, free: &NodeSet) -> Option<(usize, Offer)> {
-        let Asked { reserve, request, cluster, start, nodes, search, .. } = asked;
+        let Asked { reserve, request, cluster, start, search, .. } = asked;
         let (cluster, start, staging) = (*cluster, *start, reserve.staging);
         let (soonest, there) = self.at_site(cluster, now, staging, request);
-        let may_be_named = !search.are_named && start >= soonest.max(there.ready);
-        if may_be_named && let Some(offer) = self.among(cluster, (start, start + there.duration), nodes.len(), free) {
+        if !search.are_named
+            && let Some(offer) = self.among(cluster, start.max(soonest), &there, free)
+        {
             search.are_named = true;
             return Some((cluster, offer));
         }
@@ -120,15 +121,13 @@ impl MetaScheduler {
         self.find(now, request, staging, &search.refused)
     }
 
-    /// The same time on nodes that a site has named as free, as far as they are here.
-    pub(super) fn among(
-        &self,
-        cluster: usize,
-        (start, end): (Time, Time),
-        width: u32,
-        free: &NodeSet,
-    ) -> Option<Offer> {
-        let nodes = self.clusters[cluster].book.among(start, end, width, free)?;
+    /// A start for a request, then or as soon afterwards as it is ready, if that is in time, on nodes that a site has
+    /// named as free, of those that are free in its book.
+    pub(super) fn among(&self, cluster: usize, from: Time, request: &Request, free: &NodeSet) -> Option<Offer> {
+        let start = from.max(request.ready);
+        let is_in_time = request.latest_start(start).is_some();
+        let book = &self.clusters[cluster].book;
+        let nodes = book.among(start, start + request.duration, request.nodes, free).filter(|_| is_in_time)?;
         Some(Offer { start, nodes, rank: 0 })
     }
 

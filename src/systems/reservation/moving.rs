@@ -29,7 +29,7 @@ struct Seek {
     /// What is left of the request.
     left: Request,
     next: Step,
-    /// The same time on other nodes, which a site has named as free: what is tried before that.
+    /// Other nodes, which a site has named as free: tried before `next`.
     named: Option<(usize, Offer)>,
     /// Whether what was tried last were such nodes.
     are_named: bool,
@@ -149,8 +149,12 @@ impl MetaScheduler {
             return Self::cancelled(job, &live, out);
         }
         seek.refused = Some((cluster, start));
-        if !seek.are_named && start >= now + self.clusters[cluster].latency {
-            let offer = self.among(cluster, (start, until), nodes.len(), &booked.free);
+        if !seek.are_named {
+            let duration = until.since(start);
+            // Its own time is that, and no later one.
+            let deadline = if seek.next == Step::Preferred { until } else { seek.left.deadline };
+            let there = Request { ready: start, duration, deadline, ..seek.left };
+            let offer = self.among(cluster, now + self.clusters[cluster].latency, &there, &booked.free);
             seek.named = offer.map(|offer| (cluster, offer));
         }
         if let Some(live) = self.seek_on(now, job, live, seek, out) {

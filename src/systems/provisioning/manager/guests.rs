@@ -81,10 +81,7 @@ impl Guests {
 
     /// The nodes that are kept at some time between these.
     fn kept(&self, from: Time, until: Time) -> NodeSet {
-        let mut nodes = NodeSet::default();
-        let meets = |held: &&Reserved| held.from < until && from < held.until;
-        self.held().filter(meets).for_each(|held| nodes.unite(&held.nodes));
-        nodes
+        Reserved::over(self.held(), from, until)
     }
 }
 
@@ -123,17 +120,17 @@ impl FrontDesk {
 
     fn set_aside(&mut self, now: Time, giver: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, runtime, awaits_input, .. } = *book;
-        let are_free = |held: &Reserved| {
-            let will_be_up = self.remedy.as_ref().is_none_or(|remedy| remedy.will_be_up(held));
-            will_be_up && !self.guests.booked.meets(held) && !self.knows(task)
+        let wanted = self.guests.booked.wanted(now, book, site).filter(|_| !self.knows(task));
+        let will_be_up = |held: &Reserved| self.remedy.as_ref().is_none_or(|remedy| remedy.will_be_up(held));
+        let are_free = |held: &Reserved| will_be_up(held) && !self.guests.booked.meets(held);
+        let others = wanted.as_ref().filter(|held| !are_free(held));
+        let free = others.map_or_else(NodeSet::default, |held| self.free(held, site));
+        let granted = wanted.filter(are_free);
+        let granted = granted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
+        let Some((booking, held)) = granted else {
+            return orders.push(Order::Say(giver, Message::Booked(Booked::refused(task, &free))));
         };
-        let wanted = self.guests.booked.wanted(now, book, site);
-        let free = wanted.as_ref().filter(|held| !are_free(held) && !self.knows(task));
-        let free = free.map_or_else(NodeSet::default, |held| self.free(held, site));
-        let wanted = wanted.filter(are_free);
-        let granted = wanted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
-        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: granted.is_some(), free })));
-        let Some((booking, held)) = granted else { return };
+        orders.push(Order::Say(giver, Message::Booked(Booked::granted(task))));
         self.guests.set_aside.insert(task, booking);
         let once_ready = Stage::once_ready(runtime, self.remedy.is_some());
         let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { once_ready };
