@@ -15,7 +15,8 @@ fn among<'a>(typed: &str, names: &mut dyn Iterator<Item = &'a str>) -> Option<&'
         .take(CONSIDERED)
         .filter_map(|name| {
             let letters: Vec<char> = name.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
-            // One slip in up to four letters, two in up to seven, three in more: beyond that it is another word. A cut-off name is still recognised.
+            // One slip in up to four letters, two in up to seven, three in more: beyond that it is another word. A
+            // name that is cut off is still recognised.
             let allowed = ((typed.len().max(letters.len()) + 1) / 3).clamp(1, 3);
             let away = distance(&typed, &letters);
             let begun = typed.len() >= 2 && letters.starts_with(&typed);

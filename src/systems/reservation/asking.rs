@@ -8,8 +8,8 @@ use crate::protocol::{self, Answer, Booked, Message, Record, Reserve};
 use crate::time::{Span, Time};
 
 /// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy
-/// prefers, it names the nodes that are free then, and is asked for some of them; then it is asked for the latest start,
-/// when others are least in the way, in the same way; and then the next site is asked.
+/// prefers, it names the nodes that are free then, and is asked for some of them; then it is asked for the latest
+/// start, when others are least in the way, in the same way; and then the next site is asked.
 pub(super) struct Asked {
     pub user: ActorId,
     reserve: Reserve,
@@ -96,8 +96,8 @@ impl MetaScheduler {
         }
     }
 
-    /// What to ask for next: other nodes, of those that the site has named as free, at the same start, or as soon as word
-    /// of that can be there; the latest start there; or what another site offers.
+    /// What to ask for next: other nodes, of those that the site has named as free, at the same start, or as soon as
+    /// word of that can be there; the latest start there; or what another site offers.
     fn after_refusal(&mut self, now: Time, asked: &mut Asked, free: &NodeSet) -> Option<(usize, Offer)> {
         let Asked { reserve, request, cluster, start, search, .. } = asked;
         let (cluster, start, staging) = (*cluster, *start, reserve.staging);
