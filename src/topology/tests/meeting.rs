@@ -343,8 +343,8 @@ fn whoever_cannot_have_the_lowest_nodes_of_a_shared_site_gets_others() {
         };
         let answers: BTreeMap<JobId, String> = log.iter().filter_map(answer).collect();
         let answers: Vec<&str> = answers.values().map(String::as_str).collect();
-        // Where nodes are counted, the job moves out of the way of the first request; the second would be on the node
-        // that is reserved.
+        // Where nodes are counted, the job moves out of the way of the first request. For the second no node is left
+        // while one is reserved.
         let counts = policy.ends_with("-count") || policy == "slotlist";
         // Over 6 s it is 17 s when the site's first answer is back, and 23 s when it has the next question.
         let first = match (counts, latency) {
