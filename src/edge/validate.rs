@@ -33,7 +33,7 @@ fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure>
     if strict {
         logs::check(&loaded.topology)?;
     }
-    topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let jobs = topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let absent = outside::look_for(&loaded);
     if strict && !absent.programs.is_empty() {
         return Err(absent.failure());
@@ -43,5 +43,6 @@ fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure>
     // They may be where the parts of the grid are played.
     told.extend(absent.programs.into_iter().chain(absent.files));
     told.extend(logs::told(&loaded.topology));
+    told.extend(jobs);
     Ok((loaded, told))
 }

@@ -38,11 +38,27 @@ pub struct Dealing {
     pub next: Numbering,
     pub data: DataLimit,
     pub lines: Vec<Lines>,
+    /// Of the workload that is being dealt.
+    pub misfits: Misfits,
+}
+
+/// Jobs that no site can ever run: they are turned away when they are handed in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misfits {
+    pub jobs: u64,
+    pub first: Option<JobId>,
+}
+
+impl Misfits {
+    pub fn add(&mut self, job: JobId) {
+        self.jobs += 1;
+        self.first.get_or_insert(job);
+    }
 }
 
 impl Dealing {
     pub fn to(users: usize, data: DataLimit) -> Dealing {
-        Dealing { next: Numbering::default(), data, lines: vec![Lines::default(); users] }
+        Dealing { next: Numbering::default(), data, lines: vec![Lines::default(); users], misfits: Misfits::default() }
     }
 }
 
@@ -154,11 +170,15 @@ pub(super) fn submit(
     dealing: &mut Dealing,
     check: impl Fn(&Job) -> Result<(), JobError>,
 ) -> Result<(), DealError> {
-    let Dealing { next, data, lines } = dealing;
+    let Dealing { next, data, lines, misfits } = dealing;
     let (jobs, rest) = workload.source.ahead(&grid.platform(), tick, next, |job| {
         grid.check_tellable(job)?;
         let checked = check(job).and_then(|()| data.take(&job.edges));
-        checked.map_err(|error| DealError::Job { job: job.id, error })
+        checked.map_err(|error| DealError::Job { job: job.id, error })?;
+        if grid.check_placeable(job).is_err() {
+            misfits.add(job.id);
+        }
+        Ok::<_, DealError>(())
     })?;
     let users = workload.users.len();
     if let Some(rest) = rest.map(Arc::new) {

@@ -29,7 +29,7 @@ use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
 
-pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines};
+pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines, Misfits};
 pub use failing::{Failing, Fails};
 
 /// Every system that a topology may ask for.

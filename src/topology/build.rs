@@ -11,9 +11,10 @@ use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{Planned, Plans};
 use crate::roles::{self, Later, Planner, Resubmit, Sides, Then, User};
+use crate::settings::counted;
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
-    self, CastError, DataLimit, DealError, Dealing, Errand, Givers, Grid, Lines, Outsider, Row, Service,
+    self, CastError, DataLimit, DealError, Dealing, Errand, Givers, Grid, Lines, Misfits, Outsider, Row, Service,
 };
 use crate::time::{Span, Time};
 
@@ -157,12 +158,21 @@ pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError>
     build_with(topology, ids, Outsiders::new())
 }
 
-/// Whether the jobs of all users can run, without making anybody else.
-pub fn check_jobs(topology: &Topology) -> Result<(), BuildError> {
+/// Whether the jobs of all users can be handed in, without making anybody else; tells of those that will be turned away.
+pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     let plan = Plan::of(topology);
     let stage = Stage::of(topology, &plan);
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
-    stage.deal(&grids).map(drop)
+    let told = |(workload, dealt): (usize, &Dealt)| {
+        let Dealt { jobs, misfits: Misfits { jobs: misfits, first } } = dealt;
+        let (jobs, will) = (counted((*jobs).into(), "job"), if *misfits == 1 { "it is" } else { "they are" });
+        first.map(|first| {
+            format!(
+                "workload.{workload}: of {jobs}, {misfits} can run at no site, from job {first} on; {will} turned away"
+            )
+        })
+    };
+    Ok(stage.deal(&grids)?.1.iter().enumerate().filter_map(told).collect())
 }
 
 /// A job as its user holds it.
@@ -180,7 +190,7 @@ pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError>
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
     let users = plan.all().into_iter().filter(|id| matches!(plan.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
-    for (user, Lines { says, later, then, errands }) in users.zip(stage.deal(&grids)?) {
+    for (user, Lines { says, later, then, errands }) in users.zip(stage.deal(&grids)?.0) {
         let owned = |errand: &Errand| Owned { user, after: errand.after.map(|(before, _)| before) };
         owners.extend(errands.iter().map(|errand| (errand.job.id, owned(errand))));
         for (_, _, message) in says.into_iter().chain(later.into_iter().flatten()) {
@@ -217,7 +227,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
     };
     // A grid has as many sites as it has, so each is put together once.
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
-    let mut lines = if ids.iter().any(needs_jobs) { stage.deal(&grids)? } else { Vec::new() };
+    let mut lines = if ids.iter().any(needs_jobs) { stage.deal(&grids)?.0 } else { Vec::new() };
 
     let mut actor = |id: &ActorId| {
         let outsider = outsiders.remove(id);
@@ -349,7 +359,7 @@ pub fn on_ground<T>(
     let load = match own {
         Some(_) if with_load => {
             let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
-            stage.deal(&grids)?
+            stage.deal(&grids)?.0
         }
         _ => Vec::new(),
     };
@@ -361,6 +371,12 @@ pub fn on_ground<T>(
     let service = own.map_or_else(row.usual, |own| topology.systems[own].clone());
     let grid = stage.grid_of(None, uses, Box::new(network));
     Ok(look(&Ground { service, grid, links, load }))
+}
+
+/// What there is of a workload.
+struct Dealt {
+    jobs: u32,
+    misfits: Misfits,
 }
 
 /// A topology with everybody in place, from which each system is shown its part.
@@ -436,15 +452,18 @@ impl<'a> Stage<'a> {
         Network { paths, faults, shared }
     }
 
-    /// What each user says.
-    fn deal(&self, grids: &[Grid<'_>]) -> Result<Vec<Lines>, BuildError> {
+    /// What each user says, and what has been dealt of each workload.
+    fn deal(&self, grids: &[Grid<'_>]) -> Result<(Vec<Lines>, Vec<Dealt>), BuildError> {
         let Topology { workloads, users, systems, .. } = self.topology;
         let mut dealing = Dealing::to(users.len(), data_limit(self.topology));
+        let mut all = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
+            let before = dealing.next.job;
             let dealt = systems[workload.system].deal(workload, &grids[workload.system], &mut dealing);
             dealt.map_err(|error| BuildError::Workload { workload: index, error })?;
+            all.push(Dealt { jobs: dealing.next.job - before, misfits: std::mem::take(&mut dealing.misfits) });
         }
-        Ok(dealing.lines)
+        Ok((dealing.lines, all))
     }
 }
 

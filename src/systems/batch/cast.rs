@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::dispatcher::makes_sense;
 use super::stock::Queued;
 use super::{Batch, Desk, Dispatch, Dispatcher, KnownSite, Takes};
-use crate::grid::{Job, Named, Site, Staging};
+use crate::grid::{Job, Named, Needs, Site, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
 use crate::roles::site::Manager;
@@ -59,16 +60,8 @@ impl System for Batch {
     }
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
-        let takes = |site: &Site| match managers::find(&site.scheduler).map(|kind| kind.runs) {
-            None => Takes::Queued,
-            Some(Runs::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
-            Some(Runs::Outside(_)) => Takes::Entrusted,
-        };
-        let known = |(id, site): &(ActorId, &Site)| {
-            let known = KnownSite::new(*id, site.cores, takes(site));
-            known.failing(grid.news(*id, site))
-        };
-        let sites = grid.sites.iter().map(known);
+        let news = grid.sites.iter().map(|(id, site)| grid.news(*id, site));
+        let sites = known_sites(grid).zip(news).map(|(known, news)| known.failing(news));
         let dispatcher = Dispatcher::new(sites.collect(), self.dispatch, grid.stager());
         Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
@@ -96,9 +89,13 @@ impl System for Batch {
             return deal_rigid(rigids, &workload.users, grid, dealing);
         }
         let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut dealing.next)?;
+        let known: Vec<KnownSite> = known_sites(grid).collect();
         for ((place, job), &user) in jobs.into_iter().enumerate().zip(workload.users.iter().cycle()) {
             let (needs, staging) = (workload.source.needs(place), workload.source.staging(place));
             check(&job, &staging, grid, &mut dealing.data)?;
+            if !fits(&job, needs, None, &known) {
+                dealing.misfits.add(job.id);
+            }
             let arrive = job.arrive;
             let enqueue = Enqueue { job: Arc::new(job), site: None, think: None, needs, staging };
             dealing.lines[user].says.push((arrive, grid.hub(), Message::Enqueue(enqueue)));
@@ -109,25 +106,46 @@ impl System for Batch {
 
 /// Deals jobs that are made when their time comes: all of them are looked at, and none is kept.
 fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
-    let Dealing { next, data, lines } = dealing;
+    let Dealing { next, data, lines, misfits } = dealing;
     let (first, staging) = (*next, rigids.staging());
+    let site = rigids.site.map(|site| grid.site_ids[site]);
+    let known: Vec<KnownSite> = known_sites(grid).collect();
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); users.len()];
     let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); users.len()];
     rigids.hand_out(next, users.len(), |Handed { place, job, user, after }| {
         check(&job, &staging, grid, data)?;
+        if !fits(&job, rigids.needs(place), site, &known) {
+            misfits.add(job.id);
+        }
         match after {
             None => places[user].push(place),
             Some((before, think)) => followers[user].push(Follower { before, place, think }),
         }
         Ok::<_, DealError>(())
     })?;
-    let site = rigids.site.map(|site| grid.site_ids[site]);
     let stock = Arc::new(Queued::new(rigids, first, site, followers.iter().flatten()));
     for ((places, followers), &user) in places.into_iter().zip(followers).zip(users) {
         lines[user].later.push(Later::new(grid.hub(), stock.clone(), places));
         lines[user].then.push(Then::new(grid.hub(), stock.clone(), followers));
     }
     Ok(())
+}
+
+/// The sites as the dispatcher knows them before it has heard of any.
+fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
+    let takes = |site: &Site| match managers::find(&site.scheduler).map(|kind| kind.runs) {
+        None => Takes::Queued,
+        Some(Runs::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
+        Some(Runs::Outside(_)) => Takes::Entrusted,
+    };
+    grid.sites.iter().map(move |(id, site)| KnownSite::new(*id, site.cores, takes(site)))
+}
+
+/// Whether the dispatcher finds a place for a job, or for one that may only go to this site.
+fn fits(job: &Job, needs: Option<Needs>, pinned: Option<ActorId>, known: &[KnownSite]) -> bool {
+    let [task] = job.tasks.as_slice() else { return false };
+    let allowed = |place: &KnownSite| pinned.is_none_or(|site| site == place.site);
+    makes_sense(task, needs).is_ok() && known.iter().any(|place| allowed(place) && place.could_take(task.cores, needs))
 }
 
 fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataLimit) -> Result<(), DealError> {

@@ -140,7 +140,7 @@ impl Dispatcher {
         let task = job.tasks[0];
         let allowed = |place: &KnownSite| pinned.is_none_or(|site| site == place.site);
         let needed = |place: &KnownSite| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
-        let could = |place: &KnownSite| place.nodes >= needed(place) && allowed(place);
+        let could = |place: &KnownSite| place.could_take(task.cores, needs) && allowed(place);
         let up: Vec<u32> = self.places.iter_mut().map(|place| place.up(now)).collect();
         let is_up = |number: usize| up[number] >= needed(&self.places[number]);
         let any_up = (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));
@@ -149,12 +149,7 @@ impl Dispatcher {
         let before = self.returned.get(&job.id).map(|(place, _)| *place);
         let elsewhere = |number: usize| before.is_none_or(|before| before != number);
         let has_choice = before.is_some() && (0..self.places.len()).any(|at| elsewhere(at) && fits(at));
-        match task.cores {
-            _ if task.runtime.is_zero() || task.walltime.is_zero() => return Err(Invalid::NoDuration),
-            0 => return Err(Invalid::NoNodes),
-            _ if needs.is_some_and(|needs| !needs.make_sense()) => return Err(Invalid::NoShare),
-            _ => {}
-        }
+        makes_sense(&task, needs)?;
         let mut fitting = (0..self.places.len()).filter(|at| fits(*at) && (!has_choice || elsewhere(*at)));
         let chosen = match self.dispatch {
             Dispatch::First => fitting.next(),
@@ -329,6 +324,16 @@ impl Live {
         if let Some(think) = self.think {
             out.send(self.user, Message::Over(Over { job, think }));
         }
+    }
+}
+
+/// What is wrong with a job wherever it would go.
+pub(super) fn makes_sense(task: &Task, needs: Option<Needs>) -> Result<(), Invalid> {
+    match task.cores {
+        _ if task.runtime.is_zero() || task.walltime.is_zero() => Err(Invalid::NoDuration),
+        0 => Err(Invalid::NoNodes),
+        _ if needs.is_some_and(|needs| !needs.make_sense()) => Err(Invalid::NoShare),
+        _ => Ok(()),
     }
 }
 

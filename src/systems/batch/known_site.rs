@@ -39,6 +39,11 @@ impl KnownSite {
         KnownSite { news, ..self }
     }
 
+    /// Whether it takes a job when all of its nodes are up.
+    pub(super) fn could_take(&self, tasks: u32, needs: Option<Needs>) -> bool {
+        self.nodes >= self.needed(tasks, needs.unwrap_or(Needs::NODE))
+    }
+
     /// How many of its nodes are up, as far as has been heard.
     pub(super) fn up(&mut self, now: Time) -> u32 {
         let nodes = self.nodes;

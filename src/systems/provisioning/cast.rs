@@ -9,8 +9,7 @@ use super::manager::FrontDesk;
 use super::rules::{Provisioning, walk_site, walk_user};
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
-use crate::grid::{Job, PlanMode, Rate, Site, User};
-
+use crate::grid::{Job, PlanMode, Rate, Site, Task, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
@@ -95,14 +94,20 @@ impl System for Provisioning {
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
         let users = &workload.users;
-        let Dealing { next, data, lines } = dealing;
+        let Dealing { next, data, lines, misfits } = dealing;
         let site = if let Source::Rigid(rigids) = &workload.source { rigids.site } else { None };
         let site = site.map(|site| grid.site_ids[site]);
+        let providers: Vec<Provider> = grid.sites.iter().map(|(id, site)| Provider::of(*id, site, grid)).collect();
         let mut give = |Handed { job, user, after, .. }: Handed| {
             let (_, owner) = grid.users[users[user]];
             grid.check_tellable(&job)?;
             let checked = check(&job, owner, self, grid).and_then(|()| data.take(&job.edges));
             checked.map_err(|error| DealError::Job { job: job.id, error })?;
+            let allowed = |provider: &&Provider| site.is_none_or(|site| site == provider.site);
+            let fits = |task: &Task| providers.iter().filter(allowed).any(|provider| provider.fits(task));
+            if !job.tasks.iter().all(fits) {
+                misfits.add(job.id);
+            }
             lines[users[user]].errands.push(Errand { job: Arc::new(job), site, after });
             Ok(())
         };

@@ -66,12 +66,16 @@ impl System for Reservation {
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
         let asks = workload.source.asks(&mut dealing.next)?;
+        let largest = grid.sites.iter().map(|(_, site)| site.cores).max().unwrap_or_default();
         for (place, ((job, ask), &user)) in asks.into_iter().zip(workload.users.iter().cycle()).enumerate() {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
             grid.check_tellable(&job)?;
             let staging = workload.source.staging(place);
             let checked = dealing.data.take_staged(&staging);
             checked.map_err(|error| DealError::Job { job: id, error })?;
+            if ask.request.check(largest).is_err() {
+                dealing.misfits.add(id);
+            }
             let reserve = Reserve { job: Arc::new(job), ready, deadline, staging };
             let says = &mut dealing.lines[user].says;
             says.push((ask.request.arrive, grid.hub(), Message::Reserve(reserve)));

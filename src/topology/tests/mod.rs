@@ -8,6 +8,7 @@ mod hostile;
 mod instants;
 mod meaning;
 mod meeting;
+mod misfits;
 mod once;
 mod planning;
 mod provisioning;
