@@ -1,6 +1,6 @@
 //! What the market's figures stand beside: its model with first-in-first-out bids, written by hand as one loop over
-//! one binary heap. No actors, no messages, no log, no cores by number; only when which task runs where. The graphs and
-//! ranks of its jobs are worked out before it starts.
+//! one binary heap. No actors, no messages, no log, no cores by number; only when which task runs where. Its jobs are
+//! drawn, and their graphs and ranks worked out, before it starts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

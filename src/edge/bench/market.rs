@@ -22,8 +22,8 @@ use crate::workload::{Platform, Source, market, table};
 pub struct ByHand {
     pub tasks: u64,
     pub seconds: f64,
-    /// What comes before the loop, and the market does for each job as it comes in: to work out its graph and its
-    /// ranks.
+    /// What comes before the loop, and the market's run does for each job as it comes in: to draw it, and to work out
+    /// its graph and its ranks.
     pub before: f64,
 }
 
@@ -69,11 +69,11 @@ pub fn measure(
 fn by_hand(topology: &Topology, rounds: u32) -> Result<ByHand, Failure> {
     assert_eq!(topology.sites.len(), CLUSTERS, "the loop by hand knows the paper's clusters");
     let platform = Platform { cores: vec![3000, 1000] };
-    let jobs = topology.workloads[0].source.jobs(&platform, topology.systems[0].tick(), &mut Default::default());
-    let jobs = jobs.map_err(|error| Failure::Internal(error.to_string()))?;
     let mut best = ByHand { tasks: 0, seconds: f64::INFINITY, before: f64::INFINITY };
     for _ in 0..rounds {
         let begun = cpu();
+        let jobs = topology.workloads[0].source.jobs(&platform, topology.systems[0].tick(), &mut Default::default());
+        let jobs = jobs.map_err(|error| Failure::Internal(error.to_string()))?;
         let model = Model::of(topology, &jobs);
         best.before = best.before.min((cpu() - begun).as_secs_f64());
         let begun = cpu();

@@ -163,7 +163,7 @@ fn market(effort: &Effort) -> Result<(), Failure> {
     line!("{:>13} {:>9} {:>7.3}", "before it", "", by_hand.before)?;
     line!(
         "      fifo takes {:.2} times as long as by hand, {:.2} with what comes before it on both sides (goal: 3 or \
-         less): graphs and ranks, which the market works out as jobs come in",
+         less): jobs are drawn, with graphs and ranks, which the market's run does as they come in",
         fifo / ns,
         fifo * by_hand.tasks as f64 / 1e9 / (by_hand.before + by_hand.seconds)
     )?;
