@@ -12,6 +12,13 @@ pub struct Staging {
     pub home: u32,
 }
 
+impl Staging {
+    /// Whether there is data that has to be where the job runs before it may start.
+    pub fn has_input(&self) -> bool {
+        self.volumes.input > 0
+    }
+}
+
 /// In bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volumes {

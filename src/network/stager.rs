@@ -52,7 +52,7 @@ impl Stager {
 
     /// Whether a job that runs at a site has to wait for its input.
     pub fn has_to_bring(&self, staging: &Staging, site: ActorId) -> bool {
-        staging.volumes.input > 0 && staging.home != self.number(site)
+        staging.has_input() && staging.home != self.number(site)
     }
 
     /// How long its input would be on its way there if nobody else were. Under the law of parallel TCP flows a little

@@ -158,7 +158,8 @@ pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError>
     build_with(topology, ids, Outsiders::new())
 }
 
-/// Whether the jobs of all users can be handed in, without making anybody else; tells of those that will be turned away.
+/// Whether the jobs of all users can be handed in, without making anybody else.
+/// Tells of those that will be turned away.
 pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     let plan = Plan::of(topology);
     let stage = Stage::of(topology, &plan);

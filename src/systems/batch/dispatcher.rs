@@ -234,7 +234,7 @@ impl Dispatcher {
         let has_it = |live: &&mut Live| live.is_given_to(from, &self.places);
         let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
         live.losses = live.losses.saturating_add(1);
-        let stays = live.staging.as_ref().is_some_and(|staging| staging.volumes.input > 0);
+        let stays = live.staging.as_ref().is_some_and(Staging::has_input);
         let (before, losses) = (live.place, live.losses);
         let again = live.again.as_mut().filter(|_| losses < self.recovery.attempts);
         let Some(again) = again else {

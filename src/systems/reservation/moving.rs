@@ -113,7 +113,7 @@ impl MetaScheduler {
                 Step::Elsewhere => {
                     let there = seek.refused.take().map_or(home, |(cluster, _)| cluster);
                     seek.tried.extend([home, there]);
-                    if live.staging.is_some_and(|staging| staging.volumes.input > 0) {
+                    if live.staging.is_some_and(|staging| staging.has_input()) {
                         return None;
                     }
                     seek.next = Step::Latest;
