@@ -1,11 +1,12 @@
 //! The accounts of a run: what the core and each subject make of its jobs, which all are shown once, by number.
 
 use std::io;
+use std::iter;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use super::core::Core;
-use super::jobs::Sheet;
+use super::jobs::{JobSheet, TaskSheet};
 use super::tally::JobRow;
 use super::{Status, Summary, Tally, Untaken};
 use crate::time::Time;
@@ -53,28 +54,35 @@ impl Tally {
         mut put: impl FnMut(&'static str, &[u8]) -> Result<(), E>,
     ) -> Result<Summary, E> {
         let begun = Summary::begin(self, seed, status, digest);
+        // The longest table is made here. All else takes about as long, and is made beside it.
+        let has_tasks = !self.has_only_single_tasks();
+        let mut longest: Box<dyn Account + '_> =
+            if has_tasks { Box::new(TaskSheet::new(self)) } else { Box::new(JobSheet::new(self)) };
+        let others = || {
+            let jobs = has_tasks.then(|| Box::new(JobSheet::new(self)) as Box<dyn Account + '_>);
+            jobs.into_iter().chain(self.accounts(true)).collect()
+        };
         thread::scope(|scope| {
-            // What all jobs come to takes about as long as their rows, and is counted beside them.
             let (pieces, made) = sync_channel::<(&'static str, Vec<u8>)>(WAITING);
             let summary = begun.clone();
             let counted = thread::Builder::new().name("accounts".to_owned()).spawn_scoped(scope, move || {
                 // Nobody takes pieces any more where others could not be written, which is told there.
                 let gone = |_| Untaken::from(io::Error::from(io::ErrorKind::BrokenPipe));
-                self.count(summary, true, &mut |name, rows| pieces.send((name, rows.to_vec())).map_err(gone))
+                let mut put = |name, rows: &[u8]| pieces.send((name, rows.to_vec())).map_err(gone);
+                self.count(others(), summary, Some(&mut put))
             });
 
-            let mut sheet = Sheet::new(self);
             self.look::<E>(&mut |row, ready| {
-                sheet.job(row, ready);
-                hand_over(sheet.tables(), PIECE, &mut put)?;
+                longest.job(row, ready);
+                hand_over(longest.tables(), PIECE, &mut put)?;
                 made.try_iter().try_for_each(|(name, rows)| put(name, &rows))
             })?;
-            hand_over(sheet.tables(), 0, &mut put)?;
+            hand_over(longest.tables(), 0, &mut put)?;
             made.iter().try_for_each(|(name, rows)| put(name, &rows))?;
             match counted {
                 Ok(counted) => Ok(counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?),
                 // There may be no more threads.
-                Err(_) => self.count(begun, true, &mut put),
+                Err(_) => self.count(others(), begun, Some(&mut put)),
             }
         })
     }
@@ -82,18 +90,27 @@ impl Tally {
     /// The summary of a tally that is all in memory.
     pub fn summary(&self, seed: u64, status: Status, digest: String) -> Summary {
         let begun = Summary::begin(self, seed, status, digest);
-        let summary = self.count(begun, false, &mut |_, _| Ok::<(), Untaken>(()));
+        let summary = self.count::<Untaken>(self.accounts(false).collect(), begun, None);
         summary.expect("what is in memory can be read")
     }
 
-    /// What all jobs come to, with the tables that go with it.
-    fn count<E: From<Untaken>>(&self, mut summary: Summary, tables: bool, put: &mut Put<'_, E>) -> Result<Summary, E> {
-        let mut accounts: Vec<Box<dyn Account + '_>> = vec![Box::new(Core::new(self))];
-        accounts.extend(self.subjects.iter().map(|present| present.topic.account(self, tables)));
+    /// Those that a summary is made of, with the tables that go with them or without.
+    fn accounts(&self, tables: bool) -> impl Iterator<Item = Box<dyn Account + '_>> {
+        let core = Box::new(Core::new(self)) as Box<dyn Account + '_>;
+        iter::once(core).chain(self.subjects.iter().map(move |present| present.topic.account(self, tables)))
+    }
+
+    /// Shows all jobs to some accounts, and hands over their tables, if somebody takes them.
+    fn count<'a, E: From<Untaken>>(
+        &'a self,
+        mut accounts: Vec<Box<dyn Account + 'a>>,
+        mut summary: Summary,
+        mut put: Option<&mut Put<'_, E>>,
+    ) -> Result<Summary, E> {
         self.look::<E>(&mut |row, ready| {
             for account in &mut accounts {
                 account.job(row, ready);
-                if tables {
+                if let Some(put) = &mut put {
                     hand_over(account.tables(), PIECE, put)?;
                 }
             }
@@ -101,7 +118,7 @@ impl Tally {
         })?;
         for account in &mut accounts {
             account.close(&mut summary);
-            if tables {
+            if let Some(put) = &mut put {
                 while account.goes_on() {
                     hand_over(account.tables(), PIECE, put)?;
                 }

@@ -63,13 +63,22 @@ macro_rules! batsim {
 const JOBS: &str = batsim!("job,user,site,kind,cores,ready_time,last_end,starved,value,value_max,slr,name");
 const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time,name");
 
-/// The tables in the making.
-pub(super) struct Sheet<'a> {
+/// `jobs.csv` in the making.
+pub(super) struct JobSheet<'a> {
     tally: &'a Tally,
-    jobs: Vec<u8>,
-    /// Where jobs have several tasks.
-    tasks: Option<Vec<u8>>,
-    /// As fields.
+    text: Vec<u8>,
+    words: Words,
+}
+
+/// `tasks.csv` in the making.
+pub(super) struct TaskSheet<'a> {
+    tally: &'a Tally,
+    text: Vec<u8>,
+    words: Words,
+}
+
+/// What things are called, as fields.
+struct Words {
     topology: String,
     actors: Vec<String>,
     sites: Vec<String>,
@@ -78,121 +87,140 @@ pub(super) struct Sheet<'a> {
     systems: Vec<&'static str>,
 }
 
-impl Account for Sheet<'_> {
-    fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        if self.tally.is_one_task(row) {
-            return self.rigid_row(row);
-        }
-        self.job_row(row);
-        let Some(mut text) = self.tasks.take() else { return };
-        for (index, ready) in ready.iter().enumerate() {
-            self.task_row(&mut text, row, index, *ready);
-        }
-        self.tasks = Some(text);
+impl Account for JobSheet<'_> {
+    fn job(&mut self, row: &JobRow, _ready: &[Option<Time>]) {
+        if self.tally.is_one_task(row) { self.rigid_row(row) } else { self.row(row) }
     }
 
     fn tables(&mut self) -> Vec<Table<'_>> {
-        let tasks = self.tasks.as_mut().map(|tasks| ("tasks.csv", tasks));
-        [("jobs.csv", &mut self.jobs)].into_iter().chain(tasks).collect()
+        vec![("jobs.csv", &mut self.text)]
     }
 }
 
-impl<'a> Sheet<'a> {
-    pub fn new(tally: &'a Tally) -> Sheet<'a> {
+impl Account for TaskSheet<'_> {
+    fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        if !self.tally.is_one_task(row) {
+            ready.iter().enumerate().for_each(|(index, ready)| self.row(row, index, *ready));
+        }
+    }
+
+    fn tables(&mut self) -> Vec<Table<'_>> {
+        vec![("tasks.csv", &mut self.text)]
+    }
+}
+
+impl Words {
+    fn of(tally: &Tally) -> Words {
         let fields = |names: &[String]| names.iter().map(|name| field(name)).collect();
-        let systems: Vec<&'static str> = if tally.keys().len() > 1 { tally.keys().collect() } else { Vec::new() };
-        let heading =
-            |columns: &str| format!("{columns}{}\n", if systems.is_empty() { "" } else { ",system" }).into_bytes();
-        Sheet {
-            tally,
-            jobs: heading(JOBS),
-            tasks: (!tally.has_only_single_tasks()).then(|| heading(TASKS)),
+        Words {
             topology: field(&tally.topology),
             actors: fields(&tally.names.actors),
             sites: tally.sites.iter().map(|site| field(&site.name)).collect(),
             kinds: fields(&tally.names.kinds),
-            systems,
+            systems: if tally.keys().len() > 1 { tally.keys().collect() } else { Vec::new() },
         }
+    }
+
+    fn heading(&self, columns: &str) -> Vec<u8> {
+        format!("{columns}{}\n", if self.systems.is_empty() { "" } else { ",system" }).into_bytes()
+    }
+
+    fn user(&self, line: &mut Row<'_>, row: &JobRow) {
+        match self.actors.get(row.user.index()) {
+            Some(name) => line.text(name),
+            None => line.number(row.user.0),
+        };
+    }
+
+    /// Where a task ran.
+    fn place(&self, line: &mut Row<'_>, row: &JobRow, index: usize) {
+        let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
+        let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
+        let site = ran.site.map_or("", |site| &self.sites[site as usize]);
+        line.text(site).text(kind).cores(&ran.cores, 0);
+    }
+
+    /// The last field, where there are several systems; then the row ends.
+    fn end(&self, mut line: Row<'_>, row: &JobRow) {
+        if !self.systems.is_empty() {
+            line.text(self.systems.get(row.system as usize).copied().unwrap_or_default());
+        }
+        line.end();
+    }
+}
+
+impl<'a> JobSheet<'a> {
+    pub fn new(tally: &'a Tally) -> JobSheet<'a> {
+        let words = Words::of(tally);
+        JobSheet { tally, text: words.heading(JOBS), words }
     }
 
     /// A job and its one task are the same.
     fn rigid_row(&mut self, row: &JobRow) {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
-        let mut text = std::mem::take(&mut self.jobs);
-        let mut line = Row(&mut text);
-        line.number(self.tally.number(row.job.id));
-        match self.tally.workload(row.job.id) {
-            None => line.text(&self.topology),
-            Some(workload) => line.text(&field(&format!("{}.{workload}", self.tally.topology))),
+        let (tally, words) = (self.tally, &self.words);
+        let mut line = Row(&mut self.text);
+        line.number(tally.number(row.job.id));
+        match tally.workload(row.job.id) {
+            None => line.text(&words.topology),
+            Some(workload) => line.text(&field(&format!("{}.{workload}", tally.topology))),
         };
-        let profile = self.tally.own_numbers.profile(row.job.id);
+        let profile = tally.own_numbers.profile(row.job.id);
         line.text(profile.map(field).as_deref().unwrap_or("rigid"));
         asks(&mut line, row, Some(task));
         stands(&mut line, row.standing(), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
-        self.allocated(&mut line, ran);
-        line.number(row.job.id.0).text(self.actors.get(row.user.index()).map_or("", String::as_str));
-        self.place(&mut line, row, 0);
+        allocated(&mut line, tally, ran);
+        line.number(row.job.id.0).text(words.actors.get(row.user.index()).map_or("", String::as_str));
+        words.place(&mut line, row, 0);
         line.time(ready).maybe(ran.end, Row::time).empties(4);
-        name(&mut line, self.tally.job_name(row.job.id));
-        system(line, &self.systems, row);
-        self.jobs = text;
+        name(&mut line, tally.job_name(row.job.id));
+        words.end(line, row);
     }
 
-    fn job_row(&mut self, row: &JobRow) {
+    fn row(&mut self, row: &JobRow) {
         let finish = match row.fate {
             Fate::Completed { at, .. } | Fate::Removed { at } | Fate::Cancelled { at } => Some(at),
             Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => None,
         };
         let start = row.start();
-        let mut line = Row(&mut self.jobs);
-        line.number(row.job.id.0).text(&self.topology).fields(b"dag,");
+        let mut line = Row(&mut self.text);
+        line.number(row.job.id.0).text(&self.words.topology).fields(b"dag,");
         asks(&mut line, row, None);
         stands(&mut line, row.standing(), start.is_some());
         times(&mut line, row.job.arrive, start, finish);
         used(&mut line, self.tally, row);
         line.empties(2).number(row.job.id.0);
-        user(&mut line, &self.actors, row);
+        self.words.user(&mut line, row);
         line.empties(4).maybe(row.last_end(), Row::time);
         line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
         line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
         name(&mut line, self.tally.job_name(row.job.id));
-        system(line, &self.systems, row);
+        self.words.end(line, row);
+    }
+}
+
+impl<'a> TaskSheet<'a> {
+    pub fn new(tally: &'a Tally) -> TaskSheet<'a> {
+        let words = Words::of(tally);
+        TaskSheet { tally, text: words.heading(TASKS), words }
     }
 
-    fn task_row(&self, text: &mut Vec<u8>, row: &JobRow, index: usize, ready: Option<Time>) {
+    fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
         let ran = &row.tasks[index];
-        let mut line = Row(text);
-        line.number(u64::from(row.job.first_task) + index as u64).text(&self.topology).fields(b"rigid,");
+        let mut line = Row(&mut self.text);
+        line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).fields(b"rigid,");
         asks(&mut line, row, Some(&row.job.tasks[index]));
         stands(&mut line, row.task_standing(index), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
-        self.allocated(&mut line, ran);
+        allocated(&mut line, self.tally, ran);
         line.number(row.job.id.0).number(index as u64);
-        user(&mut line, &self.actors, row);
-        self.place(&mut line, row, index);
+        self.words.user(&mut line, row);
+        self.words.place(&mut line, row, index);
         line.maybe(ready, Row::time);
         name(&mut line, self.tally.called.task(row.job.id, index));
-        system(line, &self.systems, row);
-    }
-
-    /// Its cores by their numbers in the whole grid, and two fields that nobody knows.
-    fn allocated(&self, line: &mut Row<'_>, ran: &TaskRow) {
-        if let Some(site) = ran.site {
-            line.cores(&ran.cores, self.tally.sites[site as usize].first_core);
-        } else {
-            line.empty();
-        }
-        line.empties(2);
-    }
-
-    /// Where it ran.
-    fn place(&self, line: &mut Row<'_>, row: &JobRow, index: usize) {
-        let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
-        let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
-        let site = ran.site.map_or("", |site| &self.sites[site as usize]);
-        line.text(site).text(kind).cores(&ran.cores, 0);
+        self.words.end(line, row);
     }
 }
 
@@ -240,12 +268,14 @@ fn name(line: &mut Row<'_>, name: Option<&str>) {
     };
 }
 
-/// The last field, where there are several systems; then the row ends.
-fn system(mut line: Row<'_>, systems: &[&'static str], row: &JobRow) {
-    if !systems.is_empty() {
-        line.text(systems.get(row.system as usize).copied().unwrap_or_default());
+/// Its cores by their numbers in the whole grid, and two fields that nobody knows.
+fn allocated(line: &mut Row<'_>, tally: &Tally, ran: &TaskRow) {
+    if let Some(site) = ran.site {
+        line.cores(&ran.cores, tally.sites[site as usize].first_core);
+    } else {
+        line.empty();
     }
-    line.end();
+    line.empties(2);
 }
 
 /// All cores that its tasks were on, by their numbers in the whole grid.
@@ -265,11 +295,4 @@ fn used(line: &mut Row<'_>, tally: &Tally, row: &JobRow) {
     });
     put_runs(line.0, runs.into_iter());
     line.empty();
-}
-
-fn user(line: &mut Row<'_>, actors: &[String], row: &JobRow) {
-    match actors.get(row.user.index()) {
-        Some(name) => line.text(name),
-        None => line.number(row.user.0),
-    };
 }
