@@ -54,9 +54,9 @@ impl Tally {
         mut put: impl FnMut(&'static str, &[u8]) -> Result<(), E>,
     ) -> Result<Summary, E> {
         let begun = Summary::begin(self, seed, status, digest);
-        // The longest table is made here. All else takes about as long, and is made beside it.
+        // One table is made here, mostly the longest; all else takes about as long, and is made beside it.
         let has_tasks = !self.has_only_single_tasks();
-        let mut longest: Box<dyn Account + '_> =
+        let mut sheet: Box<dyn Account + '_> =
             if has_tasks { Box::new(TaskSheet::new(self)) } else { Box::new(JobSheet::new(self)) };
         let others = || {
             let jobs = has_tasks.then(|| Box::new(JobSheet::new(self)) as Box<dyn Account + '_>);
@@ -73,11 +73,11 @@ impl Tally {
             });
 
             self.look::<E>(&mut |row, ready| {
-                longest.job(row, ready);
-                hand_over(longest.tables(), PIECE, &mut put)?;
+                sheet.job(row, ready);
+                hand_over(sheet.tables(), PIECE, &mut put)?;
                 made.try_iter().try_for_each(|(name, rows)| put(name, &rows))
             })?;
-            hand_over(longest.tables(), 0, &mut put)?;
+            hand_over(sheet.tables(), 0, &mut put)?;
             made.iter().try_for_each(|(name, rows)| put(name, &rows))?;
             match counted {
                 Ok(counted) => Ok(counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?),
