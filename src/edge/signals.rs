@@ -53,6 +53,19 @@ pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
     listening.map(drop).map_err(|error| Failure::System(error.to_string()))
 }
 
+/// The exit code of whoever has panicked.
+pub const PANICKED: i32 = 101;
+
+/// Lets a panic of any thread end the process, once it has been told: nobody goes on after one, and where nothing is
+/// unwound the system would end it by a signal and keep its memory in a file.
+pub fn leave_on_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::exit(PANICKED)
+    }));
+}
+
 /// Makes a file that may not grow any larger an error like a full disk, instead of the end of this process.
 pub fn survive_limits() {
     let Ok(runtime) = runtime() else { return };
@@ -66,4 +79,31 @@ fn is_ignored(number: Number) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (number.as_raw() - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// What the process does of which the test below sees the end.
+    #[test]
+    #[ignore = "ends its process"]
+    fn panics_beside_others_that_go_on() {
+        leave_on_panic();
+        let panicking = std::thread::spawn(|| panic!("as it should"));
+        let _ = panicking.join();
+        panic!("nobody is here any more");
+    }
+
+    #[test]
+    fn a_panic_of_any_thread_ends_the_process() {
+        let name = "edge::signals::tests::panics_beside_others_that_go_on";
+        let mut process = Command::new(std::env::current_exe().unwrap());
+        let ended = process.args([name, "--exact", "--ignored", "--nocapture"]).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(PANICKED), "{told}");
+        assert!(told.contains("as it should") && !told.contains("nobody is here"), "{told}");
+    }
 }

@@ -45,6 +45,7 @@ const CONVERSATION: &str = include_str!("../../../docs/conversation.schema.json"
 /// Entry of the binary `hansa`.
 pub fn hansa() -> ExitCode {
     signals::survive_limits();
+    signals::leave_on_panic();
     let typed = with_examples(Hansa::command(), "").try_get_matches();
     match typed.and_then(|typed| Hansa::from_arg_matches(&typed)) {
         Ok(Hansa { loudness, command }) => {
@@ -58,6 +59,7 @@ pub fn hansa() -> ExitCode {
 /// Entry of the binary `hansa-router`.
 pub fn router() -> ExitCode {
     signals::survive_limits();
+    signals::leave_on_panic();
     match RouterProgram::try_parse() {
         Ok(RouterProgram { loudness, router }) => {
             heed(loudness);
@@ -78,6 +80,7 @@ pub fn user() -> ExitCode {
 }
 
 fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
+    signals::leave_on_panic();
     let command = MemberProgram::command().name(name).about(about);
     match command.try_get_matches().and_then(|typed| MemberProgram::from_arg_matches(&typed)) {
         Ok(MemberProgram { loudness, member }) => {

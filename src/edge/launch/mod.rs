@@ -26,7 +26,7 @@ use super::input::written_out;
 use super::lifeline::{HANDED_OVER, Word};
 use super::muster::{Machine, Sharing, muster};
 use super::nest::Nest;
-use super::signals::Interrupts;
+use super::signals::{Interrupts, PANICKED};
 use super::terminal::Count;
 use super::{Failure, Loudness, loudness, pin, tell, typed_words};
 use crate::protocol::handshake::{Party, label};
@@ -535,7 +535,6 @@ fn program_failed(status: ExitStatus) -> bool {
 
 /// Whether a process has fallen, and did not leave by itself: whoever leaves says why, and would do so again.
 fn fell(status: ExitStatus) -> bool {
-    const PANICKED: i32 = 101;
     status.signal().is_some() || status.code() == Some(PANICKED)
 }
 
