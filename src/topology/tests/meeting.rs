@@ -357,6 +357,52 @@ fn whoever_cannot_have_the_lowest_nodes_of_a_shared_site_gets_others() {
     }
 }
 
+/// A job that negotiates, a reservation, and nodes that have just failed.
+const DOWN: &str = r#"name = "down"
+[provisioning]
+[reservation]
+[[site]]
+name = "york"
+cores = 8
+system = ["provisioning", "reservation"]
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+system = "provisioning"
+job = [{ arrive = "11 s", tasks = [{ runtime = "15 s", cores = 2 }] }]
+[[workload]]
+source = "requests"
+system = "reservation"
+request = [{ arrive = "12 s", ready = "20 s", duration = "40 s", nodes = 3, deadline = "90 s" }]
+[[failure]]
+site = "york"
+nodes = "1-2"
+at = "10 s"
+for = "100 s"
+"#;
+
+#[test]
+fn whoever_asks_for_nodes_that_are_down_gets_others_of_a_site_that_lets_its_time() {
+    // Over 3 s it is 18 s when the site's word is there of which nodes are up, and 21 s when it has the next question.
+    for (latency, start) in [(0, 20), (1, 20), (3, 21)] {
+        let topology = load_text(DOWN, &[&format!("site.york.latency=\"{latency} s\"")]).unwrap();
+        let log = run(&topology);
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        log.iter().for_each(|entry| tally.add(entry).unwrap());
+        assert_eq!(tally.jobs_ended(), 2, "{latency}");
+        let answer = log.iter().find_map(|entry| match &entry.record {
+            Record::Answered { answer, .. } => Some(answer),
+            _ => None,
+        });
+        let Some(Answer::Accepted { start: at, nodes, .. }) = answer else { panic!("{latency}: {answer:?}") };
+        // The job ran on two of these, as there is more room beside it. It goes on where nobody has booked anything.
+        assert_eq!((at.seconds().to_string(), nodes.to_string()), (start.to_string(), "0 3-4".to_owned()), "{latency}");
+        let moved = |entry: &Entry<Record>| matches!(&entry.record, Record::Moved { cores, .. } if apart(cores, nodes));
+        assert_eq!(log.iter().filter(|entry| moved(entry)).count(), 1, "{latency}");
+    }
+}
+
 /// On a site that a queue, reservations, a market and users who negotiate share, under every planner: what is accepted
 /// starts at its time on its nodes, no node runs two tasks, nobody says anything sooner than they may, and every job
 /// comes to an end.
