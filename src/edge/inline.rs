@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::Failure;
 use super::conduct::Conducted;
+use super::lifeline::leave_at_once;
 use super::outside::{self, Stop};
 use super::results::{Format, Results, Setting};
 use super::signals::on_interrupt;
@@ -35,7 +36,8 @@ pub fn run(
 ) -> Result<(), Failure> {
     let made = Arc::new(OnceLock::<StandIn>::new());
     let doomed = made.clone();
-    let interrupted = watch_with(move || doomed.get().into_iter().for_each(StandIn::give_up))?;
+    let give_up = move || doomed.get().into_iter().for_each(|results: &StandIn| _ = results.give_up());
+    let interrupted = watch_with(give_up)?;
     let plan = Plan::of(&loaded.topology);
     let (outsiders, fault) = outside::start(&loaded.topology, &plan.all(), loaded.path(), &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
@@ -128,7 +130,7 @@ fn watch_with(last: impl Fn() + Send + 'static) -> Result<Stop, Failure> {
         // Whoever asks twice means it.
         if raised.swap(true, Ordering::Relaxed) {
             last();
-            std::process::exit(Failure::INTERRUPTED.into());
+            leave_at_once(None);
         }
     })?;
     Ok(flag)

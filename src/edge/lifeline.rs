@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 
-use super::Failure;
 use super::conduct::Gone;
 use super::identity::Identity;
 use super::outside::Stop;
 use super::stand_in::StandIn;
+use super::{Failure, tell};
 use crate::protocol::handshake::Party;
 
 /// What a launcher tells its router.
@@ -68,14 +68,20 @@ pub struct Doomed {
 }
 
 impl Doomed {
-    fn clear(&self) {
+    /// Gives the folder of the journal from which the run can go on, if one stays.
+    fn clear(&self) -> Option<&Path> {
         for folder in &self.folders {
             let _ = std::fs::remove_dir_all(folder);
         }
-        if let Some(results) = &self.results {
-            results.give_up();
-        }
+        self.results.as_ref().filter(|results| results.give_up()).map(StandIn::path)
     }
+}
+
+/// Ends the process of somebody who was interrupted twice.
+pub fn leave_at_once(journal: Option<&Path>) -> ! {
+    let resume = journal.map(|folder| format!("; resume with: hansa run --resume {}", folder.display()));
+    tell(&format!("error: interrupted twice: ended at once{}", resume.unwrap_or_default()));
+    exit(Failure::INTERRUPTED.into())
 }
 
 /// How a run is ended from outside, by a signal or by a word of the launcher.
@@ -102,8 +108,7 @@ impl Brake {
     /// Ends the run, or, if it was asked to end already, the process: whoever asks twice means it.
     pub fn interrupt(&self) {
         if self.interrupted.swap(true, Ordering::Relaxed) {
-            self.doomed.clear();
-            exit(Failure::INTERRUPTED.into());
+            leave_at_once(self.doomed.clear());
         }
         self.end(Failure::Interrupted("interrupted".to_owned()));
     }

@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::Failure;
 use super::disk::{RealDisk, plainly, remove_tree};
 use super::files::MANIFEST;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
-use super::stand_in::{Lock, left_to_resume, place_of};
+use super::stand_in::{Lock, is_in_the_making, left_to_resume, place_of};
 use crate::protocol::handshake::RELEASE;
 use crate::report::{Manifest, Status};
 
@@ -19,7 +20,7 @@ pub struct Left {
     pub out: PathBuf,
     pub head: Head,
     /// Where its journal is.
-    folder: PathBuf,
+    pub folder: PathBuf,
     /// Keeps others from going on with it too, or from clearing it away.
     _lock: Lock,
 }
@@ -29,9 +30,13 @@ impl Left {
     pub fn find(folder: &Path) -> Result<Left, Failure> {
         let out = place_of(folder).unwrap_or_else(|| folder.to_owned());
         let out = fs::canonicalize(&out).unwrap_or(out);
-        let stand_in = left_to_resume(&out).pop();
         let holds = |folder: &PathBuf| folder.join(JOURNAL).is_file();
-        let Some(found) = stand_in.or_else(|| Some(out.clone()).filter(holds)) else {
+        let named = place_of(folder).map(|_| folder.to_owned()).filter(holds);
+        if named.is_none() {
+            let_others_leave(&out)?;
+        }
+        let latest = || left_to_resume(&out).pop().or_else(|| Some(out.clone()).filter(holds));
+        let Some(found) = named.or_else(latest) else {
             return Err(nothing(folder, &out));
         };
         let lock = Lock::take(&found);
@@ -69,6 +74,21 @@ pub fn status_of(out: &Path) -> Option<Status> {
     let manifest = read_plain(&out.join(MANIFEST)).ok()?;
     Some(serde_json::from_slice::<Manifest>(&manifest).ok()?.status)
 }
+
+/// Lets whoever has just been killed leave: until then nobody knows that there is something to resume.
+fn let_others_leave(out: &Path) -> Result<(), Failure> {
+    let begun = Instant::now();
+    while is_in_the_making(out) {
+        if begun.elapsed() > LEAVES_WITHIN {
+            let out = out.display();
+            return Err(Failure::Input(format!("{out}: another process is still making a result for this folder")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+const LEAVES_WITHIN: Duration = Duration::from_secs(3);
 
 fn nothing(folder: &Path, out: &Path) -> Failure {
     let why = match status_of(out) {

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -9,7 +10,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{Failure, runtime};
 
 /// The signals by which a person, a terminal that closes or an operating system asks a process to end.
-pub struct Interrupts(Vec<Signal>);
+pub struct Interrupts {
+    signals: Vec<Signal>,
+    /// When the last one came.
+    last: Option<Instant>,
+}
+
+/// Nobody asks twice in so short a time; but `timeout` and others send each signal to a process and to its group.
+const ONCE: Duration = Duration::from_millis(100);
 
 impl Interrupts {
     pub fn new() -> Result<Interrupts, Failure> {
@@ -18,13 +26,18 @@ impl Interrupts {
         if !is_ignored(Number::HUP) {
             kinds.push(SignalKind::hangup());
         }
-        kinds.into_iter().map(listen).collect::<Result<_, _>>().map(Interrupts)
+        let signals = kinds.into_iter().map(listen).collect::<Result<_, _>>()?;
+        Ok(Interrupts { signals, last: None })
     }
 
     pub async fn next(&mut self) {
-        poll_fn(|context| match self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        poll_fn(|context| {
+            while self.signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
+                if self.last.replace(Instant::now()).is_none_or(|last| last.elapsed() > ONCE) {
+                    return Poll::Ready(());
+                }
+            }
+            Poll::Pending
         })
         .await;
     }

@@ -98,17 +98,21 @@ impl StandIn {
     }
 
     /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more. A journal
-    /// from which the run can go on stays.
-    pub fn give_up(&self) {
+    /// from which the run can go on stays, which this says.
+    pub fn give_up(&self) -> bool {
         let mut stage = self.stage();
-        if *stage != Stage::Placed {
-            *stage = Stage::GivenUp;
-            if self.0.is_resumable.load(Ordering::Relaxed) && self.path().join(JOURNAL).exists() {
-                return leave_the_journal(&*self.0.disk, &self.0.path);
-            }
+        if *stage == Stage::Placed {
+            return false;
+        }
+        *stage = Stage::GivenUp;
+        let stays = self.0.is_resumable.load(Ordering::Relaxed) && self.path().join(JOURNAL).exists();
+        if stays {
+            leave_the_journal(&*self.0.disk, &self.0.path);
+        } else {
             // The thread that makes the result may put another file into it while we remove it, but not for long.
             let _ = (0..10).find(|_| remove_tree(&*self.0.disk, &self.0.path).is_ok());
         }
+        stays
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {
@@ -124,8 +128,8 @@ pub fn aside(stand_in: &Path) -> PathBuf {
     PathBuf::from(aside)
 }
 
-/// The stand-ins for `out` whose processes are gone; of some only what they took aside is there.
-pub fn left_behind(out: &Path) -> Vec<PathBuf> {
+/// The stand-ins for `out`; of some only what they took aside is there.
+fn all_for(out: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let (Some(name), Ok(entries)) = (out.file_name(), fs::read_dir(parent(out))) else { return found };
     for entry in entries.flatten() {
@@ -135,8 +139,19 @@ pub fn left_behind(out: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found.dedup();
+    found
+}
+
+/// Those whose processes are gone.
+pub fn left_behind(out: &Path) -> Vec<PathBuf> {
+    let mut found = all_for(out);
     found.retain(|path| matches!(Lock::take(path), Lock::Held(_) | Lock::Gone));
     found
+}
+
+/// Whether somebody makes a result for this place.
+pub fn is_in_the_making(out: &Path) -> bool {
+    all_for(out).iter().any(|path| matches!(Lock::take(path), Lock::Taken))
 }
 
 /// Removes all of a stand-in but its journal.

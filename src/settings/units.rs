@@ -16,6 +16,8 @@ pub enum SpanError {
     UnitMissing,
     #[error("a time in us, ms, s, min, h or d")]
     UnitUnknown { meant: Option<&'static str> },
+    #[error("a plain decimal number and one unit, such as \"1000 s\" or \"1.5 h\"")]
+    NotPlain,
     #[error("a time that is not negative")]
     Negative,
     #[error("a time of whole microseconds")]
@@ -35,6 +37,10 @@ pub fn span(text: &str) -> Result<Span, SpanError> {
             Err(Inexact::Malformed) => return Err(SpanError::Malformed),
             _ => return Err(SpanError::UnitMissing),
         },
+        // `1e3 s`, `1_000 s`, `1 h 30 min`: what comes after the digits ends with a unit.
+        None if after_a_number(unit).is_some_and(|last| Span::UNITS.iter().any(|(name, _)| *name == last)) => {
+            return Err(SpanError::NotPlain);
+        }
         None => return Err(SpanError::UnitUnknown { meant: unit_meant_by(unit) }),
     };
     match exact(number, size) {
@@ -51,6 +57,11 @@ fn number_and_unit(text: &str) -> (&str, &str) {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
     (&text[..split], text[split..].trim_start())
+}
+
+/// What comes after the last digit, if there is one.
+fn after_a_number(text: &str) -> Option<&str> {
+    Some(text[text.rfind(|c: char| c.is_ascii_digit())? + 1..].trim_start())
 }
 
 /// What other notations call our units; `m` is left out, for it may be minutes, months or metres.
@@ -273,7 +284,8 @@ mod tests {
             ("5 µs", SpanError::UnitUnknown { meant: Some("us") }),
             ("5 m", SpanError::UnitUnknown { meant: None }),
             ("5 parsecs", SpanError::UnitUnknown { meant: None }),
-            ("1e3 s", SpanError::UnitUnknown { meant: None }),
+            ("1e3 s", SpanError::NotPlain),
+            ("1 h 30 min", SpanError::NotPlain),
             ("-5 ms", SpanError::Negative),
             ("0.5 us", SpanError::TooFine),
             ("365251 d", SpanError::TooLong),

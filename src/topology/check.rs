@@ -45,6 +45,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
     let known = workload::Known::of(&parts).idly(idle);
+    let known = if findings.is_empty() { known.with_sites(&sites) } else { known };
     let (workloads, locations): (Vec<_>, Vec<_>) = workload::read(&known, &fields, w).into_iter().unzip();
     if idle && users.is_empty() && !workloads.is_empty() {
         fields.missing("user", users::SUBMITS);

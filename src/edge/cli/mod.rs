@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
@@ -46,7 +46,7 @@ const CONVERSATION: &str = include_str!("../../../docs/conversation.schema.json"
 pub fn hansa() -> ExitCode {
     signals::survive_limits();
     signals::leave_on_panic();
-    let typed = with_examples(Hansa::command(), "").try_get_matches();
+    let typed = taking_negatives(with_examples(Hansa::command(), "")).try_get_matches();
     match typed.and_then(|typed| Hansa::from_arg_matches(&typed)) {
         Ok(Hansa { loudness, command }) => {
             heed(loudness);
@@ -60,7 +60,8 @@ pub fn hansa() -> ExitCode {
 pub fn router() -> ExitCode {
     signals::survive_limits();
     signals::leave_on_panic();
-    match RouterProgram::try_parse() {
+    let typed = taking_negatives(RouterProgram::command()).try_get_matches();
+    match typed.and_then(|typed| RouterProgram::from_arg_matches(&typed)) {
         Ok(RouterProgram { loudness, router }) => {
             heed(loudness);
             outcome(be_router(router))
@@ -81,7 +82,7 @@ pub fn user() -> ExitCode {
 
 fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
     signals::leave_on_panic();
-    let command = MemberProgram::command().name(name).about(about);
+    let command = taking_negatives(MemberProgram::command().name(name).about(about));
     match command.try_get_matches().and_then(|typed| MemberProgram::from_arg_matches(&typed)) {
         Ok(MemberProgram { loudness, member }) => {
             heed(loudness);
@@ -116,6 +117,13 @@ fn with_near_command(mut error: clap::Error) -> clap::Error {
         }
     }
     error
+}
+
+/// Lets flags have negative numbers as values, so that whoever types one is told what is expected.
+fn taking_negatives(command: clap::Command) -> clap::Command {
+    let takes_values = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
+    let command = command.mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg });
+    command.mut_subcommands(taking_negatives)
 }
 
 fn heed(LoudnessArgs { quiet, verbose }: LoudnessArgs) {
@@ -316,14 +324,15 @@ fn run(args: RunArgs) -> Result<(), Failure> {
 
 /// Goes on with a run that ended early.
 fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
-    let Left { out, head, .. } = Left::find(folder)?;
+    // The router finds it again, and nothing else that comes up meanwhile.
+    let Left { out, head, folder, .. } = Left::find(folder)?;
     let topology = load_text(&head.topology)?;
     runtime()?.block_on(launch(Launch {
         topology: &topology,
         sharing: Sharing::As(head.groups),
         cores: args.cores,
         out,
-        resume: Some(folder.to_owned()),
+        resume: Some(folder),
         began,
         asked: Asked::new(head.inputs),
         router_flags: watching(args),

@@ -112,6 +112,8 @@ pub fn cluster(wish: &Wish) -> Result<(), Failure> {
     only("--results", wish.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
 
     let is_experiment = match work {
+        // What is not there is neither, which whoever reads it says.
+        Work::File(file) if !Path::new(file).is_file() => return of_topology(wish, file).map(drop),
         Work::File(file) => is_written(file, "vary") || is_written(file, "topology"),
         Work::Paper(_) => true,
     };

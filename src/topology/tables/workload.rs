@@ -1,6 +1,7 @@
 //! `[[workload]]`: which jobs there are, who submits them, and where they go.
 
 use super::{Parts, context};
+use crate::grid::Site;
 use crate::settings::{
     Complaint, Context, Field, Fields, FilePath, Form, Layout, Location, Maybe, NameIndex, OneOf, Registered, Shape,
     Walk, Word, any_of, key, quoted,
@@ -23,6 +24,8 @@ pub struct Known<'a> {
     systems: &'a [Service],
     people: &'a [User],
     contexts: Vec<Context<'a>>,
+    /// Which systems have a site, if that is known.
+    housed: Option<Vec<bool>>,
     /// Whether there may be no work at all.
     idle: bool,
 }
@@ -30,7 +33,13 @@ pub struct Known<'a> {
 impl<'a> Known<'a> {
     pub fn of(parts: &Parts<'a>) -> Known<'a> {
         let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
-        Known { systems: parts.systems, people: parts.users, contexts, idle: false }
+        Known { systems: parts.systems, people: parts.users, contexts, housed: None, idle: false }
+    }
+
+    /// The same, where nothing is wrong with the sites.
+    pub fn with_sites(self, sites: &[Site]) -> Known<'a> {
+        let has_site = |system| sites.iter().any(|site| site.systems.contains(&system));
+        Known { housed: Some((0..self.systems.len()).map(has_site).collect()), ..self }
     }
 
     /// The same, for a grid that may be without work.
@@ -41,7 +50,12 @@ impl<'a> Known<'a> {
     /// Of nothing that is known.
     pub fn unknown(systems: &'a [Service]) -> Known<'a> {
         let contexts = systems.iter().map(|_| Context::unknown()).collect();
-        Known { systems, people: &[], contexts, idle: false }
+        Known { systems, people: &[], contexts, housed: None, idle: false }
+    }
+
+    /// As far as is known.
+    fn has_sites(&self, system: usize) -> bool {
+        self.housed.as_ref().is_none_or(|housed| housed[system])
     }
 
     fn users(&self) -> &NameIndex<'a> {
@@ -125,7 +139,9 @@ impl Written {
             self.walk_users(known, w);
         }
 
-        let context = &known.contexts[self.system];
+        // Of a system without sites nothing else is worth saying.
+        let unknown = Context::unknown();
+        let context = if known.has_sites(self.system) { &known.contexts[self.system] } else { &unknown };
         let words: Vec<&str> = workload::ALL.iter().map(|row| row.name).collect();
         let source = &mut self.source;
         w.variants("source", &words, chosen, &mut |number, w| match source.as_mut().filter(|_| w.writes()) {
@@ -187,6 +203,10 @@ impl Written {
                 "expected {fitting}, which a [{}] accepts; jobs of source {} need a {takers} table in the topology",
                 row.key, self.name
             ));
+        } else if !known.has_sites(self.system)
+            && let Some(field) = fields.get("system").or_else(|| fields.get("source"))
+        {
+            field.complain(format!("no site is used by [{0}]: expected a [[site]] with system = \"{0}\"", row.key));
         }
     }
 

@@ -93,7 +93,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "NAME", value_parser = plan::policy)]
         policy: Option<plan::Policy>,
         /// For users who negotiate: what to optimise, from 0 (an early end) to 1 (a low cost) [default: 0.5]
-        #[arg(long, value_name = "NUMBER", value_parser = plan::alpha, allow_negative_numbers = true)]
+        #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
         alpha: Option<f64>,
         /// Plan this long after the start, beside the jobs of users who only queue
         /// [default: at the start, on idle sites]

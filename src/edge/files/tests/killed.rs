@@ -137,7 +137,7 @@ fn whenever_the_launcher_is_killed_the_old_result_or_the_new_one_is_whole() {
             disk.between = Some(Box::new(move |number| {
                 if number == at {
                     let stand_in = to_clear.lock().unwrap().clone().unwrap();
-                    *thread.lock().unwrap() = Some(std::thread::spawn(move || stand_in.give_up()));
+                    *thread.lock().unwrap() = Some(std::thread::spawn(move || _ = stand_in.give_up()));
                     std::thread::sleep(std::time::Duration::from_millis(3));
                 }
             }));
