@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._bidder import Bidder
 from ._objects import Objects
 from ._planner import Planner
-from ._program import Path, Value, call, settings
+from ._program import HansaError, Path, Value, call, settings
 from ._scheduler import Scheduler
 
 # It takes its time to be loaded, and a bidder that is a program of its own has no use for it.
@@ -34,7 +34,10 @@ class Run:
         self.out = pathlib.Path(out)
         # A folder that nobody asked for lives as long as this.
         self._kept = kept
-        whole: dict[str, Any] = json.loads((self.out / "summary.json").read_text())
+        summary = self.out / "summary.json"
+        if not summary.is_file():
+            raise HansaError(f"{self.out} is not a result folder: it has no summary.json", 2)
+        whole: dict[str, Any] = json.loads(summary.read_text())
         #: What came out, the same in every layout: `results` of `summary.json`.
         self.summary: dict[str, Any] = whole["results"]
         #: What the run took on this machine: `run` of `summary.json`.

@@ -20,6 +20,12 @@ def test_a_run_is_that_of_the_program(topologies, tmp_path):
     assert hansa.run(topology, seed=8).digest != here.digest
 
 
+def test_only_results_can_be_loaded(tmp_path):
+    with pytest.raises(hansa.HansaError, match="is not a result folder") as raised:
+        hansa.load(tmp_path / "nowhere")
+    assert raised.value.code == 2
+
+
 def test_processes_give_the_same_digest(topologies):
     topology = topologies / "quickstart.toml"
     inline = hansa.run(topology)

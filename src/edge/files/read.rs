@@ -48,6 +48,9 @@ pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
     let name = shown(&folder.display().to_string());
     let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
     bring_back(&RealDisk, folder);
+    if folder.is_file() {
+        return Err(Failure::Input(format!("{name} is a file: expected the result folder in which it is")));
+    }
     if !folder.is_dir() {
         return Err(Failure::Input(format!("there is no folder {name}")));
     }

@@ -242,6 +242,8 @@ fn verify_tells_what_is_missing_or_changed() {
     whole("b");
     assert_eq!(told("a", "b"), Ok(()));
     assert_eq!(told("a", "c"), Err((2, "there is no folder c".to_owned())));
+    let file = format!("a/{EVENTS}");
+    assert_eq!(told("a", &file), Err((2, format!("{file} is a file: expected the result folder in which it is"))));
 
     fs::write(scratch.path().join("b").join(JOBS), "x").unwrap();
     let (code, text) = told("a", "b").unwrap_err();
