@@ -12,7 +12,7 @@ use super::{Failure, runtime};
 /// The signals by which a person, a terminal that closes or an operating system asks a process to end.
 pub struct Interrupts {
     signals: Vec<Signal>,
-    /// When the last one came.
+    /// When the last one came that counts.
     last: Option<Instant>,
 }
 
@@ -33,7 +33,8 @@ impl Interrupts {
     pub async fn next(&mut self) {
         poll_fn(|context| {
             while self.signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
-                if self.last.replace(Instant::now()).is_none_or(|last| last.elapsed() > ONCE) {
+                if self.last.is_none_or(|last| last.elapsed() > ONCE) {
+                    self.last = Some(Instant::now());
                     return Poll::Ready(());
                 }
             }
