@@ -68,18 +68,18 @@ pub struct Doomed {
 }
 
 impl Doomed {
-    /// Gives the folder of the journal from which the run can go on, if one stays.
-    fn clear(&self) -> Option<&Path> {
+    /// Says how the run goes on, if its journal stays.
+    fn clear(&self) -> Option<String> {
         for folder in &self.folders {
             let _ = std::fs::remove_dir_all(folder);
         }
-        self.results.as_ref().filter(|results| results.give_up()).map(StandIn::path)
+        self.results.as_ref().and_then(StandIn::give_up)
     }
 }
 
 /// Ends the process of somebody who was interrupted twice.
-pub fn leave_at_once(journal: Option<&Path>) -> ! {
-    let resume = journal.map(|folder| format!("; resume with: hansa run --resume {}", folder.display()));
+pub fn leave_at_once(resume: Option<String>) -> ! {
+    let resume = resume.map(|how| format!("; resume with: {how}"));
     tell(&format!("error: interrupted twice: ended at once{}", resume.unwrap_or_default()));
     exit(Failure::INTERRUPTED.into())
 }

@@ -163,8 +163,8 @@ impl Results<'_> {
 
     /// What is left of this run is of use, and how, should it end early; or it is of none, and the journal goes.
     pub fn resumable_by(&mut self, how: Option<String>) {
-        match how {
-            Some(_) => self.stand_in().set_resumable(true),
+        match &how {
+            Some(_) => self.stand_in().resumable_by(how.clone()),
             None => put_away_journal(self.stand_in()),
         }
         self.resume = how;
@@ -380,7 +380,7 @@ fn may_be_resumed(failure: &Failure) -> bool {
 
 /// Nobody can go on with this run.
 fn put_away_journal(stand_in: &StandIn) {
-    stand_in.set_resumable(false);
+    stand_in.resumable_by(None);
     let _ = std::fs::remove_file(stand_in.path().join(JOURNAL));
 }
 

@@ -8,8 +8,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
 
@@ -27,8 +26,8 @@ struct Inner {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     stage: Mutex<Stage>,
-    /// Whether the journal in it is of use to whoever wants to go on with the run.
-    is_resumable: AtomicBool,
+    /// How the run goes on from the journal in here, if it can.
+    resume: Mutex<Option<String>>,
     /// Held for as long as the process lives; none where the file system has no locks.
     _lock: Option<File>,
 }
@@ -65,8 +64,8 @@ impl StandIn {
                 // Somebody has taken it for a dead one's, as long as it was not locked.
                 Lock::Taken | Lock::Gone => continue,
             };
-            let (stage, is_resumable) = (Mutex::new(Stage::Making), AtomicBool::new(false));
-            return Ok(StandIn(Arc::new(Inner { path, disk, stage, is_resumable, _lock: lock })));
+            let (stage, resume) = (Mutex::new(Stage::Making), Mutex::default());
+            return Ok(StandIn(Arc::new(Inner { path, disk, stage, resume, _lock: lock })));
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
@@ -92,27 +91,28 @@ impl StandIn {
         }))
     }
 
-    /// Says whether its journal is to stay when it is given up.
-    pub fn set_resumable(&self, is_resumable: bool) {
-        self.0.is_resumable.store(is_resumable, Ordering::Relaxed);
+    /// Says how the run goes on from its journal, which then stays when it is given up.
+    pub fn resumable_by(&self, how: Option<String>) {
+        *self.0.resume.lock().unwrap_or_else(PoisonError::into_inner) = how;
     }
 
     /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more. A journal
-    /// from which the run can go on stays, which this says.
-    pub fn give_up(&self) -> bool {
+    /// from which the run can go on stays, and this says how.
+    pub fn give_up(&self) -> Option<String> {
         let mut stage = self.stage();
         if *stage == Stage::Placed {
-            return false;
+            return None;
         }
         *stage = Stage::GivenUp;
-        let stays = self.0.is_resumable.load(Ordering::Relaxed) && self.path().join(JOURNAL).exists();
-        if stays {
+        let resume = self.0.resume.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let resume = resume.filter(|_| self.path().join(JOURNAL).exists());
+        if resume.is_some() {
             leave_the_journal(&*self.0.disk, &self.0.path);
         } else {
             // The thread that makes the result may put another file into it while we remove it, but not for long.
             let _ = (0..10).find(|_| remove_tree(&*self.0.disk, &self.0.path).is_ok());
         }
-        stays
+        resume
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {

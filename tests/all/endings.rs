@@ -201,23 +201,11 @@ fn a_second_interrupt_leaves_at_once_and_no_results_behind() {
 
 #[test]
 fn an_interrupt_that_comes_twice_at_once_is_one() {
-    for flags in [&["--inline"][..], &[]] {
-        let scratch = Scratch::new();
-        let topology = scratch.file("long.toml", &long_topology());
-        let out = scratch.path("out");
-        let mut launched = Process::start("the run", &mut run(&topology, &out, flags));
-        if flags.is_empty() {
-            launched.says(BEGUN);
-        }
-        std::thread::sleep(Duration::from_millis(500));
+    winds_up(|launched| {
         launched.signal("INT");
         std::thread::sleep(Duration::from_millis(5));
         launched.signal("INT");
-        let (code, said) = launched.end(SOON);
-        assert_eq!(code, Some(130), "{said}");
-        let manifest = json(&out.join("manifest.json"));
-        assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted"), "{manifest}");
-    }
+    });
 }
 
 #[test]
@@ -225,6 +213,11 @@ fn a_terminal_that_closes_winds_a_run_up() {
     if !hangups_are_heard() {
         return skip("nohup lets everybody ignore that a terminal closes");
     }
+    winds_up(|launched| launched.signal("HUP"));
+}
+
+/// Runs, inline and as processes, leave partial results when this is done to them.
+fn winds_up(interrupt: impl Fn(&Process)) {
     for flags in [&["--inline"][..], &[]] {
         let scratch = Scratch::new();
         let topology = scratch.file("long.toml", &long_topology());
@@ -234,7 +227,7 @@ fn a_terminal_that_closes_winds_a_run_up() {
             launched.says(BEGUN);
         }
         std::thread::sleep(Duration::from_millis(500));
-        launched.signal("HUP");
+        interrupt(&launched);
         let (code, said) = launched.end(SOON);
         assert_eq!(code, Some(130), "{said}");
         let manifest = json(&out.join("manifest.json"));

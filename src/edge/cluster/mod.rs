@@ -112,13 +112,14 @@ pub fn cluster(wish: &Wish) -> Result<(), Failure> {
     only("--results", wish.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
 
     let is_experiment = match work {
-        // What is not there is neither, which whoever reads it says.
-        Work::File(file) if !Path::new(file).is_file() => return of_topology(wish, file).map(drop),
         Work::File(file) => is_written(file, "vary") || is_written(file, "topology"),
         Work::Paper(_) => true,
     };
     only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment says what is [set]")?;
-    only("--parts", wish.parts.is_some(), is_experiment, "experiments: a topology is one run")?;
+    // What cannot be read is neither, which whoever reads it says.
+    let is_there = |file: &str| Path::new(file).exists() && !Path::new(file).is_dir();
+    let is_topology = !is_experiment && matches!(work, Work::File(file) if is_there(file));
+    only("--parts", wish.parts.is_some(), !is_topology, "experiments: a topology is one run")?;
     let for_one_run = !is_experiment && *engine == Engine::Slurm;
     only("--nodes", wish.nodes.is_some(), for_one_run, "slurm, and a topology")?;
     let text = match work {
