@@ -37,11 +37,14 @@ class Run:
         summary = self.out / "summary.json"
         if not summary.is_file():
             raise HansaError(f"{self.out} is not a result folder: it has no summary.json", 2)
-        whole: dict[str, Any] = json.loads(summary.read_text())
-        #: What came out, the same in every layout: `results` of `summary.json`.
-        self.summary: dict[str, Any] = whole["results"]
-        #: What the run took on this machine: `run` of `summary.json`.
-        self.facts: dict[str, Any] = whole["run"]
+        try:
+            whole: dict[str, Any] = json.loads(summary.read_text())
+            #: What came out, the same in every layout: `results` of `summary.json`.
+            self.summary: dict[str, Any] = whole["results"]
+            #: What the run took on this machine: `run` of `summary.json`.
+            self.facts: dict[str, Any] = whole["run"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise HansaError(f"{summary} is damaged: {error}", 2) from error
 
     @property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::exit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -80,8 +81,27 @@ impl Doomed {
 /// Ends the process of somebody who was interrupted twice.
 pub fn leave_at_once(resume: Option<String>) -> ! {
     let resume = resume.map(|how| format!("; resume with: {how}"));
-    tell(&format!("error: interrupted twice: ended at once{}", resume.unwrap_or_default()));
+    let text = format!("error: interrupted twice: ended at once{}", resume.unwrap_or_default());
+    // Nobody may be reading, and whoever is told nothing may be the one who waits for us.
+    let (said, heard) = std::sync::mpsc::channel();
+    let telling = super::thread("last words", move || {
+        tell(&text);
+        let _ = said.send(());
+    });
+    if telling.is_ok() {
+        let _ = heard.recv_timeout(LAST_WORDS_WITHIN);
+    }
     exit(Failure::INTERRUPTED.into())
+}
+
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
+
+/// Who asks a process to end.
+#[derive(Clone, Copy, Debug)]
+pub enum Asker {
+    /// A signal.
+    System,
+    Launcher,
 }
 
 /// How a run is ended from outside, by a signal or by a word of the launcher.
@@ -90,14 +110,15 @@ pub struct Brake {
     words: mpsc::UnboundedSender<Failure>,
     stop: Stop,
     doomed: Doomed,
-    interrupted: Arc<AtomicBool>,
+    /// Which askers have asked.
+    asked: Arc<[AtomicBool; 2]>,
     gone: Option<mpsc::UnboundedSender<Gone>>,
 }
 
 impl Brake {
     /// Its words go to the run; the flag goes up with the first.
     pub fn new(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) -> Brake {
-        Brake { words, stop, doomed, interrupted: Arc::default(), gone: None }
+        Brake { words, stop, doomed, asked: Arc::default(), gone: None }
     }
 
     /// Tells here of processes that are gone and will be replaced.
@@ -105,9 +126,10 @@ impl Brake {
         Brake { gone: Some(gone), ..self }
     }
 
-    /// Ends the run, or, if it was asked to end already, the process: whoever asks twice means it.
-    pub fn interrupt(&self) {
-        if self.interrupted.swap(true, Ordering::Relaxed) {
+    /// Ends the run, or, if the same one has asked already, the process: whoever asks twice means it. A launcher and its
+    /// processes may all be sent one signal, as by a service manager.
+    pub fn interrupt(&self, asker: Asker) {
+        if self.asked[asker as usize].swap(true, Ordering::Relaxed) {
             leave_at_once(self.doomed.clear());
         }
         self.end(Failure::Interrupted("interrupted".to_owned()));
@@ -128,7 +150,7 @@ impl Brake {
             for line in stdin().lock().lines() {
                 let Ok(line) = line else { break };
                 match Word::read(&line) {
-                    Some(Word::Interrupt) => self.interrupt(),
+                    Some(Word::Interrupt) => self.interrupt(Asker::Launcher),
                     Some(Word::Failed { why }) => self.end(Failure::System(why)),
                     Some(Word::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
                     Some(Word::Gone { label, process, why }) => {

@@ -31,18 +31,25 @@ impl Left {
         let out = place_of(folder).unwrap_or_else(|| folder.to_owned());
         let out = fs::canonicalize(&out).unwrap_or(out);
         let holds = |folder: &PathBuf| folder.join(JOURNAL).is_file();
-        let named = place_of(folder).map(|_| folder.to_owned()).filter(holds);
-        if named.is_none() {
-            let_others_leave(&out)?;
-        }
-        let latest = || left_to_resume(&out).pop().or_else(|| Some(out.clone()).filter(holds));
-        let Some(found) = named.or_else(latest) else {
+        let found = if place_of(folder).is_some() {
+            Some(folder.to_owned()).filter(holds)
+        } else {
+            // Until whoever has just been killed is gone, nobody knows that there is something to resume.
+            let is_over = || !is_in_the_making(&out);
+            wait_until(is_over, || {
+                format!("{}: another process is still making a result for this folder", out.display())
+            })?;
+            left_to_resume(&out).pop().or_else(|| Some(out.clone()).filter(holds))
+        };
+        let Some(found) = found else {
             return Err(nothing(folder, &out));
         };
-        let lock = Lock::take(&found);
-        if matches!(lock, Lock::Taken) {
-            return Err(Failure::Input(format!("{}: another process is already resuming this run", folder.display())));
-        }
+        let mut lock = Lock::Gone;
+        let is_ours = || {
+            lock = Lock::take(&found);
+            !matches!(lock, Lock::Taken)
+        };
+        wait_until(is_ours, || format!("{}: another process is still at work on this run", folder.display()))?;
         let head = Head::read(&found.join(JOURNAL))?;
         if head.release != RELEASE {
             return Err(Failure::Input(format!(
@@ -75,13 +82,12 @@ pub fn status_of(out: &Path) -> Option<Status> {
     Some(serde_json::from_slice::<Manifest>(&manifest).ok()?.status)
 }
 
-/// Lets whoever has just been killed leave: until then nobody knows that there is something to resume.
-fn let_others_leave(out: &Path) -> Result<(), Failure> {
+/// Waits as long as somebody may take who has just been killed.
+fn wait_until(mut is_so: impl FnMut() -> bool, otherwise: impl Fn() -> String) -> Result<(), Failure> {
     let begun = Instant::now();
-    while is_in_the_making(out) {
+    while !is_so() {
         if begun.elapsed() > LEAVES_WITHIN {
-            let out = out.display();
-            return Err(Failure::Input(format!("{out}: another process is still making a result for this folder")));
+            return Err(Failure::Input(otherwise()));
         }
         std::thread::sleep(Duration::from_millis(20));
     }

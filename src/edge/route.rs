@@ -19,7 +19,7 @@ use super::input::{default_out, load_topology, written_out};
 use super::journal::{Head, Journal, is_whole};
 use super::keeper::Kept;
 use super::launch::{Asked, JOINED, LISTENING};
-use super::lifeline::{Brake, Doomed};
+use super::lifeline::{Asker, Brake, Doomed};
 use super::outside::{self, Stop};
 use super::quic::{Close, JoinTerms, Listener, Obituary, Options, Peer};
 use super::results::{Format, Results, Setting, inputs};
@@ -426,7 +426,7 @@ fn listen_for_the_end(
     if routing.held {
         brake.clone().hold()?;
     }
-    on_interrupt(move || brake.interrupt())?;
+    on_interrupt(move || brake.interrupt(Asker::System))?;
     Ok((interruptions, gone))
 }
 

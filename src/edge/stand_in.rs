@@ -97,14 +97,15 @@ impl StandIn {
     }
 
     /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more. A journal
-    /// from which the run can go on stays, and this says how.
+    /// from which the run can go on stays, and this says how: always the same, as whoever is asked to leave and whoever
+    /// makes the result may both do this.
     pub fn give_up(&self) -> Option<String> {
         let mut stage = self.stage();
+        let resume = self.0.resume.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if *stage == Stage::Placed {
-            return None;
+            return resume;
         }
         *stage = Stage::GivenUp;
-        let resume = self.0.resume.lock().unwrap_or_else(PoisonError::into_inner).take();
         let resume = resume.filter(|_| self.path().join(JOURNAL).exists());
         if resume.is_some() {
             leave_the_journal(&*self.0.disk, &self.0.path);
@@ -119,6 +120,14 @@ impl StandIn {
         // What a panic has left half done is not in its place.
         self.0.stage.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+}
+
+/// Whether this is the stand-in of a process of this number.
+pub fn is_of(stand_in: &Path, process: u32) -> bool {
+    let name = stand_in.file_name().unwrap_or_default().as_bytes();
+    let Some(at) = name.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes()) else { return false };
+    let number = process.to_string();
+    name[at + PARTIAL.len()..].split(|byte| *byte == b'-').next() == Some(number.as_bytes())
 }
 
 /// What is taken aside for this stand-in's sake, where folders cannot be exchanged.
@@ -254,6 +263,39 @@ mod tests {
         ] {
             assert_eq!(of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn whose_a_stand_in_is() {
+        for (stand_in, is_of_12) in [
+            ("/x/out.partial-12", true),
+            ("out.partial-12-3", true),
+            ("out.partial-12.partial-12", true),
+            ("out.partial-1", false),
+            ("out.partial-1-12", false),
+            ("out.partial-12.partial-7", false),
+            ("12", false),
+        ] {
+            assert_eq!(is_of(Path::new(stand_in), 12), is_of_12, "{stand_in}");
+        }
+    }
+
+    #[test]
+    fn whoever_gives_up_again_leaves_the_journal_too() {
+        let scratch = tempfile::TempDir::new().unwrap();
+        let stand_in = StandIn::create(&scratch.path().join("out"), Arc::new(RealDisk)).unwrap();
+        stand_in.resumable_by(Some("with care".to_owned()));
+        fs::write(stand_in.path().join(JOURNAL), "so far").unwrap();
+        for _ in 0..2 {
+            fs::write(stand_in.path().join("events.jsonl"), "half").unwrap();
+            assert_eq!(stand_in.give_up().as_deref(), Some("with care"));
+            let left: Vec<_> = fs::read_dir(stand_in.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert_eq!(left, [JOURNAL]);
+        }
+        let of_no_use = StandIn::create(&scratch.path().join("out"), Arc::new(RealDisk)).unwrap();
+        fs::write(of_no_use.path().join(JOURNAL), "so far").unwrap();
+        assert_eq!(of_no_use.give_up(), None);
+        assert!(!of_no_use.path().exists());
     }
 
     #[test]

@@ -81,6 +81,13 @@ pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
         return library.findings.verdict(None);
     }
     let experiment = check(&root, path, &library);
+    // Whoever runs it reads the topology again, but knows no more of where it is named.
+    if let Some(Node { location, value: Value::Text(_) }) = root.get("topology")
+        && let Err(reason) = (library.read)(&experiment.topology)
+    {
+        let message = format!("cannot read {}: {reason}", experiment.topology);
+        library.findings.add(Complaint::new(*location, "topology", message));
+    }
     library.findings.verdict(Some(experiment))
 }
 
@@ -250,8 +257,15 @@ struct Settings<'a, 'r, 'x> {
 /// A key with all that leads to it, and what is written there.
 struct Leaf<'n> {
     key: String,
-    location: Location,
+    /// Where each step of the key is written.
+    steps: Vec<Location>,
     node: &'n Node,
+}
+
+impl Leaf<'_> {
+    fn location(&self) -> Location {
+        *self.steps.last().expect("a key has a step")
+    }
 }
 
 impl Settings<'_, '_, '_> {
@@ -267,11 +281,11 @@ impl Settings<'_, '_, '_> {
                 self.complain(leaf.node.location, &leaf, "expected at least one value, found none");
             }
             if axes.iter().any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.location, &leaf, "this key is given twice");
+                self.complain(leaf.location(), &leaf, "this key is given twice");
             }
             if leaf.key == ENTRANT {
                 self.complain(
-                    leaf.location,
+                    leaf.location(),
                     &leaf,
                     "entrants are written as [[entrant]], each with a name and what it sets",
                 );
@@ -320,7 +334,7 @@ impl Settings<'_, '_, '_> {
     fn fixed_leaves(&self, set: Vec<Leaf<'_>>, axes: &[Axis]) -> Vec<Override> {
         let settings = set.into_iter().filter_map(|leaf| {
             if axes.iter().any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.location, &leaf, "this key varies, so it cannot also be set");
+                self.complain(leaf.location(), &leaf, "this key varies, so it cannot also be set");
             }
             self.setting(&leaf, leaf.node)
         });
@@ -328,10 +342,11 @@ impl Settings<'_, '_, '_> {
     }
 
     fn setting(&self, leaf: &Leaf<'_>, value: &Node) -> Option<Override> {
-        let made = Override::in_file(&self.origin, &leaf.key, leaf.location.span(), value.location.span());
+        let spans = leaf.steps.iter().map(|step| step.span()).collect();
+        let made = Override::in_file(&self.origin, &leaf.key, spans, value.location.span());
         if made.is_err() {
             self.complain(
-                leaf.location,
+                leaf.location(),
                 leaf,
                 "expected a key of the topology, such as market.policy or site.york.cores",
             );
@@ -356,18 +371,19 @@ impl Settings<'_, '_, '_> {
 fn leaves(node: &Node) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     if let Value::Table(table) = &node.value {
-        gather(table, "", &mut leaves);
+        gather(table, "", &[], &mut leaves);
     }
-    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.location);
+    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.location());
     leaves
 }
 
-fn gather<'n>(table: &'n Table, above: &str, leaves: &mut Vec<Leaf<'n>>) {
+fn gather<'n>(table: &'n Table, above: &str, steps: &[Location], leaves: &mut Vec<Leaf<'n>>) {
     for keyed in &table.entries {
+        let steps = [steps, &[keyed.key_location]].concat();
         let key = if above.is_empty() { keyed.key.clone() } else { format!("{above}.{}", keyed.key) };
         match &keyed.node.value {
-            Value::Table(inner) => gather(inner, &key, leaves),
-            _ => leaves.push(Leaf { key, location: keyed.key_location, node: &keyed.node }),
+            Value::Table(inner) => gather(inner, &key, &steps, leaves),
+            _ => leaves.push(Leaf { key, steps, node: &keyed.node }),
         }
     }
 }

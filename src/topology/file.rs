@@ -1,6 +1,7 @@
 //! The files that a topology is read from: what workloads include and attach, and sites and users with a `count`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -112,12 +113,47 @@ impl<'r, 'x> Library<'r, 'x> {
 }
 
 fn document(findings: &Findings, source: usize) -> Option<Table> {
-    let (table, errors) = DeTable::parse_recoverable(&findings.source(source).text);
+    let text = &findings.source(source).text;
+    if let Some(brace) = text.find(|first: char| !first.is_whitespace()).filter(|&at| text[at..].starts_with('{')) {
+        let message = "this is JSON, not TOML: expected lines like key = value, and [tables] of them";
+        findings.add(Complaint::new(Location::of(source, brace..brace + 1), "", message.to_owned()));
+        return None;
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    // Where the last table began that may not begin again: its keys are found to be there twice as well.
+    let mut again = None;
     for error in &errors {
-        let location = error.span().map_or(Location::whole(source), |span| Location::of(source, span));
-        findings.add(Complaint::new(location, "", format!("this is not TOML: {}", error.message())));
+        let Some(span) = error.span() else {
+            findings.add(Complaint::new(Location::whole(source), "", format!("this is not TOML: {}", error.message())));
+            continue;
+        };
+        let complaint =
+            Complaint::new(Location::of(source, span.clone()), "", format!("this is not TOML: {}", error.message()));
+        if error.message() != "duplicate key" {
+            findings.add(complaint);
+        } else if text[..span.start].ends_with('[') {
+            again = Some(span.end);
+            findings.add(twice(complaint, text, source, span));
+        } else if again.is_none_or(|begin| text[begin..span.start].contains("\n[")) {
+            findings.add(complaint);
+        }
     }
     errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of(source, span)))
+}
+
+/// The same complaint about a table that is there already, with how to have several.
+fn twice(complaint: Complaint, text: &str, source: usize, span: Range<usize>) -> Complaint {
+    let name = &text[span.clone()];
+    let first = ["[", "[["].iter().filter_map(|brackets| {
+        let header = format!("{brackets}{name}]");
+        let at = if text.starts_with(&header) { 0 } else { text.find(&format!("\n{header}"))? + 1 };
+        Some(at + brackets.len())
+    });
+    let complaint = match first.min().filter(|&first| first < span.start) {
+        Some(first) => complaint.related("it is first here", Location::of(source, first..first + name.len())),
+        None => complaint,
+    };
+    complaint.hint(format!("where there may be several, each begins with two brackets: [[{name}]]"))
 }
 
 /// Puts what workloads include in the place of their `include`; keys beside it go first.

@@ -181,6 +181,7 @@ fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) 
     file::include(&mut root, path, &mut library);
     file::expand(&mut root, &library.findings);
     overrides::apply_to_complete(&mut root, settings, &library.findings);
+    overrides::note_vain(&root, overrides, &library.findings);
     // What is said on the command line counts, too.
     if !version::fits(&root, &library.findings) {
         return library.findings.verdict(None);

@@ -16,8 +16,16 @@ pub struct Override {
     text: String,
     /// Where the path ends.
     equals: usize,
-    /// Where it stands, if not on the command line: a file, and the key and the value in it.
-    written: Option<(Arc<Origin>, Range<usize>, Range<usize>)>,
+    /// Where it stands, if not on the command line.
+    written: Option<Written>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Written {
+    file: Arc<Origin>,
+    /// Where in the file each step of the path is.
+    steps: Vec<Range<usize>>,
+    value: Range<usize>,
 }
 
 /// A file that holds settings for a topology which is elsewhere.
@@ -45,11 +53,11 @@ impl Override {
     pub(crate) fn in_file(
         origin: &Arc<Origin>,
         path: &str,
-        key: Range<usize>,
+        steps: Vec<Range<usize>>,
         value: Range<usize>,
     ) -> Result<Override, NoOverride> {
         let setting = Override::parse(&format!("{path}={}", &origin.text[value.clone()]))?;
-        Ok(Override { written: Some((origin.clone(), key, value)), ..setting })
+        Ok(Override { written: Some(Written { file: origin.clone(), steps, value }), ..setting })
     }
 }
 
@@ -67,10 +75,13 @@ pub(super) struct Setting {
 pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setting> {
     let setting = |Override { text, equals, written }: &Override| {
         let (path, value) = (&text[..*equals], &text[equals + "=".len()..]);
-        if let Some((origin, key_span, value_span)) = written {
-            let source = findings.add_source(Some(origin.path.clone()), origin.text.clone());
-            let (whole, location) = (Location::of(source, key_span.clone()), Location::of(source, value_span.clone()));
-            let path = path.split('.').map(|step| (step.to_owned(), whole)).collect();
+        if let Some(Written { file, steps, value: span }) = written {
+            let source = findings.add_source(Some(file.path.clone()), file.text.clone());
+            let at = |span: &Range<usize>| Location::of(source, span.clone());
+            let (whole, location) = (at(steps.last().expect("a path has a step")), at(span));
+            // A step in quotes may hold several.
+            let locations = steps.iter().map(at).chain(std::iter::repeat(whole));
+            let path = path.split('.').map(str::to_owned).zip(locations).collect();
             return Setting { path, whole, value: parsed(value, location) };
         }
 
@@ -111,6 +122,19 @@ pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findin
     for setting in settings {
         if let Err((at, known)) = put_in_table(root, &setting, 0, Stage::Complete) {
             findings.add(no_place(&setting, at, known));
+        }
+    }
+}
+
+/// Notes which of those of the command line are for sites or users that all say something else themselves.
+pub(super) fn note_vain(root: &Table, overrides: &[Override], findings: &Findings) {
+    for Override { text, equals, .. } in overrides.iter().filter(|setting| setting.written.is_none()) {
+        let mut steps = text[..*equals].split('.');
+        let (Some("defaults"), Some(section), Some(key)) = (steps.next(), steps.next(), steps.next()) else { continue };
+        let Some(Node { value: Value::List(members), .. }) = root.get(section) else { continue };
+        let has = |member: &Node| matches!(&member.value, Value::Table(member) if member.get(key).is_some());
+        if !members.is_empty() && members.iter().all(has) {
+            findings.note(format!("{FLAG}{text} changes nothing: every {section} has its own `{key}`"));
         }
     }
 }

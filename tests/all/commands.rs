@@ -294,10 +294,13 @@ fn every_command_has_a_manual_page_and_the_version_a_commit() {
 
 #[test]
 fn commands_and_values_that_are_mistyped_are_told_with_what_was_expected() {
-    let wrong: [(&[&str], &str); 5] = [
+    let wrong: [(&[&str], &str); 8] = [
         (&["rnu"], "a similar subcommand exists: 'run'"),
         (&["-q", "generate", "dga"], "a similar subcommand exists: 'dag'"),
+        (&["run", "topologies/quickstart.toml", "--seed", "5", "--set", "seed=6"], "--seed 5 and --set seed=6"),
+        (&["router", "--topology", "x.toml", "--identity", "x", "--bind", "4433"], "such as 0.0.0.0:4433"),
         (&["run", "x.toml", "--seed", "abc"], "expected a whole number from 0 to 18446744073709551615"),
+        (&["run", "x.toml", "--stall-after", "-5s"], "expected a time above 0, such as 30s"),
         (&["sweep", "x.toml", "--threads", "0"], "expected a whole number from 1 to 1024"),
         (&["site", "--topology", "x.toml", "--identity", "x", "--name", "york", "--router", "localhost"], "HOST:PORT"),
     ];

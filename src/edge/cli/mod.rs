@@ -119,10 +119,15 @@ fn with_near_command(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Lets flags have negative numbers as values, so that whoever types one is told what is expected.
+/// Lets flags have negative numbers and times as values, so that whoever types one is told what is expected.
 fn taking_negatives(command: clap::Command) -> clap::Command {
     let takes_values = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
-    let command = command.mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg });
+    let is_time = |arg: &Arg| arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "TIME"));
+    let command = command.mut_args(|arg| match takes_values(&arg) {
+        true if is_time(&arg) => arg.allow_hyphen_values(true),
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    });
     command.mut_subcommands(taking_negatives)
 }
 

@@ -278,8 +278,14 @@ pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     }
 }
 
-/// The same, but leaves a journal from which a run can go on; says whether there is one.
-pub(super) fn settle_after_the_dead(disk: &dyn Disk, out: &Path) -> bool {
+/// The same, but leaves journals from which a run can go on; says where that of this dead process is, which may not
+/// have taken over the `earlier` one that it was to go on with. Others may have died of a run for the same place.
+pub(super) fn settle_after_the_dead(
+    disk: &dyn Disk,
+    out: &Path,
+    process: u32,
+    earlier: Option<&Path>,
+) -> Option<PathBuf> {
     let mut resumable = stand_in::left_to_resume(out);
     // Of a run of which not even that was written nothing has happened.
     resumable.retain(|left| Head::read(&left.join(JOURNAL)).is_ok());
@@ -287,7 +293,8 @@ pub(super) fn settle_after_the_dead(disk: &dyn Disk, out: &Path) -> bool {
         clear_after_the_dead(disk, out);
     }
     resumable.iter().for_each(|left| stand_in::leave_the_journal(disk, left));
-    !resumable.is_empty()
+    let own = resumable.iter().rfind(|left| stand_in::is_of(left, process));
+    own.or_else(|| resumable.iter().find(|left| Some(left.as_path()) == earlier)).cloned()
 }
 
 fn bring_back(disk: &dyn Disk, out: &Path) {

@@ -3,8 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::{
-    ASKED, End, JOINED, LISTENING, LOOK_EVERY, Launch, Pulse, cannot_start, end_process, hand_over, hansa, how_it_went,
-    system,
+    ASKED, End, JOINED, LISTENING, LOOK_EVERY, Launch, Pulse, cannot_start, end_process, fell, hand_over, hansa,
+    how_it_went, system,
 };
 use crate::edge::disk::RealDisk;
 use crate::edge::files::{SUMMARY, clear_after_the_dead, settle_after_the_dead};
@@ -65,12 +64,12 @@ pub(super) fn look_at(router: u32, pulse: &mut Pulse) {
 }
 
 /// What a router that has fallen leaves of its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Remains {
     /// The results are in their place, and whole.
     Results,
-    /// A journal from which the run can go on.
-    Journal,
+    /// A journal in this folder, from which the run can go on.
+    Journal(PathBuf),
     /// Not even the beginning of a journal: all can begin anew.
     Nothing,
 }
@@ -119,15 +118,20 @@ impl RouterEnd {
             note(&format!("the router {how} after it had written the results; they are complete"));
             return if printed? { Ok(()) } else { print_summary(launch) };
         }
+        let resume = format!("resume with: hansa run --resume {}", launch.out.display());
         let failure = match self.code() {
             Some(0) => return printed.map(drop),
             // It has said itself what is wrong.
-            Some(code) => return Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+            Some(code) => {
+                if matches!(self.remains, Remains::Journal(_)) {
+                    tell(&format!("  {resume}"));
+                }
+                return Err(Failure::Told(u8::try_from(code).unwrap_or(1)));
+            }
             None if end.interrupted => Failure::Interrupted("interrupted".to_owned()),
             None => Failure::LostRouter(format!("the router process has ended: it {how}")),
         };
-        let resume = format!("resume with: hansa run --resume {}", launch.out.display());
-        Err(if self.remains == Remains::Journal { failure.with(&resume) } else { failure })
+        Err(if matches!(self.remains, Remains::Journal(_)) { failure.with(&resume) } else { failure })
     }
 }
 
@@ -152,6 +156,9 @@ pub(super) struct Routers<'a> {
     address: Option<SocketAddr>,
     /// How many have taken the place of another.
     restarts: u32,
+    /// The process of the last one, and the journal that it was to go on with.
+    process: u32,
+    journal: Option<PathBuf>,
 }
 
 /// A router and where it listens; or how it has ended before it did.
@@ -165,7 +172,8 @@ impl<'a> Routers<'a> {
         topology: &'a Path,
     ) -> Routers<'a> {
         let before = folder_at(&launch.out);
-        Routers { launch, join_within, identity, topology, before, address: None, restarts: 0 }
+        let journal = launch.resume.clone();
+        Routers { launch, join_within, identity, topology, before, address: None, restarts: 0, process: 0, journal }
     }
 
     /// The first one.
@@ -174,7 +182,7 @@ impl<'a> Routers<'a> {
         interrupts: &mut Interrupts,
         end: &mut End,
     ) -> Result<(Router, SocketAddr), NoRouter> {
-        match self.start(Remains::Nothing, interrupts, end).await? {
+        match self.start(interrupts, end).await? {
             Ok(started) => Ok(started),
             Err(status) => self.next(status, interrupts, end).await,
         }
@@ -190,17 +198,20 @@ impl<'a> Routers<'a> {
     ) -> Result<(Router, SocketAddr), NoRouter> {
         loop {
             let remains = self.remains(status);
-            let is_over = status.signal().is_none() || remains == Remains::Results;
+            let is_over = !fell(status) || remains == Remains::Results;
             if is_over || end.is_near() || self.restarts >= self.launch.restarts {
                 return Err(NoRouter::Ended(RouterEnd { status: Some(status), remains }));
             }
             self.restarts += 1;
             let from = match remains {
-                Remains::Journal => "from its journal",
+                Remains::Journal(_) => "from its journal",
                 _ => "from the beginning, since it had no journal yet",
             };
             tell(&format!("the router {}: it is started again {from}", how_it_went(status)));
-            match self.start(remains, interrupts, end).await? {
+            if let Remains::Journal(journal) = remains {
+                self.journal = Some(journal);
+            }
+            match self.start(interrupts, end).await? {
                 Ok(started) => return Ok(started),
                 Err(again) => status = again,
             }
@@ -210,7 +221,7 @@ impl<'a> Routers<'a> {
     /// Looks for what is left of the run, and clears away what is of no use.
     fn remains(&self, status: ExitStatus) -> Remains {
         let out = &self.launch.out;
-        if status.signal().is_none() {
+        if !fell(status) {
             // It has done so itself.
             return Remains::Nothing;
         }
@@ -220,19 +231,14 @@ impl<'a> Routers<'a> {
             let _ = fs::remove_file(out.join(JOURNAL));
             return Remains::Results;
         }
-        match settle_after_the_dead(&RealDisk, out) || (is_placed && out.join(JOURNAL).is_file()) {
-            true => Remains::Journal,
-            false => Remains::Nothing,
-        }
+        let left = settle_after_the_dead(&RealDisk, out, self.process, self.journal.as_deref());
+        let left = left.or_else(|| Some(out.clone()).filter(|out| is_placed && out.join(JOURNAL).is_file()));
+        left.map_or(Remains::Nothing, Remains::Journal)
     }
 
-    async fn start(
-        &mut self,
-        remains: Remains,
-        interrupts: &mut Interrupts,
-        end: &mut End,
-    ) -> Result<Started, Failure> {
-        let mut process = self.command(remains)?.spawn().map_err(|error| cannot_start(&error))?;
+    async fn start(&mut self, interrupts: &mut Interrupts, end: &mut End) -> Result<Started, Failure> {
+        let mut process = self.command()?.spawn().map_err(|error| cannot_start(&error))?;
+        self.process = process.id().unwrap_or_default();
         let mut words = process.stdin.take().expect("standard input is a pipe");
         hand_over(self.identity, &mut words).await;
         let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
@@ -247,14 +253,13 @@ impl<'a> Routers<'a> {
         Ok(Ok((Router { process, words, joins, output }, address)))
     }
 
-    fn command(&self, remains: Remains) -> Result<Command, Failure> {
-        let Launch { out, resume, router_flags, .. } = self.launch;
+    fn command(&self) -> Result<Command, Failure> {
+        let Launch { out, router_flags, .. } = self.launch;
         let mut command = hansa("router", self.topology)?;
         let bind = self.address.map_or("127.0.0.1:0".to_owned(), |address| address.to_string());
         command.args(["--bind", &bind, "--layout", "processes"]).args(router_flags);
-        match resume.as_ref().filter(|_| remains == Remains::Nothing) {
-            Some(left) => command.arg("--resume").arg(left),
-            None if remains == Remains::Journal => command.arg("--resume").arg(out),
+        match &self.journal {
+            Some(journal) => command.arg("--resume").arg(journal),
             None => command.arg("--out").arg(out),
         };
         command.arg("--join-within").arg(self.join_within.as_secs().to_string());

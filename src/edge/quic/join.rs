@@ -28,6 +28,9 @@ const CONFIRM_WITHIN: Duration = Duration::from_secs(2);
 /// The pause after an attempt that failed at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// When to tell that there is no router yet.
+const TOLD_AFTER: Duration = Duration::from_secs(3);
+
 /// A run that has been joined, as a leaf sees it.
 #[derive(Debug)]
 pub struct Joined {
@@ -104,6 +107,7 @@ async fn reach(router: &str, identity: &Identity, options: &Options, begun: Inst
     let tls = Arc::new(tls);
     let deadline = begun + options.join_timeout;
     let mut patience = PATIENCE;
+    let mut told = false;
 
     loop {
         let mut last = "the name has no address".to_owned();
@@ -130,6 +134,12 @@ async fn reach(router: &str, identity: &Identity, options: &Options, begun: Inst
         }
         if Instant::now() + PAUSE >= deadline {
             return Err(JoinError::NoRouter { router: router.to_owned(), waited: begun.elapsed(), last });
+        }
+        // Whoever has typed a wrong name should not have to wait for the end to learn of it.
+        if !told && begun.elapsed() > TOLD_AFTER {
+            let rest = (deadline - Instant::now()).as_secs_f64();
+            tracing::warn!("no router answers at {router} yet ({last}); looking for it for another {rest:.0} s");
+            told = true;
         }
         sleep(PAUSE).await;
         patience = (patience * 2).min(PATIENCE_MAX);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::super::disk::unreadable;
 use super::super::sweep::Share;
 use super::super::{Failure, logs, say};
 use super::{Making, Pieces, all, publish};
@@ -29,8 +30,8 @@ pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Resul
 
 /// The weeks of the longest log of HPC2N in a folder.
 fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
-    let unreadable = |error: std::io::Error| Failure::Input(format!("cannot read {}: {error}", folder.display()));
-    let files = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>).map_err(unreadable)?;
+    let files = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let files = files.map_err(|error| unreadable(folder, &error))?;
     let is_log = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         name.starts_with("hpc2n") && (name.ends_with(".swf") || name.ends_with(".swf.gz"))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::disk::unreadable;
 use super::super::{Failure, logs};
 use super::{Making, Pieces, all, publish};
 use crate::experiment::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
@@ -26,7 +27,7 @@ pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Res
 
 /// The logs of both machines, by how their files are called.
 fn read_logs(folder: &Path) -> Result<Logs, Failure> {
-    let cannot = |error: std::io::Error| Failure::Input(format!("cannot read {}: {error}", folder.display()));
+    let cannot = |error: std::io::Error| unreadable(folder, &error);
     let mut names: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(cannot)? {
         names.push(entry.map_err(cannot)?.file_name().to_string_lossy().into_owned());

@@ -71,9 +71,16 @@ fn a_key_that_leads_nowhere_is_shown_where_it_stands() {
     let complaints = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
     let complaints = complaints.unwrap_err().to_string();
     assert!(
-        complaints.contains("lab/try.toml:10:") && complaints.contains("expected an index below 1"),
+        complaints.contains("lab/try.toml:10:10\n") && complaints.contains("expected an index below 1"),
         "{complaints}"
     );
+}
+
+#[test]
+fn a_topology_that_is_not_there_is_shown_where_it_is_named() {
+    let complaints = read(&TWO_AXES.replace("small.toml", "none.toml")).unwrap_err();
+    assert!(complaints.contains("topology: cannot read grids/none.toml: there is no such file"), "{complaints}");
+    assert!(complaints.contains("lab/try.toml:3:12"), "{complaints}");
 }
 
 #[test]

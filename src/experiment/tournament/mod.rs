@@ -15,6 +15,7 @@ use super::file::{ENTRANT, Entrant, Experiment};
 use super::metrics::Metric;
 use super::rows::Row;
 use super::statistics::Estimate;
+use crate::near::nearest;
 use crate::report::Better;
 
 pub use page::page;
@@ -63,8 +64,8 @@ pub struct Cell {
 pub enum NoStandings {
     #[error("it has no [[entrant]]: `hansa sweep` is for experiments that only vary keys")]
     NoEntrants,
-    #[error("there is no entrant {0}: expected one of {1}")]
-    Unknown(String, String),
+    #[error("there is no entrant {0}: expected one of {1}{2}")]
+    Unknown(String, String, String),
 }
 
 /// Which entrant all are compared with: this one, or the first.
@@ -76,7 +77,8 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
     let Some(name) = against else { return Ok(0) };
     entrants.iter().position(|entrant| entrant.name == name).ok_or_else(|| {
         let all: Vec<&str> = entrants.iter().map(|entrant| entrant.name.as_str()).collect();
-        NoStandings::Unknown(name.to_owned(), all.join(", "))
+        let meant = nearest(name, all.iter().copied()).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        NoStandings::Unknown(name.to_owned(), all.join(", "), meant)
     })
 }
 

@@ -96,7 +96,7 @@ fn what_is_no_tournament_is_told() {
     assert_eq!(standings(&none, &[], None), Err(NoStandings::NoEntrants));
     let experiment = experiment(FILE);
     let told = standings(&experiment, &[], Some("quik")).unwrap_err().to_string();
-    assert_eq!(told, "there is no entrant quik: expected one of slow, quick");
+    assert_eq!(told, "there is no entrant quik: expected one of slow, quick; did you mean quick?");
 }
 
 #[test]

@@ -208,9 +208,19 @@ fn of_files() {
     let (twice, missing, circle, self_) =
         (including("bad.toml"), including("none.toml"), including("x/a.toml"), including("./grid.toml"));
     let long = format!("name = \"{}\" \"\n", "long".repeat(100));
-    let grids: [(&str, &[u8]); 12] = [
+    let grids: [(&str, &[u8]); 16] = [
         ("not TOML", b"name = \"grid\nseed = = 1\n[site\n"),
         ("a key that is there twice", b"name = \"a\"\nname = \"b\"\n"),
+        (
+            "one bracket for tables of which there are several",
+            b"[site]\nname = \"a\"\n[site]\nname = \"b\"\ncores = 1\n",
+        ),
+        ("one bracket, then two", b"[site]\nname = \"a\"\n[[site]]\nname = \"b\"\n"),
+        (
+            "two brackets, then one",
+            b"[[site]]\nname = \"a\"\n[site]\nname = \"b\"\n[user]\nname = \"c\"\nname = \"d\"\n",
+        ),
+        ("JSON", b"{\n  \"site\": [\n    { \"name\": \"york\" }\n  ]\n}\n"),
         ("no UTF-8", b"name = \"grid\"\nabout = \"\xff\"\n"),
         ("no UTF-8 after a byte order mark", b"\xef\xbb\xbfname = \"\xe4\"\n"),
         ("nothing", b""),

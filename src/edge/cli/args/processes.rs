@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use super::shared::{LoudnessArgs, OverrideArgs, ResultArgs};
-use super::values::{host_and_port, some_time, speed, time};
+use super::values::{address, host_and_port, some_time, speed, time};
 use crate::edge::{EXIT_CODES, VERSION};
 
 /// The binary `hansa-router`.
@@ -29,7 +29,7 @@ pub struct RouterArgs {
     #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
     pub identity: PathBuf,
     /// The address and UDP port to listen on; port 0 takes any free one and prints it
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433")]
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433", value_parser = address)]
     pub bind: SocketAddr,
     #[command(flatten)]
     pub results: ResultArgs,

@@ -41,6 +41,11 @@ impl OverrideArgs {
     }
 
     pub fn parse(&self) -> Result<Vec<Override>, Failure> {
+        if let (Some(seed), Some(set)) = (self.seed, self.set.iter().find(|set| set.starts_with("seed="))) {
+            return Err(Failure::Input(format!(
+                "--seed {seed} and --set {set} set the same key: expected one of them"
+            )));
+        }
         let seed = self.seed.iter().map(|seed| format!("seed={seed}"));
         let parse = |text: String| Override::parse(&text).map_err(|error| Failure::Input(error.to_string()));
         self.set.iter().cloned().chain(seed).map(parse).collect()

@@ -1,6 +1,7 @@
 //! Values that are typed: times and speeds.
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -23,6 +24,11 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
     let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     let port = parts.and_then(|(_, port)| port.parse::<NonZeroU16>().ok());
     port.map(|_| text.to_owned()).ok_or_else(|| "expected HOST:PORT, such as localhost:4433".to_owned())
+}
+
+/// Where to listen: an address of this machine, and a port.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 0.0.0.0:4433 or [::]:4433".to_owned())
 }
 
 pub fn speed(text: &str) -> Result<f64, String> {
