@@ -74,6 +74,13 @@ impl StandIn {
         &self.0.path
     }
 
+    /// Makes something in the folder; `None` if it was given up before. Whoever clears the folder away thus sees all that
+    /// there will ever be.
+    pub fn while_making<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
+        let stage = self.stage();
+        (*stage != Stage::GivenUp).then(make)
+    }
+
     /// Puts the result in its place (`place`), and does what is left to do then (`after`). Whoever wants to clear the
     /// folder away meanwhile has to wait until both are done. `None` if it was given up before.
     pub fn commit<P, T, E>(
@@ -110,7 +117,7 @@ impl StandIn {
         if resume.is_some() {
             leave_the_journal(&*self.0.disk, &self.0.path);
         } else {
-            // The thread that makes the result may put another file into it while we remove it, but not for long.
+            // What has no lock to wait for, such as a journal, may come in between, but not for long.
             let _ = (0..10).find(|_| remove_tree(&*self.0.disk, &self.0.path).is_ok());
         }
         resume

@@ -40,7 +40,9 @@ pub fn io_error(verb: &'static str, path: &Path, error: io::Error) -> FileError 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Failure {
         match error {
-            FileError::Io { .. } | FileError::GivenUp(_) => Failure::System(error.to_string()),
+            FileError::Io { .. } => Failure::System(error.to_string()),
+            // Whoever has given it up is about to end this process.
+            FileError::GivenUp(_) => Failure::Interrupted(error.to_string()),
             FileError::NotAResult(_)
             | FileError::OfAnExperiment(_)
             | FileError::NotOurs { .. }

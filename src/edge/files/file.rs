@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::FileError;
 use super::error::io_error;
 use crate::edge::beside::{Beside, Ending, Work};
+use crate::edge::stand_in::StandIn;
 use crate::report::{Output, Store};
 
 pub(super) const BUFFER: usize = 1 << 18;
@@ -61,6 +62,12 @@ impl Work<u8> for Body {
 }
 
 impl ResultFile {
+    /// Makes one of a result, unless that was given up.
+    pub(super) fn of(folder: &StandIn, name: &str) -> Result<ResultFile, FileError> {
+        let made = folder.while_making(|| ResultFile::create(name, folder.path().join(name)));
+        made.unwrap_or_else(|| Err(FileError::GivenUp(folder.path().to_owned())))
+    }
+
     pub(super) fn create(name: &str, path: PathBuf) -> Result<ResultFile, FileError> {
         let file = File::create(&path).map_err(|error| io_error("create", &path, error))?;
         let body = Beside::new("file", BUFFER, Box::new(Body { file, hasher: Xxh3::new(), bytes: 0 }));

@@ -146,18 +146,18 @@ impl ResultFolder {
         Ok(Scratch::new(file.map_err(|error| io_error("create", &path, error))?))
     }
 
-    /// For files that grow while the result is made.
     /// Those that have all their bytes, in the order in which they got them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.name.as_str())
     }
 
+    /// For files that grow while the result is made.
     pub fn shelf(&self) -> Shelf {
-        Shelf::new(self.stand_in.path().to_owned())
+        Shelf::new(self.stand_in.clone())
     }
 
     pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
-        ResultFile::create(name, self.stand_in.path().join(name))
+        ResultFile::of(&self.stand_in, name)
     }
 
     /// Takes a file that has all its bytes.

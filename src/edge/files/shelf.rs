@@ -1,19 +1,19 @@
 //! Files of one folder that grow side by side.
 
 use std::collections::{BTreeMap, btree_map};
-use std::path::PathBuf;
 
+use super::super::stand_in::StandIn;
 use super::FileError;
 use super::file::{Ended, ResultFile};
 
 /// Files by their names; each is made when something is first written to it.
 pub struct Shelf {
-    folder: PathBuf,
+    folder: StandIn,
     open: BTreeMap<&'static str, ResultFile>,
 }
 
 impl Shelf {
-    pub(super) fn new(folder: PathBuf) -> Shelf {
+    pub(super) fn new(folder: StandIn) -> Shelf {
         Shelf { folder, open: BTreeMap::new() }
     }
 
@@ -21,7 +21,7 @@ impl Shelf {
     pub fn put(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), FileError> {
         let file = match self.open.entry(name) {
             btree_map::Entry::Occupied(file) => file.into_mut(),
-            btree_map::Entry::Vacant(place) => place.insert(ResultFile::create(name, self.folder.join(name))?),
+            btree_map::Entry::Vacant(place) => place.insert(ResultFile::of(&self.folder, name)?),
         };
         file.put(bytes)
     }

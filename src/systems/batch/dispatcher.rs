@@ -377,8 +377,9 @@ impl Actor<Message, Record> for Dispatcher {
         lost.into_iter().for_each(|(site, lost)| self.lost(now, site, lost, out));
         recalled.into_iter().for_each(|(site, answer)| self.recalled(site, answer, out));
         recalls.into_iter().for_each(|(user, recall)| self.recall(user, recall, out));
+        // In order of submission, however long each was under way, and of their numbers within a moment.
         if handed_in.len() > 1 {
-            handed_in.sort_by_key(|(_, enqueue)| enqueue.job.id);
+            handed_in.sort_by_key(|(_, enqueue)| (enqueue.job.arrive, enqueue.job.id));
         }
         for (user, enqueue) in handed_in {
             self.enqueue(now, user, enqueue, out);

@@ -124,6 +124,18 @@ fn jobs_go_where_the_rule_says() {
 }
 
 #[test]
+fn who_submits_first_is_first_however_long_that_takes() {
+    let work = [rigid(4, 1, 10, 10), rigid(0, 1, 10, 10), rigid(4, 1, 10, 10)];
+    let all = says(&work, None);
+    // All of them are there at 5 s: the first after a second, the others after five and one.
+    let user = |number: usize| User::new(Script::saying(vec![all[number].clone()]));
+    let latencies = [0, 0, 1, 5, 1].map(Span::from_secs);
+    let log = judge::run(cast(&[(1, "fcfs")], Dispatch::First, vec![user(0), user(1), user(2)]), &latencies);
+    let starts: Vec<Time> = ran(&log).into_values().map(|ran| ran.start).collect();
+    assert_eq!(starts, [second(15), second(5), second(25)]);
+}
+
+#[test]
 fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
     // Job 1 follows job 0, which is killed after 10 s; job 3 follows job 2, which is rejected.
     let jobs = [rigid(0, 2, 10, 30), rigid(0, 1, 5, 5), rigid(4, 9, 5, 5), rigid(0, 1, 7, 7)];
