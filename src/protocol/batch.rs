@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{Job, JobId, Needs, Staging, TaskId};
+use crate::grid::{Job, JobId, Kind, Needs, Staging, TaskId};
 use crate::kernel::ActorId;
 use crate::time::Span;
 
@@ -14,6 +14,8 @@ pub struct Enqueue {
     pub job: Arc<Job>,
     /// The only site that it may go to, if its user has chosen.
     pub site: Option<ActorId>,
+    /// The kind of core that it needs; none if it does not say.
+    pub kind: Option<Kind>,
     /// Its user wants to hear of its end, for something is to be handed in this long after it.
     pub think: Option<Span>,
     /// What each of its task's cores stands for needs of its node, if it does not need all of it.

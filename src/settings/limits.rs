@@ -40,10 +40,10 @@ mod tests {
             worth: Some(Worth { max: 1e300, curve }),
         };
         let actor = ActorId(u32::MAX);
-        let (site, think, needs) = (Some(actor), Some(Span::MAX), Some(Needs::NODE));
+        let (site, kind, think, needs) = (Some(actor), Some(Kind(u16::MAX)), Some(Span::MAX), Some(Needs::NODE));
         let volumes = Volumes { input: u64::MAX, output: u64::MAX };
         let staging = Some(Staging { volumes, home: u32::MAX });
-        let message = Message::Enqueue(Enqueue { job: job.into(), site, think, needs, staging });
+        let message = Message::Enqueue(Enqueue { job: job.into(), site, kind, think, needs, staging });
         let length = codec::length(&message).unwrap();
         assert!(length <= JOB_BYTES_MAX && length > JOB_BYTES_MAX - 256, "{length}");
         let envelope = Envelope { arrival: Stamp::NEVER, from: actor, to: actor, number: u64::MAX, message };

@@ -208,6 +208,7 @@ mod tests {
         Message::Enqueue(Enqueue {
             job: Arc::new(job),
             site: Some(ActorId(1)),
+            kind: None,
             think: None,
             needs: None,
             staging: None,

@@ -108,7 +108,7 @@ impl Actor<Message, Record> for Stranger {
 fn no_stranger_ends_the_patience_of_a_user() {
     let tasks = vec![Task::new(Span::from_secs(1), 1, Kind(0))];
     let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None });
-    let enqueue = Enqueue { job, site: None, think: None, needs: None, staging: None };
+    let enqueue = Enqueue { job, site: None, kind: None, think: None, needs: None, staging: None };
     let script = Script::saying(vec![(Time::ZERO, ActorId(0), Message::Enqueue(enqueue))]);
     let user = User::new(Resubmit::new(script, Span::from_micros(9), 1));
     let log = judge::run(vec![Box::new(Router), Box::new(Stranger), Box::new(user)], &[Span::ZERO; 3]);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::dispatcher::makes_sense;
+use super::known_site::Allowed;
 use super::stock::Queued;
 use super::{Batch, Desk, Dispatch, Dispatcher, KnownSite, Takes};
 use crate::grid::{Job, Named, Needs, Site, Staging};
-use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
 use crate::roles::site::Manager;
 use crate::roles::{self, Follower, Later, Then, queue};
@@ -93,11 +93,12 @@ impl System for Batch {
         for ((place, job), &user) in jobs.into_iter().enumerate().zip(workload.users.iter().cycle()) {
             let (needs, staging) = (workload.source.needs(place), workload.source.staging(place));
             check(&job, &staging, grid, &mut dealing.data)?;
-            if !fits(&job, needs, None, &known) {
+            let kind = job.tasks.first().map(|task| task.kind);
+            if !fits(&job, needs, Allowed { site: None, kind }, &known) {
                 dealing.misfits.add(job.id);
             }
             let arrive = job.arrive;
-            let enqueue = Enqueue { job: Arc::new(job), site: None, think: None, needs, staging };
+            let enqueue = Enqueue { job: Arc::new(job), site: None, kind, think: None, needs, staging };
             dealing.lines[user].says.push((arrive, grid.hub(), Message::Enqueue(enqueue)));
         }
         Ok(())
@@ -114,7 +115,8 @@ fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut D
     let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); users.len()];
     rigids.hand_out(next, users.len(), |Handed { place, job, user, after }| {
         check(&job, &staging, grid, data)?;
-        if !fits(&job, rigids.needs(place), site, &known) {
+        // Logs and models know nothing of kinds.
+        if !fits(&job, rigids.needs(place), Allowed { site, kind: None }, &known) {
             misfits.add(job.id);
         }
         match after {
@@ -138,14 +140,14 @@ fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
         Some(Runs::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
         Some(Runs::Outside(_)) => Takes::Entrusted,
     };
-    grid.sites.iter().map(move |(id, site)| KnownSite::new(*id, site.cores, takes(site)))
+    grid.sites.iter().map(move |(id, site)| KnownSite::new(*id, site.cores, takes(site)).of_kind(site.kind))
 }
 
 /// Whether the dispatcher finds a place for a job, or for one that may only go to this site.
-fn fits(job: &Job, needs: Option<Needs>, pinned: Option<ActorId>, known: &[KnownSite]) -> bool {
+fn fits(job: &Job, needs: Option<Needs>, allowed: Allowed, known: &[KnownSite]) -> bool {
     let [task] = job.tasks.as_slice() else { return false };
-    let allowed = |place: &KnownSite| pinned.is_none_or(|site| site == place.site);
-    makes_sense(task, needs).is_ok() && known.iter().any(|place| allowed(place) && place.could_take(task.cores, needs))
+    makes_sense(task, needs).is_ok()
+        && known.iter().any(|place| allowed.at(place) && place.could_take(task.cores, needs))
 }
 
 fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataLimit) -> Result<(), DealError> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::known_site::{KnownSite, Takes};
+use super::known_site::{Allowed, KnownSite, Takes};
 use super::rules::Dispatch;
 use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
@@ -48,8 +48,7 @@ struct Live {
 struct Again {
     job: Arc<Job>,
     needs: Option<Needs>,
-    /// The only site that it may go to, if its user has chosen.
-    pinned: Option<ActorId>,
+    allowed: Allowed,
     /// How much of its work is saved.
     saved: Span,
 }
@@ -78,7 +77,8 @@ impl Dispatcher {
     }
 
     fn enqueue(&mut self, now: Time, user: ActorId, enqueue: Enqueue, out: &mut Out) {
-        let Enqueue { job, site, think, needs, staging } = enqueue;
+        let Enqueue { job, site, kind, think, needs, staging } = enqueue;
+        let allowed = Allowed { site, kind };
         let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
         // No honest user hands in anything else.
         if job.tasks.len() != 1 || !staging.as_ref().is_none_or(can_bring) {
@@ -86,7 +86,7 @@ impl Dispatcher {
         }
         let chosen = match self.live.contains_key(&job.id) {
             true => Err(Invalid::Duplicate),
-            false => self.choose(now, &job, site, needs),
+            false => self.choose(now, &job, allowed, needs),
         };
         match chosen {
             Err(why) => {
@@ -108,7 +108,7 @@ impl Dispatcher {
                 let give = place.give(&job, needs.unwrap_or(Needs::NODE), losses);
                 let comes_back = place.news.is_some() && self.recovery.killed == Killed::Back;
                 let saved = Span::ZERO;
-                let again = comes_back.then(|| Again { job: job.clone(), needs, pinned: site, saved });
+                let again = comes_back.then(|| Again { job: job.clone(), needs, allowed, saved });
                 let (id, site, task) = (job.id, place.site, TaskId { job: job.id, index: 0 });
                 if self.returned.remove(&id).is_none() {
                     out.log(Record::Arrived { job, user });
@@ -130,17 +130,10 @@ impl Dispatcher {
     }
 
     /// Sites that have as many nodes up as it needs come before those that are said to have some down.
-    fn choose(
-        &mut self,
-        now: Time,
-        job: &Job,
-        pinned: Option<ActorId>,
-        needs: Option<Needs>,
-    ) -> Result<usize, Invalid> {
+    fn choose(&mut self, now: Time, job: &Job, allowed: Allowed, needs: Option<Needs>) -> Result<usize, Invalid> {
         let task = job.tasks[0];
-        let allowed = |place: &KnownSite| pinned.is_none_or(|site| site == place.site);
         let needed = |place: &KnownSite| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
-        let could = |place: &KnownSite| place.could_take(task.cores, needs) && allowed(place);
+        let could = |place: &KnownSite| place.could_take(task.cores, needs) && allowed.at(place);
         let up: Vec<u32> = self.places.iter_mut().map(|place| place.up(now)).collect();
         let is_up = |number: usize| up[number] >= needed(&self.places[number]);
         let any_up = (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));
@@ -174,7 +167,7 @@ impl Dispatcher {
         // Of several reasons the one that lacks least.
         let whys = [Invalid::TooManyNodes, Invalid::TooMuchMemory, Invalid::TooMuchCpu];
         let place = |why: &Invalid| whys.iter().position(|one| one == why);
-        let places = || self.places.iter().filter(|place| allowed(place));
+        let places = || self.places.iter().filter(|place| allowed.at(place));
         chosen.ok_or_else(|| places().map(why_not).max_by_key(place).unwrap_or(Invalid::TooManyNodes))
     }
 
@@ -247,13 +240,13 @@ impl Dispatcher {
         }
         self.places[before].work -= live.work;
         again.saved = again.saved + lost.saved;
-        let (needs, pinned) = (again.needs, again.pinned);
+        let (needs, allowed) = (again.needs, again.allowed);
         let less = |all: Span| left_of(all, again.saved);
         let mut left = Job::clone(&again.job);
         let task = &mut left.tasks[0];
         (task.runtime, task.walltime) = (less(task.runtime), less(task.walltime));
         // Where its input is, it stays; else it goes where there is room, be it where it was.
-        let chosen = if stays { Ok(before) } else { self.choose(now, &left, pinned, needs) };
+        let chosen = if stays { Ok(before) } else { self.choose(now, &left, allowed, needs) };
         let Ok(number) = chosen else { return self.gone(id, out) };
         let place = &mut self.places[number];
         let work = work_of(&left.tasks[0]);

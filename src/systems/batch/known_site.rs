@@ -1,7 +1,7 @@
 //! A site as the dispatcher knows it: what it has been given, and what is heard of its nodes.
 
 use super::dispatcher::Out;
-use crate::grid::{Invalid, Job, Needs, News, Task};
+use crate::grid::{Invalid, Job, Kind, Needs, News, Task};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Entrust, Message, Queue};
 use crate::time::Time;
@@ -9,12 +9,28 @@ use crate::time::Time;
 /// A site as the dispatcher knows it.
 pub struct KnownSite {
     pub(super) site: ActorId,
+    pub(super) kind: Kind,
     pub(super) nodes: u32,
     pub(super) takes: Takes,
     /// Node microseconds that have been asked for by jobs that it has and that have not ended.
     pub(super) work: u128,
     /// What is known of its nodes, where they fail.
     pub(super) news: Option<News>,
+}
+
+/// Where a job may go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Allowed {
+    /// The only site, if its user has chosen.
+    pub site: Option<ActorId>,
+    /// Only sites with cores of this kind, if it needs one.
+    pub kind: Option<Kind>,
+}
+
+impl Allowed {
+    pub fn at(self, place: &KnownSite) -> bool {
+        self.site.is_none_or(|site| site == place.site) && self.kind.is_none_or(|kind| kind == place.kind)
+    }
 }
 
 /// How a site is given jobs.
@@ -31,7 +47,12 @@ pub enum Takes {
 
 impl KnownSite {
     pub fn new(site: ActorId, nodes: u32, takes: Takes) -> KnownSite {
-        KnownSite { site, nodes, takes, work: 0, news: None }
+        KnownSite { site, kind: Kind(0), nodes, takes, work: 0, news: None }
+    }
+
+    /// A site with another kind of cores than the first.
+    pub fn of_kind(self, kind: Kind) -> KnownSite {
+        KnownSite { kind, ..self }
     }
 
     /// A site whose nodes fail, as it is heard of.

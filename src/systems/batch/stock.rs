@@ -43,7 +43,7 @@ impl Stock for Queued {
         let job = self.rigids.job(&rigid, place, self.first);
         let think = self.thinks.binary_search_by_key(&job.id, |(before, _)| *before).ok().map(|at| self.thinks[at].1);
         let (needs, staging) = (self.rigids.needs(place), self.rigids.staging());
-        let enqueue = Enqueue { job: Arc::new(job), site: self.site, think, needs, staging };
+        let enqueue = Enqueue { job: Arc::new(job), site: self.site, kind: None, think, needs, staging };
         (rigid.submit, Message::Enqueue(enqueue))
     }
 }

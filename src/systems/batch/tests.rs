@@ -54,7 +54,14 @@ fn says(jobs: &[Rigid], site: Option<ActorId>) -> Vec<(Time, ActorId, Message)> 
         (
             rigid.submit,
             ROUTER,
-            Message::Enqueue(Enqueue { job: job(number, rigid), site, think: None, needs: None, staging: None }),
+            Message::Enqueue(Enqueue {
+                job: job(number, rigid),
+                site,
+                kind: None,
+                think: None,
+                needs: None,
+                staging: None,
+            }),
         )
     };
     (0..).zip(jobs).map(enqueue).collect()
@@ -124,6 +131,32 @@ fn jobs_go_where_the_rule_says() {
 }
 
 #[test]
+fn a_job_goes_where_there_are_cores_of_its_kind() {
+    let known = |id, kind| KnownSite::new(ActorId(id), 2, Takes::Queued).of_kind(Kind(kind));
+    let site = |nodes| {
+        let policy = (queue::find("fcfs").unwrap().build)(nodes, &[]);
+        Box::new(Site::new(nodes, Box::new(Desk::new(policy)), [ROUTER]))
+    };
+    let kinds = [Some(1), None, Some(0), Some(2), Some(1)];
+    let work = kinds.map(|_| rigid(0, 1, 5, 5));
+    let mut says = says(&work, None);
+    for ((_, _, message), wanted) in says.iter_mut().zip(kinds) {
+        let Message::Enqueue(enqueue) = message else { panic!("it is handed in") };
+        enqueue.kind = wanted.map(Kind);
+    }
+    for (dispatch, expected) in [(Dispatch::First, [2, 1, 1, 2]), (Dispatch::RoundRobin, [2, 1, 1, 2])] {
+        let dispatcher = Dispatcher::new(vec![known(1, 0), known(2, 1)], dispatch, None);
+        let user = User::new(Script::saying(says.clone()));
+        let cast: Cast = vec![Box::new(dispatcher), site(2), site(2), Box::new(user)];
+        let log = judge::run(cast, &[Span::ZERO; 4]);
+        assert_eq!(assigned(&log), expected, "{dispatch:?}");
+        let is_refused =
+            |entry: &&Entry<Record>| matches!(&entry.record, Record::Rejected { job, .. } if job.id.0 == 3);
+        assert_eq!(log.iter().filter(is_refused).count(), 1, "nobody has cores of its kind");
+    }
+}
+
+#[test]
 fn who_submits_first_is_first_however_long_that_takes() {
     let work = [rigid(4, 1, 10, 10), rigid(0, 1, 10, 10), rigid(4, 1, 10, 10)];
     let all = says(&work, None);
@@ -140,8 +173,14 @@ fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
     // Job 1 follows job 0, which is killed after 10 s; job 3 follows job 2, which is rejected.
     let jobs = [rigid(0, 2, 10, 30), rigid(0, 1, 5, 5), rigid(4, 9, 5, 5), rigid(0, 1, 7, 7)];
     let all: Vec<Arc<Job>> = (0..).zip(&jobs).map(|(number, rigid)| job(number, rigid)).collect();
-    let enqueue =
-        |number: usize, think| Enqueue { job: all[number].clone(), site: None, think, needs: None, staging: None };
+    let enqueue = |number: usize, think| Enqueue {
+        job: all[number].clone(),
+        site: None,
+        kind: None,
+        think,
+        needs: None,
+        staging: None,
+    };
     let (five, two) = (Span::from_secs(5), Span::from_secs(2));
     let says = vec![
         (second(0), ROUTER, Message::Enqueue(enqueue(0, Some(five)))),
@@ -396,7 +435,7 @@ fn what_strangers_send_does_no_harm() {
             for job in [good.clone(), good, none, empty, brief] {
                 out.send(
                     ROUTER,
-                    Message::Enqueue(Enqueue { job, site: None, think: None, needs: None, staging: None }),
+                    Message::Enqueue(Enqueue { job, site: None, kind: None, think: None, needs: None, staging: None }),
                 );
             }
             let queue = crate::protocol::Queue {

@@ -9,7 +9,7 @@ use super::manager::FrontDesk;
 use super::rules::{Provisioning, walk_site, walk_user};
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
-use crate::grid::{Job, PlanMode, Rate, Site, Task, User};
+use crate::grid::{Job, Kind, PlanMode, Rate, Site, Task, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
@@ -171,7 +171,14 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
         let Some((_, site)) = grid.sites.iter().find(|(site, _)| *site == id) else {
             return wrong(format!("leg {number} is at a site that no [provisioning] uses"));
         };
-        if task.cores > site.cores || task.kind != site.kind {
+        if task.kind != site.kind {
+            let kind = |kind: Kind| grid.kinds.get(usize::from(kind.0)).map_or("", String::as_str);
+            let (needs, has, name) = (kind(task.kind), kind(site.kind), &site.name);
+            return wrong(format!(
+                "task {number} needs cores of kind {needs}, but its leg is at {name}, which has {has}"
+            ));
+        }
+        if task.cores > site.cores {
             let (cores, has, name) = (task.cores, site.cores, &site.name);
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
         }

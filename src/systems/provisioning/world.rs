@@ -113,7 +113,8 @@ impl World {
         let tasks = job.tasks.iter().map(step).collect();
         let workflow = Workflow { name: String::new(), tasks, edges: job.edges.clone() };
         let providers: Vec<Speed> = self.providers.iter().map(|provider| Speed(provider.speed_millionths)).collect();
-        Application::new(&workflow, &providers, |from, to| self.link(from, to))
+        let application = Application::new(&workflow, &providers, |from, to| self.link(from, to));
+        application.suiting(|task, provider| self.providers[provider].kind == job.tasks[task].kind)
     }
 
     /// Lets data go. Says when it is there, if that can be said already: else the network tells, by this number.

@@ -101,10 +101,10 @@ fn a_queue_is_told_that_it_moves_nothing() {
 #[test]
 fn defaults_that_nobody_needs_are_noted() {
     let notes = |setting: &str| load_files(&[("grid.toml", SHARING.as_bytes())], &[setting]).unwrap().notes;
-    let told = "--set defaults.site.memory_gb=3 changes nothing: every site has its own `memory_gb`";
-    assert_eq!(notes("defaults.site.memory_gb=3"), [told]);
+    let told = "--set defaults.site.cores=3 changes nothing: every site has its own `cores`";
+    assert_eq!(notes("defaults.site.cores=3"), [told]);
     // One site has none of its own.
-    assert_eq!(notes("defaults.site.image_bandwidth=1 Gbps"), [""; 0]);
+    assert_eq!(notes("defaults.site.memory_gb=3"), [""; 0]);
 }
 
 #[test]

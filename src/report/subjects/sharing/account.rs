@@ -1,6 +1,6 @@
 //! The account of sites whose jobs share nodes, and of those beside them.
 
-use super::fared::Fared;
+use super::fared::{Fared, moves_of};
 use super::{Sharing, SiteShared, Sites};
 use crate::report::account::{Account, Table};
 use crate::report::tally::JobRow;
@@ -82,12 +82,21 @@ impl<'a> Accounting<'a> {
         }
     }
 
-    fn row(&self, text: &mut Vec<u8>, row: &JobRow, site: usize, fared: &Fared, stretch: f64) {
-        let Fared { timed, end, .. } = *fared;
+    fn row(
+        &self,
+        text: &mut Vec<u8>,
+        row: &JobRow,
+        site: usize,
+        fared: &Fared,
+        stretch: f64,
+        by_site: &[(u32, Moves)],
+    ) {
+        let Fared { timed, end } = *fared;
         let mut moves = Moves::default();
-        fared.each().for_each(|(_, more)| moves.add(more));
-        let gigabytes =
-            |of: fn(&Moves) -> f64| fared.each().map(|(site, moves)| of(moves) * self.gigabytes(site)).sum::<f64>();
+        by_site.iter().for_each(|(_, more)| moves.add(more));
+        let gigabytes = |of: fn(&Moves) -> f64| {
+            by_site.iter().map(|(site, moves)| of(moves) * self.gigabytes(*site as usize)).sum::<f64>()
+        };
         let needs = timed.need;
         let mut line = Row(text);
         line.number(row.job.id.0).text(&crate::report::text::field(&self.tally.sites[site].name));
@@ -102,18 +111,19 @@ impl Account for Accounting<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let site = row.tasks.first().and_then(|task| task.site).map(|site| site as usize);
         let Some(site) = site.filter(|_| self.sites.systems.contains(&row.system)) else { return };
+        let moves = moves_of(row);
+        moves.iter().for_each(|(site, moves)| self.sums[*site as usize].moves.add(moves));
         let Some(fared) = Fared::of(row) else { return };
         let turnaround: Span = fared.end.since(fared.timed.submit);
         let stretch = bounded_stretch(turnaround, fared.timed.runtime);
         if let Some(mut text) = self.rows.take() {
-            self.row(&mut text, row, site, &fared, stretch);
+            self.row(&mut text, row, site, &fared, stretch, &moves);
             self.rows = Some(text);
         }
         let sum = &mut self.sums[site];
         sum.ended.push((fared.timed, fared.end));
         sum.stretch += stretch;
         sum.max_stretch = sum.max_stretch.max(stretch);
-        fared.each().for_each(|(site, moves)| self.sums[site].moves.add(moves));
     }
 
     fn tables(&mut self) -> Vec<Table<'_>> {

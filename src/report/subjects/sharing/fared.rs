@@ -9,8 +9,35 @@ use crate::time::Time;
 pub struct Fared {
     pub timed: Timed,
     pub end: Time,
-    /// What was done with it, by site: it has been at several if nodes of the others failed.
-    moves: Vec<(u32, Moves)>,
+}
+
+/// What was done with a job, by site: it has been at several if nodes of the others failed. Whatever became of it.
+pub fn moves_of(row: &JobRow) -> Vec<(u32, Moves)> {
+    let mut moves: Vec<(u32, Moves)> = Vec::new();
+    let (Some(need), Some(task)) = (need_of(row), row.tasks.first()) else { return moves };
+    let mut before: Option<Stint<'_>> = None;
+    for stint in task.stints(Time::NEVER) {
+        let Some(site) = stint.site.or(task.site) else { break };
+        if moves.last().is_none_or(|last| last.0 != site) {
+            moves.push((site, Moves::default()));
+        }
+        let here = &mut moves.last_mut().expect("it is there now").1;
+        if let Some(before) = before.filter(|before| before.left == Some(Left::Moved)) {
+            here.migrations += 1;
+            here.migrated += need.memory * f64::from(stint.newly_there(&before));
+        }
+        if stint.left == Some(Left::Suspended) {
+            here.preemptions += 1;
+            here.paused += need.total_memory();
+        }
+        before = Some(stint);
+    }
+    moves
+}
+
+fn need_of(row: &JobRow) -> Option<Need> {
+    let Needs { cpu, memory } = row.needs.unwrap_or(Needs::NODE);
+    Need::new(row.job.tasks.first()?.cores, cpu, memory).ok()
 }
 
 impl Fared {
@@ -18,35 +45,7 @@ impl Fared {
     pub fn of(row: &JobRow) -> Option<Fared> {
         let (asked, task) = (row.job.tasks.first()?, row.tasks.first()?);
         let end = task.end.filter(|_| !task.killed)?;
-        let Needs { cpu, memory } = row.needs.unwrap_or(Needs::NODE);
-        let need = Need::new(asked.cores, cpu, memory).ok()?;
-        let timed = Timed { submit: row.job.arrive, runtime: asked.runtime, need };
-        let mut moves: Vec<(u32, Moves)> = Vec::new();
-        let mut before: Option<Stint<'_>> = None;
-        for stint in task.stints(end) {
-            let site = stint.site.or(task.site)?;
-            if moves.last().is_none_or(|last| last.0 != site) {
-                moves.push((site, Moves::default()));
-            }
-            let here = &mut moves.last_mut().expect("it is there now").1;
-            match before.and_then(|before| before.left.map(|left| (before, left))) {
-                Some((before, Left::Moved)) => {
-                    here.migrations += 1;
-                    here.migrated += memory * f64::from(stint.newly_there(&before));
-                }
-                Some((_, Left::Suspended)) => {
-                    here.preemptions += 1;
-                    here.paused += need.total_memory();
-                }
-                Some((_, Left::Shared | Left::Lost)) | None => {}
-            }
-            before = Some(stint);
-        }
-        Some(Fared { timed, end, moves })
-    }
-
-    /// What was done with it at each site.
-    pub fn each(&self) -> impl Iterator<Item = (usize, &Moves)> {
-        self.moves.iter().map(|(site, moves)| (*site as usize, moves))
+        let timed = Timed { submit: row.job.arrive, runtime: asked.runtime, need: need_of(row)? };
+        Some(Fared { timed, end })
     }
 }

@@ -63,7 +63,7 @@ pub struct Sharing {
     pub sites: Vec<SiteShared>,
 }
 
-/// Of jobs that have ended.
+/// Of jobs that have ended; but what was paused and moved counts for all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteShared {
     pub name: String,

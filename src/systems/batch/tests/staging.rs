@@ -53,7 +53,7 @@ proptest! {
             let stager = Stager::new(paths.clone().into(), vec![ActorId(1), HOME]);
             let says = (0..).zip(&rigids).zip(&jobs).map(|((number, rigid), staged)| {
                 let staging = Some(Staging { volumes: volumes(staged), home: 1 });
-                let enqueue = Enqueue { job: job(number, rigid), site: None, think: None, needs: None, staging };
+                let enqueue = Enqueue { job: job(number, rigid), site: None, kind: None, think: None, needs: None, staging };
                 (rigid.submit, ROUTER, Message::Enqueue(enqueue))
             });
             let user = User::new(Script::saying(says.collect()));

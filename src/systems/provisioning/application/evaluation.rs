@@ -139,7 +139,7 @@ impl<'a> Evaluator<'a> {
         for &task in application.order() {
             let procs = application.procs(task as usize);
             let mut best: Option<(Time, usize)> = None;
-            for (site, bin) in bins.iter_mut().enumerate() {
+            for (site, bin) in bins.iter_mut().enumerate().filter(|(site, _)| application.suits(task as usize, *site)) {
                 let ready = application.ready(task as usize, site, placed).max(*now);
                 let limit = best.map_or(Time::NEVER, |best| best.0);
                 let runtime = application.runtime(task as usize, site);

@@ -10,6 +10,8 @@ pub struct Application {
     /// By task, then site.
     runtimes: Vec<Span>,
     sites: usize,
+    /// By task, then site: where it may run; empty if all may run everywhere.
+    suits: Vec<bool>,
     /// Ascending by (from, to).
     edges: Vec<(u32, u32)>,
     /// By edge, then site from, then site to.
@@ -46,6 +48,7 @@ impl Application {
             procs: workflow.tasks.iter().map(|task| task.cores).collect(),
             runtimes: workflow.tasks.iter().flat_map(|task| sites.iter().map(|site| site.time(task.work))).collect(),
             sites: sites.len(),
+            suits: Vec::new(),
             edges: workflow.edges.iter().map(|edge| (edge.from, edge.to)).collect(),
             transfers: transfers.collect(),
             into_starts: (0..=count as u32).map(before).collect(),
@@ -58,6 +61,18 @@ impl Application {
             application.places[*task as usize] = place as u32;
         }
         application
+    }
+
+    /// The same, if only some sites suit a task. Its rank is as if it could run everywhere.
+    pub fn suiting(self, suits: impl Fn(usize, usize) -> bool) -> Application {
+        let sites = self.sites;
+        let suits: Vec<bool> = (0..self.tasks() * sites).map(|at| suits(at / sites, at % sites)).collect();
+        Application { suits: if suits.contains(&false) { suits } else { Vec::new() }, ..self }
+    }
+
+    /// Whether a task may run at a site.
+    pub fn suits(&self, task: usize, site: usize) -> bool {
+        self.suits.is_empty() || self.suits[task * self.sites + site]
     }
 
     pub fn tasks(&self) -> usize {
