@@ -126,8 +126,8 @@ impl Brake {
         Brake { gone: Some(gone), ..self }
     }
 
-    /// Ends the run, or, if the same one has asked already, the process: whoever asks twice means it. A launcher and its
-    /// processes may all be sent one signal, as by a service manager.
+    /// Ends the run, or, if the same one has asked already, the process: whoever asks twice means it. A launcher and
+    /// its processes may all be sent one signal, as by a service manager.
     pub fn interrupt(&self, asker: Asker) {
         if self.asked[asker as usize].swap(true, Ordering::Relaxed) {
             leave_at_once(self.doomed.clear());

@@ -74,8 +74,8 @@ impl StandIn {
         &self.0.path
     }
 
-    /// Makes something in the folder; `None` if it was given up before. Whoever clears the folder away thus sees all that
-    /// there will ever be.
+    /// Makes something in the folder; `None` if it was given up before. Whoever clears the folder away thus sees all
+    /// that there will ever be.
     pub fn while_making<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
         let stage = self.stage();
         (*stage != Stage::GivenUp).then(make)
