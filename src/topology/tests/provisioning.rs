@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::meeting::run;
 use super::*;
 use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
-use crate::kernel::{Actor, ActorId, Cause, Event, Outbox, Place};
+use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place};
+use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, Ship};
 use crate::report::{Names, Tally};
 use crate::time::{Span, Stamp, Time};
@@ -442,4 +444,52 @@ tasks = [{ runtime = "55 s", cores = 1 }, { runtime = "55 s", cores = 1 }]
     let log = super::meeting::run(&load_text(text, &[]).unwrap());
     let ends = log.iter().filter(|entry| matches!(entry.record, Record::Finished { task } if task.job.0 == 2));
     assert_eq!(ends.count(), 2);
+}
+
+const KINDS: &str = r#"name = "kinds"
+[[site]]
+name = "york"
+cores = 4
+kind = "cpu"
+[[site]]
+name = "leeds"
+cores = 4
+kind = "gpu"
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+"#;
+
+/// Which site started each task: they are numbered in the topology's order.
+fn started_at(topology: &Topology) -> Vec<(u32, u32, usize)> {
+    let plan = Plan::of(topology);
+    let sites: Vec<ActorId> = ["york", "leeds"].map(|name| plan.find(&Party::Site(name.to_owned())).unwrap()).to_vec();
+    let site = |actor| sites.iter().position(|site| *site == actor).unwrap();
+    let start = |entry: Entry<Record>| match entry.record {
+        Record::Started { task, .. } => Some((task.job.0, task.index, site(entry.actor))),
+        _ => None,
+    };
+    let mut started: Vec<_> = run(topology).into_iter().filter_map(start).collect();
+    started.sort();
+    started
+}
+
+#[test]
+fn tasks_run_where_there_are_cores_of_their_kind() {
+    let task = |kind: &str| format!("{{ runtime = \"100 s\", cores = 1, kind = \"{kind}\" }}");
+    let (cpu, gpu) = (task("cpu"), task("gpu"));
+    let graph = format!("[[workload.job]]\ntasks = [{cpu}, {gpu}, {gpu}]\nedges = [[0, 1], [0, 2]]\n");
+    for strategy in ["best-effort", "greedy", "moga"] {
+        let text = format!("{KINDS}{graph}[provisioning]\n");
+        let setting = format!("user.alice.strategy={strategy}");
+        let started = started_at(&load_text(&text, &[&setting]).unwrap());
+        assert_eq!(started, [(0, 0, 0), (0, 1, 1), (0, 2, 1)], "{strategy}");
+    }
+
+    let jobs: String = [&gpu, &cpu, &gpu].map(|task| format!("[[workload.job]]\ntasks = [{task}]\n")).concat();
+    for dispatch in ["first", "round-robin", "least-work"] {
+        let text = format!("{KINDS}{jobs}[batch]\ndispatch = \"{dispatch}\"\n");
+        assert_eq!(started_at(&load_text(&text, &[]).unwrap()), [(0, 0, 1), (1, 0, 0), (2, 0, 1)], "{dispatch}");
+    }
 }

@@ -153,6 +153,33 @@ mod tests {
     use crate::topology::Topology;
 
     #[test]
+    fn what_was_paused_counts_even_if_the_job_is_lost_for_good() {
+        let mut topology = Topology { systems: vec![Service::new(Batch::default())], ..topology() };
+        topology.sites[0].scheduler = "GreedyP *".to_owned();
+        topology.sites[0].memory_kb = 3_000_000;
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        let task = TaskId { job: JobId(0), index: 0 };
+        let tasks = vec![Task::new(Span::from_secs(60), 2, Kind(0))];
+        let job = Job { id: task.job, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None };
+        let cores = NodeSet::parse("0-1").unwrap();
+        let story = [
+            (0, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN }),
+            (0, YORK, Record::Started { task, cores: cores.clone() }),
+            (10, YORK, Record::Suspended { task }),
+            (20, YORK, Record::Resumed { task, cores }),
+            (30, YORK, Record::Lost { task, saved: Span::ZERO }),
+            (30, ROUTER, Record::Removed { job: task.job }),
+        ];
+        for (seconds, actor, record) in story {
+            let stamp = Stamp::at(Time::ZERO + Span::from_secs(seconds));
+            tally.add(&Entry { stamp, actor, record }).unwrap();
+        }
+        let sharing = tally.summary(1, Status::Complete, String::new()).part::<Sharing>().unwrap();
+        let site = &sharing.sites[0];
+        assert_eq!((site.jobs, site.preemptions, site.paused_gb, site.preemptions_per_job), (0, 1, 6.0, None));
+    }
+
+    #[test]
     fn the_largest_stretch_is_that_of_a_job_to_the_last_digit() {
         let mut topology = Topology { systems: vec![Service::new(Batch::default())], ..topology() };
         topology.sites[0].scheduler = "Greedy *".to_owned();
