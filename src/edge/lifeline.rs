@@ -82,7 +82,7 @@ impl Doomed {
 pub fn leave_at_once(resume: Option<String>) -> ! {
     let resume = resume.map(|how| format!("; resume with: {how}"));
     let text = format!("error: interrupted twice: ended at once{}", resume.unwrap_or_default());
-    // Nobody may be reading, and whoever is told nothing may be the one who waits for us.
+    // Where nobody reads, or another thread waits for somebody who does, this would never come to an end.
     let (said, heard) = std::sync::mpsc::channel();
     let telling = super::thread("last words", move || {
         tell(&text);

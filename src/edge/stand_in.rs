@@ -129,14 +129,6 @@ impl StandIn {
     }
 }
 
-/// Whether this is the stand-in of a process of this number.
-pub fn is_of(stand_in: &Path, process: u32) -> bool {
-    let name = stand_in.file_name().unwrap_or_default().as_bytes();
-    let Some(at) = name.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes()) else { return false };
-    let number = process.to_string();
-    name[at + PARTIAL.len()..].split(|byte| *byte == b'-').next() == Some(number.as_bytes())
-}
-
 /// What is taken aside for this stand-in's sake, where folders cannot be exchanged.
 pub fn aside(stand_in: &Path) -> PathBuf {
     let mut aside = stand_in.as_os_str().to_owned();
@@ -189,9 +181,22 @@ pub fn left_to_resume(out: &Path) -> Vec<PathBuf> {
 /// The place for whose sake this is a stand-in, if it is one.
 pub fn place_of(stand_in: &Path) -> Option<PathBuf> {
     let name = stand_in.file_name()?.as_bytes();
-    let at = name.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes())?;
+    let at = end_of_place(name)?;
     stand_in_of(name, &name[..at])?;
     Some(parent(stand_in).join(OsString::from_vec(name[..at].to_vec())))
+}
+
+/// Whether this is the stand-in of a process of this number.
+pub fn is_of(stand_in: &Path, process: u32) -> bool {
+    let name = stand_in.file_name().unwrap_or_default().as_bytes();
+    let number = end_of_place(name).map(|at| &name[at + PARTIAL.len()..]);
+    let first = number.and_then(|number| number.split(|byte| *byte == b'-').next());
+    first == Some(process.to_string().as_bytes())
+}
+
+/// Where the name of the place ends in that of its stand-in.
+fn end_of_place(stand_in: &[u8]) -> Option<usize> {
+    stand_in.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes())
 }
 
 /// Removes what dead processes have left behind of their results for `out`, and says what it was. A result that has

@@ -73,7 +73,7 @@ pub struct Run {
 /// Most runs of an experiment.
 pub const RUNS_MAX: usize = 100_000;
 
-/// Reads the experiment at `path`; its topology is left to whoever runs it.
+/// Reads the experiment at `path`; of its topology only that it can be read: what is in it is left to whoever runs it.
 pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
     let mut library = Library::new(read);
     let Some(root) = library.open(path, None) else { return library.findings.verdict(None) };

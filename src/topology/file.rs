@@ -123,19 +123,15 @@ fn document(findings: &Findings, source: usize) -> Option<Table> {
     // Where the last table began that may not begin again: its keys are found to be there twice as well.
     let mut again = None;
     for error in &errors {
-        let Some(span) = error.span() else {
-            findings.add(Complaint::new(Location::whole(source), "", format!("this is not TOML: {}", error.message())));
-            continue;
-        };
-        let complaint =
-            Complaint::new(Location::of(source, span.clone()), "", format!("this is not TOML: {}", error.message()));
-        if error.message() != "duplicate key" {
-            findings.add(complaint);
-        } else if text[..span.start].ends_with('[') {
-            again = Some(span.end);
-            findings.add(twice(complaint, text, source, span));
-        } else if again.is_none_or(|begin| text[begin..span.start].contains("\n[")) {
-            findings.add(complaint);
+        let location = error.span().map_or(Location::whole(source), |span| Location::of(source, span));
+        let complaint = Complaint::new(location, "", format!("this is not TOML: {}", error.message()));
+        match error.span().filter(|_| error.message() == "duplicate key") {
+            Some(span) if text[..span.start].ends_with('[') => {
+                again = Some(span.end);
+                findings.add(twice(complaint, text, source, span));
+            }
+            Some(span) if again.is_some_and(|begin| !text[begin..span.start].contains("\n[")) => {}
+            _ => findings.add(complaint),
         }
     }
     errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of(source, span)))

@@ -164,7 +164,7 @@ mod tests {
             Message::Enqueue(Enqueue {
                 job: job.clone(),
                 site: Some(site),
-                kind: None,
+                kind: Some(Kind(u16::MAX)),
                 think: Some(Span::MAX),
                 needs: Some(Needs { cpu: 0.1, memory: 1e-9 }),
                 staging: Some(Staging { volumes: Volumes { input: u64::MAX, output: 0 }, home: 3 }),
