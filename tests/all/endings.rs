@@ -75,9 +75,13 @@ fn an_earlier_result_stays_whole_whoever_is_killed_when() {
     [&home, &temporary].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
     let (good, out) = (scratch.path("good"), home.join("out"));
     assert!(run(&topology, &good, &["--inline"]).output().unwrap().status.success());
-    let begun = Instant::now();
-    assert!(run(&topology, &out, &[]).env("TMPDIR", &temporary).output().unwrap().status.success());
-    let whole_run = begun.elapsed();
+    // The shortest of some: where others keep the machine busy, a single one may take twice as long as those to come.
+    let lasts = |_| {
+        let begun = Instant::now();
+        assert!(run(&topology, &out, &[]).env("TMPDIR", &temporary).output().unwrap().status.success());
+        begun.elapsed()
+    };
+    let whole_run = (0..3).map(lasts).min().unwrap();
 
     let (mut killed, nest) = (0, temporary.display().to_string());
     for (number, part) in spread(24).enumerate() {
