@@ -34,10 +34,6 @@ impl FreeSlot {
     fn key(&self) -> (u128, u32, u32) {
         (self.when(), self.procs, self.root)
     }
-
-    fn is_like(&self, other: &FreeSlot) -> bool {
-        self.when() == other.when() && self.root == other.root
-    }
 }
 
 /// What was taken of one rectangle.
@@ -171,27 +167,31 @@ impl FreeList {
         }
     }
 
-    /// Takes a part out of the first rectangle that holds all of it; whether there is one.
-    pub fn carve(&mut self, part: &Part) -> bool {
-        self.holding(part).map(|place| self.carve_at(place, part)).is_some()
+    /// The same, each rectangle with its place as its root, so that what is left of one can be told from the others.
+    pub fn rooted(&self) -> FreeList {
+        let list = self.list.iter().zip(0..).map(|(free, root)| FreeSlot { root, ..*free }).collect();
+        FreeList { list, ..FreeList::default() }
     }
 
-    /// Takes a part out of what is left of a rectangle over all of its time, or, if that is too little, out of the
-    /// first that holds it.
-    pub fn carve_of(&mut self, free: &FreeSlot, part: &Part) -> bool {
-        let is_it = |other: &FreeSlot| other.is_like(free) && other.procs >= part.procs;
-        let place = self.list.iter().position(is_it).or_else(|| self.holding(part));
-        place.map(|place| self.carve_at(place, part)).is_some()
+    /// The same without roots, so that what is alike is one.
+    pub fn unrooted(&self) -> FreeList {
+        let mut list = FreeList::default();
+        self.list.iter().for_each(|free| list.add(FreeSlot { root: 0, ..*free }));
+        list
+    }
+
+    /// Takes a part out of the first rectangle that holds all of it and will do; whether there is one.
+    pub fn carve(&mut self, part: &Part, will_do: impl Fn(&FreeSlot) -> bool) -> bool {
+        let holds = |free: &FreeSlot| {
+            free.procs >= part.procs && free.start <= part.start && free.end >= part.end() && will_do(free)
+        };
+        self.list.iter().position(holds).map(|place| self.carve_at(place, part)).is_some()
     }
 
     fn carve_at(&mut self, place: usize, part: &Part) {
         self.touched.clear();
         self.touched.push((place, part.procs));
         self.take_found(part.start, part.end(), |_| ());
-    }
-
-    fn holding(&self, part: &Part) -> Option<usize> {
-        self.list.iter().position(|free| free.procs >= part.procs && free.start <= part.start && free.end >= part.end())
     }
 
     /// Takes what has just been found, and says of which rectangles. Of each stays what lies beside, before and after.

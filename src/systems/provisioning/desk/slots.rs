@@ -29,18 +29,18 @@ impl Desk {
         self.list_free();
         let horizon = self.horizon();
         let is_current = version == self.plan.version;
-        let mut free = self.plan.free.clone();
+        // What is left of a slot after one part serves the next, and not what another slot has.
+        let mut free = self.plan.free.rooted();
         let mut is_carved = true;
         for (index, part) in parts {
             self.check(part)?;
             if is_current {
                 let slot = self.plan.free.all().get(*index as usize).ok_or(Denial::NoSuchSlot)?;
                 self.slot(slot, horizon).check(part)?;
-                is_carved = is_carved && free.carve_of(slot, part);
+                is_carved = is_carved && free.carve(part, |left| left.root == *index);
             } else {
                 let allows = |slot: &FreeSlot| self.slot(slot, horizon).check(part).is_ok();
-                let there = free.all().iter().any(allows) && free.carve(part);
-                there.then_some(()).ok_or(Denial::SlotGone)?;
+                free.carve(part, allows).then_some(()).ok_or(Denial::SlotGone)?;
             }
         }
         // Parts of one slot may lie in each other's way, or across what the others have left of it.
@@ -61,7 +61,7 @@ impl Desk {
             .collect();
         receipts.iter().for_each(|receipt| self.charge(receipt));
         if is_carved {
-            self.plan.free = free;
+            self.plan.free = free.unrooted();
         }
         self.plan.took(self.terms.mode, is_carved);
         Ok(receipts)
