@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::scope;
 use std::time::Duration;
 
@@ -15,21 +16,27 @@ pub fn in_parallel<T: Sync, R: Send>(
     take: &mut dyn FnMut(Option<R>),
 ) {
     let next = AtomicUsize::new(0);
-    let (sender, receiver) = channel();
+    // A channel of places is compiled once, and one of results for each kind of them.
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let result = |place: usize| results[place].lock().unwrap_or_else(PoisonError::into_inner);
+    let (sender, receiver) = channel::<usize>();
     scope(|scope| {
         for _ in 0..threads.clamp(1, items.len().max(1)) {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, next, result) = (sender.clone(), &next, &result);
             scope.spawn(move || {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stopped()) {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(place).filter(|_| !stopped()) else { break };
+                    *result(place) = Some(work(item));
                     // The receiver lives as long as this scope.
-                    let _ = sender.send(work(item));
+                    let _ = sender.send(place);
                 }
             });
         }
         drop(sender);
         loop {
             match receiver.recv_timeout(REDRAW) {
-                Ok(result) => take(Some(result)),
+                Ok(place) => take(result(place).take()),
                 Err(RecvTimeoutError::Timeout) => take(None),
                 Err(RecvTimeoutError::Disconnected) => break,
             }

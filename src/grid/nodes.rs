@@ -33,6 +33,7 @@ impl NodeSet {
         self.runs.is_empty()
     }
 
+    #[inline]
     pub fn len(&self) -> u32 {
         self.runs.iter().map(|(first, last)| last - first + 1).sum()
     }
@@ -160,6 +161,7 @@ impl NodeSet {
         rest
     }
 
+    #[inline]
     pub fn meets(&self, other: &NodeSet) -> bool {
         let (few, many) = if self.runs.len() <= other.runs.len() { (self, other) } else { (other, self) };
         let mut rest = &many.runs[..];

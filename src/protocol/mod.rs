@@ -40,6 +40,7 @@ macro_rules! messages {
         }
 
         impl kernel::Message for Message {
+            #[inline]
             fn reaction(&self) -> Reaction {
                 match self {
                     $(Message::$name($message) => $reaction,)+
