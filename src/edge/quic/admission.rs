@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::socket::InTurns;
 use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
     WireError, encode, endpoint_config, is_loopback, transport,
@@ -81,13 +82,8 @@ impl Listener {
 
         let socket_error = |error| BindError::Socket { address, error };
         let socket = std::net::UdpSocket::bind(address).map_err(socket_error)?;
-        let endpoint = Endpoint::new(
-            endpoint_config(Some(identity.reset_key())),
-            Some(far),
-            socket,
-            Arc::new(quinn::TokioRuntime),
-        )
-        .map_err(socket_error)?;
+        let endpoint = Endpoint::new(endpoint_config(Some(identity.reset_key())), Some(far), socket, Arc::new(InTurns))
+            .map_err(socket_error)?;
         let address = endpoint.local_addr().map_err(socket_error)?;
         Ok(Listener {
             endpoint,

@@ -9,6 +9,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::socket::InTurns;
 use super::{
     Close, Connection, FrameReceiver, FrameSender, Options, WireError, encode, endpoint_config, is_loopback, transport,
 };
@@ -155,7 +156,7 @@ async fn knock(address: SocketAddr, config: ClientConfig) -> Result<Connection, 
     };
     let failed = |error: io::Error| WireError::Failed(error.to_string());
     let socket = std::net::UdpSocket::bind((local, 0)).map_err(failed)?;
-    let endpoint = Endpoint::new(endpoint_config(None), None, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
+    let endpoint = Endpoint::new(endpoint_config(None), None, socket, Arc::new(InTurns)).map_err(failed)?;
     let connecting =
         endpoint.connect_with(config, address, ROUTER_HOST).map_err(|error| WireError::Failed(error.to_string()))?;
     Ok(Connection::new(connecting.await?, endpoint))

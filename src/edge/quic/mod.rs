@@ -7,6 +7,7 @@ mod admission;
 mod frame;
 mod gate;
 mod join;
+mod socket;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

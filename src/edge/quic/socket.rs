@@ -1,0 +1,200 @@
+//! The socket under QUIC, made for turns: one packet goes out, and one comes back.
+//!
+//! quinn's own asks the kernel twice as often. It is told whenever a packet that it sent has been taken, which is of no
+//! use to anybody whose packets are always taken, and after each packet that has come it asks for more before it waits.
+
+use std::future::Future;
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// tokio, with such sockets.
+#[derive(Debug)]
+pub struct InTurns;
+
+impl Runtime for InTurns {
+    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        TokioRuntime.new_timer(at)
+    }
+
+    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        TokioRuntime.spawn(future);
+    }
+
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Arc::new(Socket { state, readable: watched(socket, Interest::READABLE)?, is_full: AtomicBool::new(false) }))
+    }
+
+    fn now(&self) -> Instant {
+        TokioRuntime.now()
+    }
+}
+
+#[derive(Debug)]
+struct Socket {
+    state: UdpSocketState,
+    readable: AsyncFd<UdpSocket>,
+    /// The kernel would not take a packet, and has not been heard of since.
+    is_full: AtomicBool,
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Room { socket: self, writable: None })
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let sent = self.state.send(self.readable.get_ref().into(), transmit);
+        if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            self.is_full.store(true, Ordering::Relaxed);
+        }
+        sent
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = ready!(self.readable.poll_read_ready(cx))?;
+            // An error is of something that was sent, and is told once.
+            let received = match guard.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, metas)) {
+                Ok(Ok(received)) => received,
+                Ok(Err(_)) | Err(_) => continue,
+            };
+            // That was all there is. Whatever comes from now on is told of anew.
+            if received < buffers.len() {
+                guard.clear_ready();
+            }
+            return Poll::Ready(Ok(received));
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.readable.get_ref().local_addr()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.state.gro_segments()
+    }
+}
+
+/// Waits for room to send. quinn asks before each packet; the kernel is asked only when it has refused one.
+#[derive(Debug)]
+struct Room {
+    socket: Arc<Socket>,
+    /// The same socket once more, while somebody waits.
+    writable: Option<AsyncFd<UdpSocket>>,
+}
+
+impl UdpPoller for Room {
+    fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.socket.is_full.load(Ordering::Relaxed) {
+            self.writable = None;
+            return Poll::Ready(Ok(()));
+        }
+        let writable = match self.writable.take() {
+            Some(writable) => writable,
+            None => watched(self.socket.readable.get_ref().try_clone()?, Interest::WRITABLE)?,
+        };
+        match writable.poll_write_ready(cx) {
+            Poll::Ready(ready) => {
+                self.socket.is_full.store(false, Ordering::Relaxed);
+                Poll::Ready(ready.map(|_| ()))
+            }
+            Poll::Pending => {
+                self.writable = Some(writable);
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Deprecated since whoever changes descriptors meanwhile would break it; a socket of std's keeps its own.
+#[allow(deprecated)]
+fn watched(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
+    AsyncFd::with_interest(socket, interest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn sockets() -> (Arc<dyn AsyncUdpSocket>, UdpSocket) {
+        let ours = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let theirs = UdpSocket::bind("127.0.0.1:0").unwrap();
+        theirs.connect(ours.local_addr().unwrap()).unwrap();
+        (InTurns.wrap_udp_socket(ours).unwrap(), theirs)
+    }
+
+    /// The lengths of what has come, of which two are taken at a time.
+    async fn received(socket: &dyn AsyncUdpSocket) -> Vec<usize> {
+        let mut bytes = [[0; 16]; 2];
+        let mut metas = [RecvMeta::default(); 2];
+        let [first, second] = &mut bytes;
+        let mut buffers = [IoSliceMut::new(first), IoSliceMut::new(second)];
+        let received = poll_fn(|cx| socket.poll_recv(cx, &mut buffers, &mut metas)).await.unwrap();
+        metas[..received].iter().map(|meta| meta.len).collect()
+    }
+
+    #[tokio::test]
+    async fn all_that_comes_is_told_of() {
+        let (ours, theirs) = sockets();
+        let expect = async |lengths: &[usize]| {
+            let heard = tokio::time::timeout(Duration::from_secs(10), received(&*ours)).await;
+            assert_eq!(heard.expect("somebody tells of what has come"), lengths);
+        };
+        for turn in 1..=3 {
+            theirs.send(&vec![0; turn]).unwrap();
+            expect(&[turn]).await;
+        }
+        // More than are taken at a time, and one of the next turn.
+        for length in 1..=5 {
+            theirs.send(&vec![0; length]).unwrap();
+        }
+        expect(&[1, 2]).await;
+        expect(&[3, 4]).await;
+        expect(&[5]).await;
+        let nothing = tokio::time::timeout(Duration::from_millis(20), received(&*ours)).await;
+        assert!(nothing.is_err());
+        theirs.send(&[0; 7]).unwrap();
+        expect(&[7]).await;
+    }
+
+    #[tokio::test]
+    async fn whoever_was_refused_waits_for_room() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let state = UdpSocketState::new((&socket).into()).unwrap();
+        let readable = watched(socket, Interest::READABLE).unwrap();
+        let socket = Arc::new(Socket { state, readable, is_full: AtomicBool::new(true) });
+        let mut rooms = [socket.clone().create_io_poller(), socket.clone().create_io_poller()];
+        for room in &mut rooms {
+            socket.is_full.store(true, Ordering::Relaxed);
+            poll_fn(|cx| room.as_mut().poll_writable(cx)).await.unwrap();
+            assert!(!socket.is_full.load(Ordering::Relaxed));
+        }
+    }
+}
