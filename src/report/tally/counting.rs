@@ -315,12 +315,10 @@ impl Tally {
     }
 
     pub fn sent(&mut self, by: By, edge: &EdgeId, from: &ActorId, to: &ActorId, bytes: &u64, active: &Time) -> Taken {
-        let ends = (self.site(*from)?, self.site(*to)?);
         if !self.jobs.contains_key(&edge.job) {
             return Err(unknown(self.over.as_ref(), edge.job));
         }
-        self.transfers.sent(*edge, ends, *bytes, (by.now, *active))?;
-        Ok(None)
+        self.leaves(by, edge, from, to, bytes, active)
     }
 
     /// Users say themselves what data leaves: it has to be that of an edge of their own job. Only services bring data
@@ -336,14 +334,26 @@ impl Tally {
         bytes: &u64,
         active: &Time,
     ) -> Taken {
-        let row = self.jobs.get(&edge.job).ok_or_else(|| unknown(self.over.as_ref(), edge.job))?;
+        let Some(row) = self.jobs.get(&edge.job) else {
+            // On its way to the network while its user gave the job up. What that was has been put aside.
+            return match unknown(self.over.as_ref(), edge.job) {
+                Inconsistent::Ended(_) => self.leaves(by, edge, from, to, bytes, active),
+                unknown => Err(unknown),
+            };
+        };
         if row.user != *user || !self.users_tell_of(row.system) {
             return Err(Inconsistent::NotItsJob(edge.job, self.names.of_actor(*user)));
         }
         if row.job.edges.binary_search(&Edge { from: edge.from, to: edge.to, data: *bytes }).is_err() {
             return Err(Inconsistent::NotItsData(*edge, *bytes));
         }
-        self.sent(by, edge, from, to, bytes, active)
+        self.leaves(by, edge, from, to, bytes, active)
+    }
+
+    fn leaves(&mut self, by: By, edge: &EdgeId, from: &ActorId, to: &ActorId, bytes: &u64, active: &Time) -> Taken {
+        let ends = (self.site(*from)?, self.site(*to)?);
+        self.transfers.sent(*edge, ends, *bytes, (by.now, *active))?;
+        Ok(None)
     }
 
     pub fn delivered(&mut self, by: By, edge: &EdgeId) -> Taken {

@@ -446,6 +446,135 @@ tasks = [{ runtime = "55 s", cores = 1 }, { runtime = "55 s", cores = 1 }]
     assert_eq!(ends.count(), 2);
 }
 
+/// Its user lets data go at 50 s, and hears at 51 s that another task is lost; the network hears of the data at 60 s.
+#[test]
+fn data_may_be_on_its_way_to_the_network_while_its_job_is_given_up() {
+    let text = r#"name = "late"
+[provisioning]
+[recovery]
+killed = "lost"
+[[site]]
+name = "york"
+cores = 1
+kind = "red"
+latency = "5 s"
+[[site]]
+name = "bath"
+cores = 1
+kind = "blue"
+latency = "5 s"
+[[link]]
+name = "l1"
+capacity = "1 MB/s"
+between = ["york", "bath"]
+[[failure]]
+site = "york"
+at = "36 s"
+for = "10 s"
+[[user]]
+name = "bob"
+latency = "10 s"
+[[workload]]
+source = "table"
+[[workload.job]]
+tasks = [
+    { runtime = "300 s", cores = 1, kind = "red" },
+    { runtime = "20 s", cores = 1, kind = "blue" },
+    { runtime = "5 s", cores = 1, kind = "red" },
+]
+edges = [[1, 2]]
+"#;
+    let topology = load_text(text, &[]).unwrap();
+    let log = run(&topology);
+    let names = Names::of(&topology);
+    for puts_aside in [false, true] {
+        let mut tally = match puts_aside {
+            true => Tally::putting_aside(&topology, &names, Box::new(Vec::new())),
+            false => Tally::new(&topology, &names),
+        };
+        for entry in &log {
+            tally.add(entry).unwrap();
+        }
+    }
+    let place = |is_it: fn(&Record) -> bool| log.iter().position(|entry| is_it(&entry.record)).unwrap();
+    let removed = place(|record| matches!(record, Record::Removed { .. }));
+    let shipped = place(|record| matches!(record, Record::Shipped { .. }));
+    let delivered = place(|record| matches!(record, Record::Delivered { .. }));
+    assert!(removed < shipped && shipped < delivered);
+}
+
+/// York tells of the end of the first task, and bath denies a booking for the second one for the third time, both at
+/// 320 s.
+#[test]
+fn a_task_that_becomes_ready_while_its_job_is_left_to_queues_goes_there_once() {
+    let job = |arrive, runtime, cores| {
+        format!(
+            "[[workload.job]]\narrive = \"{arrive} s\"\n\
+             tasks = [{{ runtime = \"{runtime} s\", cores = {cores}, kind = \"blue\" }}]\n"
+        )
+    };
+    let text = format!(
+        r#"name = "once"
+[provisioning]
+[[site]]
+name = "york"
+cores = 1
+kind = "red"
+latency = "20 s"
+[[site]]
+name = "bath"
+cores = 1
+kind = "blue"
+latency = "20 s"
+[[site]]
+name = "hull"
+cores = 2
+kind = "blue"
+latency = "20 s"
+[[link]]
+name = "l1"
+capacity = "1 MB/s"
+between = ["york", "bath"]
+[[link]]
+name = "l2"
+capacity = "1 MB/s"
+between = ["bath", "hull"]
+[[user]]
+name = "alice"
+strategy = "greedy"
+alpha = 0.0
+[[user]]
+name = "bob"
+strategy = "reserve"
+alpha = 0.0
+[[user]]
+name = "dora"
+[[workload]]
+source = "table"
+users = ["alice"]
+[[workload.job]]
+tasks = [{{ runtime = "180 s", cores = 1, kind = "red" }}, {{ runtime = "10 s", cores = 1, kind = "blue" }}]
+edges = [[0, 1]]
+[[workload]]
+source = "table"
+users = ["bob"]
+{}[[workload]]
+source = "table"
+users = ["dora"]
+{}"#,
+        [50, 130, 210].map(|arrive| job(arrive, 1000, 1)).concat(),
+        job(0, 5000, 2)
+    );
+    let log = run(&load_text(&text, &[]).unwrap());
+    let count = |is_it: fn(&Record) -> bool| log.iter().filter(|entry| is_it(&entry.record)).count();
+    assert_eq!(
+        count(|record| matches!(record, Record::Assigned { task, .. } if task.job.0 == 0 && task.index == 1)),
+        1
+    );
+    assert_eq!(count(|record| matches!(record, Record::Shipped { .. })), 1);
+    assert_eq!(count(|record| matches!(record, Record::Completed { .. })), 5);
+}
+
 const KINDS: &str = r#"name = "kinds"
 [[site]]
 name = "york"

@@ -3,7 +3,7 @@
 //! Of several sites the one with the fewest tasks that run or wait is taken, as they say when they are asked; what its
 //! user has sent there since is added (`sent.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Row, Strategy};
 use crate::protocol::{Query, Reply};
@@ -26,6 +26,9 @@ pub struct JustInTime {
     /// Which poll each question belongs to, by its place among all.
     asked: BTreeMap<u64, usize>,
     polls: Vec<Poll>,
+    /// Tasks of polls that are not decided. Whoever leaves its tasks to queues hands in all that are ready, and is told
+    /// of those that have become so in this instant after that.
+    asking: BTreeSet<u32>,
 }
 
 /// Tasks that have become ready together, and how full the providers are that any of them may go to.
@@ -47,6 +50,7 @@ impl JustInTime {
     fn decide(&mut self, poll: usize, deal: &mut Deal<'_>) {
         let Poll { tasks, loads, .. } = &mut self.polls[poll];
         for task in std::mem::take(tasks) {
+            self.asking.remove(&task);
             let fullness = |provider: usize| {
                 let Load { asked, told } = &loads[&provider];
                 (u64::from(told.unwrap_or(0)) + deal.sent_since(provider, *asked), provider)
@@ -66,6 +70,9 @@ impl Strategy for JustInTime {
     }
 
     fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+        if self.asking.contains(&task) {
+            return;
+        }
         let providers = deal.fitting(task);
         let is_open = self.polls.last().is_some_and(|poll| poll.at == deal.now && !poll.tasks.is_empty());
         if !is_open {
@@ -75,6 +82,7 @@ impl Strategy for JustInTime {
             }
             self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new() });
         }
+        self.asking.insert(task);
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
