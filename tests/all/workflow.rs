@@ -59,6 +59,20 @@ fn the_papers_example_is_planned_in_91() {
     assert!((six["realistic"].as_f64().unwrap() - 413.0 / 12.0).abs() < 1e-6, "{six}");
 }
 
+/// Nothing crosses them.
+#[test]
+fn costs_are_planned_for_a_single_site_that_has_links() {
+    let scratch = Scratch::new();
+    let topology = scratch.file(
+        "one.toml",
+        "name = \"one\"\n[workflow]\n[[site]]\nname = \"york\"\ncores = 1\n[[link]]\nname = \"uplink\"\n\
+         capacity = \"1 Gbps\"\n[[user]]\nname = \"alice\"\n[[workload]]\nsource = \"layered\"\ntasks = 1\n",
+    );
+    let costs = scratch.file("costs.json", r#"{ "compute": { "a": [3], "b": [2] }, "edges": [["a", "b", 7]] }"#);
+    let planned = plan(&[], &costs, &topology);
+    assert_eq!((planned["planned"].as_f64(), planned["realistic"].as_f64()), (Some(5.0), Some(5.0)));
+}
+
 #[test]
 fn generated_graphs_are_planned_the_same_in_both_formats() {
     let scratch = Scratch::new();

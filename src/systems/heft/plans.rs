@@ -62,7 +62,11 @@ fn per_second(mut paths: Paths) -> Paths {
     let pairs = (0..sites * sites).map(|pair| (pair / sites, pair % sites)).filter(|(from, to)| from != to);
     let capacities = pairs.map(|(from, to)| paths.bandwidth(from, to, |link| link.capacity));
     let capacities: Vec<f64> = capacities.filter(|capacity| capacity.is_finite()).collect();
-    let mean = capacities.iter().sum::<f64>() / capacities.len().max(1) as f64;
+    // Between the sites of a pair; where there is only one site, nothing is sent.
+    let mean = match capacities.len() {
+        0 => 1.0,
+        pairs => capacities.iter().sum::<f64>() / pairs as f64,
+    };
     for link in &mut paths.links {
         link.capacity = if link.capacity.is_finite() { link.capacity / mean } else { link.capacity };
         link.latency /= 1e6;
