@@ -40,7 +40,8 @@ impl Desk {
                 is_carved = is_carved && free.carve(part, |left| left.root == *index);
             } else {
                 let allows = |slot: &FreeSlot| self.slot(slot, horizon).check(part).is_ok();
-                free.carve(part, allows).then_some(()).ok_or(Denial::SlotGone)?;
+                let there = free.all().iter().any(allows) && free.carve(part, |_| true);
+                there.then_some(()).ok_or(Denial::SlotGone)?;
             }
         }
         // Parts of one slot may lie in each other's way, or across what the others have left of it.
