@@ -1,7 +1,8 @@
 //! The socket under QUIC, made for turns: one packet goes out, and one comes back.
 //!
-//! quinn's own asks the kernel twice as often. It is told whenever a packet that it sent has been taken, which is of no
-//! use to anybody whose packets are always taken, and after each packet that has come it asks for more before it waits.
+//! quinn's own calls the kernel half as often again. It is told whenever a packet that it sent has been taken, which is
+//! of no use to anybody whose packets are always taken, and after each packet that has come it asks for more before it
+//! waits.
 
 use std::future::Future;
 use std::io::{self, IoSliceMut};

@@ -30,7 +30,7 @@ impl Desk {
         let horizon = self.horizon();
         let is_current = version == self.plan.version;
         // What is left of a slot after one part serves the next, and not what another slot has.
-        let mut free = self.plan.free.rooted();
+        let mut free = if is_current { self.plan.free.rooted() } else { self.plan.free.clone() };
         let mut is_carved = true;
         for (index, part) in parts {
             self.check(part)?;
