@@ -70,7 +70,6 @@ fn lower_digits(line: &mut Vec<u8>, number: u64) -> (u64, u32) {
 }
 
 /// Whole microseconds as decimal seconds, or other millionths, with the decimals that are needed.
-#[inline]
 pub fn put_seconds(line: &mut Vec<u8>, micros: u64) {
     let rest = micros % MILLION;
     match rest {

@@ -1,21 +1,17 @@
 //! Functions that give the same bits on every platform, which those of the standard library do not promise.
 
-#[inline]
 pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
-#[inline]
 pub fn exp(x: f64) -> f64 {
     libm::exp(x)
 }
 
-#[inline]
 pub fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
-#[inline]
 pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }

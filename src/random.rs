@@ -76,7 +76,6 @@ impl LogUniform {
         LogUniform { low, width: high - low }
     }
 
-    #[inline]
     pub fn draw(&self, stream: &mut SplitMix64) -> f64 {
         math::exp(self.low + stream.unit() * self.width)
     }

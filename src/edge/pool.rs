@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::scope;
 use std::time::Duration;
 
@@ -16,27 +15,21 @@ pub fn in_parallel<T: Sync, R: Send>(
     take: &mut dyn FnMut(Option<R>),
 ) {
     let next = AtomicUsize::new(0);
-    // A channel of places is compiled once, and one of results for each kind of them.
-    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    let result = |place: usize| results[place].lock().unwrap_or_else(PoisonError::into_inner);
-    let (sender, receiver) = channel::<usize>();
+    let (sender, receiver) = channel();
     scope(|scope| {
         for _ in 0..threads.clamp(1, items.len().max(1)) {
-            let (sender, next, result) = (sender.clone(), &next, &result);
+            let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(place).filter(|_| !stopped()) else { break };
-                    *result(place) = Some(work(item));
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stopped()) {
                     // The receiver lives as long as this scope.
-                    let _ = sender.send(place);
+                    let _ = sender.send(work(item));
                 }
             });
         }
         drop(sender);
         loop {
             match receiver.recv_timeout(REDRAW) {
-                Ok(place) => take(result(place).take()),
+                Ok(result) => take(Some(result)),
                 Err(RecvTimeoutError::Timeout) => take(None),
                 Err(RecvTimeoutError::Disconnected) => break,
             }

@@ -87,7 +87,6 @@ impl Curve {
     }
 
     /// The last age at which a result is still worth this share of its full value.
-    #[inline]
     pub fn last_at(&self, share: f64) -> f64 {
         let ahead = self.vertices.partition_point(|vertex| vertex.value >= share);
         let Some(high) = self.vertices.get(ahead) else { return self.final_() };

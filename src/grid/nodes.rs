@@ -33,7 +33,6 @@ impl NodeSet {
         self.runs.is_empty()
     }
 
-    #[inline]
     pub fn len(&self) -> u32 {
         self.runs.iter().map(|(first, last)| last - first + 1).sum()
     }
@@ -161,7 +160,6 @@ impl NodeSet {
         rest
     }
 
-    #[inline]
     pub fn meets(&self, other: &NodeSet) -> bool {
         let (few, many) = if self.runs.len() <= other.runs.len() { (self, other) } else { (other, self) };
         let mut rest = &many.runs[..];

@@ -5,7 +5,6 @@ use crate::time::Span;
 
 /// How long the output of a task takes to another cluster, where no links say so: a share of its run time, in whole
 /// ticks, rounded up once.
-#[inline]
 pub fn output_delay(runtime: Span, share_millionths: u64, tick: Span) -> Span {
     let tick = tick.micros().max(1);
     if let (Some(share), Some(unit)) = (runtime.micros().checked_mul(share_millionths), tick.checked_mul(1_000_000)) {

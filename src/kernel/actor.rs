@@ -119,7 +119,6 @@ impl<M, R> Outbox<M, R> {
 
     /// Sends now what would otherwise be sent at a later time, once nothing can change it any more. The receiver
     /// cannot tell the difference; the hub can go on without waiting for it.
-    #[inline]
     pub fn send_at(&mut self, time: Time, to: ActorId, message: M) {
         assert!(time >= self.now.time, "a message sent at {time} lies in the past of {}", self.now);
         let sent = if time == self.now.time { self.now } else { Stamp::at(time) };
@@ -127,7 +126,6 @@ impl<M, R> Outbox<M, R> {
     }
 
     /// Hands this actor [`Cause::Timer`] at that time (at the next step, if it is now).
-    #[inline]
     pub fn wake_at(&mut self, time: Time, token: u64) {
         self.wake(time, token, None);
     }
@@ -149,7 +147,6 @@ impl<M, R> Outbox<M, R> {
         self.records.push(record);
     }
 
-    #[inline]
     fn wake(&mut self, time: Time, token: u64, floor: Option<Stamp>) {
         assert!(time >= self.now.time, "a timer for {time} lies in the past of {}", self.now);
         let at = if time == self.now.time { self.now.after(Span::ZERO) } else { Stamp::at(time) };

@@ -40,7 +40,6 @@ macro_rules! messages {
         }
 
         impl kernel::Message for Message {
-            #[inline]
             fn reaction(&self) -> Reaction {
                 match self {
                     $(Message::$name($message) => $reaction,)+

@@ -134,7 +134,6 @@ impl Plan {
     }
 
     /// What is wrong with a record of this actor, whose role may not write such.
-    #[inline]
     pub fn may_write(&self, id: ActorId, record: &Record) -> Result<(), &'static str> {
         record.written_by(match self.roles[id.index()] {
             Role::Hub(_) | Role::Exchange => Author::Router,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use reader::Reader;
-use writer::{Count, Writer, append};
+use writer::{Count, Writer};
 
 pub use reader::DecodeError;
 pub use writer::EncodeError;
@@ -43,24 +43,13 @@ pub enum CodecError {
 /// Appends the encoding of `value`, which somebody else will read, to `bytes`.
 pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let before = bytes.len();
-    bincode::serde::encode_into_writer(value, Frame(bytes), bincode::config::standard())?;
+    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
     match bytes.len() - before {
         length if length > FRAME_MAX => {
             bytes.truncate(before);
             Err(CodecError::TooLong(length))
         }
         _ => Ok(()),
-    }
-}
-
-/// Where bincode writes: a number at a time, so that a call each would be most of it.
-struct Frame<'b>(&'b mut Vec<u8>);
-
-impl bincode::enc::write::Writer for Frame<'_> {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
-        append(self.0, bytes);
-        Ok(())
     }
 }
 

@@ -31,20 +31,11 @@ pub trait Sink {
 impl Sink for Vec<u8> {
     #[inline]
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
-        append(self, &bytes);
+        self.extend_from_slice(&bytes);
     }
 
     fn put_slice(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
-    }
-}
-
-/// Most numbers are a byte, for which `extend_from_slice` takes several times as long as `push`.
-#[inline]
-pub fn append(bytes: &mut Vec<u8>, more: &[u8]) {
-    match more {
-        [byte] => bytes.push(*byte),
-        _ => bytes.extend_from_slice(more),
     }
 }
 
@@ -74,6 +65,7 @@ impl<S: Sink> Writer<'_, S> {
         }
     }
 
+    #[inline]
     fn wide(&mut self, number: u64) {
         if let Ok(number) = u16::try_from(number) {
             let [a, b] = number.to_le_bytes();

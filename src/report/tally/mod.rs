@@ -426,7 +426,6 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    #[inline]
     pub fn next(&mut self) -> io::Result<Option<&JobRow>> {
         let here = self.here.peek().map(|row| row.job.id);
         let over = self.over.as_ref().and_then(Merged::peek);

@@ -221,7 +221,6 @@ impl JobRow {
 
     /// Whether nothing more can happen to it: what was given to a site before the job was given up goes on to its end,
     /// but what was taken back in time never starts.
-    #[inline]
     pub(super) fn is_over(&self) -> bool {
         let is_over =
             |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none()) || task.is_gone();
@@ -236,7 +235,6 @@ impl JobRow {
         matches!(self.fate, Fate::Cancelled { .. })
     }
 
-    #[inline]
     pub fn standing(&self) -> Standing {
         match self.fate {
             Fate::Open => Standing::Unfinished,
@@ -248,7 +246,6 @@ impl JobRow {
     }
 
     /// Where a task stands; one that was running when its job was removed goes on to its end.
-    #[inline]
     pub fn task_standing(&self, index: usize) -> Standing {
         let task = &self.tasks[index];
         match (task.end, task.start, self.fate) {
@@ -280,7 +277,6 @@ impl JobRow {
     }
 
     /// When the first of its tasks started.
-    #[inline]
     pub fn start(&self) -> Option<Time> {
         self.tasks.iter().filter_map(|task| task.start).min()
     }
@@ -341,7 +337,6 @@ impl JobRow {
 
     /// Whether its user got nothing: it never finished, or not before its final deadline. `None` for a job that has
     /// no deadline. Whoever was told at once that it would come too late did not starve.
-    #[inline]
     pub fn starved(&self) -> Option<bool> {
         let worth = self.job.worth.as_ref()?;
         let last = worth.curve.final_();

@@ -30,7 +30,6 @@ impl Counts {
     }
 
     /// When what is busy changes, after a time.
-    #[inline]
     pub fn next_change(&self, after: Time) -> Option<Time> {
         self.steps.get(self.steps.partition_point(|step| step.0 <= after)).map(|step| step.0)
     }
@@ -50,7 +49,6 @@ impl Counts {
     }
 
     /// The most that are busy at once in the span.
-    #[inline]
     pub fn most(&self, start: Time, end: Time) -> u32 {
         let first = self.steps.partition_point(|step| step.0 <= start).saturating_sub(1);
         let within = self.steps[first..].iter().take_while(|step| step.0 < end);

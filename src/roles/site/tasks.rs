@@ -252,7 +252,6 @@ impl Running {
     }
 
     /// When it ends, if nothing happens to it.
-    #[inline]
     pub(super) fn outlook(&self) -> Outlook {
         let runtime = self.runtime.micros();
         let left = match self.share {

@@ -177,7 +177,6 @@ impl Check {
     }
 
     /// What a job could still do in an interval.
-    #[inline]
     fn spare(&self, job: usize, interval: usize) -> f64 {
         let most = self.jobs[job].rate * (self.cuts[interval + 1] - self.cuts[interval]);
         most - self.flow[self.place(job, interval)]
