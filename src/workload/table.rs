@@ -356,7 +356,7 @@ impl WrittenWorth {
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
-        let max = Maybe(Number::from(0.0, f64::MAX, "a number that is not negative"));
+        let max = Maybe(Number::from(0.0, f64::MAX, "a finite number that is not negative"));
         w.set(key("max", "").need("the value of an early result"), &mut self.max, max);
         let initial = key("initial", "").need("the SLR until which a result has its full value");
         w.set(initial, &mut self.initial, Maybe(CurveNumber));

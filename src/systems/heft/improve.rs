@@ -62,21 +62,16 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     for round in 0..=most as usize {
         let schedule = plan_into(problem, &costs, &mut trial);
         trial.reset(&schedule, timetable);
-        // What comes next depends on nothing else, so a plan that was there before begins a cycle.
+        let learned = (how.update == Update::Keep).then(|| learn(problem, &schedule, how, &original, &mut costs));
+        // What comes next depends on nothing else, so a plan that was there before begins a cycle: with costs that are
+        // kept, one that also leaves the same costs behind.
         let key = (schedule.sequences.clone(), remembered(problem, &costs, how.update));
         if let Some(first) = seen.insert(key, round) {
             cycle = Some(Cycle { first, period: round - first });
             break;
         }
-        let replay = replay(problem, &schedule, how.replaying);
+        let replay = learned.unwrap_or_else(|| learn(problem, &schedule, how, &original, &mut costs));
         rounds.push(Round { planned: schedule.makespan, realistic: replay.makespan });
-        for (edge, moved) in replay.moved.iter().enumerate() {
-            match (moved, how.update) {
-                (Some(moved), _) => costs.known[edge] = Some(moved.duration()),
-                (None, Update::Reset) => costs.known[edge] = original.known[edge],
-                (None, Update::Keep) => {}
-            }
-        }
         let better = best.as_ref().is_none_or(|(_, _, best)| replay.makespan < best.makespan - problem.tolerance());
         if better {
             best = Some((round, schedule, replay));
@@ -87,6 +82,19 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     }
     let (best, schedule, replay) = best.expect("there is a first round");
     Improved { rounds, best, cycle, schedule, replay }
+}
+
+/// Plays a plan, and notes in the costs what its transfers took.
+fn learn(problem: &Problem, plan: &Schedule, how: Improvement, original: &Costs, costs: &mut Costs) -> Replay {
+    let replay = replay(problem, plan, how.replaying);
+    for (edge, moved) in replay.moved.iter().enumerate() {
+        match (moved, how.update) {
+            (Some(moved), _) => costs.known[edge] = Some(moved.duration()),
+            (None, Update::Reset) => costs.known[edge] = original.known[edge],
+            (None, Update::Keep) => {}
+        }
+    }
+    replay
 }
 
 /// What the next plan depends on besides this one: costs that are kept.

@@ -104,6 +104,33 @@ proptest! {
         }
     }
 
+    /// The cycle is the first plan that was there before, where costs are kept together with what it leaves behind, as
+    /// found by going on and comparing each round with all before it.
+    #[test]
+    fn a_cycle_is_told_where_it_begins((shape, seed) in shapes(), tcp in any::<bool>(), keep in any::<bool>()) {
+        let law = if tcp { Law::Tcp } else { Law::Ideal };
+        let update = if keep { Update::Keep } else { Update::Reset };
+        let problem = problem(&drawn(shape, seed, 3), law, Wiring::FullDuplex);
+        let original = Costs::of(&problem);
+        let mut costs = original.clone();
+        let mut rounds: Vec<(Vec<_>, Vec<_>)> = Vec::new();
+        let mut expected = None;
+        while expected.is_none() && rounds.len() <= 12 {
+            let schedule = plan(&problem, &costs);
+            let moved = replay(&problem, &schedule, Replaying::default()).moved;
+            let before = if keep { &costs } else { &original };
+            let known = moved.iter().zip(&before.known).map(|(moved, known)| moved.map(|m| m.duration()).or(*known));
+            costs = Costs { known: known.collect() };
+            let left = costs.known.iter().map(|cost| cost.map(|cost| (cost * 1e6).round())).collect();
+            let round = (schedule.sequences, if keep { left } else { Vec::new() });
+            let same = rounds.iter().position(|before| *before == round);
+            expected = same.map(|first| Cycle { first, period: rounds.len() - first });
+            rounds.push(round);
+        }
+        let found = improve(&problem, Improvement { stop: Stop::Fixed(12), update, ..Improvement::default() });
+        prop_assert_eq!(found.cycle, expected);
+    }
+
     #[test]
     fn sharing_only_stretches((shape, seed) in shapes()) {
         let table = drawn(shape, seed, 3);
