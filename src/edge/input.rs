@@ -13,6 +13,16 @@ use crate::topology::{self, Loaded, Override, Told, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
 
+/// Files that workloads are read from, and which of their sources does that.
+const FILES_OF_WORKLOADS: [(&str, &str); 4] =
+    [(".swf", "\"swf\""), (".dax", "\"workflow\""), (".dot", "\"workflow\""), (".json", "\"batsim\" or \"workflow\"")];
+
+/// Which sources read a file of that name, if any does.
+fn source_of(path: &str) -> Option<&'static str> {
+    let name = path.strip_suffix(".gz").unwrap_or(path).to_ascii_lowercase();
+    FILES_OF_WORKLOADS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, source)| *source)
+}
+
 /// What stands for the path of a topology that is in no file of its own.
 const WRITTEN_OUT: &str = "journal";
 
@@ -51,6 +61,10 @@ fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Fa
     let mut loaded = load(path, overrides, read).map_err(|complaints| {
         let is_experiment = path != STANDARD_INPUT && is_written(path, "vary");
         let instead = is_experiment.then(|| format!("{path} is an experiment: use hansa sweep {path}"));
+        let instead = instead.or_else(|| {
+            let source = source_of(path).filter(|_| read(path).is_ok())?;
+            Some(format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file"))
+        });
         match instead {
             Some(text) => listed(Failure::Input(text)),
             None => (Failure::Input(complaints.to_string()), complaints.told()),

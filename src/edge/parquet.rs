@@ -213,7 +213,7 @@ fn value(name: &str, cell: String) -> Value {
 }
 
 /// The cells of a line; quotes keep commas in them.
-fn cells(line: &str) -> Vec<String> {
+pub(super) fn cells(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut inside = false;
     let mut letters = line.chars().peekable();

@@ -1,14 +1,16 @@
 //! `hansa report`: a result folder as a page to read and a trace to look through.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use super::disk::{cannot, replace, replace_by, unreadable};
-use super::files::{self, EVENTS, MANIFEST, PAGE, TRACE};
+use super::files::{self, EVENTS, JOBS, MANIFEST, PAGE, TRACE};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
+use super::parquet::cells;
 use super::results::LIVE_PLOT;
 use super::{Failure, outside, say, warn};
+use crate::grid::JobId;
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
@@ -17,7 +19,7 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
     let side = files::open(folder)?;
     let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
     let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", folder.join(EVENTS).display()));
-    let (tally, digest) = replay(&topology, &side.manifest.names, side.events).map_err(|error| match error {
+    let (mut tally, digest) = replay(&topology, &side.manifest.names, side.events).map_err(|error| match error {
         Unreplayable::Io(error) => cannot("read", &folder.join(EVENTS), &error),
         wrong => damaged(wrong.to_string()),
     })?;
@@ -27,6 +29,12 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
         return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
     }
 
+    if tally.lacks_logs() {
+        match numbers(folder) {
+            Ok(numbers) => tally.tell_numbers(numbers),
+            Err(why) => warn(&format!("jobs have the numbers of the run, not those of their log: {why}")),
+        }
+    }
     let fresh = fresh_view(&side.summary.results, &side.manifest.topology, &topology)?;
     let path = folder.join(LIVE_PLOT);
     let plot = live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable(&path, &error))?;
@@ -38,6 +46,25 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
         file.flush()
     })?;
     say(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
+}
+
+/// What `jobs.csv` says that jobs are called in their logs: a result is read without them.
+fn numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> {
+    let path = folder.join(JOBS);
+    let damaged = || Failure::Input(format!("{} is damaged: it has no numbers of jobs", path.display()));
+    let mut lines = BufReader::new(files::part(folder, JOBS)?).lines();
+    let mut next = || lines.next().transpose().map_err(|error| cannot("read", &path, &error));
+    let heading = cells(&next()?.unwrap_or_default());
+    let column = |name: &str| heading.iter().position(|column| column == name).ok_or_else(damaged);
+    let (job, number, name) = (column("job")?, column("job_id")?, column("name")?);
+    let mut numbers = Vec::new();
+    while let Some(line) = next()? {
+        let row = cells(&line);
+        let whole = |column: usize| row.get(column).and_then(|cell| cell.parse().ok()).ok_or_else(damaged);
+        let job = u32::try_from(whole(job)?).map_err(|_| damaged())?;
+        numbers.push((JobId(job), whole(number)?, row.get(name).filter(|name| !name.is_empty()).cloned()));
+    }
+    Ok(numbers)
 }
 
 /// The run as it would have been had the router known everything at once, if this one knew things late.

@@ -30,6 +30,8 @@ pub(super) enum Ours<R> {
     Bounds,
     /// The comparisons are weaker than the paper's own words, which are these and are judged first.
     Slack(fn(&mut Judge<'_, R>)),
+    /// Both: the paper's own words have no numbers either.
+    SlackAndBounds(fn(&mut Judge<'_, R>)),
 }
 
 /// What became of a claim.
@@ -74,15 +76,17 @@ pub struct Comparison {
 impl<R> Claim<R> {
     pub fn judge(&self, results: &R) -> Finding {
         let mut own_words = Vec::new();
-        if let Ours::Slack(paper) = self.ours {
+        let bounds_are_ours = matches!(self.ours, Ours::Bounds | Ours::SlackAndBounds(_));
+        if let Ours::Slack(paper) | Ours::SlackAndBounds(paper) = self.ours {
             let finding = Finding::of(results, paper);
             if finding.verdict == Verdict::Holds {
-                return finding;
+                let verdict = if bounds_are_ours { Verdict::WithinTolerance } else { Verdict::Holds };
+                return Finding { verdict, bounds_are_ours, ..finding };
             }
             own_words = finding.comparisons;
         }
         let mut finding = Finding::of(results, self.compare);
-        finding.bounds_are_ours = matches!(self.ours, Ours::Bounds);
+        finding.bounds_are_ours = bounds_are_ours;
         if finding.verdict == Verdict::Holds && (finding.bounds_are_ours || !own_words.is_empty()) {
             finding.verdict = Verdict::WithinTolerance;
         }
@@ -291,24 +295,31 @@ pub(super) struct Number {
     pub(super) value: Option<f64>,
     /// By how much each sample draws it away from what all samples give; empty where nothing is known of samples.
     pulls: Vec<f64>,
+    /// Whether its samples are of other occasions than those of other numbers, however many there are.
+    alone: bool,
 }
 
 impl Number {
     pub(super) fn new(name: String, value: Option<f64>) -> Number {
-        Number { name, value, pulls: Vec::new() }
+        Number { name, value, pulls: Vec::new(), alone: false }
+    }
+
+    /// Its samples have no counterparts among those of other numbers.
+    pub(super) fn alone(self) -> Number {
+        Number { alone: true, ..self }
     }
 
     /// A mean over samples.
     pub(super) fn mean(name: String, samples: &[f64]) -> Number {
         let value = (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64);
         let pulls = value.map_or(Vec::new(), |mean| samples.iter().map(|sample| sample - mean).collect());
-        Number { name, value, pulls }
+        Number { pulls, ..Number::new(name, value) }
     }
 
     /// The mean of some samples relative to that of as many others, which belong to the same occasions.
     pub(super) fn ratio(name: String, ones: &[f64], others: &[f64]) -> Number {
         let (value, pulls) = ratio(ones, others).map_or((None, Vec::new()), |(ratio, pulls)| (Some(ratio), pulls));
-        Number { name, value, pulls }
+        Number { pulls, ..Number::new(name, value) }
     }
 
     /// The sample standard deviation.
@@ -320,13 +331,14 @@ impl Number {
         let variance = pulls.iter().map(|pull| pull * pull).sum::<f64>() / (pulls.len() - 1) as f64;
         let deviation = variance.sqrt();
         let pulls = pulls.iter().map(|pull| (pull * pull - variance) / (2.0 * deviation));
-        Number { value: Some(deviation), pulls: if deviation > 0.0 { pulls.collect() } else { Vec::new() }, name }
+        let pulls = if deviation > 0.0 { pulls.collect() } else { Vec::new() };
+        Number { pulls, ..Number::new(name, Some(deviation)) }
     }
 
     pub(super) fn plus(&self, term: f64) -> Number {
         let sign = if term < 0.0 { '-' } else { '+' };
         let name = format!("{} {sign} {}", self.name, term.abs());
-        Number { name, value: self.value.map(|value| value + term), pulls: self.pulls.clone() }
+        Number { name, value: self.value.map(|value| value + term), ..self.clone() }
     }
 
     pub(super) fn times(&self, factor: f64) -> Number {
@@ -335,13 +347,13 @@ impl Number {
             false => format!("{factor} {}", self.name),
         };
         let pulls = self.pulls.iter().map(|pull| factor * pull).collect();
-        Number { name, value: self.value.map(|value| value * factor), pulls }
+        Number { name, value: self.value.map(|value| value * factor), pulls, alone: self.alone }
     }
 
     pub(super) fn minus(&self, other: &Number) -> Number {
         let value = self.value.zip(other.value).map(|(a, b)| a - b);
-        let pulls = if self.pulls.len() == other.pulls.len() { apart(self, other) } else { Vec::new() };
-        Number { name: format!("({} - {})", self.name, other.told()), value, pulls }
+        let pulls = if self.goes_with(other) { apart(self, other) } else { Vec::new() };
+        Number { pulls, ..Number::new(format!("({} - {})", self.name, other.told()), value) }
     }
 
     /// Its name, or what it is where it has none.
@@ -358,6 +370,11 @@ impl Number {
         Number { name: format!("|{} - {}|", self.name, other.told()), ..apart.times(sign) }
     }
 
+    /// Whether their samples are of the same occasions.
+    fn goes_with(&self, other: &Number) -> bool {
+        self.pulls.len() == other.pulls.len() && !self.alone && !other.alone
+    }
+
     /// How far another number may be above this one by chance: samples of the same occasions are compared with each
     /// other.
     fn chance(&self, other: &Number) -> Option<f64> {
@@ -365,7 +382,7 @@ impl Number {
             (0, 0) => None,
             (0, _) => chance(&other.pulls),
             (_, 0) => chance(&self.pulls),
-            (one, another) if one == another => chance(&apart(self, other)),
+            _ if self.goes_with(other) => chance(&apart(self, other)),
             _ => Some(chance(&self.pulls)?.hypot(chance(&other.pulls)?)),
         }
     }

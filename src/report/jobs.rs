@@ -99,9 +99,7 @@ impl Account for JobSheet<'_> {
 
 impl Account for TaskSheet<'_> {
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        if !self.tally.is_one_task(row) {
-            ready.iter().enumerate().for_each(|(index, ready)| self.row(row, index, *ready));
-        }
+        ready.iter().enumerate().for_each(|(index, ready)| self.row(row, index, *ready));
     }
 
     fn tables(&mut self) -> Vec<Table<'_>> {
@@ -174,7 +172,11 @@ impl<'a> JobSheet<'a> {
         allocated(&mut line, tally, ran);
         line.number(row.job.id.0).text(words.actors.get(row.user.index()).map_or("", String::as_str));
         words.place(&mut line, row, 0);
-        line.time(ready).maybe(ran.end, Row::time).empties(4);
+        line.time(ready).maybe(ran.end, Row::time);
+        match row.job.worth {
+            Some(_) => worth(&mut line, row),
+            None => _ = line.empties(4),
+        }
         name(&mut line, tally.job_name(row.job.id));
         words.end(line, row);
     }
@@ -194,8 +196,7 @@ impl<'a> JobSheet<'a> {
         line.empties(2).number(row.job.id.0);
         self.words.user(&mut line, row);
         line.empties(4).maybe(row.last_end(), Row::time);
-        line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
-        line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
+        worth(&mut line, row);
         name(&mut line, self.tally.job_name(row.job.id));
         self.words.end(line, row);
     }
@@ -208,6 +209,7 @@ impl<'a> TaskSheet<'a> {
     }
 
     fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
+        let ready = row.answered.as_ref().map(|answered| answered.ready).or(ready);
         let ran = &row.tasks[index];
         let mut line = Row(&mut self.text);
         line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).fields(b"rigid,");
@@ -258,6 +260,12 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
     line.maybe(start.map(|start| start.since(submitted)), Row::span).maybe(turnaround, Row::span);
     let ratio = stretch.map(|(turnaround, execution)| turnaround.micros() as f64 / execution.micros() as f64);
     line.maybe(ratio, Row::float);
+}
+
+/// From `starved` to `slr`.
+fn worth(line: &mut Row<'_>, row: &JobRow) {
+    line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
+    line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
 }
 
 /// Its name in tables, traces and pages.

@@ -18,6 +18,9 @@ pub(super) struct OwnNumbers {
     logged: Vec<bool>,
     /// The first job of each workload.
     first: Vec<u32>,
+    /// What a result's table says, where the logs are not at hand, in order of the jobs.
+    told: Vec<(JobId, u64)>,
+    told_names: BTreeMap<JobId, String>,
 }
 
 /// A workload of rigid jobs.
@@ -71,8 +74,27 @@ impl OwnNumbers {
         log.profiles.get(log.jobs.get(place)?.profile? as usize).map(String::as_str)
     }
 
+    /// Whether jobs are from logs that nobody has read.
+    pub fn are_missing(&self) -> bool {
+        self.told.is_empty() && self.logged.contains(&true) && self.numbered.iter().any(|log| log.jobs.is_empty())
+    }
+
+    /// Takes what a result's table of jobs says in their place.
+    pub fn tell(&mut self, jobs: impl Iterator<Item = (JobId, u64, Option<String>)>) {
+        for (job, number, name) in jobs {
+            if self.is_logged(job) {
+                self.told.push((job, number));
+                self.told_names.extend(name.map(|name| (job, name)));
+            }
+        }
+        self.told.sort_unstable();
+    }
+
     /// What its log calls it, where that is not its number.
     pub fn id(&self, job: JobId) -> Option<&str> {
+        if let Some(name) = self.told_names.get(&job) {
+            return Some(name);
+        }
         let (log, place) = self.log_of(job)?;
         if log.ids.is_empty() {
             return None;
@@ -89,7 +111,8 @@ impl OwnNumbers {
 
     /// What its log, or else the run, numbers it.
     pub fn number(&self, job: JobId) -> u64 {
-        self.rigid(job).map_or(job.0.into(), |rigid| rigid.number)
+        let told = self.told.binary_search_by_key(&job, |(told, _)| *told).ok().map(|place| self.told[place].1);
+        told.or_else(|| Some(self.rigid(job)?.number)).unwrap_or(job.0.into())
     }
 
     pub fn is_logged(&self, job: JobId) -> bool {

@@ -46,10 +46,10 @@ impl Tally {
     fn given_by_system(&self) -> Vec<Given> {
         let mut given = vec![Given::new(); self.gives().count()];
         for task in self.tasks() {
-            if let Some(at) = task.row.assigned {
-                let (tasks, flows) = given[task.job.system as usize].entry(at).or_default();
-                *tasks += 1;
-                flows.extend(task.row.start.map(|_| task.number));
+            let given = &mut given[task.job.system as usize];
+            task.sendings().for_each(|sent| given.entry(sent.at).or_default().0 += 1);
+            for sent in task.ran(self.last).filter_map(|(_, sent)| sent) {
+                given.entry(sent.at).or_default().1.push(sent.number);
             }
         }
         given
@@ -134,16 +134,16 @@ impl Tally {
     }
 
     /// What was on the cores of each site, in order of starts.
-    fn ran_by_site(&self) -> Vec<Vec<(Stint<'_>, TaskOf<'_>)>> {
-        let mut ran: Vec<Vec<(Stint<'_>, TaskOf<'_>)>> = self.sites.iter().map(|_| Vec::new()).collect();
+    fn ran_by_site(&self) -> Vec<Vec<Ran<'_>>> {
+        let mut ran: Vec<Vec<Ran<'_>>> = self.sites.iter().map(|_| Vec::new()).collect();
         for task in self.tasks() {
-            for stint in task.row.stints(self.last) {
+            for (stint, sent) in task.ran(self.last) {
                 if let Some(site) = stint.site.or(task.row.site) {
-                    ran[site as usize].push((stint, task));
+                    ran[site as usize].push((stint, sent, task));
                 }
             }
         }
-        ran.iter_mut().for_each(|ran| ran.sort_by_key(|(stint, task)| (stint.from, task.number)));
+        ran.iter_mut().for_each(|ran| ran.sort_by_key(|(stint, _, task)| (stint.from, task.number)));
         ran
     }
 
@@ -152,19 +152,19 @@ impl Tally {
         &self,
         site: usize,
         pid: usize,
-        ran: Vec<(Stint<'_>, TaskOf<'_>)>,
+        ran: Vec<Ran<'_>>,
         trace: &mut Trace<P>,
     ) -> Result<u32, E> {
         let facts = &self.sites[site];
         trace.process(pid, &format!("site {}", facts.name))?;
         let (mut lanes, mut busy) = (Lanes::default(), Steps::default());
-        for (stint, task) in ran {
+        for (stint, sent, task) in ran {
             let (lane, is_new) = lanes.take(stint.from, stint.to);
             if is_new {
                 trace.thread(pid, lane, &format!("lane {lane}"))?;
             }
             busy.add(stint.from, stint.to, facts.used(task.job, task.job.job.tasks[task.index].cores, &stint).cores());
-            self.task_event((pid, lane), &stint, facts.is_shared, &task, trace)?;
+            self.task_event((pid, lane), (&stint, sent), facts.is_shared, &task, trace)?;
         }
         trace.counter(pid, "busy cores", &busy)?;
         Ok(lanes.count())
@@ -173,13 +173,15 @@ impl Tally {
     fn task_event<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         (pid, lane): (usize, u32),
-        stint: &Stint<'_>,
+        (stint, sent): (&Stint<'_>, Option<Sent>),
         is_shared: bool,
         task: &TaskOf<'_>,
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
         let Stint { from: start, to: end, nodes: cores, share, .. } = *stint;
         let (index, ts) = (task.index, start.micros());
+        // As the log of events has it.
+        let id = task.job.job.id.0;
         let job = self.job_in_trace(task.job.job.id);
         let called = |name: Option<&str>| {
             name.map_or(String::new(), |name| json(&format!(" {name}")).trim_matches('"').to_owned())
@@ -190,16 +192,15 @@ impl Tally {
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
         let shared = if is_shared { format!(r#","yield":{share}"#) } else { String::new() };
         trace.event(format_args!(
-            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}{name}","cat":"task","args":{{"task":"{job}.{index}{task_name}","user":{user},"cores":"{}"{shared}{cut}}}}}"#,
+            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}{name}","cat":"task","args":{{"task":"{id}.{index}{task_name}","user":{user},"cores":"{}"{shared}{cut}}}}}"#,
             end.since(start).micros(),
             cores,
         ))?;
-        // It was given away once, however often it went on.
-        if task.row.assigned.is_some() && task.row.start == Some(start) {
+        // It may go on more often than it was given away.
+        if let Some(Sent { number, .. }) = sent {
             let Gives { task: what, category, .. } = self.gives_of(task.job);
             trace.event(format_args!(
-                r#"{{"ph":"f","bp":"e","pid":{pid},"tid":{lane},"ts":{ts},"id":{},"name":"{what}","cat":"{category}"}}"#,
-                task.number
+                r#"{{"ph":"f","bp":"e","pid":{pid},"tid":{lane},"ts":{ts},"id":{number},"name":"{what}","cat":"{category}"}}"#,
             ))?;
         }
         Ok(())
@@ -214,7 +215,12 @@ impl Tally {
     fn tasks(&self) -> impl Iterator<Item = TaskOf<'_>> {
         let rows =
             self.jobs.values().flat_map(|job| job.tasks.iter().enumerate().map(move |(index, row)| (job, index, row)));
-        rows.zip(1..).map(|((job, index, row), number)| TaskOf { job, index, row, number })
+        let mut next = 1;
+        rows.map(move |(job, index, row)| {
+            let number = next;
+            next += row.sent_before().len() as u64 + 1;
+            TaskOf { job, index, row, number }
+        })
     }
 }
 
@@ -226,8 +232,38 @@ struct TaskOf<'a> {
     job: &'a JobRow,
     index: usize,
     row: &'a TaskRow,
-    /// Counts through all tasks of the run; a job's own numbers need not be unique in a log that was tampered with.
+    /// Of the first time that it was given away, counted through all of the run; a job's own numbers need not be unique
+    /// in a log that was tampered with.
     number: u64,
+}
+
+/// A task was given to a site.
+#[derive(Clone, Copy)]
+struct Sent {
+    at: Time,
+    number: u64,
+}
+
+/// A stint, with what it followed from if it is the first after that.
+type Ran<'a> = (Stint<'a>, Option<Sent>, TaskOf<'a>);
+
+impl<'a> TaskOf<'a> {
+    fn sendings(&self) -> impl Iterator<Item = Sent> + use<'a> {
+        let times = self.row.sent_before().iter().copied().chain(self.row.assigned);
+        times.zip(self.number..).map(|(at, number)| Sent { at, number })
+    }
+
+    /// Its stints, in order.
+    fn ran(&self, last: Time) -> impl Iterator<Item = (Stint<'a>, Option<Sent>)> + use<'a> {
+        let mut sendings = self.sendings().peekable();
+        self.row.stints(last).map(move |stint| {
+            let mut sent = None;
+            while let Some(next) = sendings.next_if(|next| next.at <= stint.from) {
+                sent = Some(next);
+            }
+            (stint, sent)
+        })
+    }
 }
 
 /// A number that changes at moments, in millionths: what is added and taken away again leaves nothing.
@@ -320,7 +356,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use crate::grid::{EdgeId, JobId};
+    use crate::grid::{EdgeId, JobId, NodeSet};
     use crate::kernel::Entry;
     use crate::protocol::Record;
     use crate::report::tests::{BATH, ROUTER, YORK, golden, names, story, tally, topology};
@@ -427,6 +463,33 @@ mod tests {
         );
         for what in [r#""name":"bookings, lane 1""#, r#""name":"holds, lane 1""#, &booking, &hold] {
             assert!(text.contains(what), "{what} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_lost_has_an_arrow_for_each_time_that_it_was_sent() {
+        let mut tally = Tally::new(&topology(), &names());
+        let task = crate::grid::TaskId { job: JobId(0), index: 0 };
+        let lost = (9, YORK, Record::Lost { task, saved: Span::ZERO });
+        let again = (12, ROUTER, Record::Assigned { task, site: BATH });
+        let started = (15, BATH, Record::Started { task, cores: NodeSet::all(2) });
+        let more = [lost, again, started].map(|(minutes, actor, record)| Entry {
+            stamp: Stamp::at(Time::ZERO + Span::from_minutes(minutes)),
+            actor,
+            record,
+        });
+        for entry in story().into_iter().take(3).chain(more) {
+            tally.add(&entry).unwrap();
+        }
+        let trace = trace(&tally);
+        assert_eq!(well_formed(&trace), (2, 2));
+        let text = String::from_utf8(trace).unwrap();
+        for (from, to) in [(0, 0), (12, 15)] {
+            let end = |kind: &str, minutes: u64| {
+                let at = format!(r#""ts":{},"#, minutes * 60_000_000);
+                text.lines().any(|line| line.contains(&format!(r#""ph":"{kind}""#)) && line.contains(&at))
+            };
+            assert!(end("s", from) && end("f", to), "{from} to {to} in {text}");
         }
     }
 

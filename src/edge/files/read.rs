@@ -76,7 +76,7 @@ pub fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Resul
 }
 
 /// A file of a result, which may come from anybody: what it names is in its folder, and is a file that has an end.
-fn part(folder: &Path, name: &str) -> Result<File, Failure> {
+pub fn part(folder: &Path, name: &str) -> Result<File, Failure> {
     let path = folder.join(name);
     let mut parts = Path::new(name).components();
     if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) || name.ends_with('/') {

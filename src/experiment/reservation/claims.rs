@@ -103,7 +103,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 }
             }
         },
-        ours: Ours::Slack(|judge| {
+        ours: Ours::SlackAndBounds(|judge| {
             for setting in [Axis::Umed, Axis::Arrival].into_iter().flat_map(Axis::settings) {
                 for (a, b) in ALIKE {
                     let distance = judge.a(a, setting).distance(&judge.a(b, setting));
@@ -176,7 +176,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 judge.slowdown_groups(setting);
             }
         },
-        ours: Ours::Slack(|judge| {
+        ours: Ours::SlackAndBounds(|judge| {
             for setting in [Axis::Umed, Axis::Arrival].into_iter().flat_map(Axis::settings) {
                 judge.slowdown_groups(setting);
             }

@@ -29,11 +29,11 @@ fn verdict(rows: &[Row], number: u32) -> Verdict {
 
 #[test]
 fn the_reference_results_bear_out_what_they_can() {
-    for number in [1, 4, 5, 6, 8, 9] {
+    for number in [1, 4, 5, 8, 9] {
         assert_eq!(verdict(&rows(), number), Verdict::Holds, "claim {number}");
     }
-    // PEDu_B and PEDu_W are too far apart for what the paper says.
-    for number in [2, 3] {
+    // PEDu_B and PEDu_W are too far apart for what the paper says; how close is close, it does not say.
+    for number in [2, 3, 6] {
         assert_eq!(verdict(&rows(), number), Verdict::WithinTolerance, "claim {number}");
     }
     let outcome = Outcome::of(FULL, &rows());

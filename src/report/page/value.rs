@@ -10,7 +10,7 @@ impl Page<'_> {
     /// Nothing, if no job has a worth.
     pub(super) fn value(&self) -> String {
         let Some(value) = &self.results.value else { return String::new() };
-        let mut sums = [(0u64, 0.0, 0.0); 6];
+        let mut sums = [(0u64, 0.0, 0.0); Outcome::ALL.len()];
         for row in self.tally.jobs.values() {
             if let Some(outcome) = Outcome::of(row) {
                 let sum = &mut sums[outcome as usize];
@@ -104,6 +104,8 @@ enum Outcome {
     Late,
     TooLate,
     GivenUp,
+    TakenBack,
+    Killed,
     Refused,
     Unfinished,
 }
@@ -112,11 +114,13 @@ enum Outcome {
 type InWords = (Outcome, &'static str, &'static str);
 
 impl Outcome {
-    const ALL: [InWords; 6] = [
-        (Outcome::InTime, "f0", "in time"),
+    const ALL: [InWords; 8] = [
+        (Outcome::InTime, "f0", "in time for full value"),
         (Outcome::Late, "f4", "late, worth less"),
         (Outcome::TooLate, "f5", "too late, worth nothing"),
         (Outcome::GivenUp, "f1", "given up after the final deadline"),
+        (Outcome::TakenBack, "f2", "taken back by their users"),
+        (Outcome::Killed, "f6", "killed at their walltime"),
         (Outcome::Refused, "f3", "refused on arrival"),
         (Outcome::Unfinished, "f7", "unfinished when the log ended"),
     ];
@@ -124,7 +128,9 @@ impl Outcome {
     fn of(row: &JobRow) -> Option<Outcome> {
         let starved = row.starved()?;
         Some(match row.standing() {
-            Standing::Removed | Standing::Killed => Outcome::GivenUp,
+            Standing::Removed if row.cancelled() => Outcome::TakenBack,
+            Standing::Removed => Outcome::GivenUp,
+            Standing::Killed => Outcome::Killed,
             Standing::Refused => Outcome::Refused,
             Standing::Unfinished => Outcome::Unfinished,
             Standing::Finished if starved => Outcome::TooLate,

@@ -9,13 +9,6 @@ use crate::report::tally::{JobRow, Standing};
 const LONGEST: usize = 12;
 
 impl Page<'_> {
-    /// As jobs.csv has it.
-    fn name(&self, row: &JobRow) -> String {
-        let number = self.tally.number(row.job.id);
-        let workload = self.tally.workload(row.job.id);
-        workload.map_or(number.to_string(), |workload| format!("{number} of workload {workload}"))
-    }
-
     pub(super) fn longest_waits(&self) -> String {
         let mut waits: Vec<(u64, &JobRow)> = self
             .tally
@@ -46,9 +39,13 @@ impl Page<'_> {
             (Some(_), ..) => "not finished yet".to_owned(),
         };
         let all = waits.len();
+        let or_not = match waits.iter().all(|(_, row)| row.start().is_some()) {
+            true => "",
+            false => ", or, where it never did, until it was given up or the log ended",
+        };
         let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
             vec![
-                self.name(row),
+                self.tally.label(row.job.id),
                 escape(&self.tally.names.of_actor(row.user)),
                 moment(row.wanted()),
                 micros(*wait),
@@ -73,7 +70,7 @@ impl Page<'_> {
         let columns = ["#Job", "User", &format!("#{from}"), "#Waited", tasks, "#Core hours", value, "Outcome"];
         let rows = table(&columns, rows);
         format!(
-            "<p>From {since} until {started}: the {} longest of {}.</p>\n{rows}",
+            "<p>From {since} until {started}{or_not}: the {} longest of {}.</p>\n{rows}",
             LONGEST.min(all),
             counted(all as u64, "job")
         )

@@ -53,6 +53,7 @@ impl Tally {
         if by_user && row.site.is_some() && !(row.is_lost() && row.assigned.is_none()) {
             return Err(Inconsistent::Again(*task, "been given to a site"));
         }
+        row.put_sending_by();
         (row.site, row.assigned, row.is_sent_again) = (Some(site), Some(by.now), row.is_lost());
         Ok(None)
     }
@@ -66,6 +67,7 @@ impl Tally {
         if row.site.is_none() || row.start.is_some() && !is_lost {
             return Err(Inconsistent::Again(*task, "started"));
         }
+        row.put_sending_by();
         (row.assigned, row.entered, row.is_sent_again) = (None, false, false);
         // Where it has run is known until it runs elsewhere; what it has saved there is left behind.
         if !is_lost {

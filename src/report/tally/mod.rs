@@ -277,6 +277,22 @@ impl Tally {
         self.own_numbers.number(job)
     }
 
+    /// Whether jobs are from logs that have not been read, so that their numbers there are not known.
+    pub fn lacks_logs(&self) -> bool {
+        self.own_numbers.are_missing()
+    }
+
+    /// What jobs are called in their logs.
+    pub fn tell_numbers(&mut self, jobs: Vec<(JobId, u64, Option<String>)>) {
+        self.own_numbers.tell(jobs.into_iter());
+    }
+
+    /// How pages call a job: as `jobs.csv` has it, and, if there are several workloads, with that.
+    pub(super) fn label(&self, job: JobId) -> String {
+        let number = self.number(job);
+        self.workload(job).map_or(number.to_string(), |workload| format!("{number} of workload {workload}"))
+    }
+
     /// What people call a job, where that is not its number.
     pub(super) fn job_name(&self, job: JobId) -> Option<&str> {
         self.called.job(job).or_else(|| self.own_numbers.id(job))

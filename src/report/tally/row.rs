@@ -160,6 +160,20 @@ impl TaskRow {
         stints.chain(alone)
     }
 
+    /// It ran where it was given to, and is given away anew or comes back: from when on it was there is kept.
+    pub fn put_sending_by(&mut self) {
+        if let (Some(at), Some(stints)) = (self.assigned, &mut self.stints)
+            && stints.is_lost()
+        {
+            stints.note_sent(at);
+        }
+    }
+
+    /// When it was given to sites where it ran and was lost, before it was given away last.
+    pub fn sent_before(&self) -> &[Time] {
+        self.stints.as_ref().map_or(&[], |stints| stints.sent())
+    }
+
     /// How long it has been on cores, all in all.
     pub fn ran_by(&self, now: Time) -> Span {
         self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))

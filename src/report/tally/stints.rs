@@ -14,6 +14,8 @@ pub struct Stints {
     /// The nodes with more than one of its parallel tasks, those with more than two, and so on.
     more: Vec<NodeSet>,
     share: f64,
+    /// When it was given to a site, each time but the last.
+    sent: Vec<Time>,
 }
 
 /// A stretch of time in which nothing changed.
@@ -59,7 +61,7 @@ pub struct Stint<'a> {
 impl Stints {
     /// Those of a task, of which the first has begun then if there have been none.
     pub fn of(stints: &mut Option<Box<Stints>>, since: Time) -> &mut Stints {
-        let begun = || Stints { over: Vec::new(), since: Some(since), more: Vec::new(), share: 1.0 };
+        let begun = || Stints { over: Vec::new(), since: Some(since), more: Vec::new(), share: 1.0, sent: Vec::new() };
         stints.get_or_insert_with(|| Box::new(begun()))
     }
 
@@ -97,6 +99,15 @@ impl Stints {
     /// Whether a node of it has failed, and it has not gone on since.
     pub fn is_lost(&self) -> bool {
         self.since.is_none() && self.over.last().is_some_and(|over| over.left == Left::Lost)
+    }
+
+    /// It was given to a site then, and is not there any more.
+    pub fn note_sent(&mut self, at: Time) {
+        self.sent.push(at);
+    }
+
+    pub fn sent(&self) -> &[Time] {
+        &self.sent
     }
 
     /// It goes on at another site than this, where it was so far.

@@ -14,8 +14,8 @@ pub const COSTS: Claim<Results> = Claim {
         for name in Site::ALL {
             for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
                 for ahead in AHEAD {
-                    let [imitated, real] =
-                        ["VAR", "AR"].map(|what| judge.mean("38", &line(name, what, nodes, length), ahead as f64));
+                    let [imitated, real] = ["VAR", "AR"]
+                        .map(|what| judge.mean("38", &line(name, what, nodes, length), ahead as f64).alone());
                     judge.at_most(&imitated, &real, 0.0);
                     if (length, ahead) == (1, 8) {
                         judge.within_factor(&imitated, &real, 1.3);

@@ -209,10 +209,10 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
             let first_core = tally.sites[stint.site.unwrap_or(site) as usize].first_core;
             let band = &bands[band_of(bands, first_core)];
             let number = tally.number(job.job.id);
-            let what = match tally.workload(job.job.id) {
-                _ if !tally.has_only_single_tasks() => format!("task {number}.{index}"),
-                None => format!("job {number}"),
-                Some(workload) => format!("job {number} of workload {workload},"),
+            let workload = tally.workload(job.job.id).map_or(String::new(), |which| format!(" of workload {which},"));
+            let what = match tally.is_one_task(job) {
+                true => format!("job {number}{workload}"),
+                false => format!("task {number}.{index}{workload}"),
             };
             let mut path = String::new();
             let mut label = None;

@@ -1,5 +1,7 @@
 //! A workflow of rigid parallel tasks, how long each runs at each site, and what lies between the sites.
 
+use std::collections::BTreeMap;
+
 use crate::grid::{Area, Speed, Workflow};
 use crate::time::{Span, Time};
 
@@ -14,7 +16,11 @@ pub struct Application {
     suits: Vec<bool>,
     /// Ascending by (from, to).
     edges: Vec<(u32, u32)>,
-    /// By edge, then site from, then site to.
+    /// By site from, then site to: which of the kinds of link lies between them. A site is linked to itself by the
+    /// first kind, which takes no time.
+    between: Vec<u32>,
+    kinds: usize,
+    /// By edge, then kind of link.
     transfers: Vec<Span>,
     /// The edges into task `t` are those numbered `into[into_starts[t]..into_starts[t + 1]]`.
     into: Vec<u32>,
@@ -25,7 +31,7 @@ pub struct Application {
 }
 
 /// What lies between two different sites. Nobody else is thought to use it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Link {
     pub latency: Span,
     /// In bits a second.
@@ -35,10 +41,18 @@ pub struct Link {
 impl Application {
     pub fn new(workflow: &Workflow, sites: &[Speed], link: impl Fn(usize, usize) -> Link) -> Application {
         let count = workflow.tasks.len();
+        let mut kinds: BTreeMap<Link, u32> = BTreeMap::new();
+        let pairs = (0..sites.len()).flat_map(|from| (0..sites.len()).map(move |to| (from, to)));
+        let kind_of = |(from, to)| {
+            let next = kinds.len() as u32 + 1;
+            if from == to { 0 } else { *kinds.entry(link(from, to)).or_insert(next) }
+        };
+        let between: Vec<u32> = pairs.map(kind_of).collect();
+        let mut links: Vec<(&Link, &u32)> = kinds.iter().collect();
+        links.sort_unstable_by_key(|(_, kind)| **kind);
         let transfers = workflow.edges.iter().flat_map(|edge| {
-            let pairs = (0..sites.len()).flat_map(|from| (0..sites.len()).map(move |to| (from, to)));
-            let link = &link;
-            pairs.map(move |(from, to)| if from == to { Span::ZERO } else { link(from, to).transfer(edge.data) })
+            let crossing = links.iter().map(|(link, _)| link.transfer(edge.data));
+            std::iter::once(Span::ZERO).chain(crossing)
         });
 
         let mut into: Vec<u32> = (0..workflow.edges.len() as u32).collect();
@@ -51,6 +65,8 @@ impl Application {
             suits: Vec::new(),
             edges: workflow.edges.iter().map(|edge| (edge.from, edge.to)).collect(),
             transfers: transfers.collect(),
+            kinds: links.len() + 1,
+            between,
             into_starts: (0..=count as u32).map(before).collect(),
             into,
             order: Vec::new(),
@@ -111,7 +127,7 @@ impl Application {
     pub fn ready(&self, task: usize, site: usize, placed: &[(u32, Time)]) -> Time {
         let arrival = |(from, transfer): (usize, usize)| {
             let (at, end) = placed[from];
-            end + self.transfers[transfer + at as usize * self.sites + site]
+            end + self.transfers[transfer + self.between[at as usize * self.sites + site] as usize]
         };
         self.incoming(task).map(arrival).max().unwrap_or(Time::ZERO)
     }
@@ -130,8 +146,7 @@ impl Application {
     /// From whom, and where his transfers begin.
     fn incoming(&self, task: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let into = &self.into[self.into_starts[task] as usize..self.into_starts[task + 1] as usize];
-        let block = self.sites * self.sites;
-        into.iter().map(move |edge| (self.edges[*edge as usize].0 as usize, *edge as usize * block))
+        into.iter().map(|edge| (self.edges[*edge as usize].0 as usize, *edge as usize * self.kinds))
     }
 
     /// Means are multiplied by what they would be divided by, so ranks are exact.
@@ -141,9 +156,11 @@ impl Application {
             let sum: u128 = (0..self.sites).map(|site| u128::from(self.runtime(task, site).micros())).sum();
             sum * (sites - 1).max(1)
         };
-        let block = self.sites * self.sites;
+        let mut pairs = vec![0u128; self.kinds];
+        self.between.iter().for_each(|kind| pairs[*kind as usize] += 1);
         let moves = |edge: usize| -> u128 {
-            self.transfers[edge * block..][..block].iter().map(|transfer| u128::from(transfer.micros())).sum()
+            let transfers = self.transfers[edge * self.kinds..][..self.kinds].iter();
+            transfers.zip(&pairs).map(|(transfer, pairs)| u128::from(transfer.micros()) * pairs).sum()
         };
         let mut ranks = vec![0u128; self.tasks()];
         let mut edge = self.edges.len();
