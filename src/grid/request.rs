@@ -24,7 +24,7 @@ pub enum Invalid {
     NotOneTask,
     #[error("it requests no node")]
     NoNodes,
-    #[error("it requests more nodes than any site has that it may go to")]
+    #[error("it requests more nodes than there are at any site to which it may go")]
     TooManyNodes,
     #[error("it has no duration")]
     NoDuration,

@@ -1,6 +1,6 @@
 //! What is wrong with a topology, told so that it can be put right: where, what was expected, what was found.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
 
@@ -24,6 +24,16 @@ pub struct Source {
     /// The path of a file; `None` for a flag of the command line.
     pub path: Option<String>,
     pub text: String,
+    /// Where its lines begin, once somebody has asked for one.
+    lines: OnceCell<Vec<usize>>,
+}
+
+impl Source {
+    /// The number of the line in which something begins, counted from 1.
+    fn line(&self, at: usize) -> usize {
+        let begins = || [0].into_iter().chain(self.text.match_indices('\n').map(|(end, _)| end + 1)).collect();
+        self.lines.get_or_init(begins).partition_point(|begin| *begin <= at)
+    }
 }
 
 /// Where something is written. A source as a whole comes before all that is in it.
@@ -81,7 +91,7 @@ impl Location {
 
 impl Findings {
     pub fn add_source(&mut self, path: Option<String>, text: String) -> usize {
-        self.sources.push(Source { path, text });
+        self.sources.push(Source { path, text, lines: OnceCell::new() });
         self.sources.len() - 1
     }
 
@@ -178,7 +188,7 @@ impl Complaints {
         // They come in the order of their locations, so each text is walked through only once.
         let (mut source, mut at, mut line, mut column) = (usize::MAX, 0, 1, 1);
         let tell = |Complaint { location, key, message, hints, .. }: &Complaint| {
-            let Source { path, text } = &self.0.sources[location.source()];
+            let Source { path, text, .. } = &self.0.sources[location.source()];
             if location.source() != source {
                 (source, at, line, column) = (location.source(), 0, 1, 1);
             }
@@ -269,7 +279,7 @@ impl Findings {
         }
     }
 
-    /// Line and column are found only for what is shown: that takes a walk through the text.
+    /// Line and column are found only for what is shown: the first of a text takes a walk through it.
     fn spot(&self, location: Location) -> Option<Spot> {
         let text = &self.sources[location.source()].text;
         let (start, end) = location.span?;
@@ -292,7 +302,7 @@ impl Findings {
             shown.push_str("...");
         }
         Some(Spot {
-            line: text[..line_start].bytes().filter(|b| *b == b'\n').count() + 1,
+            line: self.sources[location.source()].line(line_start),
             column: before + 1,
             shown: printable(&shown),
             indent,

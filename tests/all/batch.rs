@@ -66,6 +66,17 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
     hansa_ok(&["report", out.to_str().unwrap()]);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Jobs in the queue, by site") && page.contains("line 9"));
+
+    // Jobs are called as in their log, which nobody needs to have any more.
+    std::fs::remove_file(scratch.path("log.swf")).unwrap();
+    hansa_ok(&["report", out.to_str().unwrap()]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let trace = std::fs::read_to_string(out.join("trace.json")).unwrap();
+    for job in ["10", "12", "14"] {
+        assert!(page.contains(&format!("<title>job {job} of ")), "{job}");
+        assert!(trace.contains(&format!(r#""name":"job {job}""#)), "{job}");
+    }
+    assert!(!page.contains("<title>job 0 of "));
 }
 
 #[test]

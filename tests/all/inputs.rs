@@ -33,6 +33,15 @@ fn ends(program: &str, arguments: &Words<'_>, code: i32, words: &str) {
 }
 
 #[test]
+fn a_log_is_not_taken_for_a_topology_that_is_full_of_faults() {
+    let scratch = Scratch::new();
+    let log = scratch.file("g.swf", LOG);
+    let words = "is not a topology: a [[workload]] with source = \"swf\" can name it as its file";
+    ends(HANSA, &[&"run", &log, &"--inline"], 2, words);
+    ends(HANSA, &[&"run", &scratch.path("gone.swf"), &"--inline"], 2, "there is no such file");
+}
+
+#[test]
 fn nobody_waits_for_a_pipe_that_nobody_writes_to() {
     let scratch = Scratch::new();
     let log = pipe(scratch.path("g.swf"));

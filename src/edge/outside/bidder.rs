@@ -9,6 +9,7 @@ use super::{Around, Fault, ask, say_hello};
 use crate::grid::{JobId, Site, TaskId};
 use crate::protocol::outside::bidder::{Answer, Cluster, Hello, Question, TaskLine};
 use crate::protocol::outside::seconds;
+use crate::settings::counted;
 use crate::systems::Outsider;
 use crate::systems::market::bid::{BidPolicy, Bidder, Course, Instant, Winner};
 use crate::systems::market::{AskWhen, BestBid, Foreign, Market};
@@ -93,7 +94,8 @@ impl Program {
         let mut talk = self.talk.borrow_mut();
         let answer = ask(&mut talk, number, &question, EXPECTED, |answer: &Answer| answer.ask)?;
         if answer.bids.len() != bidders.len() {
-            let text = format!("gives {} bids for {} tasks (question {number})", answer.bids.len(), bidders.len());
+            let counts = (counted(answer.bids.len() as u64, "bid"), counted(bidders.len() as u64, "task"));
+            let text = format!("gives {} for {} (question {number})", counts.0, counts.1);
             return Err(talk.wrong(&text).into());
         }
         // JSON has no other numbers than finite ones.

@@ -70,8 +70,8 @@ impl Page<'_> {
     /// What was asked for and what came.
     fn load(&self) -> String {
         let mut words: Vec<String> = self.topology.workloads.iter().take(6).map(workload).collect();
-        if self.topology.workloads.len() > 6 {
-            words.push(format!("{} more workloads", self.topology.workloads.len() - 6));
+        if let more @ 1.. = self.topology.workloads.len().saturating_sub(6) {
+            words.push(counted(more as u64, "more workload"));
         }
         let mut text = words.join("; ");
         let all: f64 = self.tally.jobs.values().map(|row| work(row) as f64 * self.tally.part_of_nodes(row)).sum();

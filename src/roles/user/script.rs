@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Later, Out, Planner, Then};
 use crate::grid::{Job, JobId};
 use crate::kernel::ActorId;
+use crate::min_tree::MinTree;
 use crate::protocol::{Enqueue, Message, Over, Submit};
 use crate::time::Time;
 
@@ -16,8 +17,9 @@ const CHUNK: usize = 64;
 pub struct Script {
     /// What to say when, and to whom; in order of time.
     says: VecDeque<(Time, ActorId, Message)>,
-    /// The same, not yet made.
+    /// The same, not yet made, and what each of these says next, so that one word costs O(log of how many there are).
     later: Vec<Later>,
+    coming: MinTree<(Time, JobId)>,
     /// What it hands in once other jobs are over.
     then: Vec<Then>,
     /// When it goes on, if there is more to say.
@@ -33,12 +35,15 @@ impl Script {
     /// Says each thing at its time.
     pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> Script {
         says.sort_by_key(|(time, ..)| *time);
-        Script { says: says.into(), later: Vec::new(), then: Vec::new(), comes_back: None }
+        let coming = MinTree::new(0, SILENCE);
+        Script { says: says.into(), later: Vec::new(), coming, then: Vec::new(), comes_back: None }
     }
 
     /// Says more, which is not made before.
     pub fn later(self, later: Vec<Later>) -> Script {
-        Script { later, ..self }
+        let mut coming = MinTree::new(later.len(), SILENCE);
+        later.iter().enumerate().for_each(|(index, later)| coming.set(index, says_next(later)));
+        Script { later, coming, ..self }
     }
 
     /// Hands in more jobs, each when another one is over and it has thought for a while.
@@ -72,9 +77,7 @@ impl Script {
     /// When it says something next, and which of `later` that is in.
     fn next(&self) -> Option<(Time, Option<usize>)> {
         let said = self.says.front().map(|(time, _, message)| (*time, about(message), None));
-        let later = self.later.iter().enumerate();
-        let later =
-            later.filter_map(|(index, later)| later.peek().map(|(time, message)| (*time, about(message), Some(index))));
+        let later = self.coming.place_of_min().map(|index| (self.coming.min().0, self.coming.min().1, Some(index)));
         // What comes at one time is said in the order of jobs.
         said.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
     }
@@ -91,7 +94,11 @@ impl Script {
             sent += 1;
             let next = match index {
                 None => self.says.pop_front(),
-                Some(index) => self.later[index].next(),
+                Some(index) => {
+                    let next = self.later[index].next();
+                    self.coming.set(index, says_next(&self.later[index]));
+                    next
+                }
             };
             let (_, to, message) = next.expect("what comes next is there");
             said(time, to, &message);
@@ -104,6 +111,13 @@ impl Script {
             self.comes_back = Some(half);
         }
     }
+}
+
+/// What comes after everything.
+const SILENCE: (Time, JobId) = (Time::NEVER, JobId(u32::MAX));
+
+fn says_next(later: &Later) -> (Time, JobId) {
+    later.peek().map_or(SILENCE, |(time, message)| (*time, about(message)))
 }
 
 /// The job that users talk of.

@@ -4,6 +4,7 @@ use super::{
     Awareness, Clock, Improved, Paths, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, improve,
 };
 use crate::grid::{Kind, Workflow};
+use crate::settings::counted;
 use crate::systems::plans::{self, Maker, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
 use crate::workload::workflow::{CostTable, Written};
 
@@ -47,7 +48,8 @@ fn of_workflow(workflow: &Workflow, rules: &Planning, order: &Order<'_>) -> Resu
 fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
     let (processors, sites) = (table.run.first().map_or(0, Vec::len), order.grid.sites.len());
     if processors != sites {
-        return Err(Unplannable(format!("it has times for {processors} processors, but there are {sites} sites")));
+        let there = counted(sites as u64, "site");
+        return Err(Unplannable(format!("it has times for {processors} processors, but the topology has {there}")));
     }
     let problem = Problem::table(table, per_second((order.grid.network)().paths));
     let problem = problem.map_err(|error| wrong(&error, table.names.iter().map(String::as_str)))?;

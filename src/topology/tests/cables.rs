@@ -187,6 +187,17 @@ fn what_is_wrong_is_told_with_its_place() {
     golden("cables.txt", &page);
 }
 
+/// Nobody is told that there are no links because there are too many sites for them.
+#[test]
+fn too_many_sites_for_links_are_one_fault() {
+    let many = "name = \"many\"\n[batch]\n[network]\nmodel = \"ideal\"\n[[site]]\nname = \"s{}\"\ncount = 1025\ncores = 1\n\
+                [[user]]\nname = \"ann\"\n[[link]]\nname = \"l\"\ncapacity = \"1 Gbps\"\nbetween = [\"s1\", \"s2\"]\n\
+                [[workload]]\nsource = \"lublin\"\njobs = 1\nnodes = 1\noutput = \"1 GB\"\nhome = \"s1\"\n";
+    let told = load_text(many, &[]).unwrap_err().told();
+    let messages: Vec<&str> = told.iter().map(|told| told.message.as_str()).collect();
+    assert_eq!(messages, ["expected at most 1024 sites on a grid with links, found 1025"]);
+}
+
 #[test]
 fn what_comes_from_simgrid_is_a_topology() {
     let platform = include_str!("small-platform.xml");
