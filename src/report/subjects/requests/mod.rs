@@ -268,7 +268,7 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let share = all.acceptance.map_or("–".to_owned(), percent);
     let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
-    let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
+    let small = format!("mean; those that finished gave {} node hours back early", number(all.released / 3600.0));
     let mut cards = vec![
         ("Requests accepted", share, format!("{accepted} of {valid} valid ones")),
         ("Slowdown of requests", mean, small),

@@ -8,9 +8,9 @@
 //!
 //! A check fills intervals greedily first, jobs by deadline, which as a rule places all but a little; Dinic's algorithm
 //! finds ways for the rest. Where a job finds no room because jobs that are due before it take all the cluster can do
-//! since the first of them was released, no way exists, and none is looked for. With `J` jobs that overlap `K` intervals
-//! in sum and get work done in `P` of these, filling is O(J log J + P), and augmenting O(K) a phase, of which there are
-//! few; it alone needs memory for `K`.
+//! since the first of them was released, no way exists, and none is looked for. With `J` jobs that overlap `K`
+//! intervals in sum and get work done in `P` of these, filling is O(J log J + P), and augmenting O(K) a phase, of which
+//! there are few; it alone needs memory for `K`.
 
 mod network;
 
