@@ -265,7 +265,8 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
 /// From `starved` to `slr`.
 fn worth(line: &mut Row<'_>, row: &JobRow) {
     line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
-    line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
+    let slr = row.slr().filter(|_| row.standing() == Standing::Finished);
+    line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(slr, Row::float);
 }
 
 /// Its name in tables, traces and pages.

@@ -6,7 +6,7 @@ use crate::report::account::{Account, Table};
 use crate::report::tally::JobRow;
 use crate::report::text::Row;
 use crate::report::{Summary, Tally};
-use crate::systems::dfrs::{Moves, Timed, bound, bounded_stretch, underutilisation};
+use crate::systems::dfrs::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
 use crate::time::{Span, Time};
 
 pub struct Accounting<'a> {
@@ -26,8 +26,11 @@ struct Sum {
     moves: Moves,
 }
 
-/// As many as `hansa bound` takes: some tenths of a second.
+/// As many as `hansa bound` takes.
 const BOUND_MAX: usize = 20_000;
+/// Most pairs of a job and an interval in which it may run for which the bound is found here: a second or two. Where
+/// jobs have to wait for very long there are more, and `hansa bound` takes its time for them.
+const PAIRS_MAX: usize = 4_000_000;
 
 const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,\
                        migrations,paused_gb,migrated_gb\n";
@@ -51,9 +54,10 @@ impl<'a> Accounting<'a> {
         let rate = |of: f64| seconds.filter(|seconds| *seconds > 0.0).map(|seconds| of / seconds);
         let a_job = |of: f64| (jobs > 0).then(|| of / jobs as f64);
         let usage = (jobs > 0).then(|| underutilisation(facts.cores, sum.ended.iter().copied()).normalised());
-        let bound = (1..=BOUND_MAX).contains(&sum.ended.len()).then(|| {
-            let jobs: Vec<Timed> = sum.ended.iter().map(|ended| ended.0).collect();
-            bound(facts.cores, &jobs)
+        let few = Some(&sum.ended).filter(|ended| (1..=BOUND_MAX).contains(&ended.len()));
+        let bound = few.and_then(|ended| {
+            let jobs: Vec<Timed> = ended.iter().map(|ended| ended.0).collect();
+            bound_within(PAIRS_MAX, facts.cores, &jobs)
         });
         let Moves { preemptions, migrations, .. } = sum.moves;
         let (paused_gb, migrated_gb) =

@@ -155,7 +155,10 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let Some(sharing) = summary.part::<Sharing>() else { return Vec::new() };
     let line = |site: &SiteShared| {
         let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
-        let bound = site.bound.map_or(String::new(), |bound| format!(" (bound {:.2})", bound.1));
+        let bound = match site.bound {
+            Some((_, bound)) => format!(" (bound {bound:.2})"),
+            None => " (bound not sought: too many jobs at once)".to_owned(),
+        };
         let missed = site.underutilisation.map_or(String::new(), |missed| format!("; underutilisation {missed:.3}"));
         let moves = match site.shared {
             true => format!("; {}, {}", counted(site.preemptions, "preemption"), counted(site.migrations, "migration")),
