@@ -78,28 +78,24 @@ impl<S: Set> ByNode<S> {
         (start, free.lowest(head.nodes).expect("they have been counted"))
     }
 
-    /// A start can only become possible when something ends, jobs or what is reserved. What is reserved is only looked
-    /// at where enough nodes are free by count.
+    /// A start can only become possible when something ends, jobs or what is reserved.
     fn reserve_around(&self, head: &Ask) -> (Time, S) {
-        let (mut free, mut count) = (self.free.clone(), self.free_count);
-        let (mut ended, mut released) = (0, self.reserved_ends.iter().copied().peekable());
-        loop {
-            let next = self.ends.get(ended).map(|end| end.0);
-            let start = next.into_iter().chain(released.peek().copied()).min();
-            let start = start.expect("a job that fits the site can start once all others have ended");
+        let mut times: Vec<Time> =
+            self.ends.iter().map(|end| end.0).chain(self.reserved_ends.iter().copied()).collect();
+        times.sort_unstable();
+        times.dedup();
+        let mut free = self.free.clone();
+        let mut ended = 0;
+        for start in times {
             while ended < self.ends.len() && self.ends[ended].0 <= start {
                 free.add(&self.held[ended]);
-                count += self.ends[ended].2;
                 ended += 1;
             }
-            while released.next_if(|end| *end <= start).is_some() {}
-            let enough = count >= head.nodes;
-            if let Some(nodes) =
-                enough.then(|| self.unreserved(&free, start, head.walltime).lowest(head.nodes)).flatten()
-            {
+            if let Some(nodes) = self.unreserved(&free, start, head.walltime).lowest(head.nodes) {
                 return (start, nodes);
             }
         }
+        unreachable!("a job that fits the site can start once all others have ended")
     }
 }
 
