@@ -1,7 +1,5 @@
 //! The largest free rectangles in which a booking could begin.
 
-use std::ops::ControlFlow;
-
 use super::set::Set;
 use super::tree::Tree;
 use super::{Calendar, Kept};
@@ -38,8 +36,7 @@ impl Calendar {
     /// Calls with the rectangle of every start worth a look, in order of time: the first and the last that are wished,
     /// and those at which something before the booking ends or something after it begins. If any start will do, so
     /// does one of these, and the earliest of all is among them. Without bounds a rectangle is as long as the booking.
-    /// Goes on until it is told that one is good enough.
-    pub fn rectangles(&self, wish: &Wish, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle) -> ControlFlow<()>) {
+    pub fn rectangles(&self, wish: &Wish, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
         let Some(limit) = self.nodes.checked_sub(wish.width) else { return };
         match &self.kept {
             Kept::Few(tree) => rectangles(tree, self.nodes, limit, wish, bounds, each),
@@ -55,7 +52,7 @@ fn rectangles<S: Set>(
     limit: u32,
     wish: &Wish,
     bounds: Option<Bounds>,
-    each: &mut impl FnMut(Rectangle) -> ControlFlow<()>,
+    each: &mut impl FnMut(Rectangle),
 ) {
     let all = S::of(&super::NodeSet::all(nodes));
     // The last start that an obstacle rules out, which rules out all starts before it too.
@@ -84,9 +81,7 @@ fn rectangles<S: Set>(
                 Rectangle { start, width: free.len(), begin, end: until.unwrap_or(ceiling) }
             }
         };
-        if each(rectangle).is_break() {
-            return;
-        }
+        each(rectangle);
         last = Some((busy, rectangle));
     }
 }

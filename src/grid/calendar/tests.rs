@@ -1,7 +1,5 @@
 //! The calendar against a table with a cell a node and second.
 
-use std::ops::ControlFlow;
-
 use super::*;
 use crate::random::SplitMix64;
 
@@ -52,14 +50,8 @@ impl Judge {
         let wish = Wish { from: at(from), latest: at(latest), span: Span::from_micros(span), width };
         let bounds = Bounds { floor: at(self.now), ceiling: at(ceiling) };
         let (mut short, mut long) = (Vec::new(), Vec::new());
-        calendar.rectangles(&wish, None, &mut |found| {
-            short.push(found);
-            ControlFlow::Continue(())
-        });
-        calendar.rectangles(&wish, Some(bounds), &mut |found| {
-            long.push(found);
-            ControlFlow::Continue(())
-        });
+        calendar.rectangles(&wish, None, &mut |found| short.push(found));
+        calendar.rectangles(&wish, Some(bounds), &mut |found| long.push(found));
         let earliest = self.earliest(from, span, width, latest).map(|(start, _)| at(start));
         assert_eq!(short.first().map(|found| found.start), earliest);
         assert_eq!(short.len(), long.len());

@@ -1,7 +1,5 @@
 //! A cluster's reservations: admission, cancellation, early release.
 
-use std::ops::ControlFlow;
-
 use super::blocked::Blocked;
 use super::fit::{Fit, Measure, Seek};
 use super::rules::RectEnd;
@@ -119,14 +117,6 @@ impl Book {
     fn preferred(&self, now: Time, wish: &Wish, deadline: Time) -> Option<(Time, i128)> {
         let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
         let bounds = (self.fit.measure != Measure::Nodes).then_some(Bounds { floor: now, ceiling });
-        // No later start can be better than one of this rank, and of equals the first is taken.
-        let lowest = match (self.fit.measure, self.fit.seek) {
-            (Measure::Nodes, Seek::Least) => Some(i128::from(wish.width)),
-            (Measure::Nodes, Seek::Most) => {
-                Some(-i128::from(self.calendar.most_free(wish.from, wish.latest + wish.span)))
-            }
-            _ => None,
-        };
         let mut best: Option<(Time, i128)> = None;
         self.calendar.rectangles(wish, bounds, &mut |mut rectangle| {
             if self.rect_end == RectEnd::Inf2tdl && rectangle.end == Time::NEVER {
@@ -136,7 +126,6 @@ impl Book {
             if best.is_none_or(|(_, least)| rank < least) {
                 best = Some((rectangle.start, rank));
             }
-            if lowest == Some(rank) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         best
     }
