@@ -62,8 +62,11 @@ fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Fa
         let is_experiment = path != STANDARD_INPUT && is_written(path, "vary");
         let instead = is_experiment.then(|| format!("{path} is an experiment: use hansa sweep {path}"));
         let instead = instead.or_else(|| {
-            let source = source_of(path).filter(|_| read(path).is_ok())?;
-            Some(format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file"))
+            let source = source_of(path)?;
+            let is_toml = String::from_utf8(read(path).ok()?).is_ok_and(|text| text.parse::<toml::Table>().is_ok());
+            (!is_toml).then(|| {
+                format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file")
+            })
         });
         match instead {
             Some(text) => listed(Failure::Input(text)),

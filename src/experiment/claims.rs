@@ -352,7 +352,13 @@ impl Number {
 
     pub(super) fn minus(&self, other: &Number) -> Number {
         let value = self.value.zip(other.value).map(|(a, b)| a - b);
-        let pulls = if self.goes_with(other) { apart(self, other) } else { Vec::new() };
+        // A number without samples leaves those of the other as they are.
+        let pulls = match (self.pulls.len(), other.pulls.len()) {
+            (_, 0) => self.pulls.clone(),
+            (0, _) => other.pulls.iter().map(|pull| -pull).collect(),
+            _ if self.goes_with(other) => apart(self, other),
+            _ => Vec::new(),
+        };
         Number { pulls, ..Number::new(format!("({} - {})", self.name, other.told()), value) }
     }
 

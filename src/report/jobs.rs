@@ -209,7 +209,7 @@ impl<'a> TaskSheet<'a> {
     }
 
     fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
-        let ready = row.answered.as_ref().map(|answered| answered.ready).or(ready);
+        let ready = row.answered.as_ref().map(|answered| answered.ready.max(row.job.arrive)).or(ready);
         let ran = &row.tasks[index];
         let mut line = Row(&mut self.text);
         line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).fields(b"rigid,");
@@ -221,7 +221,8 @@ impl<'a> TaskSheet<'a> {
         self.words.user(&mut line, row);
         self.words.place(&mut line, row, index);
         line.maybe(ready, Row::time);
-        name(&mut line, self.tally.called.task(row.job.id, index));
+        let of_job = || self.tally.job_name(row.job.id).filter(|_| self.tally.is_one_task(row));
+        name(&mut line, self.tally.called.task(row.job.id, index).or_else(of_job));
         self.words.end(line, row);
     }
 }

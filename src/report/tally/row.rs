@@ -160,7 +160,7 @@ impl TaskRow {
         stints.chain(alone)
     }
 
-    /// It ran where it was given to, and is given away anew or comes back: from when on it was there is kept.
+    /// If it has been lost, and is now given away anew or comes back: when it was given away before is kept.
     pub fn put_sending_by(&mut self) {
         if let (Some(at), Some(stints)) = (self.assigned, &mut self.stints)
             && stints.is_lost()
@@ -169,7 +169,7 @@ impl TaskRow {
         }
     }
 
-    /// When it was given to sites where it ran and was lost, before it was given away last.
+    /// When it was given to sites before it was given away last, if it has been lost.
     pub fn sent_before(&self) -> &[Time] {
         self.stints.as_ref().map_or(&[], |stints| stints.sent())
     }

@@ -14,7 +14,7 @@ pub struct Stints {
     /// The nodes with more than one of its parallel tasks, those with more than two, and so on.
     more: Vec<NodeSet>,
     share: f64,
-    /// When it was given to a site, each time but the last.
+    /// When it was given to sites before, as far as a loss came after it.
     sent: Vec<Time>,
 }
 

@@ -157,7 +157,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
         let bound = match site.bound {
             Some((_, bound)) => format!(" (bound {bound:.2})"),
-            None => " (bound not sought: too many jobs at once)".to_owned(),
+            None => " (bound not sought: too many jobs, or too many at once)".to_owned(),
         };
         let missed = site.underutilisation.map_or(String::new(), |missed| format!("; underutilisation {missed:.3}"));
         let moves = match site.shared {

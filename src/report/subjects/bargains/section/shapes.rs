@@ -82,7 +82,7 @@ impl<'a> Shape<'a> {
     /// What whoever points at it is told, as HTML.
     pub fn words(&self, tally: &Tally) -> String {
         let who = |user: ActorId| escape(&tally.names.of_actor(user));
-        let job = |job: JobId| format!("job {}", tally.number(job));
+        let job = |job: JobId| format!("job {}", tally.label(job));
         let procs = self.procs;
         let when = format!(
             "from {} for {}",
