@@ -59,16 +59,7 @@ type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, top
 fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Told>)> {
     let read = &mut |path: &str| read_typed(path).map_err(|error| plainly(&error));
     let mut loaded = load(path, overrides, read).map_err(|complaints| {
-        let is_experiment = path != STANDARD_INPUT && is_written(path, "vary");
-        let instead = is_experiment.then(|| format!("{path} is an experiment: use hansa sweep {path}"));
-        let instead = instead.or_else(|| {
-            let source = source_of(path)?;
-            let is_toml = String::from_utf8(read(path).ok()?).is_ok_and(|text| text.parse::<toml::Table>().is_ok());
-            (!is_toml).then(|| {
-                format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file")
-            })
-        });
-        match instead {
+        match Some(path).filter(|path| *path != STANDARD_INPUT).and_then(mistaken) {
             Some(text) => listed(Failure::Input(text)),
             None => (Failure::Input(complaints.to_string()), complaints.told()),
         }
@@ -83,10 +74,23 @@ pub fn listed(failure: Failure) -> (Failure, Vec<Told>) {
     (failure, vec![told])
 }
 
+/// What a file is that was taken for a topology, if it can be told.
+fn mistaken(path: &str) -> Option<String> {
+    match table(&read(path).ok()?) {
+        Some(table) => table.contains_key("vary").then(|| format!("{path} is an experiment: use hansa sweep {path}")),
+        None => source_of(path).map(|source| {
+            format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file")
+        }),
+    }
+}
+
 /// Whether a file is TOML with this key: what is wrong with it may be no more than what it was taken for.
 pub fn is_written(path: &str, key: &str) -> bool {
-    let text = read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    text.and_then(|text| text.parse::<toml::Table>().ok()).is_some_and(|table| table.contains_key(key))
+    read(path).is_ok_and(|bytes| table(&bytes).is_some_and(|table| table.contains_key(key)))
+}
+
+fn table(bytes: &[u8]) -> Option<toml::Table> {
+    str::from_utf8(bytes).ok()?.parse().ok()
 }
 
 /// A topology file that means exactly this wherever it lies: logs are named by their whole paths, and so are files

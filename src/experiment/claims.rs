@@ -30,7 +30,7 @@ pub(super) enum Ours<R> {
     Bounds,
     /// The comparisons are weaker than the paper's own words, which are these and are judged first.
     Slack(fn(&mut Judge<'_, R>)),
-    /// Both: the paper's own words have no numbers either.
+    /// Both: judging the paper's own words takes bounds of ours, too.
     SlackAndBounds(fn(&mut Judge<'_, R>)),
 }
 
@@ -359,7 +359,8 @@ impl Number {
             _ if self.goes_with(other) => apart(self, other),
             _ => Vec::new(),
         };
-        Number { pulls, ..Number::new(format!("({} - {})", self.name, other.told()), value) }
+        let alone = self.alone || other.alone;
+        Number { pulls, alone, ..Number::new(format!("({} - {})", self.name, other.told()), value) }
     }
 
     /// Its name, or what it is where it has none.

@@ -209,7 +209,7 @@ impl<'a> TaskSheet<'a> {
     }
 
     fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
-        let ready = row.answered.as_ref().map(|answered| answered.ready.max(row.job.arrive)).or(ready);
+        let ready = row.answered.as_ref().map(|_| row.wanted()).or(ready);
         let ran = &row.tasks[index];
         let mut line = Row(&mut self.text);
         line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).fields(b"rigid,");

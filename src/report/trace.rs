@@ -218,7 +218,7 @@ impl Tally {
         let mut next = 1;
         rows.map(move |(job, index, row)| {
             let number = next;
-            next += row.sent_before().len() as u64 + 1;
+            next += row.sendings().count().max(1) as u64;
             TaskOf { job, index, row, number }
         })
     }
@@ -249,8 +249,7 @@ type Ran<'a> = (Stint<'a>, Option<Sent>, TaskOf<'a>);
 
 impl<'a> TaskOf<'a> {
     fn sendings(&self) -> impl Iterator<Item = Sent> + use<'a> {
-        let times = self.row.sent_before().iter().copied().chain(self.row.assigned);
-        times.zip(self.number..).map(|(at, number)| Sent { at, number })
+        self.row.sendings().zip(self.number..).map(|(at, number)| Sent { at, number })
     }
 
     /// Its stints, in order.

@@ -223,7 +223,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 12,
-        text: "between 1.1 and 1.2 the jobs that EDF starves at least double, and they rise further until 1.4 (by 1.3)",
+        text: "between 1.1 and 1.2 the jobs that EDF starves at least double, and at 1.4 they are 1.3 times as many again",
         note: Note::None,
         compare: |judge| judge.at_most(&judge.z("edf", 110).times(2.0), &judge.z("edf", 120), 0.0),
         ours: Ours::Slack(|judge| {

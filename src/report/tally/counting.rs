@@ -53,7 +53,6 @@ impl Tally {
         if by_user && row.site.is_some() && !(row.is_lost() && row.assigned.is_none()) {
             return Err(Inconsistent::Again(*task, "been given to a site"));
         }
-        row.put_sending_by();
         (row.site, row.assigned, row.is_sent_again) = (Some(site), Some(by.now), row.is_lost());
         Ok(None)
     }
@@ -67,7 +66,6 @@ impl Tally {
         if row.site.is_none() || row.start.is_some() && !is_lost {
             return Err(Inconsistent::Again(*task, "started"));
         }
-        row.put_sending_by();
         (row.assigned, row.entered, row.is_sent_again) = (None, false, false);
         // Where it has run is known until it runs elsewhere; what it has saved there is left behind.
         if !is_lost {
@@ -133,8 +131,10 @@ impl Tally {
         let worked = row.map_or(Span::ZERO, |row| row.worked(by.now, needs, sites).fold(Span::ZERO, since_loss));
         let saved = sites[site as usize].work(needs, *saved, 1.0);
         self.leave(by, task, Left::Lost)?;
-        self.given(*task, site)?.is_sent_again = false;
-        self.given(*task, site)?.setbacks().lose(by.now, worked, saved);
+        let row = self.given(*task, site)?;
+        row.is_sent_again = false;
+        row.keep_sending();
+        row.setbacks().lose(by.now, worked, saved);
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
         Ok(Some(task.job))

@@ -160,18 +160,19 @@ impl TaskRow {
         stints.chain(alone)
     }
 
-    /// If it has been lost, and is now given away anew or comes back: when it was given away before is kept.
-    pub fn put_sending_by(&mut self) {
-        if let (Some(at), Some(stints)) = (self.assigned, &mut self.stints)
-            && stints.is_lost()
-        {
-            stints.note_sent(at);
+    /// It is lost: when it was given to the site where it ran is kept, as it may be given away anew.
+    pub fn keep_sending(&mut self) {
+        if let (Some(at), Some(stints)) = (self.assigned, &mut self.stints) {
+            stints.keep_sending(at);
         }
     }
 
-    /// When it was given to sites before it was given away last, if it has been lost.
-    pub fn sent_before(&self) -> &[Time] {
-        self.stints.as_ref().map_or(&[], |stints| stints.sent())
+    /// When it was given to sites: where it was lost, and last.
+    pub fn sendings(&self) -> impl Iterator<Item = Time> + use<'_> {
+        let lost = self.stints.as_ref().map_or(&[][..], |stints| stints.sent());
+        // It may go on where it was lost.
+        let last = self.assigned.filter(|at| lost.last() != Some(at));
+        lost.iter().copied().chain(last)
     }
 
     /// How long it has been on cores, all in all.

@@ -14,7 +14,7 @@ pub struct Stints {
     /// The nodes with more than one of its parallel tasks, those with more than two, and so on.
     more: Vec<NodeSet>,
     share: f64,
-    /// When it was given to sites before, as far as a loss came after it.
+    /// When it was given to the sites where it was lost.
     sent: Vec<Time>,
 }
 
@@ -101,9 +101,11 @@ impl Stints {
         self.since.is_none() && self.over.last().is_some_and(|over| over.left == Left::Lost)
     }
 
-    /// It was given to a site then, and is not there any more.
-    pub fn note_sent(&mut self, at: Time) {
-        self.sent.push(at);
+    /// It was given to a site then, and lost there, once or more often.
+    pub fn keep_sending(&mut self, at: Time) {
+        if self.sent.last() != Some(&at) {
+            self.sent.push(at);
+        }
     }
 
     pub fn sent(&self) -> &[Time] {

@@ -28,8 +28,8 @@ struct Sum {
 
 /// As many as `hansa bound` takes.
 const BOUND_MAX: usize = 20_000;
-/// Most pairs of a job and an interval in which it may run for which the bound is found here: a second or two. Where
-/// jobs have to wait for very long there are more, and `hansa bound` takes its time for them.
+/// Most pairs of a job and an interval in which it may run for which the bound is found here, which takes some
+/// seconds at most. Where jobs have to wait for very long there are more, and `hansa bound` takes its time for them.
 const PAIRS_MAX: usize = 4_000_000;
 
 const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,\

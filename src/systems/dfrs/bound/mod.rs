@@ -98,6 +98,7 @@ struct Check {
     /// What flows from each job into each interval of its window, job after job; each job's begin.
     flow: Vec<f64>,
     begins: Vec<usize>,
+    /// How many pairs of a job and an interval there are.
     pairs: usize,
     /// What each interval can still take.
     room: Vec<f64>,
@@ -129,7 +130,7 @@ impl Check {
         short <= ROUNDING * all || self.augment(&mut left, all)
     }
 
-    /// Cuts time into intervals, for this stretch. How many pairs there are of a job and an interval.
+    /// Cuts time into intervals, for this stretch. Gives the pairs.
     fn cut(&mut self, stretch: f64) -> usize {
         self.deadlines = self.jobs.iter().map(|job| job.release + stretch * job.length).collect();
         self.cuts = { self.jobs.iter().map(|job| job.release) }.chain(self.deadlines.iter().copied()).collect();
