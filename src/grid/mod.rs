@@ -2,6 +2,7 @@
 
 mod calendar;
 mod check;
+mod counts;
 mod curve;
 mod demand;
 mod failure;
@@ -25,6 +26,7 @@ mod workflow;
 
 pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
 pub use check::{JobError, LONGEST};
+pub use counts::Counts;
 pub use curve::{Curve, CurveError, CurvePart};
 pub use demand::{Demand, Share};
 pub use failure::{CableId, Course, Distribution, Drawn, Failure, Fragile, Law, Per, Traced};

@@ -4,7 +4,7 @@
 //! `(time, busy nodes)`, each lasting until the next one and the last one for ever, in canonical form: neighbours
 //! differ, the last is empty. A tree over the records keeps what is busy in whole stretches of them (`tree/`), so that
 //! booking, freeing and asking cost O(log records) steps. A step costs a few words for up to 1024 nodes, and the runs
-//! of a set beyond that.
+//! of a set beyond that. How many are busy is counted beside it: counts cost least to ask for, and rule most starts out.
 //!
 //! The calendar knows nothing of jobs and policies: whoever books, frees what was booked.
 
@@ -20,13 +20,14 @@ use std::ops::Range;
 pub use self::rectangles::{Bounds, Rectangle, Wish};
 pub use self::set::{Bits, Set};
 use self::tree::Tree;
-use super::NodeSet;
+use super::{Counts, NodeSet};
 use crate::time::{Span, Time};
 
 /// Which nodes of a site are busy when.
 #[derive(Clone)]
 pub struct Calendar {
     nodes: u32,
+    counts: Counts,
     kept: Kept,
 }
 
@@ -67,7 +68,7 @@ impl Calendar {
             257..=1024 => Kept::Some(Tree::new()),
             _ => Kept::Many(Tree::new()),
         };
-        Calendar { nodes, kept }
+        Calendar { nodes, counts: Counts::default(), kept }
     }
 
     pub fn nodes(&self) -> u32 {
@@ -86,6 +87,7 @@ impl Calendar {
                 return Err(Clash::DoubleBooking);
             }
             tree.add(start, end, &set);
+            self.counts.insert(start, end, set.len());
         });
         Ok(())
     }
@@ -102,12 +104,14 @@ impl Calendar {
                 return Err(Clash::NotBooked);
             }
             tree.take(start, end, &set);
+            self.counts.remove(start, end, set.len());
         });
         Ok(())
     }
 
     /// Forgets everything before a time, at which a record begins from then on if anything is busy.
     pub fn advance(&mut self, now: Time) {
+        self.counts.advance(now);
         with!(&mut self.kept, tree => tree.forget(now));
     }
 
@@ -125,9 +129,9 @@ impl Calendar {
     /// lowest of them.
     pub fn earliest(&self, from: Time, span: Span, width: u32, latest: Time) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(width)?;
-        let past = latest + Span::from_micros(1);
+        let starts = from..latest + Span::from_micros(1);
         let (start, busy) = with!(&self.kept, tree => {
-            let (start, busy) = earliest(tree, from..past, span, limit, None)?;
+            let (start, busy) = earliest(tree, &self.counts, starts, span, limit, None)?;
             (start, busy.nodes())
         });
         Some((start, busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")))
@@ -139,7 +143,7 @@ impl Calendar {
         let limit = self.nodes.checked_sub(nodes.len())?;
         let (at, busy) = with!(&self.kept, tree => {
             let held = Held { start, nodes: &Set::of(nodes) };
-            let ahead = earliest(tree, starts.clone(), span, limit, Some(&held));
+            let ahead = earliest(tree, &self.counts, starts.clone(), span, limit, Some(&held));
             let (at, busy) = ahead.or_else(|| if start < starts.end { lower(tree, span, &held) } else { None })?;
             (at, busy.nodes())
         });
@@ -149,12 +153,12 @@ impl Calendar {
     /// The first time from `from` on at which `width` nodes are free, for however short a time.
     pub fn next_room(&self, from: Time, width: u32) -> Option<Time> {
         let limit = self.nodes.checked_sub(width)?;
-        with!(&self.kept, tree => tree.next_calm(from, limit))
+        Some(self.counts.earliest(from, Span::from_micros(1), limit))
     }
 
     /// How many nodes are free when most are, between two times that differ.
     pub fn most_free(&self, start: Time, end: Time) -> u32 {
-        self.nodes - with!(&self.kept, tree => tree.fewest(start, end))
+        self.nodes - self.counts.fewest(start, end)
     }
 
     /// The first time after `after` at which what is busy changes.
@@ -200,11 +204,6 @@ impl Calendar {
     }
 
     #[cfg(test)]
-    fn last_crowd(&self, from: Time, to: Time, limit: u32) -> Option<Time> {
-        with!(&self.kept, tree => tree.last_crowd(from, to, limit))
-    }
-
-    #[cfg(test)]
     fn check_tree(&self) -> u32 {
         with!(&self.kept, tree => tree.check())
     }
@@ -234,32 +233,20 @@ struct Held<'s, S> {
 /// span, and those that are.
 ///
 /// Whatever blocks one start blocks all later ones up to its end, so each failure jumps to the end of the last obstacle
-/// in the window. Counts come first: they cost least, and rule most starts out.
+/// in the window.
 fn earliest<S: Set>(
     tree: &Tree<S>,
-    starts: Range<Time>,
+    counts: &Counts,
+    mut starts: Range<Time>,
     span: Span,
     limit: u32,
     held: Option<&Held<'_, S>>,
 ) -> Option<(Time, S)> {
     // From here on the booking takes up some of what is busy.
     let ahead = held.map_or(Time::NEVER, |held| held.start);
-    let mut start = starts.start;
-    let mut counted_to = start;
     loop {
-        start = tree.next_calm(start, limit)?;
-        if start >= starts.end.min(ahead) {
-            return None;
-        }
+        let start = counts.earliest_ahead(starts.clone(), span, limit, ahead)?;
         let (end, apart) = (start + span, (start + span).min(ahead));
-        let uncounted = counted_to.max(start);
-        counted_to = apart;
-        if uncounted < apart
-            && let Some(crowd_end) = tree.last_crowd(uncounted, apart, limit)
-        {
-            start = crowd_end;
-            continue;
-        }
         let mut busy = S::default();
         if let Some(held) = held {
             busy = gathered(tree, ahead, end);
@@ -267,7 +254,7 @@ fn earliest<S: Set>(
         }
         match tree.last_shortage(start, apart, limit, &mut busy) {
             None => return Some((start, busy)),
-            Some(shortage_end) => start = shortage_end,
+            Some(shortage_end) => starts.start = shortage_end,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::set::Set;
 use super::tree::Tree;
-use super::{Calendar, Kept};
+use super::{Calendar, Counts, Kept};
 use crate::time::{Span, Time};
 
 /// What a booking asks of a calendar.
@@ -37,23 +37,26 @@ impl Calendar {
     /// and those at which something before the booking ends or something after it begins. If any start will do, so
     /// does one of these, and the earliest of all is among them. Without bounds a rectangle is as long as the booking.
     pub fn rectangles(&self, wish: &Wish, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
-        let Some(limit) = self.nodes.checked_sub(wish.width) else { return };
+        if self.nodes < wish.width {
+            return;
+        }
         match &self.kept {
-            Kept::Few(tree) => rectangles(tree, self.nodes, limit, wish, bounds, each),
-            Kept::Some(tree) => rectangles(tree, self.nodes, limit, wish, bounds, each),
-            Kept::Many(tree) => rectangles(tree, self.nodes, limit, wish, bounds, each),
+            Kept::Few(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            Kept::Some(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            Kept::Many(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
         }
     }
 }
 
 fn rectangles<S: Set>(
     tree: &Tree<S>,
+    counts: &Counts,
     nodes: u32,
-    limit: u32,
     wish: &Wish,
     bounds: Option<Bounds>,
     each: &mut impl FnMut(Rectangle),
 ) {
+    let limit = nodes - wish.width;
     let all = S::of(&super::NodeSet::all(nodes));
     // The last start that an obstacle rules out, which rules out all starts before it too.
     let mut blocked_before = wish.from;
@@ -64,7 +67,7 @@ fn rectangles<S: Set>(
         }
         let end = start + wish.span;
         let mut busy = S::default();
-        let blocked = tree.last_crowd(start, end, limit);
+        let blocked = counts.last_crowd(start, end, limit);
         if let Some(until) = blocked.or_else(|| tree.last_shortage(start, end, limit, &mut busy)) {
             blocked_before = until;
             continue;

@@ -146,9 +146,6 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                     |second| nodes - judge.over(second, second + 1).iter().map(|word| word.count_ones()).sum::<u32>();
                 let room = (from..).find(|&second| second >= judge.busy.len() as u64 || free(second) >= width);
                 assert_eq!(calendar.next_room(at(from), width), room.map(at), "step {step}");
-                let crowd = (from..from + span).rev().find(|&second| free(second) < width);
-                let crowd_end = crowd.map(|last| calendar.next_change(at(last)).unwrap_or(Time::NEVER));
-                assert_eq!(calendar.last_crowd(at(from), at(from + span), nodes - width), crowd_end, "step {step}");
                 let most = (from..from + span).map(free).max();
                 assert_eq!(Some(calendar.most_free(at(from), at(from + span))), most, "step {step}");
                 let ceiling = latest + span + random.int(0, 20);

@@ -1,10 +1,9 @@
 //! What EASY and FCFS ask of nodes, where these are only counted.
 
-use super::counts::Counts;
 use super::easy::{Easy, Supply};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{NodeSet, TaskId};
+use crate::grid::{Counts, NodeSet, TaskId};
 use crate::time::Time;
 
 pub(super) fn build(nodes: u32, reserved: &[Reserved], backfill: bool) -> Box<dyn Policy> {

@@ -8,7 +8,6 @@ mod by_node;
 mod conservative;
 mod conservative_count;
 mod conservative_rebuild;
-mod counts;
 mod easy;
 mod easy_count;
 mod fcfs;
@@ -16,13 +15,15 @@ mod fcfs_count;
 #[cfg(test)]
 mod judge;
 mod labels;
+mod no_sooner;
+mod places;
+mod plan;
 mod planner;
 mod slotlist;
 #[cfg(test)]
 mod tests;
 mod trial;
 
-pub use self::counts::Counts;
 pub use self::trial::{Ran, Rigid, play};
 use crate::grid::{NodeSet, Reserved, TaskId};
 use crate::time::{Span, Time};

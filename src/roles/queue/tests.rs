@@ -401,36 +401,6 @@ proptest! {
     }
 }
 
-#[test]
-fn the_counts_of_a_calendar_are_those_of_a_table() {
-    use super::counts::Counts;
-    let mut stream = crate::random::SplitMix64::new(3);
-    for _ in 0..50 {
-        let (mut counts, mut table, mut placed) = (Counts::default(), vec![0u32; 60], Vec::new());
-        for _ in 0..30 {
-            let (from, length, count) = (stream.int(0, 40), stream.int(1, 12), stream.int(1, 4) as u32);
-            if placed.len() > 3 && stream.int(0, 2) == 0 {
-                let (from, until, count): (u64, u64, u32) =
-                    placed.swap_remove(stream.int(0, placed.len() as u64 - 1) as usize);
-                counts.remove(second(from), second(until), count);
-                (from..until).for_each(|at| table[at as usize] -= count);
-            } else {
-                counts.insert(second(from), second(from + length), count);
-                (from..from + length).for_each(|at| table[at as usize] += count);
-                placed.push((from, from + length, count));
-            }
-            let most =
-                |from: u64, length: u64| table[from as usize..(from + length) as usize].iter().max().copied().unwrap();
-            assert_eq!(counts.most(second(from), second(from + length)), most(from, length));
-            let limit = stream.int(0, 5) as u32;
-            let expected = (from..).find(|at| *at + length > 59 || most(*at, length) <= limit).unwrap();
-            if expected + length <= 59 {
-                assert_eq!(counts.earliest(second(from), Span::from_secs(length), limit), second(expected));
-            }
-        }
-    }
-}
-
 /// So long before the last time that a few jobs reach the end of time together.
 fn late() -> Time {
     Time::from_micros(Time::LATEST.micros() - (3 << 56))

@@ -10,8 +10,8 @@
 //! their ends. Whoever has his place does not lose it to one that comes forward. Where nodes have identities nobody is
 //! ever in the way.
 
-use crate::grid::{Expected, NodeSet, Reserved, TaskId};
-use crate::roles::queue::{Counts, Policy};
+use crate::grid::{Counts, Expected, NodeSet, Reserved, TaskId};
+use crate::roles::queue::Policy;
 use crate::time::Time;
 
 /// What is claimed of one site.

@@ -1,7 +1,7 @@
 //! Questions to the tree. Each goes down only where what a branch knows of all below it does not answer already.
 
 use super::super::set::Set;
-use super::{Node, end_of, holding, touched};
+use super::{Node, end_of, touched};
 use crate::time::Time;
 
 impl<S: Set> Node<S> {
@@ -48,66 +48,6 @@ impl<S: Set> Node<S> {
                         branch.below.gather(from, to, until, busy);
                     }
                 }
-            }
-        }
-    }
-
-    pub(super) fn last_crowd(&self, from: Time, to: Time, end: Time, limit: u32) -> Option<Time> {
-        match self {
-            Node::Leaf(records) => touched(records, from, to)
-                .rev()
-                .find(|&place| records[place].count > limit)
-                .map(|place| end_of(records, place, end)),
-            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
-                let branch = &branches[place];
-                if branch.most <= limit {
-                    return None;
-                }
-                let until = end_of(branches, place, end);
-                match limit.checked_sub(branch.own_count) {
-                    // Those noted here are busy throughout, so there is less room for those below.
-                    Some(limit) => branch.below.last_crowd(from, to, until, limit),
-                    None => branch.below.last_end(to, until),
-                }
-            }),
-        }
-    }
-
-    pub(super) fn fewest(&self, from: Time, to: Time) -> u32 {
-        match self {
-            Node::Leaf(records) => {
-                let counts = records[touched(records, from, to)].iter().map(|record| record.count);
-                counts.min().expect("the span is not empty")
-            }
-            Node::Inner(branches) => {
-                let within = touched(branches, from, to);
-                let (first, last) = (within.start, within.end - 1);
-                // There are times of the span in every branch that it touches, so its fewest are no more than the most
-                // of any: a bound to begin with, with which few branches need to be gone into.
-                let mut fewest = branches[first..=last].iter().map(|branch| branch.most).min().unwrap_or(u32::MAX);
-                for (place, branch) in branches.iter().enumerate().take(last + 1).skip(first) {
-                    if branch.least < fewest {
-                        // Only the outer ones may reach beyond the span.
-                        let whole = first < place && place < last;
-                        let here = if whole { branch.least } else { branch.own_count + branch.below.fewest(from, to) };
-                        fewest = fewest.min(here);
-                    }
-                }
-                fewest
-            }
-        }
-    }
-
-    pub(super) fn next_calm(&self, from: Time, limit: u32) -> Option<Time> {
-        match self {
-            Node::Leaf(records) => {
-                let calm = records[holding(records, from)..].iter().find(|record| record.count <= limit);
-                calm.map(|record| record.start)
-            }
-            Node::Inner(branches) => {
-                let calm = branches[holding(branches, from)..].iter().filter(|branch| branch.least <= limit);
-                // What is noted here is part of `least`. In the first branch, it may be calm only before `from`.
-                calm.map(|branch| branch.below.next_calm(from, limit - branch.own_count)).find_map(|start| start)
             }
         }
     }

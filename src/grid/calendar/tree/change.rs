@@ -13,7 +13,7 @@ impl<S: Set> Node<S> {
                 let place = holding(records, at);
                 let record = &records[place];
                 if record.start < at {
-                    let next = Record { start: at, busy: record.busy.clone(), count: record.count };
+                    let next = Record { start: at, busy: record.busy.clone() };
                     records.insert(place + 1, next);
                 }
             }
@@ -34,14 +34,11 @@ impl<S: Set> Node<S> {
         }
     }
 
-    pub(super) fn add(&mut self, from: Time, to: Time, end: Time, set: &S, count: u32) {
+    pub(super) fn add(&mut self, from: Time, to: Time, end: Time, set: &S) {
         match self {
             Node::Leaf(records) => {
                 let span = touched(records, from, to);
-                for record in &mut records[span] {
-                    record.busy.add(set);
-                    record.count += count;
-                }
+                records[span].iter_mut().for_each(|record| record.busy.add(set));
             }
             Node::Inner(branches) => {
                 for place in touched(branches, from, to) {
@@ -49,11 +46,10 @@ impl<S: Set> Node<S> {
                     let branch = &mut branches[place];
                     // Whole branches are not gone into: that is what makes a long booking cheap.
                     if from <= branch.start && until <= to {
-                        branch.add_whole(set, count);
+                        branch.add_whole(set);
                     } else {
-                        branch.below.add(from, to, until, set, count);
+                        branch.below.add(from, to, until, set);
                         branch.any.add(set);
-                        branch.recount();
                     }
                 }
             }
@@ -64,11 +60,7 @@ impl<S: Set> Node<S> {
         match self {
             Node::Leaf(records) => {
                 let span = touched(records, from, to);
-                let count = set.len();
-                for record in &mut records[span] {
-                    record.busy.take(set);
-                    record.count -= count;
-                }
+                records[span].iter_mut().for_each(|record| record.busy.take(set));
             }
             Node::Inner(branches) => {
                 for place in touched(branches, from, to) {
@@ -77,9 +69,7 @@ impl<S: Set> Node<S> {
                     // Part of it may be noted here, put by bookings that spanned all of the branch, and the rest
                     // further down.
                     let here = branch.own.common(set);
-                    let count = here.len();
                     branch.own.take(&here);
-                    branch.own_count -= count;
                     if from <= branch.start && until <= to {
                         let mut rest = set.clone();
                         rest.take(&here);
@@ -89,15 +79,14 @@ impl<S: Set> Node<S> {
                     } else {
                         // Only a part of the span is given back: what was noted for all of it is told to those below,
                         // who then lose their part.
-                        if count > 0 {
-                            branch.below.add_whole(&here, count);
+                        if !here.is_empty() {
+                            branch.below.add_whole(&here);
                         }
                         branch.below.take(from, to, until, set);
                     }
                     // Others may have the same nodes at other times of the branch.
                     branch.any.take(set);
                     branch.below.gather_common(set, &mut branch.any);
-                    branch.recount();
                 }
             }
         }
@@ -162,8 +151,7 @@ fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
     let right = branches.remove(left + 1).pushed_down();
     let branch = &mut branches[left];
     let own = std::mem::take(&mut branch.own);
-    let count = std::mem::take(&mut branch.own_count);
-    branch.below.add_whole(&own, count);
+    branch.below.add_whole(&own);
     match (&mut branch.below, right) {
         (Node::Leaf(records), Node::Leaf(more)) => records.extend(more),
         (Node::Inner(branches), Node::Inner(more)) => branches.extend(more),

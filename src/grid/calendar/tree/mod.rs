@@ -1,9 +1,9 @@
 //! The tree behind the calendar: records in time order, grouped so that long spans are handled as a whole.
 //!
 //! A record lasts from its start to that of the next one. A branch stands for all records below it. It keeps as `own`
-//! what is busy during its whole span and noted here alone, as `any` what is busy at some time in its span, and as
-//! `least` and `most` how many nodes are busy at once, at best and at worst. Bookings that overlap in time share no
-//! node, so `own` and what is noted below never overlap, and a booking can be subtracted again exactly.
+//! what is busy during its whole span and noted here alone, and as `any` what is busy at some time in its span. Bookings
+//! that overlap in time share no node, so `own` and what is noted below never overlap, and a booking can be subtracted
+//! again exactly.
 //!
 //! A booking touches whole branches where it can and splits at most two a level. A question about a span reads `any` of
 //! whole branches. Both take O(log records) steps, each as long as a set has runs (or words).
@@ -36,23 +36,19 @@ struct Record<S> {
     start: Time,
     /// Without what the branches above note.
     busy: S,
-    count: u32,
 }
 
 #[derive(Clone)]
 struct Branch<S> {
     start: Time,
     own: S,
-    own_count: u32,
     any: S,
-    least: u32,
-    most: u32,
     below: Node<S>,
 }
 
 impl<S: Set> Tree<S> {
     pub fn new() -> Tree<S> {
-        Tree { root: Node::Leaf(vec![Record { start: Time::ZERO, busy: S::default(), count: 0 }]) }
+        Tree { root: Node::Leaf(vec![Record { start: Time::ZERO, busy: S::default() }]) }
     }
 
     /// Whether any of the nodes is busy at some time of the span.
@@ -74,7 +70,7 @@ impl<S: Set> Tree<S> {
     pub fn add(&mut self, from: Time, to: Time, set: &S) {
         self.cut(from);
         self.cut(to);
-        self.root.add(from, to, Time::NEVER, set, set.len());
+        self.root.add(from, to, Time::NEVER, set);
         // Beside another booking of the same nodes nothing changes at the seam any more.
         self.clean(to);
         self.clean(from);
@@ -96,21 +92,6 @@ impl<S: Set> Tree<S> {
             self.root.forget(before, Time::NEVER);
             self.lower();
         }
-    }
-
-    /// The end of the last record in the span during which more than `limit` nodes are busy.
-    pub fn last_crowd(&self, from: Time, to: Time, limit: u32) -> Option<Time> {
-        self.root.last_crowd(from, to, Time::NEVER, limit)
-    }
-
-    /// The first time from `from` on at which no more than `limit` nodes are busy.
-    pub fn next_calm(&self, from: Time, limit: u32) -> Option<Time> {
-        self.root.next_calm(from, limit).map(|start| start.max(from))
-    }
-
-    /// How many nodes are busy when the fewest are, in a span that is not empty.
-    pub fn fewest(&self, from: Time, to: Time) -> u32 {
-        if from < self.root.start() { 0 } else { self.root.fewest(from, to) }
     }
 
     /// The end of the last record in the span from which on, to the end of the span, more than `limit` nodes are busy
@@ -182,8 +163,7 @@ impl<S: Set> Tree<S> {
 
 impl<S: Set> Branch<S> {
     fn over(below: Node<S>, own: S) -> Branch<S> {
-        let own_count = own.len();
-        let mut branch = Branch { start: below.start(), own, own_count, any: S::default(), least: 0, most: 0, below };
+        let mut branch = Branch { start: below.start(), own, any: S::default(), below };
         branch.refresh();
         branch
     }
@@ -196,26 +176,17 @@ impl<S: Set> Branch<S> {
             Node::Leaf(records) => records.iter().for_each(|record| self.any.add(&record.busy)),
             Node::Inner(branches) => branches.iter().for_each(|branch| self.any.add(&branch.any)),
         }
-        self.recount();
     }
 
-    fn recount(&mut self) {
-        let (least, most) = self.below.counts();
-        (self.least, self.most) = (self.own_count + least, self.own_count + most);
-    }
-
-    fn add_whole(&mut self, set: &S, count: u32) {
+    fn add_whole(&mut self, set: &S) {
         self.own.add(set);
-        self.own_count += count;
         self.any.add(set);
-        self.least += count;
-        self.most += count;
     }
 
     /// What is below, told what was noted here.
     fn pushed_down(mut self) -> Node<S> {
-        if self.own_count > 0 {
-            self.below.add_whole(&self.own, self.own_count);
+        if !self.own.is_empty() {
+            self.below.add_whole(&self.own);
         }
         self.below
     }
@@ -236,26 +207,10 @@ impl<S: Set> Node<S> {
         }
     }
 
-    /// How many nodes are busy at once, at best and at worst.
-    fn counts(&self) -> (u32, u32) {
-        let wider = |(least, most): (u32, u32), (low, high): (u32, u32)| (least.min(low), most.max(high));
+    fn add_whole(&mut self, set: &S) {
         match self {
-            Node::Leaf(records) => records.iter().map(|record| (record.count, record.count)).fold((u32::MAX, 0), wider),
-            Node::Inner(branches) => {
-                branches.iter().map(|branch| (branch.least, branch.most)).fold((u32::MAX, 0), wider)
-            }
-        }
-    }
-
-    fn add_whole(&mut self, set: &S, count: u32) {
-        match self {
-            Node::Leaf(records) => {
-                for record in records {
-                    record.busy.add(set);
-                    record.count += count;
-                }
-            }
-            Node::Inner(branches) => branches.iter_mut().for_each(|branch| branch.add_whole(set, count)),
+            Node::Leaf(records) => records.iter_mut().for_each(|record| record.busy.add(set)),
+            Node::Inner(branches) => branches.iter_mut().for_each(|branch| branch.add_whole(set)),
         }
     }
 
@@ -278,7 +233,7 @@ impl<S: Set> Node<S> {
             Node::Leaf(records) => {
                 let place = holding(records, at);
                 let (before, record) = (&records[place - 1], &records[place]);
-                record.start == at && before.count == record.count && before.busy == record.busy
+                record.start == at && before.busy == record.busy
             }
             Node::Inner(branches) => {
                 let place = holding(branches, at);
@@ -331,10 +286,7 @@ impl<S: Set> Node<S> {
             Node::Leaf(records) => {
                 assert!((1..=FULL).contains(&records.len()));
                 assert!(records.is_sorted_by(|one, next| one.start < next.start));
-                for record in records {
-                    assert_eq!(record.count, record.busy.len());
-                    all.add(&record.busy);
-                }
+                records.iter().for_each(|record| all.add(&record.busy));
                 (0, all)
             }
             Node::Inner(branches) => {
@@ -347,9 +299,6 @@ impl<S: Set> Node<S> {
                     assert!(!any.meets(&branch.own), "what is noted here is not noted below");
                     any.add(&branch.own);
                     assert!(any == branch.any);
-                    let (least, most) = branch.below.counts();
-                    let own = branch.own.len();
-                    assert_eq!((branch.own_count, branch.least, branch.most), (own, own + least, own + most));
                     assert_eq!(branch.start, branch.below.start());
                     all.add(&any);
                 }

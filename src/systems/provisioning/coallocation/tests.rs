@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::grid::{Area, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, TaskId};
+use crate::grid::{Area, Counts, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, TaskId};
 use crate::random::SplitMix64;
-use crate::roles::queue::{Ask, Counts};
+use crate::roles::queue::Ask;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, Fate, Mode};
 use crate::systems::provisioning::{forecast::Constant, planner};
 use crate::time::{Span, Time};

@@ -1,8 +1,7 @@
 //! What has been booked: how it is charged, begins, ends, is taken back or handed back early.
 
 use super::{Active, Deed, Desk};
-use crate::grid::{Area, BookingId, Denial, HoldId, Part, Receipt};
-use crate::roles::queue::Counts;
+use crate::grid::{Area, BookingId, Counts, Denial, HoldId, Part, Receipt};
 use crate::time::Time;
 
 /// What has been booked and is not over.

@@ -8,8 +8,7 @@
 
 use super::bookings::Standing;
 use super::{Active, Booking, Desk, Fate, Whereabouts};
-use crate::grid::{Area, BookingId, Bookings, Expected, HoldId, Part, Receipt, TaskId};
-use crate::roles::queue::Counts;
+use crate::grid::{Area, BookingId, Bookings, Counts, Expected, HoldId, Part, Receipt, TaskId};
 use crate::time::{Span, Time};
 
 /// What has no room.

@@ -2,8 +2,7 @@
 
 use super::Desk;
 use super::bookings::Standing;
-use crate::grid::{Area, Denial, Offer, Part, Quote, QuoteId, Receipt};
-use crate::roles::queue::Counts;
+use crate::grid::{Area, Counts, Denial, Offer, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
 /// Which starts somebody wants prices for.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::grid::{Area, JobId, Offer};
+use crate::grid::{Area, Counts, JobId, Offer};
 use crate::systems::provisioning::forecast::Constant;
 use crate::systems::provisioning::planner;
 
@@ -375,7 +375,7 @@ fn a_desk_never_promises_more_than_there_is() {
             }
             assert!(desk.wake().is_none_or(|wake| wake > now));
         }
-        let counts = crate::roles::queue::Counts::of(busy.into_values().filter(|(from, until, _)| from < until));
+        let counts = Counts::of(busy.into_values().filter(|(from, until, _)| from < until));
         assert!(counts.most(Time::ZERO, second(1_000)) <= 6, "seed {seed}, {planner}");
     }
 }

@@ -4,7 +4,8 @@
 //! for how long processors stay free, and where they are all such the head's reservation is not looked for either.
 
 use super::{Planner, Question, Row};
-use crate::roles::queue::{Ask, Counts};
+use crate::grid::Counts;
+use crate::roles::queue::Ask;
 use crate::time::{Span, Time};
 
 pub const ROW: Row = Row { name: "easy-count", build: || Box::new(EasyCount) };

@@ -11,7 +11,7 @@ mod slotlist;
 #[cfg(test)]
 mod tests;
 
-use crate::grid::{FreeList, Named};
+use crate::grid::{Counts, FreeList, Named};
 use crate::roles::queue::{self, Ask};
 use crate::time::Time;
 
@@ -94,8 +94,8 @@ impl Question<'_> {
     }
 
     /// How many are busy when, without the queue.
-    fn counts(&self) -> queue::Counts {
-        queue::Counts::of(self.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
+    fn counts(&self) -> Counts {
+        Counts::of(self.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
     }
 }
 

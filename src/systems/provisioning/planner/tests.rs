@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::grid::{JobId, TaskId};
+use crate::grid::{Counts, JobId, TaskId};
 use crate::time::Span;
 
 pub(crate) fn task(number: u32) -> TaskId {
@@ -55,7 +55,7 @@ fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<Ask>)> {
     let bookings = prop::collection::vec((0u64..15, 1u64..10, 1u32..=3), 0..6);
     let queue = prop::collection::vec((1u32..=procs, 1u64..9), 0..12);
     (bookings, queue).prop_map(move |(bookings, queue)| {
-        let mut counts = queue::Counts::default();
+        let mut counts = Counts::default();
         let mut all = Vec::new();
         for (from, length, width) in bookings {
             let (from, until) = (second(from), second(from + length));
@@ -115,7 +115,7 @@ proptest! {
             let mut planner = build(name.name).unwrap();
             for (from, length, procs, left_out) in &extras {
                 let fixed: Vec<Fixed> = fixed.iter().enumerate().filter(|(place, _)| place != left_out).map(|(_, fixed)| *fixed).collect();
-                let counts = queue::Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
+                let counts = Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
                 let extra = Fixed { from: second(*from), until: second(from + length), procs: *procs };
                 let extra = Some(extra).filter(|extra| counts.most(extra.from, extra.until) + extra.procs <= 6);
                 let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra, queue: &queue };
@@ -130,7 +130,7 @@ proptest! {
     /// Whoever plans, never more is busy than there is, and the free slots are the rest.
     #[test]
     fn plans_fit_the_site((fixed, queue) in questions(), extra in (0u64..12, 1u64..6, 1u32..=6)) {
-        let counts = queue::Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
+        let counts = Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
         let extra = Fixed { from: second(extra.0), until: second(extra.0 + extra.1), procs: extra.2 };
         let extra = Some(extra).filter(|extra| counts.most(extra.from, extra.until) + extra.procs <= 6);
         let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra, queue: &queue };
@@ -140,7 +140,7 @@ proptest! {
             planner.plan(&question, &mut starts);
             let planned = queue.iter().zip(&starts).map(|(ask, start)| (*start, *start + ask.walltime, ask.nodes));
             let fixed = question.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs));
-            let counts = queue::Counts::of(fixed.chain(planned));
+            let counts = Counts::of(fixed.chain(planned));
             prop_assert!(counts.most(Time::ZERO, Time::NEVER) <= 6, "{}", name.name);
             let free = planner.left().cloned().unwrap_or_else(|| free_beside(&question, &starts));
             for at in (0..200).map(second) {

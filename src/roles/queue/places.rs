@@ -1,0 +1,101 @@
+//! A plan, and what is known not to fit into it sooner.
+
+use super::labels::Tenant;
+use super::no_sooner::{NoSooner, first_that_reaches};
+use super::plan::{Plan, Planned};
+use super::{Ask, Reserved, Step};
+use crate::grid::NodeSet;
+use crate::time::Time;
+
+/// All that changes a plan goes through here, so that nothing becomes free of which nobody knows.
+#[derive(Clone)]
+pub(super) struct Places<P> {
+    plan: P,
+    no_sooner: NoSooner,
+}
+
+impl<P: Plan> Places<P> {
+    pub fn new(plan: P) -> Places<P> {
+        Places { plan, no_sooner: NoSooner::default() }
+    }
+
+    /// For questions.
+    pub fn plan(&self) -> &P {
+        &self.plan
+    }
+
+    pub fn insert(&mut self, start: Time, end: Time, room: &P::Room) {
+        self.plan.insert(start, end, room);
+    }
+
+    pub fn remove(&mut self, start: Time, end: Time, room: &P::Room) {
+        self.plan.remove(start, end, room);
+        self.no_sooner.freed(start);
+    }
+
+    pub fn take_out(&mut self, planned: &Planned<P::Room>) {
+        self.remove(planned.start, planned.end(), &planned.room);
+    }
+
+    /// Puts a job that holds no place at the earliest one.
+    pub fn place(&mut self, now: Time, ask: Ask) -> Planned<P::Room> {
+        let from = self.no_sooner.than(ask.nodes, ask.walltime).max(now);
+        let (start, room) = self.plan.earliest(from, &ask);
+        self.plan.insert(start, start + ask.walltime, &room);
+        if start > from {
+            self.no_sooner.note(ask.nodes, ask.walltime, start);
+        }
+        Planned { ask, start, room }
+    }
+
+    /// Puts a job that holds a place at the earliest one, and says whether that is another one. It has held the earliest
+    /// until something was freed, between now and `freed_to`.
+    ///
+    /// Most stay where they are, so the plan is left alone until it is clear who does not.
+    pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut Planned<P::Room>) -> bool {
+        let Planned { ask, start, room } = &*planned;
+        let no_sooner = self.no_sooner.than(ask.nodes, ask.walltime);
+        let better = if *start < Time::NEVER {
+            // What is known is known of a plan with this job in it, so only of starts from which it would not reach its
+            // own place.
+            let from = no_sooner.min(first_that_reaches(*start, ask.walltime)).max(now);
+            self.plan.improved(from..freed_to, ask, *start, room)
+        } else {
+            Some(self.plan.earliest(no_sooner.max(now), ask)).filter(|(earliest, _)| *earliest < Time::NEVER)
+        };
+        let Some((earliest, better)) = better else {
+            self.no_sooner.note(ask.nodes, ask.walltime, *start);
+            return false;
+        };
+        assert!(earliest <= *start, "a place in the plan only ever moves ahead");
+        self.take_out(planned);
+        (planned.start, planned.room) = (earliest, better);
+        self.insert(planned.start, planned.end(), &planned.room);
+        self.no_sooner.note(planned.ask.nodes, planned.ask.walltime, earliest);
+        true
+    }
+
+    pub fn advance(&mut self, now: Time) {
+        self.plan.advance(now);
+    }
+
+    pub fn take(&mut self, room: &P::Room, until: Time) -> NodeSet {
+        self.plan.take(room, until)
+    }
+
+    pub fn give_back(&mut self, nodes: &NodeSet) {
+        self.plan.give_back(nodes);
+    }
+
+    pub fn book(&mut self, booking: &Reserved) {
+        self.plan.book(booking);
+    }
+
+    pub fn release(&mut self, booking: &Reserved) {
+        self.plan.release(booking);
+    }
+
+    pub fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
+        self.plan.keep_up(now, tenants, steps);
+    }
+}

@@ -1,0 +1,214 @@
+//! Where conservative backfilling finds places: among nodes by identity, or by count.
+
+use std::ops::Range;
+
+use super::labels::{Labels, Tenant, leave_room};
+use super::{Ask, Reserved, Step};
+use crate::grid::{Calendar, Counts, NodeSet};
+use crate::time::Time;
+
+/// Where places are found.
+pub(super) trait Plan: Clone + Send + 'static {
+    /// What a place takes up.
+    type Room: Clone + PartialEq + Send;
+    /// Whether jobs may be moved while they run.
+    const MOVES: bool;
+
+    /// What a booking takes up.
+    fn room_of(booking: &Reserved) -> Self::Room;
+    /// Whether there is room from start to end.
+    fn has(&self, start: Time, end: Time, room: &Self::Room) -> bool;
+    /// Whether there is room among running jobs and bookings.
+    fn has_room<'a>(
+        &self,
+        running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool;
+    /// Whether a place is in the way of a booking for which there is no room: they overlap, at times where it matters.
+    fn is_in_way(&self, place: &Planned<Self::Room>, booking: &Reserved) -> bool;
+    /// The earliest place for a job; at [`Time::NEVER`], where nothing takes up anything, if time ends before any does.
+    fn earliest(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
+    fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
+    fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
+    /// Where a job that holds a place would be put if that were done anew: at the earliest of `starts` ahead of its own,
+    /// or at its own if there is better room, provided that it is not behind `starts`. `None` if that is where it is.
+    fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, room: &Self::Room) -> Option<(Time, Self::Room)>;
+    fn advance(&mut self, now: Time);
+    /// The nodes for a job that starts.
+    fn take(&mut self, room: &Self::Room, until: Time) -> NodeSet;
+    fn give_back(&mut self, nodes: &NodeSet);
+    /// Bookings come, go, begin and end.
+    fn book(&mut self, booking: &Reserved);
+    fn release(&mut self, booking: &Reserved);
+    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>);
+    fn next(&self) -> Option<Time>;
+}
+
+/// A job of the queue and its place; at [`Time::NEVER`] it has none.
+#[derive(Clone)]
+pub(super) struct Planned<R> {
+    pub ask: Ask,
+    pub start: Time,
+    pub room: R,
+}
+
+impl<R> Planned<R> {
+    pub fn end(&self) -> Time {
+        self.start + self.ask.walltime
+    }
+}
+
+impl Plan for Calendar {
+    type Room = NodeSet;
+    const MOVES: bool = false;
+
+    fn room_of(booking: &Reserved) -> NodeSet {
+        booking.nodes.clone()
+    }
+
+    fn has(&self, start: Time, end: Time, nodes: &NodeSet) -> bool {
+        !self.busy_over(start, end).meets(nodes)
+    }
+
+    fn has_room<'a>(
+        &self,
+        mut running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool {
+        !running.any(|(until, nodes)| until > wanted.from && nodes.meets(&wanted.nodes))
+            && !booked.iter().any(|other| other.meets(wanted))
+    }
+
+    fn is_in_way(&self, place: &Planned<NodeSet>, booking: &Reserved) -> bool {
+        place.start < booking.until && booking.from < place.end() && place.room.meets(&booking.nodes)
+    }
+
+    fn earliest(&self, from: Time, ask: &Ask) -> (Time, NodeSet) {
+        let place = Calendar::earliest(self, from, ask.walltime, ask.nodes, Time::NEVER);
+        place.filter(|(start, _)| ask.in_time(*start) < Time::NEVER).unwrap_or((Time::NEVER, NodeSet::default()))
+    }
+
+    fn insert(&mut self, start: Time, end: Time, nodes: &NodeSet) {
+        if start < Time::NEVER {
+            Calendar::insert(self, start, end, nodes).expect("a place in the plan is free");
+        }
+    }
+
+    fn remove(&mut self, start: Time, end: Time, nodes: &NodeSet) {
+        if start < Time::NEVER {
+            Calendar::remove(self, start, end, nodes).expect("what is planned is in the plan");
+        }
+    }
+
+    fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
+        Calendar::improved(self, starts, start, ask.walltime, nodes)
+    }
+
+    fn advance(&mut self, now: Time) {
+        Calendar::advance(self, now);
+    }
+
+    fn take(&mut self, nodes: &NodeSet, _: Time) -> NodeSet {
+        nodes.clone()
+    }
+
+    fn give_back(&mut self, _: &NodeSet) {}
+
+    fn book(&mut self, _: &Reserved) {}
+
+    fn release(&mut self, _: &Reserved) {}
+
+    fn keep_up<'a>(&mut self, _: Time, _: impl Iterator<Item = Tenant<'a>>, _: &mut Vec<Step>) {}
+
+    fn next(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// Nodes are counted; which ones a job gets is decided when it starts.
+#[derive(Clone)]
+pub(super) struct Counted {
+    nodes: u32,
+    counts: Counts,
+    labels: Labels,
+}
+
+impl Counted {
+    pub fn new(nodes: u32) -> Counted {
+        Counted { nodes, counts: Counts::default(), labels: Labels::new(nodes) }
+    }
+}
+
+impl Plan for Counted {
+    type Room = u32;
+    const MOVES: bool = true;
+
+    fn room_of(booking: &Reserved) -> u32 {
+        booking.nodes.len()
+    }
+
+    fn has(&self, start: Time, end: Time, width: &u32) -> bool {
+        self.counts.most(start, end) + width <= self.nodes
+    }
+
+    fn has_room<'a>(
+        &self,
+        running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool {
+        leave_room(running.map(|(until, nodes)| (until, nodes.len())), booked, wanted, self.nodes)
+    }
+
+    fn is_in_way(&self, place: &Planned<u32>, booking: &Reserved) -> bool {
+        let (from, until) = (place.start.max(booking.from), place.end().min(booking.until));
+        from < until && !self.has(from, until, &booking.nodes.len())
+    }
+
+    fn earliest(&self, from: Time, ask: &Ask) -> (Time, u32) {
+        (ask.in_time(self.counts.earliest(from, ask.walltime, self.nodes - ask.nodes)), ask.nodes)
+    }
+
+    fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, width: &u32) -> Option<(Time, u32)> {
+        let ahead = self.counts.earliest_ahead(starts, ask.walltime, self.nodes - width, start)?;
+        Some((ahead, *width))
+    }
+
+    fn insert(&mut self, start: Time, end: Time, width: &u32) {
+        self.counts.insert(start, end, *width);
+    }
+
+    fn remove(&mut self, start: Time, end: Time, width: &u32) {
+        self.counts.remove(start, end, *width);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.counts.advance(now);
+    }
+
+    fn take(&mut self, width: &u32, until: Time) -> NodeSet {
+        self.labels.take(*width, until)
+    }
+
+    fn book(&mut self, booking: &Reserved) {
+        self.labels.book(booking);
+    }
+
+    fn release(&mut self, booking: &Reserved) {
+        self.labels.release(booking);
+    }
+
+    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
+        self.labels.keep_up(now, tenants, steps);
+    }
+
+    fn give_back(&mut self, nodes: &NodeSet) {
+        self.labels.give_back(nodes);
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.labels.next()
+    }
+}
