@@ -1,8 +1,8 @@
 //! How many nodes are busy when.
 //!
-//! A list of steps, in blocks. A block knows how many nodes are busy in it at best and at worst, so that most are passed
-//! as a whole, and what is busy throughout is noted once for all of its steps. With n steps, a question or a change
-//! costs O(n / 64 + 64): less than a tree would take, up to some 100,000 of them.
+//! A list of steps, in blocks. A block knows how many nodes are busy in it at best and at worst, so that most are
+//! passed as a whole, and what is busy throughout is noted once for all of its steps. With n steps, a question or a
+//! change costs O(n / 64 + 64): less than a tree would take, up to some 100,000 of them.
 
 use std::iter;
 use std::ops::{ControlFlow, Range};

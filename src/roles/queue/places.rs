@@ -48,8 +48,8 @@ impl<P: Plan> Places<P> {
         Planned { ask, start, room }
     }
 
-    /// Puts a job that holds a place at the earliest one, and says whether that is another one. It has held the earliest
-    /// until something was freed, between now and `freed_to`.
+    /// Puts a job that holds a place at the earliest one, and says whether that is another one. It has held the
+    /// earliest until something was freed, between now and `freed_to`.
     ///
     /// Most stay where they are, so the plan is left alone until it is clear who does not.
     pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut Planned<P::Room>) -> bool {

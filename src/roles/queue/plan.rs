@@ -31,8 +31,9 @@ pub(super) trait Plan: Clone + Send + 'static {
     fn earliest(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
-    /// Where a job that holds a place would be put if that were done anew: at the earliest of `starts` ahead of its own,
-    /// or at its own if there is better room, provided that it is not behind `starts`. `None` if that is where it is.
+    /// Where a job that holds a place would be put if that were done anew: at the earliest of `starts` ahead of its
+    /// own, or at its own if there is better room, provided that it is not behind `starts`. `None` if that is where it
+    /// is.
     fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, room: &Self::Room) -> Option<(Time, Self::Room)>;
     fn advance(&mut self, now: Time);
     /// The nodes for a job that starts.

@@ -1,9 +1,9 @@
 //! The tree behind the calendar: records in time order, grouped so that long spans are handled as a whole.
 //!
 //! A record lasts from its start to that of the next one. A branch stands for all records below it. It keeps as `own`
-//! what is busy during its whole span and noted here alone, and as `any` what is busy at some time in its span. Bookings
-//! that overlap in time share no node, so `own` and what is noted below never overlap, and a booking can be subtracted
-//! again exactly.
+//! what is busy during its whole span and noted here alone, and as `any` what is busy at some time in its span.
+//! Bookings that overlap in time share no node, so `own` and what is noted below never overlap, and a booking can be
+//! subtracted again exactly.
 //!
 //! A booking touches whole branches where it can and splits at most two a level. A question about a span reads `any` of
 //! whole branches. Both take O(log records) steps, each as long as a set has runs (or words).
