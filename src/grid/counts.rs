@@ -1,8 +1,9 @@
 //! How many nodes are busy when.
 //!
 //! A list of steps, in blocks. A block knows how many nodes are busy in it at best and at worst, so that most are
-//! passed as a whole, and what is busy throughout is noted once for all of its steps. With n steps, a question or a
-//! change costs O(n / 64 + 64): less than a tree would take, up to some 100,000 of them.
+//! passed as a whole, and what is busy throughout is noted once for all of its steps. A change that spans n steps costs
+//! O(n / 64 + 64), which is less than a tree would take up to some 100,000 of them. So does a question, and besides it
+//! passes the steps of those blocks in which there is enough room at some times and not at others.
 
 use std::iter;
 use std::ops::{ControlFlow, Range};
@@ -161,7 +162,7 @@ impl Counts {
             }
             first = 0;
         }
-        (!search.is_crowded).then_some(search.start)
+        Some(search.start)
     }
 
     fn change(&mut self, start: Time, end: Time, change: impl Fn(u32) -> u32, note: impl Fn(u32) -> u32) {
@@ -183,8 +184,9 @@ impl Counts {
         }
         at.step = self.blocks[at.block].change_from(at.step, end, &change);
         self.join(at);
+        let before = self.blocks.len();
         self.join(first);
-        self.tidy(at.block);
+        self.tidy(at.block - (before - self.blocks.len()).min(at.block));
         self.tidy(first.block);
     }
 
@@ -238,12 +240,12 @@ impl Counts {
     }
 
     /// Merges a block that has become sparse with a neighbour.
-    fn tidy(&mut self, place: usize) {
-        let size = |place: usize| self.blocks.get(place).map_or(FULL, |block| block.steps.len());
-        if size(place) >= SPARSE {
+    fn tidy(&mut self, block: usize) {
+        let size = |block: usize| self.blocks.get(block).map_or(FULL, |block| block.steps.len());
+        if size(block) >= SPARSE {
             return;
         }
-        let left = if place > 0 && size(place - 1) <= size(place + 1) { place - 1 } else { place };
+        let left = if block > 0 && size(block - 1) <= size(block + 1) { block - 1 } else { block };
         // A full block would be split by the next step.
         if size(left) + size(left + 1) > FULL / 2 {
             return;
@@ -380,9 +382,9 @@ mod tests {
     }
 
     impl Counts {
-        /// What is kept of each block is exact, no two steps that follow one another are alike, and there are not many
-        /// more blocks than needed.
-        fn check(&self, now: Time) {
+        /// What is kept of each block is exact, and no two steps that follow one another are alike. Says how many there
+        /// are.
+        fn check(&self, now: Time) -> usize {
             let mut before = 0;
             let mut steps = 0;
             for (place, block) in self.blocks.iter().enumerate() {
@@ -399,8 +401,33 @@ mod tests {
             }
             assert_eq!(before, 0, "all that begins ends");
             assert!(self.blocks.is_sorted_by(|one, next| one.steps.last().unwrap().0 < next.start));
-            assert!(self.blocks.len() <= steps, "{} blocks for {steps} steps", self.blocks.len());
+            steps
         }
+    }
+
+    #[test]
+    fn blocks_that_grow_sparse_are_merged() {
+        let mut stream = SplitMix64::new(5);
+        let mut counts = Counts::default();
+        let mut placed: Vec<(Time, Time)> = Vec::new();
+        for _ in 0..1500 {
+            let from = stream.int(0, 70_000);
+            placed.push((second(from), second(from + stream.int(1, 30_000))));
+        }
+        // Some of them as a list that is made at once, which then changes.
+        let (listed, rest) = placed.split_at(500);
+        counts.insert(second(1), second(2), 1);
+        counts.remove(second(1), second(2), 1);
+        assert!(counts.blocks.is_empty());
+        counts = Counts::of(listed.iter().map(|(from, until)| (*from, *until, 1)));
+        rest.iter().for_each(|(from, until)| counts.insert(*from, *until, 1));
+        while !placed.is_empty() {
+            let (from, until) = placed.swap_remove(stream.int(0, placed.len() as u64 - 1) as usize);
+            counts.remove(from, until, 1);
+            let steps = counts.check(Time::ZERO);
+            assert!(counts.blocks.len() <= steps / 2 + 1, "{} blocks for {steps} steps", counts.blocks.len());
+        }
+        assert!(counts.blocks.is_empty());
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! `(time, busy nodes)`, each lasting until the next one and the last one for ever, in canonical form: neighbours
 //! differ, the last is empty. A tree over the records keeps what is busy in whole stretches of them (`tree/`), so that
 //! booking, freeing and asking cost O(log records) steps. A step costs a few words for up to 1024 nodes, and the runs
-//! of a set beyond that. How many are busy is counted beside it: counts cost least to ask for, and rule most starts
-//! out.
+//! of a set beyond that. How many are busy is counted beside it (`grid/counts.rs`): counts cost least to ask for, and
+//! rule most starts out.
 //!
 //! The calendar knows nothing of jobs and policies: whoever books, frees what was booked.
 

@@ -6,7 +6,7 @@
 //! nothing.
 
 use super::{Reserved, Step};
-use crate::grid::{Counts, NodeSet, TaskId};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
 #[derive(Clone)]
@@ -114,18 +114,4 @@ impl Labels {
         let aside = self.aside.iter().map(|booking| booking.until);
         aside.chain(self.coming.first().map(|booking| booking.from)).min()
     }
-}
-
-/// Whether those who run, each up to a time on so many nodes, and what is booked leave room for a booking of so many
-/// nodes in all.
-pub(super) fn leave_room(
-    running: impl Iterator<Item = (Time, u32)>,
-    booked: &[Reserved],
-    wanted: &Reserved,
-    nodes: u32,
-) -> bool {
-    let running = running.filter(|(until, _)| *until > wanted.from).map(|(until, count)| (wanted.from, until, count));
-    let set_aside = booked.iter().map(|booking| (booking.from, booking.until, booking.nodes.len()));
-    let most = Counts::of(running.chain(set_aside)).most(wanted.from, wanted.until);
-    most + wanted.nodes.len() <= nodes && !booked.iter().any(|other| other.meets(wanted))
 }

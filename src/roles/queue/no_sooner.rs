@@ -12,7 +12,7 @@ const MOST: usize = 12;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct NoSooner {
-    /// No two of which one says all that the other does, the oldest first.
+    /// The oldest first.
     known: Vec<Known>,
 }
 
@@ -56,10 +56,14 @@ impl NoSooner {
 
     /// Something has become free, from a time on.
     pub fn freed(&mut self, from: Time) {
-        self.known.retain_mut(|known| {
+        for known in &mut self.known {
             known.until = known.until.min(first_that_reaches(from, known.span));
-            known.until > Time::ZERO
-        });
+        }
+    }
+
+    /// Nobody looks for places before a time any more.
+    pub fn advance(&mut self, now: Time) {
+        self.known.retain(|known| known.until > now);
     }
 }
 
@@ -68,5 +72,76 @@ pub(super) fn first_that_reaches(time: Time, span: Span) -> Time {
     match time.micros().checked_sub(span.micros()) {
         Some(ends_there) => Time::from_micros(ends_there + 1),
         None => Time::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grid::Counts;
+
+    const NODES: u32 = 8;
+
+    fn at(micros: u64) -> Time {
+        Time::from_micros(micros)
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Insert(u64, u64, u32),
+        Remove(usize),
+        Look(u32, u64),
+        Advance(u64),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            2 => (0u64..60, 1u64..20, 1..=NODES).prop_map(|(start, length, nodes)| Event::Insert(start, length, nodes)),
+            1 => (0usize..100).prop_map(Event::Remove),
+            4 => (1..=NODES, 1u64..20).prop_map(|(nodes, span)| Event::Look(nodes, span)),
+            1 => (0u64..3).prop_map(Event::Advance),
+        ]
+    }
+
+    proptest! {
+        /// Whatever comes and goes, to the last tick, a search that begins where others have ended finds the same.
+        #[test]
+        fn nobody_misses_a_place(events in prop::collection::vec(event(), 1..80)) {
+            let (mut counts, mut no_sooner, mut now) = (Counts::default(), NoSooner::default(), 0);
+            let mut placed: Vec<(u64, u64, u32)> = Vec::new();
+            for event in events {
+                match event {
+                    Event::Insert(start, length, nodes) => {
+                        let (start, end) = (start.max(now), start.max(now) + length);
+                        if counts.most(at(start), at(end)) + nodes <= NODES {
+                            counts.insert(at(start), at(end), nodes);
+                            placed.push((start, end, nodes));
+                        }
+                    }
+                    Event::Remove(place) if !placed.is_empty() => {
+                        let (start, end, nodes) = placed.swap_remove(place % placed.len());
+                        if end > now {
+                            counts.remove(at(start.max(now)), at(end), nodes);
+                            no_sooner.freed(at(start.max(now)));
+                        }
+                    }
+                    Event::Remove(_) => {}
+                    Event::Look(nodes, micros) => {
+                        let span = Span::from_micros(micros);
+                        let from = no_sooner.than(nodes, span).max(at(now));
+                        let found = counts.earliest(from, span, NODES - nodes);
+                        prop_assert_eq!(found, counts.earliest(at(now), span, NODES - nodes));
+                        no_sooner.note(nodes, span, found);
+                        prop_assert!(no_sooner.known.len() <= MOST);
+                    }
+                    Event::Advance(by) => {
+                        now += by;
+                        no_sooner.advance(at(now));
+                    }
+                }
+            }
+        }
     }
 }

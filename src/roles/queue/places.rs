@@ -30,7 +30,9 @@ impl<P: Plan> Places<P> {
 
     pub fn remove(&mut self, start: Time, end: Time, room: &P::Room) {
         self.plan.remove(start, end, room);
-        self.no_sooner.freed(start);
+        if start < Time::NEVER {
+            self.no_sooner.freed(start);
+        }
     }
 
     pub fn take_out(&mut self, planned: &Planned<P::Room>) {
@@ -76,6 +78,7 @@ impl<P: Plan> Places<P> {
     }
 
     pub fn advance(&mut self, now: Time) {
+        self.no_sooner.advance(now);
         self.plan.advance(now);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::labels::{Labels, Tenant, leave_room};
+use super::labels::{Labels, Tenant};
 use super::{Ask, Reserved, Step};
 use crate::grid::{Calendar, Counts, NodeSet};
 use crate::time::Time;
@@ -173,6 +173,7 @@ impl Plan for Counted {
     }
 
     fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, width: &u32) -> Option<(Time, u32)> {
+        // Where it overlaps its own place there is room for it, as no more than all nodes are ever busy.
         let ahead = self.counts.earliest_ahead(starts, ask.walltime, self.nodes - width, start)?;
         Some((ahead, *width))
     }
@@ -212,4 +213,18 @@ impl Plan for Counted {
     fn next(&self) -> Option<Time> {
         self.labels.next()
     }
+}
+
+/// Whether those who run, each up to a time on so many nodes, and what is booked leave room for a booking of so many
+/// nodes in all.
+pub(super) fn leave_room(
+    running: impl Iterator<Item = (Time, u32)>,
+    booked: &[Reserved],
+    wanted: &Reserved,
+    nodes: u32,
+) -> bool {
+    let running = running.filter(|(until, _)| *until > wanted.from).map(|(until, count)| (wanted.from, until, count));
+    let set_aside = booked.iter().map(|booking| (booking.from, booking.until, booking.nodes.len()));
+    let most = Counts::of(running.chain(set_aside)).most(wanted.from, wanted.until);
+    most + wanted.nodes.len() <= nodes && !booked.iter().any(|other| other.meets(wanted))
 }

@@ -5,7 +5,8 @@
 //! list keeps it. As long as all jobs take as long as they ask for, each gets its place when it comes; otherwise the
 //! list is made anew: what runs and what is booked in order of starts, then the queue. That costs O(slots) a job.
 
-use super::labels::{Labels, Tenant, leave_room};
+use super::labels::{Labels, Tenant};
+use super::plan::leave_room;
 use super::{Ask, Policy, Reserved, Row, Step};
 use crate::grid::{FreeList, NodeSet, TaskId};
 use crate::time::Time;
