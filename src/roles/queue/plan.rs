@@ -10,7 +10,7 @@ use crate::time::Time;
 /// Where places are found.
 pub(super) trait Plan: Clone + Send + 'static {
     /// What a place takes up.
-    type Room: Clone + PartialEq + Send;
+    type Room: Clone + Send;
     /// Whether jobs may be moved while they run.
     const MOVES: bool;
 
