@@ -151,6 +151,20 @@ impl Calendar {
         Some((at, busy.complement(self.nodes).lowest(nodes.len()).expect("the free nodes have been counted")))
     }
 
+    /// The lowest of some nodes, of which there are enough, that are free for `span` from `start` on; or else when the
+    /// last obstacle ends, before which none of them could begin.
+    pub fn lowest_of(&self, nodes: &NodeSet, start: Time, span: Span, width: u32) -> Result<NodeSet, Time> {
+        let others = nodes.complement(self.nodes);
+        let busy = with!(&self.kept, tree => {
+            let mut busy = Set::of(&others);
+            match tree.last_shortage(start, start + span, self.nodes - width, &mut busy) {
+                None => busy.nodes(),
+                Some(shortage_end) => return Err(shortage_end),
+            }
+        });
+        Ok(busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted"))
+    }
+
     /// The first time from `from` on at which `width` nodes are free, for however short a time.
     pub fn next_room(&self, from: Time, width: u32) -> Option<Time> {
         let limit = self.nodes.checked_sub(width)?;

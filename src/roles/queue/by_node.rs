@@ -84,15 +84,23 @@ impl<S: Set> ByNode<S> {
             self.ends.iter().map(|end| end.0).chain(self.reserved_ends.iter().copied()).collect();
         times.sort_unstable();
         times.dedup();
-        let mut free = self.free.clone();
+        let (mut free, mut count) = (self.free.clone(), self.free_count);
         let mut ended = 0;
+        // As long as no more nodes are free, what is reserved rules out all starts before it ends.
+        let mut blocked_before = Time::ZERO;
         for start in times {
             while ended < self.ends.len() && self.ends[ended].0 <= start {
                 free.add(&self.held[ended]);
+                count += self.ends[ended].2;
                 ended += 1;
+                blocked_before = Time::ZERO;
             }
-            if let Some(nodes) = self.unreserved(&free, start, head.walltime).lowest(head.nodes) {
-                return (start, nodes);
+            if count < head.nodes || start < blocked_before {
+                continue;
+            }
+            match self.reserved.lowest_of(&free.nodes(), start, head.walltime, head.nodes) {
+                Ok(nodes) => return (start, S::of(&nodes)),
+                Err(until) => blocked_before = until,
             }
         }
         unreachable!("a job that fits the site can start once all others have ended")
