@@ -9,6 +9,7 @@ use std::path::Path;
 
 use hansa::edge::gzip;
 use hansa::grid::{JobId, NodeSet, Reserved, TaskId};
+use hansa::random::SplitMix64;
 use hansa::roles::queue::{self, Ask, Rigid, Step, play};
 use hansa::time::{Span, Time};
 use hansa::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
@@ -39,6 +40,24 @@ fn main() {
         show(entry.name, jobs.len(), taken, &waits, hand);
     }
     price_all(&jobs, nodes);
+    long_queues();
+}
+
+/// What a queue costs as it grows: so many jobs at once, each of which takes any part of the time that it asks for.
+fn long_queues() {
+    const LENGTHS: [usize; 3] = [500, 1000, 2000];
+    println!("\n{:<24}{:>10}{:>10}{:>10}", "CPU s, all at once", LENGTHS[0], LENGTHS[1], LENGTHS[2]);
+    let mut stream = SplitMix64::new(1);
+    let mut job = || {
+        let walltime = stream.int(600, 60_000);
+        let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(stream.int(60, walltime)));
+        Rigid { submit: Time::ZERO, nodes: 1 << stream.int(0, 6), walltime, runtime }
+    };
+    let jobs: Vec<Rigid> = (0..LENGTHS[2]).map(|_| job()).collect();
+    for entry in queue::ALL {
+        let taken = LENGTHS.map(|length| measured(|| play(&mut *(entry.build)(128, &[]), 128, &jobs[..length])).0);
+        println!("{:<24}{:>10.3}{:>10.3}{:>10.3}", entry.name, taken[0], taken[1], taken[2]);
+    }
 }
 
 /// What a booking would cost those who wait, at every time that comes into question: 50 jobs wait, and for each time at
