@@ -2,10 +2,9 @@
 //!
 //! A list of steps, in blocks. A block knows how many nodes are busy in it at best and at worst, so that most are
 //! passed as a whole, and what is busy throughout is noted once for all of its steps. A change that spans n steps costs
-//! O(n / 64 + 64), which is less than a tree would take up to some 100,000 of them. So does a question, and besides it
-//! passes the steps of those blocks in which there is enough room at some times and not at others.
+//! O(n / 64 + 64). So does a question, and besides it passes the steps of those blocks in which there is enough room at
+//! some times and not at others.
 
-use std::iter;
 use std::ops::{ControlFlow, Range};
 
 use crate::time::{Span, Time};
@@ -184,9 +183,10 @@ impl Counts {
         }
         at.step = self.blocks[at.block].change_from(at.step, end, &change);
         self.join(at);
-        let before = self.blocks.len();
-        self.join(first);
-        self.tidy(at.block - (before - self.blocks.len()).min(at.block));
+        if self.join(first) {
+            at.block = at.block.saturating_sub(1);
+        }
+        self.tidy(at.block);
         self.tidy(first.block);
     }
 
@@ -220,8 +220,8 @@ impl Counts {
         Place { block: place, step }
     }
 
-    /// Drops a step, if it changes nothing, and its block, if it was all of it.
-    fn join(&mut self, at: Place) {
+    /// Drops a step, if it changes nothing, and its block, if it was all of it: whether that is gone.
+    fn join(&mut self, at: Place) -> bool {
         let before = match (at.step.checked_sub(1), at.block.checked_sub(1)) {
             (Some(step), _) => self.blocks[at.block].busy(step),
             (None, Some(block)) => self.blocks[block].last_busy(),
@@ -229,14 +229,16 @@ impl Counts {
         };
         let block = &mut self.blocks[at.block];
         if block.busy(at.step) != before {
-            return;
+            return false;
         }
         block.steps.remove(at.step);
-        if block.steps.is_empty() {
+        let is_gone = block.steps.is_empty();
+        if is_gone {
             self.blocks.remove(at.block);
         } else if at.step == 0 {
             block.refresh();
         }
+        is_gone
     }
 
     /// Merges a block that has become sparse with a neighbour.
@@ -308,7 +310,7 @@ impl Block {
     }
 
     fn between(&self, start: Time, end: Time) -> impl Iterator<Item = u32> {
-        iter::zip(iter::repeat(self), self.touched(start, end)).map(|(block, step)| block.busy(step))
+        self.touched(start, end).map(|step| self.busy(step))
     }
 
     /// The step that holds a time; the first one for times before all.

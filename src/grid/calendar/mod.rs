@@ -135,7 +135,7 @@ impl Calendar {
             let (start, busy) = earliest(tree, &self.counts, starts, span, limit, None)?;
             (start, busy.nodes())
         });
-        Some((start, busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")))
+        Some((start, self.lowest_beside(&busy, width)))
     }
 
     /// Where a booking of `nodes` from `start` on would be if it were made anew: at the earliest of `starts` that is
@@ -148,7 +148,7 @@ impl Calendar {
             let (at, busy) = ahead.or_else(|| if start < starts.end { lower(tree, span, &held) } else { None })?;
             (at, busy.nodes())
         });
-        Some((at, busy.complement(self.nodes).lowest(nodes.len()).expect("the free nodes have been counted")))
+        Some((at, self.lowest_beside(&busy, nodes.len())))
     }
 
     /// The lowest of some nodes, of which there are enough, that are free for `span` from `start` on; or else when the
@@ -162,7 +162,7 @@ impl Calendar {
                 Some(shortage_end) => return Err(shortage_end),
             }
         });
-        Ok(busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted"))
+        Ok(self.lowest_beside(&busy, width))
     }
 
     /// The first time from `from` on at which `width` nodes are free, for however short a time.
@@ -218,8 +218,17 @@ impl Calendar {
         self.busy_over(at, at + Span::from_micros(1)).is_empty()
     }
 
+    fn lowest_beside(&self, busy: &NodeSet, width: u32) -> NodeSet {
+        busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")
+    }
+
+    /// The tree is sound, and what is counted beside it is what it says.
     #[cfg(test)]
     fn check_tree(&self) -> u32 {
+        for (start, busy) in self.records() {
+            let next = self.next_change(start).unwrap_or(Time::NEVER);
+            assert_eq!((self.counts.fewest(start, next), self.counts.most(start, next)), (busy.len(), busy.len()));
+        }
         with!(&self.kept, tree => tree.check())
     }
 

@@ -44,9 +44,7 @@ impl<P: Plan> Places<P> {
         let from = self.no_sooner.than(ask.nodes, ask.walltime).max(now);
         let (start, room) = self.plan.earliest(from, &ask);
         self.plan.insert(start, start + ask.walltime, &room);
-        if start > from {
-            self.no_sooner.note(ask.nodes, ask.walltime, start);
-        }
+        self.note(now, &ask, start);
         Planned { ask, start, room }
     }
 
@@ -66,15 +64,22 @@ impl<P: Plan> Places<P> {
             Some(self.plan.earliest(no_sooner.max(now), ask)).filter(|(earliest, _)| *earliest < Time::NEVER)
         };
         let Some((earliest, better)) = better else {
-            self.no_sooner.note(ask.nodes, ask.walltime, *start);
+            self.note(now, &planned.ask, planned.start);
             return false;
         };
         assert!(earliest <= *start, "a place in the plan only ever moves ahead");
         self.take_out(planned);
         (planned.start, planned.room) = (earliest, better);
         self.insert(planned.start, planned.end(), &planned.room);
-        self.no_sooner.note(planned.ask.nodes, planned.ask.walltime, earliest);
+        self.note(now, &planned.ask, earliest);
         true
+    }
+
+    /// A job has found nothing before a start; nobody looks before now anyway.
+    fn note(&mut self, now: Time, ask: &Ask, start: Time) {
+        if start > now {
+            self.no_sooner.note(ask.nodes, ask.walltime, start);
+        }
     }
 
     pub fn advance(&mut self, now: Time) {
