@@ -1,14 +1,26 @@
-//! `hansa validate`: whether a topology can be run, and what a run would leave out of its logs.
+//! `hansa validate`: whether a topology can be run, and what a run would leave out of its logs; or whether all runs of
+//! an experiment can.
 
 use serde_json::json;
 
 use super::heard::shown;
-use super::input::{listed, load_or_list};
+use super::input::{STANDARD_INPUT, is_written, listed, load_or_list};
+use super::sweep::{Files, read_experiment};
 use super::{Failure, logs, outside, print, say, warn};
+use crate::experiment::{ENTRANT, Experiment};
+use crate::settings::counted;
 use crate::topology::{self, Loaded, Override};
 
-/// Checks a topology. With `strict`, what would be left out is an error, and so is a program that is not here.
+/// Checks a topology or an experiment. With `strict`, what would be left out is an error, and so is a program that is
+/// not here.
 pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
+    if is_experiment(path) {
+        if strict || !overrides.is_empty() {
+            let message = format!("{path} is an experiment: --set, --seed and --strict are for topologies");
+            return Err(Failure::Input(message));
+        }
+        return validate_experiment(path, json);
+    }
     let checked = load_or_list(path, overrides).and_then(|loaded| check(loaded, strict).map_err(listed));
     if json {
         let value = match &checked {
@@ -26,6 +38,30 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
     let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
     left_out.iter().for_each(|one| warn(one));
     say(&format!("{}: fine\n{}", shown(path), loaded.topology.in_short()))
+}
+
+fn is_experiment(path: &str) -> bool {
+    path != STANDARD_INPUT && ["vary", ENTRANT].iter().any(|key| is_written(path, key)) && !is_written(path, "site")
+}
+
+fn validate_experiment(path: &str, json: bool) -> Result<(), Failure> {
+    let checked = read_experiment(path, &mut Files::default());
+    if json {
+        let value = match &checked {
+            Ok(experiment) => json!({ "experiment": path, "fine": true, "in_short": in_short(experiment) }),
+            Err(failure) => json!({ "experiment": path, "fine": false, "wrong": failure.to_string() }),
+        };
+        print(&format!("{value:#}\n"))?;
+        return checked.map(drop).map_err(|failure| Failure::Told(failure.exit_code()));
+    }
+    say(&format!("{}: fine\n{}\n", shown(path), in_short(&checked?)))
+}
+
+/// How many runs there are, and what varies in them.
+fn in_short(experiment: &Experiment) -> String {
+    let axes: Vec<String> =
+        experiment.axes.iter().map(|axis| format!("{} of {}", axis.values.len(), axis.key)).collect();
+    format!("{}: {}", counted(experiment.count() as u64, "run"), axes.join(", "))
 }
 
 /// Builds what a run would build, and gives what it would tell of its logs.

@@ -50,6 +50,13 @@ pub struct Axis {
     settings: Vec<Vec<Override>>,
 }
 
+impl Axis {
+    /// Whether it is `seed`, or that of a workload: runs that differ in nothing else repeat each other.
+    pub fn is_seed(&self) -> bool {
+        self.key.rsplit('.').next() == Some("seed")
+    }
+}
+
 /// The axis of the entrants.
 pub const ENTRANT: &str = "entrant";
 

@@ -5,14 +5,18 @@
 
 mod claims;
 pub mod dfrs;
+mod dots;
+mod figures;
 mod file;
 pub mod heft;
 mod kept;
 pub mod market;
+pub mod means;
 mod metrics;
 #[cfg(feature = "edge")]
 mod plot;
 pub mod provisioning;
+mod range;
 pub mod reservation;
 mod rows;
 mod statistics;

@@ -14,7 +14,7 @@ pub mod manifest;
 mod names;
 mod own_numbers;
 mod page;
-mod palette;
+pub(crate) mod palette;
 pub mod parquet;
 mod recorder;
 mod records;

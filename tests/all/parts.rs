@@ -67,7 +67,7 @@ fn shares_put_together_are_the_sweep_of_one_machine() {
 }
 
 fn same(a: &Path, b: &Path) {
-    for file in ["runs.csv", "sweep.json"] {
+    for file in ["runs.csv", "sweep.json", "means.csv", "sweep.html"] {
         let read = |folder: &Path| std::fs::read_to_string(folder.join(file)).unwrap();
         assert_eq!(read(a), read(b), "{file}");
     }

@@ -36,6 +36,17 @@ fn rows_are_the_same_with_any_number_of_threads() {
     assert!(sweep(&experiment, &two, &["--threads", "2"]).status.success());
     assert_eq!(runs(&one), runs(&two));
     assert_eq!(runs(&one).lines().count(), 1 + 12);
+    let read = |out: &Path, file: &str| std::fs::read_to_string(out.join(file)).unwrap();
+    for file in ["means.csv", "sweep.html"] {
+        assert_eq!(read(&one, file), read(&two, file));
+    }
+    // The mean of a policy is that of its four rows.
+    let column = |line: &str, number: usize| line.split(',').nth(number).unwrap().parse::<f64>().unwrap();
+    let rows = runs(&one);
+    let values: Vec<f64> = rows.lines().filter(|row| row.contains(",srtf,")).map(|row| column(row, 3)).collect();
+    let means = read(&one, "means.csv");
+    let mean = means.lines().find(|line| line.starts_with("srtf,value,4,")).unwrap();
+    assert!((column(mean, 3) - values.iter().sum::<f64>() / 4.0).abs() < 1e-12, "{mean} of {values:?}");
     assert_eq!(json(&one.join("sweep.json"))["status"], "complete");
 }
 
@@ -68,6 +79,9 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
 
+    for file in ["means.csv", "sweep.html"] {
+        assert!(!out.join(file).exists(), "{file} is of all runs");
+    }
     let partial = runs(&out);
     let kept: Vec<&str> = partial.lines().skip(1).collect();
     assert!((3..24).contains(&kept.len()), "{partial}");
@@ -159,6 +173,23 @@ fn nothing_is_written_for_an_experiment_with_faults() {
     let told = text(&refused.stderr);
     assert_eq!(told.matches("error: seed:").count(), 2, "each fault is told once:\n{told}");
     assert!(!out.exists());
+    let checked = hansa(&["validate", &faulty]);
+    assert_eq!((checked.status.code(), text(&checked.stderr)), (Some(2), told));
+}
+
+#[test]
+fn an_experiment_is_checked_without_being_run() {
+    let scratch = Scratch::new();
+    let fine = experiment(&scratch, 40, "[1, 2]");
+    let told = text(&hansa_ok(&["validate", &fine]).stdout);
+    assert_eq!(told, format!("{fine}: fine\n6 runs: 2 of seed, 3 of market.policy\n"));
+    let json = text(&hansa_ok(&["validate", "--json", &fine]).stdout);
+    assert!(json.contains("\"fine\": true") && json.contains("6 runs"), "{json}");
+    for flag in [&["--strict"][..], &["--set", "seed=1"]] {
+        let refused = hansa(&[&["validate", &fine][..], flag].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains("is an experiment"), "{}", text(&refused.stderr));
+    }
 }
 
 #[test]

@@ -74,6 +74,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "hansa validate topologies/quickstart.toml",
             "hansa validate --strict mine.toml",
+            "hansa validate experiments/policies-40.toml",
             "hansa show mine.toml | hansa validate -",
         ],
     ),

@@ -11,7 +11,9 @@ use super::super::Failure;
 use super::super::disk::{cannot, replace};
 use super::super::files::MANIFEST;
 use super::super::input::read_plain;
+use super::super::tournament;
 use super::part::Part;
+use super::{MEANS, PAGE};
 use crate::experiment::{Experiment, Row, Run, Table};
 use crate::report::{Status, pretty};
 
@@ -125,6 +127,9 @@ impl Book {
             }
         };
 
+        if rows.len() < work.count() {
+            remove_what_is_made_of_all(out)?;
+        }
         let state = State {
             experiment: work.experiment.name.clone(),
             fingerprint: work.fingerprint.to_owned(),
@@ -159,6 +164,18 @@ impl Book {
         replace(&self.out.join(STATE), pretty(&self.state))?;
         Ok(self.rows.into_values().collect())
     }
+}
+
+/// Until all rows are there, nothing may look as if it were made of them.
+fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
+    for file in [MEANS, PAGE, tournament::STANDINGS, tournament::PAGE] {
+        let path = out.join(file);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot("remove", &path, &error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn check_empty(out: &Path) -> Result<(), Failure> {

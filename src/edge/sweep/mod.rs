@@ -23,14 +23,18 @@ pub use self::book::{Label, STATE, State};
 pub use self::gather::shares;
 pub use self::part::Part;
 use super::Failure;
-use super::disk::plainly;
+use super::disk::{plainly, replace};
 use super::inline::{self, watch_for_interrupts};
 use super::input;
 use super::outside::{self, Stop};
 use super::pool::in_parallel;
 use super::terminal::Count;
+use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Row, Run, Table};
 use crate::topology::{self, Complaints};
+
+const PAGE: &str = "sweep.html";
+const MEANS: &str = "means.csv";
 
 /// How a sweep is to be made.
 pub struct Sweeping {
@@ -83,7 +87,18 @@ impl Swept {
 /// Runs the experiment in a file.
 pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     let swept = run_experiment(path, &mut Files::default(), sweeping)?;
-    super::say(&swept.told())
+    if swept.part.is_some() {
+        // Means are of all.
+        return super::say(&swept.told());
+    }
+    let means = means(&swept.experiment, &swept.rows);
+    let facts = [
+        format!("Of {path} on {}: {} runs.", swept.experiment.topology, swept.rows.len()),
+        format!("{RUNS} has one row per run, with its digest; {MEANS} has all numbers of this page."),
+    ];
+    replace(&swept.out.join(MEANS), csv(&means))?;
+    replace(&swept.out.join(PAGE), page(&means, &facts))?;
+    super::say(&format!("{}{}: the page, with charts\n", swept.told(), swept.out.join(PAGE).display()))
 }
 
 /// Reads an experiment and checks all its runs.

@@ -102,11 +102,6 @@ pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -
     Ok(Standings { name, about, entrants, against, metrics, repetitions, panels })
 }
 
-/// `seed`, and those of workloads.
-fn is_seed(key: &str) -> bool {
-    key.rsplit('.').next() == Some("seed")
-}
-
 /// A run, by the places of its values among those of their axes.
 struct Run<'r> {
     /// What is the same in its panel.
@@ -126,7 +121,7 @@ fn in_order<'r>(experiment: &Experiment, rows: &'r [Row]) -> Vec<Run<'r>> {
             let place = *places.get(value.as_str())?;
             match axis.key.as_str() {
                 ENTRANT => run.entrant = place,
-                key if is_seed(key) => run.seeds.push(place),
+                _ if axis.is_seed() => run.seeds.push(place),
                 _ => run.settings.push(place),
             }
         }
@@ -139,8 +134,7 @@ fn in_order<'r>(experiment: &Experiment, rows: &'r [Row]) -> Vec<Run<'r>> {
 
 /// What is set in the panel of a row.
 fn settings(experiment: &Experiment, row: &Row) -> Vec<(String, String)> {
-    let settings =
-        experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !is_seed(&axis.key));
+    let settings = experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !axis.is_seed());
     settings.map(|(axis, value)| (axis.key.clone(), value.clone())).collect()
 }
 

@@ -3,11 +3,12 @@
 
 use std::fmt::Write;
 
-use super::text::{NONE, exponent, settings, shown};
+use super::super::dots::{self, Dot};
+use super::super::figures::{figure, mean, words};
+use super::super::range::{NONE, Range, Scale, shown};
+use super::text::settings;
 use super::{Cell, Column, Entrant, Panel, Standings};
-use crate::math;
-use crate::report::Better;
-use crate::report::html::{at, counted, document, escape, step, table};
+use crate::report::html::{counted, document, escape, table};
 
 /// The page; `facts` say which file and which grid it is of.
 pub fn page(standings: &Standings, facts: &[String]) -> String {
@@ -28,7 +29,7 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
          that can be told from zero. Bold is best: nobody's mean is better, or it cannot be told apart from the best \
          one. A dash says that this system has no such number.</p></section>",
     );
-    let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| Scale::of(standings, metric)).collect();
+    let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| scale(standings, metric)).collect();
     for panel in &standings.panels {
         let title = if panel.settings.is_empty() { "Standings".to_owned() } else { escape(&settings(panel)) };
         let _ = write!(body, "<section><h2>{title}</h2>\n{}", numbers(standings, panel));
@@ -66,26 +67,18 @@ fn numbers(standings: &Standings, panel: &Panel) -> String {
 
 fn cell(cell: &Cell) -> String {
     let Some(estimate) = &cell.estimate else { return NONE.to_owned() };
-    let within =
-        estimate.within.map_or(String::new(), |within| format!("<span class=\"soft\"> ± {}</span>", shown(within)));
-    let mean = shown(estimate.mean);
-    let mean = if cell.is_best { format!("<strong>{mean}</strong>") } else { mean };
+    let mean = mean(estimate, cell.is_best);
     let apart = cell.difference.filter(|apart| apart.tells()).map_or(String::new(), |apart| {
         let sign = if apart.mean > 0.0 { "+" } else { "−" };
         format!("<br><span class=\"soft\">{sign}{}</span>", shown(apart.mean.abs()))
     });
-    format!("{mean}{within}{apart}")
+    format!("{mean}{apart}")
 }
 
 fn legend(standings: &Standings) -> String {
     let mut html = String::from("<section><h2>What is compared</h2>\n<p>Times are in seconds.</p>\n");
-    let words = |column: &Column| match column.better {
-        Better::More => "; more is better",
-        Better::Less => "; less is better",
-        Better::Neither => "",
-    };
     let metrics = standings.metrics.iter().map(|metric| {
-        vec![format!("<code>{}</code>", metric.name), format!("{}{}", escape(metric.about), words(metric))]
+        vec![format!("<code>{}</code>", metric.name), format!("{}{}", escape(metric.about), words(metric.better))]
     });
     html.push_str(&table(&["Metric", "What it is"], metrics));
     let entrants = standings
@@ -97,46 +90,10 @@ fn legend(standings: &Standings) -> String {
     html
 }
 
-const WIDTH: f64 = 960.0;
-const LEFT: f64 = 190.0;
-const RIGHT: f64 = 90.0;
-const ROW: f64 = 22.0;
-const TOP: f64 = 8.0;
-const BOTTOM: f64 = 26.0;
-
-/// From which ratio on numbers are easier to read on a logarithmic axis.
-const LOGARITHMIC: f64 = 30.0;
-
-/// Numbers that are so much closer to each other than to zero hide their differences on an axis that starts there.
-const FAR_FROM_ZERO: f64 = 3.0;
-
-/// And of those that are so much closer nothing can be seen, whatever the axis.
-const ROUNDING: f64 = 1e-6;
-
 /// How the pictures of a metric are scaled, in all panels alike.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Scale {
-    Linear,
-    Logarithmic,
-}
-
-impl Scale {
-    fn of(standings: &Standings, metric: usize) -> Scale {
-        let means = |panel: &Panel| -> Vec<f64> {
-            known(panel, metric).filter_map(|(_, cell)| Some(cell.estimate.as_ref()?.mean)).collect()
-        };
-        let ratio = |panel: &Panel| {
-            let (least, most) = means(panel)
-                .into_iter()
-                .fold((f64::INFINITY, 0.0), |(least, most), mean| (f64::min(least, mean), f64::max(most, mean)));
-            if least.is_finite() { most / least } else { 1.0 }
-        };
-        let is_positive = standings.panels.iter().flat_map(means).all(|mean| mean > 0.0);
-        match is_positive && standings.panels.iter().any(|panel| ratio(panel) > LOGARITHMIC) {
-            true => Scale::Logarithmic,
-            false => Scale::Linear,
-        }
-    }
+fn scale(standings: &Standings, metric: usize) -> Scale {
+    let means = |panel| known(panel, metric).filter_map(|(_, cell)| Some(cell.estimate?.mean)).collect();
+    Scale::of(&standings.panels.iter().map(means).collect::<Vec<Vec<f64>>>())
 }
 
 /// Who has a number for this metric.
@@ -152,139 +109,15 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column,
     if known.len() < 2 {
         return String::new();
     }
-    let numbers = known.iter().filter_map(|(_, cell)| cell.estimate).map(|it| (it.mean, it.within.unwrap_or(0.0)));
-    let axis = Axis::of(numbers, scale);
-    let height = TOP + BOTTOM + ROW * known.len() as f64;
-    let mut svg =
-        format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">", at(height), escape(column.about));
-    svg.push_str(&axis.svg(height));
-    for (place, (entrant, cell)) in known.iter().enumerate() {
-        let Some(estimate) = cell.estimate else { continue };
-        let y = at(TOP + ROW * (place as f64 + 0.5));
-        let name = escape(&standings.entrants[*entrant].name);
-        let weight = if cell.is_best { " font-weight=\"650\"" } else { "" };
-        let _ = write!(
-            svg,
-            "<g class=\"axis\"><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
-            LEFT - 12.0
-        );
-        if let Some(within) = estimate.within {
-            let (from, to) = (axis.x(estimate.mean - within), axis.x(estimate.mean + within));
-            let _ = write!(svg, "<path d=\"M{} {y}H{}\" stroke=\"var(--c0)\" stroke-width=\"2.5\"/>", at(from), at(to));
-        }
-        let fill = if cell.is_best { "var(--c0)" } else { "var(--card)" };
-        let told = escape(&format!("{}: {}", standings.entrants[*entrant].name, shown(estimate.mean)));
-        let _ = write!(
-            svg,
-            "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c0)\" \
-             stroke-width=\"1.8\"><title>{told}</title></circle>",
-            at(axis.x(estimate.mean))
-        );
-        let _ = write!(
-            svg,
-            "<text class=\"caption\" x=\"{}\" y=\"{y}\" dy=\".32em\">{}</text>",
-            at(WIDTH - RIGHT + 14.0),
-            shown(estimate.mean)
-        );
-    }
-    svg.push_str("</svg>");
-    let scale = match scale {
-        Scale::Logarithmic => " On a logarithmic scale.",
-        Scale::Linear if axis.from > 0.0 => " The axis does not start at 0.",
-        Scale::Linear => "",
-    };
-    format!(
-        "<figure><h3>{}</h3>\n{svg}<figcaption>{}.{scale}</figcaption></figure>\n",
-        escape(column.name),
-        escape(&capital(column.about))
-    )
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// From left to right.
-struct Axis {
-    from: f64,
-    to: f64,
-    scale: Scale,
-}
-
-impl Axis {
-    /// For means and what they may be off by.
-    fn of(numbers: impl Iterator<Item = (f64, f64)> + Clone, scale: Scale) -> Axis {
-        let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
-        let most = numbers.clone().map(|(mean, within)| mean + within).fold(f64::NEG_INFINITY, f64::max);
-        if scale == Scale::Logarithmic {
-            let (from, to) = (exponent(least), -exponent(1.0 / most));
-            return Axis { from: decade(from), to: decade(to.max(from + 1)), scale };
-        }
-        let lowest = numbers.map(|(mean, within)| mean - within).fold(f64::INFINITY, f64::min);
-        let spread = most - lowest;
-        let from = match lowest {
-            _ if least < 0.0 => lowest,
-            lowest if spread > ROUNDING * most && lowest > FAR_FROM_ZERO * spread => {
-                let step = step(spread / 6.0);
-                (lowest / step).floor() * step
-            }
-            _ => 0.0,
-        };
-        let to = if most > from { most } else { from + 1.0 };
-        Axis { from, to, scale }
-    }
-
-    fn x(&self, number: f64) -> f64 {
-        let share = match self.scale {
-            Scale::Logarithmic => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
-            Scale::Linear => (number - self.from) / (self.to - self.from),
-        };
-        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn svg(&self, height: f64) -> String {
-        let mut svg = String::from("<g class=\"axis\">");
-        let bottom = height - BOTTOM;
-        for value in self.lines() {
-            let x = at(self.x(value));
-            let _ = write!(
-                svg,
-                "<path d=\"M{x} {TOP}V{}\"/><text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                at(bottom),
-                at(bottom + 17.0),
-                shown(value)
-            );
-        }
-        svg.push_str("</g>");
-        svg
-    }
-
-    fn lines(&self) -> Vec<f64> {
-        if self.scale == Scale::Logarithmic {
-            return (exponent(self.from)..=exponent(self.to * 1.0001)).map(decade).collect();
-        }
-        let step = step((self.to - self.from) / 6.0);
-        let first = (self.from / step).ceil() as i64;
-        let end = self.to + 1e-3 * step;
-        (first..).map(|count| count as f64 * step).take_while(|value| *value <= end).collect()
-    }
-}
-
-fn decade(exponent: i32) -> f64 {
-    format!("1e{exponent}").parse().unwrap_or(1.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_axis_has_a_few_lines_however_near_its_numbers_are() {
-        for (one, other) in [(1e6, 1e6 + 1.0), (1e6, 1e6 + 1e-9), (1e6, 1e6), (0.0, 0.0), (3.0, 4.0), (-2.0, 5.0)] {
-            let axis = Axis::of([(one, 0.0), (other, 0.0)].into_iter(), Scale::Linear);
-            assert!((1..20).contains(&axis.lines().len()), "{one} and {other}: {:?}", axis.lines());
-            assert!(axis.from <= one.min(other) && other.max(one) <= axis.to);
-        }
-    }
+    let rows: Vec<dots::Row> = known
+        .iter()
+        .filter_map(|(entrant, cell)| {
+            let (name, estimate) = (&standings.entrants[*entrant].name, cell.estimate?);
+            let told = format!("{name}: {}", shown(estimate.mean));
+            let dot = Dot { estimate, colour: 0, is_filled: cell.is_best, told };
+            Some(dots::Row { name: name.clone(), is_bold: cell.is_best, dots: vec![dot] })
+        })
+        .collect();
+    let range = Range::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate), scale);
+    figure(column.name, column.about, "", &dots::picture(column.about, &range, &rows), &range)
 }

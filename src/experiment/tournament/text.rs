@@ -1,14 +1,11 @@
 //! Standings for terminals and for programs.
 
+use super::super::range::{NONE, shown};
 use super::super::rows::line;
 use super::{Cell, Panel, Standings};
-use crate::report::number;
 
 /// Columns of a terminal.
 const WIDTH: usize = 100;
-
-/// What stands in a cell without a number.
-pub(super) const NONE: &str = "–";
 
 /// A table for a terminal: means, with a star beside those that nobody's can be told to be better than. Columns for
 /// which there is no room come below.
@@ -67,26 +64,6 @@ impl Shown {
         let (cell, is_best) = &self.cells[place];
         format!("{cell:>width$}{}", if *is_best { "*" } else { " " }, width = self.width - 1)
     }
-}
-
-/// Three digits say what there is to say: the rest is in the file.
-pub(super) fn shown(value: f64) -> String {
-    let size = value.abs();
-    if size >= 1e4 || value == 0.0 {
-        return number(value);
-    }
-    // Of 0.001 as of 123 three digits count.
-    let decimals = (2 - exponent(size)).clamp(0, 6) as usize;
-    let text = format!("{value:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
-/// The power of ten that a number above zero begins with.
-pub(super) fn exponent(number: f64) -> i32 {
-    format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
 }
 
 pub(super) fn settings(panel: &Panel) -> String {

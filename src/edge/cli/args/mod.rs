@@ -127,7 +127,8 @@ pub(super) enum Command {
     },
     /// Compute a lower bound on the maximum stretch of any schedule of rigid jobs, even if jobs share nodes
     Bound(bound::BoundArgs),
-    /// Check a topology and list all its errors, and which entries of its logs a run would skip
+    /// Check a topology and list all its errors, and which entries of its logs a run would skip; or check every run of
+    /// an experiment
     Validate {
         #[command(flatten)]
         topology: TopologyArgs,

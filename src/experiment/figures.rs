@@ -1,0 +1,45 @@
+//! What goes around the pictures and into the tables of pages of experiments.
+
+use super::range::{Range, shown};
+use super::statistics::Estimate;
+use crate::report::Better;
+use crate::report::html::escape;
+
+/// A picture with its title and what it is of, each unless it is said elsewhere; `legend` is HTML.
+pub(super) fn figure(title: &str, about: &str, legend: &str, svg: &str, range: &Range) -> String {
+    let title = if title.is_empty() { String::new() } else { format!("<h3>{}</h3>\n", escape(title)) };
+    let about = if about.is_empty() { String::new() } else { format!("{}.", escape(&capital(about))) };
+    let below = match [&about, range.told()].concat().trim() {
+        "" => String::new(),
+        told => format!("<figcaption>{told}</figcaption>"),
+    };
+    format!("<figure>{title}{legend}{svg}{below}</figure>\n")
+}
+
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A mean with its interval, for a cell of a table.
+pub(super) fn mean(estimate: &Estimate, is_bold: bool) -> String {
+    let within =
+        estimate.within.map_or(String::new(), |within| format!("<span class=\"soft\"> ± {}</span>", shown(within)));
+    let mean = shown(estimate.mean);
+    if is_bold { format!("<strong>{mean}</strong>{within}") } else { format!("{mean}{within}") }
+}
+
+/// A mean with its interval, where there is no markup.
+pub(super) fn plain(estimate: &Estimate) -> String {
+    let within = estimate.within.map_or(String::new(), |within| format!(" ± {}", shown(within)));
+    format!("{}{within}", shown(estimate.mean))
+}
+
+/// Which end of a metric is better.
+pub(super) fn words(better: Better) -> &'static str {
+    match better {
+        Better::More => "; more is better",
+        Better::Less => "; less is better",
+        Better::Neither => "",
+    }
+}

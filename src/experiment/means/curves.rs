@@ -1,0 +1,123 @@
+//! Lines through means, over numbers that were set.
+
+use std::fmt::Write;
+
+use super::super::figures::plain;
+use super::super::range::{Range, shown};
+use super::super::statistics::Estimate;
+use crate::report::html::{at, escape, short};
+use crate::report::palette::COLOURS;
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 340.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 52.0;
+/// Left and right of all points.
+const INSET: f64 = 26.0;
+/// Between the bars of neighbours, which would hide each other, and between those of all.
+const APART: f64 = 4.0;
+const APART_IN_ALL: f64 = 40.0;
+/// A letter below the axis, and what keeps labels apart.
+const LETTER: f64 = 7.0;
+
+/// What lies below a chart.
+pub(super) struct Across<'m> {
+    pub key: &'m str,
+    pub values: &'m [String],
+    pub numbers: &'m [f64],
+}
+
+pub(super) struct Curve {
+    /// A number for colour and dashes.
+    pub style: usize,
+    /// For a tip where a mouse rests.
+    pub name: String,
+    /// One for each value across.
+    pub points: Vec<Option<Estimate>>,
+}
+
+pub(super) fn chart(about: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> String {
+    let places = Range::over(across.numbers);
+    let x = |value: usize| LEFT + INSET + places.share(across.numbers[value]) * (WIDTH - LEFT - RIGHT - 2.0 * INSET);
+    let y = |number: f64| TOP + (1.0 - range.share(number)) * (HEIGHT - TOP - BOTTOM);
+    let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">", escape(about));
+    svg.push_str("<g class=\"axis\">");
+    for value in range.lines() {
+        let (left, right, y) = (LEFT, WIDTH - RIGHT, at(y(value)));
+        let _ = write!(svg, "<path d=\"M{left} {y}H{right}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" ", left - 10.0);
+        let _ = write!(svg, "text-anchor=\"end\">{}</text>", shown(value));
+    }
+    let mut order: Vec<usize> = (0..across.numbers.len()).collect();
+    order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
+    svg.push_str(&labels(across, &order, &x));
+    svg.push_str("</g>");
+    let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
+    for (number, curve) in curves.iter().enumerate() {
+        let aside = apart * (number as f64 - (curves.len() - 1) as f64 / 2.0);
+        svg.push_str(&drawn(curve, across, &order, &|value| x(value) + aside, &y));
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+/// The values as they were written, as far as there is room for them, and their key.
+fn labels(across: &Across<'_>, order: &[usize], x: &dyn Fn(usize) -> f64) -> String {
+    let bottom = HEIGHT - BOTTOM;
+    let mut svg = format!("<path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT);
+    let half = |value: usize| across.values[value].chars().count() as f64 * LETTER / 2.0;
+    let mut free = f64::NEG_INFINITY;
+    for &value in order {
+        let middle = x(value);
+        let _ = write!(svg, "<path class=\"base\" d=\"M{} {}v5\"/>", at(middle), at(bottom));
+        if middle - half(value) < free {
+            continue;
+        }
+        free = middle + half(value) + LETTER;
+        let (middle, y, text) = (at(middle), at(bottom + 19.0), escape(&across.values[value]));
+        let _ = write!(svg, "<text x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
+    }
+    let (middle, y) = (at(LEFT + (WIDTH - LEFT - RIGHT) / 2.0), at(HEIGHT - 8.0));
+    let _ = write!(svg, "<text class=\"name\" x=\"{middle}\" y=\"{y}\">{}</text>", short(across.key, 100));
+    svg
+}
+
+fn drawn(
+    curve: &Curve,
+    across: &Across<'_>,
+    order: &[usize],
+    x: &dyn Fn(usize) -> f64,
+    y: &dyn Fn(f64) -> f64,
+) -> String {
+    let colour = curve.style % COLOURS;
+    let is_second = curve.style >= COLOURS;
+    let (mut path, mut bars, mut dots) = (String::new(), String::new(), String::new());
+    let mut is_drawing = false;
+    for &value in order {
+        let Some(estimate) = curve.points[value] else {
+            is_drawing = false;
+            continue;
+        };
+        let Estimate { mean, within, .. } = estimate;
+        let (middle, height) = (at(x(value)), at(y(mean)));
+        let _ = write!(path, "{}{middle} {height}", if is_drawing { 'L' } else { 'M' });
+        is_drawing = true;
+        if let Some(within) = within.filter(|within| *within > 0.0) {
+            let _ = write!(bars, "M{middle} {}V{}", at(y(mean - within)), at(y(mean + within)));
+        }
+        let fill = if is_second { "card".to_owned() } else { format!("c{colour}") };
+        let told = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], plain(&estimate));
+        let _ = write!(
+            dots,
+            "<circle class=\"l{colour}\" cx=\"{middle}\" cy=\"{height}\" r=\"3.6\" fill=\"var(--{fill})\" \
+             stroke-width=\"1.6\"><title>{}</title></circle>",
+            escape(&told)
+        );
+    }
+    let dashes = if is_second { " stroke-dasharray=\"6 4\"" } else { "" };
+    format!(
+        "<path class=\"l{colour}\" d=\"{bars}\" stroke-width=\"1.3\" stroke-opacity=\".5\"/>\
+         <path class=\"line l{colour}\" d=\"{path}\"{dashes}/>{dots}\n"
+    )
+}

@@ -1,0 +1,54 @@
+//! Values of a key as numbers, so that they can lie on an axis at their distances.
+
+use std::mem::{Discriminant, discriminant};
+
+use crate::settings::units;
+
+enum Quantity {
+    Number(f64),
+    /// In microseconds.
+    Time(f64),
+    /// In bits a second.
+    Capacity(f64),
+    Bytes(f64),
+}
+
+/// All values as numbers, if they are numbers of one kind.
+pub(super) fn numbers(values: &[String]) -> Option<Vec<f64>> {
+    let read: Vec<(Discriminant<Quantity>, f64)> = values.iter().map(|text| read(text)).collect::<Option<_>>()?;
+    // A zero needs no unit.
+    let kind = read.iter().find(|(_, number)| *number != 0.0).or(read.first())?.0;
+    let are_alike = read.iter().all(|(its, number)| *its == kind || *number == 0.0);
+    are_alike.then(|| read.into_iter().map(|(_, number)| number).collect())
+}
+
+fn read(text: &str) -> Option<(Discriminant<Quantity>, f64)> {
+    let quantity = None
+        .or_else(|| text.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite()).map(Quantity::Number))
+        .or_else(|| Some(Quantity::Time(units::span(text).ok()?.micros() as f64)))
+        .or_else(|| Some(Quantity::Capacity(units::capacity(text).ok()? as f64)))
+        .or_else(|| Some(Quantity::Bytes(units::bytes(text)? as f64)))?;
+    let (Quantity::Number(number) | Quantity::Time(number) | Quantity::Capacity(number) | Quantity::Bytes(number)) =
+        quantity;
+    Some((discriminant(&quantity), number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(values: &[&str]) -> Option<Vec<f64>> {
+        numbers(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn values_are_numbers_if_all_are_of_one_kind() {
+        assert_eq!(read_all(&["0.7", "1", "1_000"]), Some(vec![0.7, 1.0, 1_000.0]));
+        assert_eq!(read_all(&["0 s", "1 min", "0"]), Some(vec![0.0, 60e6, 0.0]));
+        assert_eq!(read_all(&["1 Gbps", "125 MB/s"]), Some(vec![1e9, 1e9]));
+        assert_eq!(read_all(&["1.5 kB", "2 MB"]), Some(vec![1_500.0, 2e6]));
+        for mixed in [&["1", "1 s"][..], &["young", "2 young"], &["fifo"], &["nan"], &["true", "false"], &[]] {
+            assert_eq!(read_all(mixed), None, "{mixed:?}");
+        }
+    }
+}

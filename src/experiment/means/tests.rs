@@ -1,0 +1,116 @@
+use super::*;
+use crate::experiment::{self, Experiment, Run};
+
+const FILE: &str = r#"
+name = "try"
+topology = "grid.toml"
+metrics = ["value", "job_wait", "jobs", "paid"]
+
+[vary]
+market.policy = ["fifo", "a <quick> one"]
+seed = [1, 2]
+workload.0.load = [1.4, 0.7, 1.0]
+"#;
+
+fn experiment(text: &str) -> Experiment {
+    experiment::read("try.toml", &mut |_| Ok(text.into())).unwrap()
+}
+
+/// Values are told by a function; nobody pays, and there are forty jobs.
+fn rows(experiment: &Experiment, value: impl Fn(&Run) -> f64) -> Vec<Row> {
+    let row = |run: Run| {
+        let waits = (run.values[0] == "fifo").then_some(60.0 * run.number as f64);
+        let metrics = vec![Some(value(&run)), waits, Some(40.0), None];
+        Row { run: run.number, values: run.values, metrics, digest: "0".repeat(32) }
+    };
+    experiment.runs().map(row).collect()
+}
+
+/// 100 for the second policy, 10 for each load after the first, and the seed.
+fn told(run: &Run) -> f64 {
+    let [policy, seed, load] = &run.values[..] else { panic!("three axes") };
+    let place = |values: &[&str], value: &str| values.iter().position(|other| *other == value).unwrap() as f64;
+    100.0 * place(&["fifo", "a <quick> one"], policy)
+        + 10.0 * place(&["1.4", "0.7", "1.0"], load)
+        + seed.parse::<f64>().unwrap()
+}
+
+#[test]
+fn means_are_over_seeds_wherever_these_stand() {
+    let experiment = experiment(FILE);
+    let means = means(&experiment, &rows(&experiment, told));
+    assert_eq!(means.repetitions, 2);
+    let keys: Vec<&str> = means.axes.iter().map(|axis| axis.key.as_str()).collect();
+    assert_eq!(keys, ["market.policy", "workload.0.load"]);
+    for (picks, cells) in means.combinations() {
+        let value = cells[0].unwrap();
+        assert_eq!((value.mean, value.count), (100.0 * picks[0] as f64 + 10.0 * picks[1] as f64 + 1.5, 2));
+        assert_eq!(value.within, Some(12.706 * 0.5));
+        assert_eq!((means.cell(&picks, 0), means.cell(&picks, 1)), (cells[0], cells[1]));
+        assert_eq!(cells[1].is_some(), picks[0] == 0);
+        assert_eq!(cells[3], None);
+    }
+}
+
+#[test]
+fn the_file_has_a_row_for_each_mean() {
+    let experiment = experiment(FILE);
+    let text = csv(&means(&experiment, &rows(&experiment, told)));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 2 * 3 * 4);
+    assert_eq!(lines[0], "market.policy,workload.0.load,metric,runs,mean,within");
+    assert_eq!(lines[1], "fifo,1.4,value,2,1.5,6.353");
+    assert_eq!(lines[3], "fifo,1.4,jobs,2,40,0");
+    assert_eq!(lines[4], "fifo,1.4,paid,0,,");
+    assert_eq!(lines[17], "a <quick> one,0.7,value,2,111.5,6.353");
+}
+
+#[test]
+fn numbers_lie_across_and_all_else_is_in_lines() {
+    let experiment = experiment(FILE);
+    let page = page(&means(&experiment, &rows(&experiment, told)), &["Of a file.".to_owned()]);
+    assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>") && page.contains("Of a file."));
+    // Two charts: of two lines, and of the one that has numbers; the rest is said in words.
+    assert_eq!(page.matches("<svg").count(), 2);
+    assert!(page.contains("<code>jobs</code> = 40") && page.contains("No run has a number for <code>paid</code>"));
+    let tips: Vec<&str> = page.split("<title>").skip(2).map(|rest| rest.split("</title>").next().unwrap()).collect();
+    // In the order in which a line meets them.
+    assert_eq!(tips[..2], ["fifo, workload.0.load = 0.7: 11.5 ± 6.35", "fifo, workload.0.load = 1.0: 21.5 ± 6.35"]);
+    assert_eq!(tips[5], "a &lt;quick&gt; one, workload.0.load = 1.4: 102 ± 6.35");
+    assert_eq!(tips.len(), 6 + 3);
+}
+
+#[test]
+fn words_are_rows_of_dots_and_seeds_alone_a_table() {
+    let words = experiment(&FILE.replace("workload.0.load = [1.4, 0.7, 1.0]", "market.edf = [\"a\", \"b\", \"c\"]"));
+    let told = |run: &Run| run.number as f64;
+    let dots = page(&means(&words, &rows(&words, told)), &[]);
+    assert_eq!((dots.matches("<svg").count(), dots.matches("<circle").count()), (2, 6 + 3));
+    assert!(dots.contains("<title>fifo, c: 4.5 ± "), "{dots}");
+
+    let seeds = experiment(&FILE.split("market.policy").next().unwrap().replace("[vary]", "[vary]\nseed = [1, 2, 3]"));
+    let rows: Vec<Row> = rows(&seeds, |run| run.number as f64);
+    let table = page(&means(&seeds, &rows), &[]);
+    assert!(!table.contains("<svg") && table.contains("2<span class=\"soft\"> ± 2.48</span>"), "{table}");
+}
+
+#[test]
+fn charts_of_a_metric_share_an_axis_and_are_not_too_many() {
+    let panels = |seeds: &str, pages: usize| {
+        let names: Vec<String> = (0..pages).map(|name| format!("\"{name}-th\"")).collect();
+        let more = format!("seed = {seeds}\nmarket.edf = [{}]", names.join(", "));
+        experiment(&FILE.replace("seed = [1, 2]", &more))
+    };
+    // So many words cannot be told apart as lines.
+    let experiment = panels("[1]", 20);
+    let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), &[]);
+    assert_eq!(drawn.matches("<svg").count(), 2 * 20);
+    assert_eq!(drawn.matches("On a logarithmic scale.").count(), 20);
+    assert_eq!(drawn.matches("The axis does not start at 0.").count(), 0);
+    assert!(drawn.contains("<h3>market.edf = 19-th</h3>") && drawn.contains("Each number is of a single run"));
+
+    let experiment = panels("[1]", 200);
+    let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), &[]);
+    assert_eq!(drawn.matches("<svg").count(), 300);
+    assert!(drawn.contains("100 more would be too many"), "what is left out is told");
+}

@@ -1,0 +1,159 @@
+//! Numbers as pictures and tables show them: from where to where, on which scale, with how many digits.
+
+use super::statistics::Estimate;
+use crate::math;
+use crate::report::html::step;
+use crate::report::number;
+
+/// What stands in a cell without a number.
+pub(super) const NONE: &str = "–";
+
+/// Three digits say what there is to say: the rest is in the file.
+pub(super) fn shown(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e4 || value == 0.0 {
+        return number(value);
+    }
+    // Of 0.001 as of 123 three digits count.
+    let decimals = (2 - exponent(size)).clamp(0, 6) as usize;
+    let text = format!("{value:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The power of ten that a number above zero begins with.
+fn exponent(number: f64) -> i32 {
+    format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
+}
+
+fn decade(exponent: i32) -> f64 {
+    format!("1e{exponent}").parse().unwrap_or(1.0)
+}
+
+/// From which ratio on numbers are easier to read on a logarithmic axis.
+const LOGARITHMIC: f64 = 30.0;
+
+/// Numbers that are so much closer to each other than to zero hide their differences on an axis that starts there.
+const FAR_FROM_ZERO: f64 = 3.0;
+
+/// And of those that are so much closer nothing can be seen, whatever the axis.
+const ROUNDING: f64 = 1e-6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    Linear,
+    Logarithmic,
+}
+
+impl Scale {
+    /// The same for some pictures, each with some numbers.
+    pub fn of(pictures: &[Vec<f64>]) -> Scale {
+        let ratio = |numbers: &Vec<f64>| {
+            let (least, most) = numbers
+                .iter()
+                .fold((f64::INFINITY, 0.0), |(least, most), &number| (f64::min(least, number), f64::max(most, number)));
+            if least.is_finite() { most / least } else { 1.0 }
+        };
+        let are_positive = pictures.iter().flatten().all(|number| *number > 0.0);
+        match are_positive && pictures.iter().any(|numbers| ratio(numbers) > LOGARITHMIC) {
+            true => Scale::Logarithmic,
+            false => Scale::Linear,
+        }
+    }
+}
+
+/// What an axis spans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Range {
+    from: f64,
+    to: f64,
+    scale: Scale,
+}
+
+impl Range {
+    /// Of all means, and of what they may be off by if there is room.
+    pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, scale: Scale) -> Range {
+        let numbers = estimates.map(|it| (it.mean, it.within.unwrap_or(0.0)));
+        let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
+        let most = numbers.clone().map(|(mean, within)| mean + within).fold(f64::NEG_INFINITY, f64::max);
+        if scale == Scale::Logarithmic {
+            let (from, to) = (exponent(least), -exponent(1.0 / most));
+            return Range { from: decade(from), to: decade(to.max(from + 1)), scale };
+        }
+        let lowest = numbers.map(|(mean, within)| mean - within).fold(f64::INFINITY, f64::min);
+        let spread = most - lowest;
+        let from = match lowest {
+            _ if least < 0.0 => lowest,
+            lowest if spread > ROUNDING * most && lowest > FAR_FROM_ZERO * spread => {
+                let step = step(spread / 6.0);
+                (lowest / step).floor() * step
+            }
+            _ => 0.0,
+        };
+        let to = if most > from { most } else { from + 1.0 };
+        Range { from, to, scale }
+    }
+
+    /// From the least number to the most.
+    pub fn over(numbers: &[f64]) -> Range {
+        let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let to = if most > least { most } else { least + 1.0 };
+        Range { from: least, to, scale: Scale::of(&[numbers.to_vec()]) }
+    }
+
+    /// How much of the axis lies before a number, or before the end that is nearer to it.
+    pub fn share(&self, number: f64) -> f64 {
+        let share = match self.scale {
+            Scale::Logarithmic => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
+            Scale::Linear => (number - self.from) / (self.to - self.from),
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// The numbers that have a line across.
+    pub fn lines(&self) -> Vec<f64> {
+        if self.scale == Scale::Logarithmic {
+            return (exponent(self.from)..=exponent(self.to * 1.0001)).map(decade).collect();
+        }
+        let step = step((self.to - self.from) / 6.0);
+        let first = (self.from / step).ceil() as i64;
+        let end = self.to + 1e-3 * step;
+        (first..).map(|count| count as f64 * step).take_while(|value| *value <= end).collect()
+    }
+
+    /// What nobody expects of an axis.
+    pub fn told(&self) -> &'static str {
+        match self.scale {
+            Scale::Logarithmic => " On a logarithmic scale.",
+            Scale::Linear if self.from > 0.0 => " The axis does not start at 0.",
+            Scale::Linear => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_a_few_lines_however_near_its_numbers_are() {
+        for (one, other) in [(1e6, 1e6 + 1.0), (1e6, 1e6 + 1e-9), (1e6, 1e6), (0.0, 0.0), (3.0, 4.0), (-2.0, 5.0)] {
+            let estimates = [one, other].map(|mean| Estimate { mean, within: None, count: 1 });
+            let range = Range::of(estimates.into_iter(), Scale::Linear);
+            assert!((1..20).contains(&range.lines().len()), "{one} and {other}: {:?}", range.lines());
+            assert!(range.from <= one.min(other) && other.max(one) <= range.to);
+        }
+    }
+
+    #[test]
+    fn settings_lie_between_the_first_and_the_last() {
+        let range = Range::over(&[1.0, 2.0, 4.0]);
+        assert_eq!([1.0, 2.0, 4.0].map(|number| range.share(number)), [0.0, 1.0 / 3.0, 1.0]);
+        let range = Range::over(&[32.0, 1.0, 8.0, 64.0]);
+        assert_eq!([1.0, 8.0, 64.0].map(|number| (range.share(number) * 6.0).round()), [0.0, 3.0, 6.0]);
+        assert_eq!(Range::over(&[5.0]).share(5.0), 0.0);
+    }
+}
