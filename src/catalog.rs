@@ -69,7 +69,7 @@ pub fn listing() -> String {
 /// The reference of all keys, in Markdown.
 pub fn keys() -> String {
     let topology = "A topology is a TOML file. Keys without a default are marked as required; `hansa validate FILE` lists all errors in a file, and `hansa show FILE` prints the resolved topology, with every default filled in.";
-    let experiment = "An experiment, for `hansa sweep`, names a topology and what varies in it.";
+    let experiment = "An experiment, for `hansa sweep` and `hansa tournament`, names a topology and what varies in it.";
     let chapters = [
         Chapter { heading: "Topology".to_owned(), about: topology.to_owned(), keys: topology::keys() },
         Chapter { heading: "Experiment".to_owned(), about: experiment.to_owned(), keys: experiment::keys() },

@@ -19,12 +19,8 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
         return super::say(&swept.told());
     }
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
-    let facts = [
-        format!("Of {path} on {}: {} runs.", swept.experiment.topology, swept.rows.len()),
-        "runs.csv has one row per run, with its digest; standings.csv has all numbers of this page.".to_owned(),
-    ];
     replace(&swept.out.join(STANDINGS), csv(&standings))?;
-    replace(&swept.out.join(PAGE), page(&standings, &facts))?;
+    replace(&swept.out.join(PAGE), page(&standings, &swept.facts(path, STANDINGS)))?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
         0 | 1 => "one run of each does not show which is better: let `seed` vary".to_owned(),

@@ -40,8 +40,9 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
     say(&format!("{}: fine\n{}", shown(path), loaded.topology.in_short()))
 }
 
+/// Only experiments name a topology.
 fn is_experiment(path: &str) -> bool {
-    path != STANDARD_INPUT && ["vary", ENTRANT].iter().any(|key| is_written(path, key)) && !is_written(path, "site")
+    path != STANDARD_INPUT && ["topology", "vary", ENTRANT].iter().any(|key| is_written(path, key))
 }
 
 fn validate_experiment(path: &str, json: bool) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::range::{Range, shown};
 use super::statistics::Estimate;
-use crate::report::html::{at, escape, short};
+use crate::report::html::{at, escape};
 
 pub(super) struct Row {
     pub name: String,
@@ -24,6 +24,8 @@ pub(super) struct Dot {
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 90.0;
+/// As many letters have room to the left.
+const NAME_MAX: usize = 26;
 const ROW: f64 = 22.0;
 /// From one dot of a row to the next below it.
 const DOT: f64 = 11.0;
@@ -39,13 +41,16 @@ pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
     svg.push_str(&axis(range, height));
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
+        let name = match row.name.chars().count() > NAME_MAX {
+            true => format!("<title>{}</title>{}", escape(&row.name), escape(&shortened(&row.name))),
+            false => escape(&row.name),
+        };
         let weight = if row.is_bold { " font-weight=\"650\"" } else { "" };
         let _ = write!(
             svg,
-            "<g class=\"axis\"><text x=\"{}\" y=\"{}\" dy=\".32em\" text-anchor=\"end\"{weight}>{}</text></g>",
+            "<g class=\"axis\"><text x=\"{}\" y=\"{}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
             LEFT - 12.0,
-            at(middle),
-            short(&row.name, 26)
+            at(middle)
         );
         for (number, dot) in row.dots.iter().enumerate() {
             let below = number as f64 - (row.dots.len() - 1) as f64 / 2.0;
@@ -58,6 +63,14 @@ pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// Its beginning and its end: names that are long often begin alike.
+fn shortened(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let end = NAME_MAX / 2;
+    let begin = NAME_MAX - end - 1;
+    letters[..begin].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect()
 }
 
 fn drawn(dot: &Dot, range: &Range, y: f64) -> String {

@@ -73,7 +73,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Of all means, and of what they may be off by if there is room.
+    /// Of all means, and of what they may be off by; on a logarithmic scale only of what they may be too low by.
     pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, scale: Scale) -> Range {
         let numbers = estimates.map(|it| (it.mean, it.within.unwrap_or(0.0)));
         let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
@@ -124,11 +124,16 @@ impl Range {
         (first..).map(|count| count as f64 * step).take_while(|value| *value <= end).collect()
     }
 
+    pub fn is_logarithmic(&self) -> bool {
+        self.scale == Scale::Logarithmic
+    }
+
     /// What nobody expects of an axis.
     pub fn told(&self) -> &'static str {
         match self.scale {
             Scale::Logarithmic => " On a logarithmic scale.",
             Scale::Linear if self.from > 0.0 => " The axis does not start at 0.",
+            Scale::Linear if self.to < 0.0 => " The axis does not reach 0.",
             Scale::Linear => "",
         }
     }

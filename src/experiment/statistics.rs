@@ -16,7 +16,9 @@ impl Estimate {
         if count == 0 {
             return None;
         }
-        let mean = numbers.iter().sum::<f64>() / count as f64;
+        // The mean of equal numbers is that number, whatever rounding makes of it.
+        let are_equal = numbers.iter().all(|number| *number == numbers[0]);
+        let mean = if are_equal { numbers[0] } else { numbers.iter().sum::<f64>() / count as f64 };
         let within = chance(&numbers.iter().map(|number| number - mean).collect::<Vec<_>>());
         Some(Estimate { mean, within, count })
     }
@@ -70,6 +72,6 @@ mod tests {
         assert!((three.within.unwrap() - 4.303 / 3f64.sqrt()).abs() < 1e-12);
         assert_eq!(Estimate::of(&[5.0]), Some(Estimate { mean: 5.0, within: None, count: 1 }));
         assert_eq!(Estimate::of(&[]), None);
-        assert_eq!(Estimate::of(&[0.25; 10]).unwrap().within, Some(0.0));
+        assert_eq!(Estimate::of(&[0.1; 3]), Some(Estimate { mean: 0.1, within: Some(0.0), count: 3 }));
     }
 }

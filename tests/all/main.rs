@@ -26,6 +26,7 @@ mod recovery;
 mod recovery_rims;
 mod relay;
 mod report;
+mod reservation;
 mod schema;
 mod skip;
 mod starting;

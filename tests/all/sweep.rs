@@ -185,6 +185,11 @@ fn an_experiment_is_checked_without_being_run() {
     assert_eq!(told, format!("{fine}: fine\n6 runs: 2 of seed, 3 of market.policy\n"));
     let json = text(&hansa_ok(&["validate", "--json", &fine]).stdout);
     assert!(json.contains("\"fine\": true") && json.contains("6 runs"), "{json}");
+    // What is wrong with an experiment is told of it, and not of a topology.
+    let bare = scratch.file("bare.toml", "name = \"bare\"\ntopology = \"grid.toml\"\n");
+    let refused = hansa(&[Path::new("validate"), &bare]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("vary: missing"), "{}", text(&refused.stderr));
     for flag in [&["--strict"][..], &["--set", "seed=1"]] {
         let refused = hansa(&[&["validate", &fine][..], flag].concat());
         assert_eq!(refused.status.code(), Some(2));

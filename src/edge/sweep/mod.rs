@@ -31,6 +31,7 @@ use super::pool::in_parallel;
 use super::terminal::Count;
 use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Row, Run, Table};
+use crate::settings::counted;
 use crate::topology::{self, Complaints};
 
 const PAGE: &str = "sweep.html";
@@ -76,11 +77,20 @@ pub struct Swept {
 impl Swept {
     /// What there is, and where.
     pub fn told(&self) -> String {
-        let (runs, path) = (self.rows.len(), self.out.join(RUNS));
+        let (runs, path) = (counted(self.rows.len() as u64, "run"), self.out.join(RUNS));
         match self.part {
-            Some(part) => format!("share {part}: {runs} runs in {}\n", path.display()),
-            None => format!("{runs} runs in {}\n", path.display()),
+            Some(part) => format!("share {part}: {runs} in {}\n", path.display()),
+            None => format!("{runs} in {}\n", path.display()),
         }
+    }
+
+    /// What a page of it says of where it is from, and in which file its numbers are.
+    pub fn facts(&self, path: &str, numbers: &str) -> [String; 2] {
+        let runs = counted(self.rows.len() as u64, "run");
+        [
+            format!("Of {path} on {}: {runs}.", self.experiment.topology),
+            format!("{RUNS} has one row per run, with its digest; {numbers} has all numbers of this page."),
+        ]
     }
 }
 
@@ -92,13 +102,9 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
         return super::say(&swept.told());
     }
     let means = means(&swept.experiment, &swept.rows);
-    let facts = [
-        format!("Of {path} on {}: {} runs.", swept.experiment.topology, swept.rows.len()),
-        format!("{RUNS} has one row per run, with its digest; {MEANS} has all numbers of this page."),
-    ];
     replace(&swept.out.join(MEANS), csv(&means))?;
-    replace(&swept.out.join(PAGE), page(&means, &facts))?;
-    super::say(&format!("{}{}: the page, with charts\n", swept.told(), swept.out.join(PAGE).display()))
+    replace(&swept.out.join(PAGE), page(&means, &swept.facts(path, MEANS)))?;
+    super::say(&format!("{}{}: the page of their means\n", swept.told(), swept.out.join(PAGE).display()))
 }
 
 /// Reads an experiment and checks all its runs.

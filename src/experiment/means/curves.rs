@@ -21,12 +21,15 @@ const APART: f64 = 4.0;
 const APART_IN_ALL: f64 = 40.0;
 /// A letter below the axis, and what keeps labels apart.
 const LETTER: f64 = 7.0;
+const LABEL_MAX: usize = 14;
 
 /// What lies below a chart.
 pub(super) struct Across<'m> {
     pub key: &'m str,
     pub values: &'m [String],
     pub numbers: &'m [f64],
+    /// Whether dots and bars say where the numbers are.
+    pub has_dots: bool,
 }
 
 pub(super) struct Curve {
@@ -51,7 +54,7 @@ pub(super) fn chart(about: &str, across: &Across<'_>, range: &Range, curves: &[C
     }
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
     order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
-    svg.push_str(&labels(across, &order, &x));
+    svg.push_str(&labels(across, &places, &order, &x));
     svg.push_str("</g>");
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {
@@ -63,10 +66,11 @@ pub(super) fn chart(about: &str, across: &Across<'_>, range: &Range, curves: &[C
 }
 
 /// The values as they were written, as far as there is room for them, and their key.
-fn labels(across: &Across<'_>, order: &[usize], x: &dyn Fn(usize) -> f64) -> String {
+fn labels(across: &Across<'_>, places: &Range, order: &[usize], x: &dyn Fn(usize) -> f64) -> String {
     let bottom = HEIGHT - BOTTOM;
     let mut svg = format!("<path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT);
-    let half = |value: usize| across.values[value].chars().count() as f64 * LETTER / 2.0;
+    let label = |value: usize| short(&across.values[value], LABEL_MAX);
+    let half = |value: usize| across.values[value].chars().count().min(LABEL_MAX) as f64 * LETTER / 2.0;
     let mut free = f64::NEG_INFINITY;
     for &value in order {
         let middle = x(value);
@@ -75,11 +79,12 @@ fn labels(across: &Across<'_>, order: &[usize], x: &dyn Fn(usize) -> f64) -> Str
             continue;
         }
         free = middle + half(value) + LETTER;
-        let (middle, y, text) = (at(middle), at(bottom + 19.0), escape(&across.values[value]));
+        let (middle, y, text) = (at(middle), at(bottom + 19.0), label(value));
         let _ = write!(svg, "<text x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
     }
+    let scale = if places.is_logarithmic() { ", on a logarithmic scale" } else { "" };
     let (middle, y) = (at(LEFT + (WIDTH - LEFT - RIGHT) / 2.0), at(HEIGHT - 8.0));
-    let _ = write!(svg, "<text class=\"name\" x=\"{middle}\" y=\"{y}\">{}</text>", short(across.key, 100));
+    let _ = write!(svg, "<text class=\"name\" x=\"{middle}\" y=\"{y}\">{}{scale}</text>", short(across.key, 100));
     svg
 }
 
@@ -103,6 +108,9 @@ fn drawn(
         let (middle, height) = (at(x(value)), at(y(mean)));
         let _ = write!(path, "{}{middle} {height}", if is_drawing { 'L' } else { 'M' });
         is_drawing = true;
+        if !across.has_dots {
+            continue;
+        }
         if let Some(within) = within.filter(|within| *within > 0.0) {
             let _ = write!(bars, "M{middle} {}V{}", at(y(mean - within)), at(y(mean + within)));
         }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::super::dots::{self, Dot};
 use super::super::figures::{capital, figure, mean, plain, words};
+use super::super::file::ENTRANT;
 use super::super::range::{NONE, Range, Scale, shown};
 use super::super::statistics::Estimate;
 use super::curves::{Across, Curve, chart};
@@ -16,52 +17,66 @@ use crate::report::palette::COLOURS;
 const LINES_MAX: usize = 2 * COLOURS;
 /// Dots of a row, one of each colour.
 const DOTS_MAX: usize = COLOURS;
-/// Nobody looks at more pictures, and browsers get slow.
+/// Rows of dots, below which nobody looks for a row by its name.
+const ROWS_MAX: usize = 200;
+/// Nobody looks at more pictures, or at more dots, and browsers get slow.
 const PICTURES_MAX: usize = 300;
+const MARKS_MAX: usize = 100_000;
 
 /// The page; `facts` say which file and which grid it is of.
 pub fn page(means: &Means, facts: &[String]) -> String {
     let name = escape(&means.name);
-    let layout = Layout::of(means);
-    let about = means.about.as_ref().map_or(String::new(), |about| format!("{} ", escape(about.trim())));
     let mut body = format!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n");
-    let _ = writeln!(body, "<p class=\"lead\">{about}{}</p></header>", combined(means));
-    if means.repetitions > 1 {
-        body.push_str(
+    if let Some(about) = &means.about {
+        let _ = writeln!(body, "<p class=\"lead\">{}</p>", escape(about.trim()));
+    }
+    let _ = writeln!(body, "<p class=\"lead\">{}</p></header>", combined(means));
+    body.push_str(match (means.repetitions > 1, means.axes.is_empty()) {
+        (false, _) => "<p>Each number is of a single run. Times are in seconds.</p>\n",
+        (true, true) => {
+            "<p>± is how far the true mean may be from that over the seeds, with a confidence of 95 %. Times are in \
+             seconds.</p>\n"
+        }
+        (true, false) => {
             "<p>A number is the mean over the seeds; ± is how far the true mean may be from it, with a confidence of \
              95 %, and charts show that as bars. Settings with the same seeds may differ more surely than their bars \
-             say: a tournament compares them seed by seed. Times are in seconds.</p>\n",
-        );
-    } else {
-        body.push_str("<p>Each number is of a single run. Times are in seconds.</p>\n");
-    }
+             say: a tournament compares them seed by seed. Times are in seconds.</p>\n"
+        }
+    });
 
-    let (mut absent, mut constant) = (Vec::new(), Vec::new());
-    let mut pictures = 0;
-    let mut left_out = 0;
+    let (mut absent, mut constant, mut shown_metrics) = (Vec::new(), Vec::new(), Vec::new());
     for (metric, what) in means.metrics.iter().enumerate() {
         let known: Vec<Estimate> = means.combinations().filter_map(|(_, cells)| cells[metric]).collect();
-        let Some(first) = known.first() else {
-            absent.push(format!("<code>{}</code>", what.name));
-            continue;
-        };
-        if known.iter().all(|other| other.mean == first.mean && !other.within.is_some_and(|within| within > 0.0)) {
-            constant.push(format!("<code>{}</code> = {}", what.name, shown(first.mean)));
-            continue;
+        match known.first() {
+            None => absent.push(format!("<code>{}</code>", what.name)),
+            Some(first) if means.are_all(&known, first.mean) && !means.axes.is_empty() => {
+                constant.push(format!("<code>{}</code> = {}", what.name, shown(first.mean)));
+            }
+            Some(_) => shown_metrics.push(metric),
         }
-        let (id, better) = (escape(what.name), words(what.better));
-        let _ = write!(body, "<section><h2 id=\"{id}\">{id}</h2>\n<p>{}{better}.</p>\n", escape(&capital(what.about)));
-        let room = PICTURES_MAX.saturating_sub(pictures);
-        let (html, drawn) = layout.metric(metric, room);
-        pictures += drawn;
-        left_out += layout.panels.len() - drawn;
-        body.push_str(&html);
-        body.push_str("</section>\n");
     }
-    body.push_str(&rest(&absent, &constant, left_out));
+    match means.axes.is_empty() {
+        true => body.push_str(&alone(means, &shown_metrics)),
+        false => {
+            let layout = Layout::of(means, shown_metrics.len());
+            shown_metrics.iter().for_each(|metric| body.push_str(&layout.section(*metric)));
+        }
+    }
+    body.push_str(&rest(&absent, &constant));
     let facts: Vec<String> = facts.iter().map(|fact| escape(fact)).collect();
     let _ = writeln!(body, "<footer>{}</footer>", facts.join("<br>"));
     document(&format!("{name}: a sweep of Hansa"), &body)
+}
+
+/// All numbers, where nothing varies but seeds.
+fn alone(means: &Means, metrics: &[usize]) -> String {
+    let row = |metric: &usize| {
+        let what = &means.metrics[*metric];
+        let number = means.cell(&[], *metric).map_or(NONE.to_owned(), |estimate| mean(&estimate, false));
+        let about = format!("{}{}", escape(what.about), words(what.better));
+        vec![format!("<code>{}</code>", what.name), number, about]
+    };
+    table(&["Metric", "#Mean", "What it is"], metrics.iter().map(row))
 }
 
 /// What was combined with what.
@@ -69,7 +84,10 @@ fn combined(means: &Means) -> String {
     let axes: Vec<String> = means
         .axes
         .iter()
-        .map(|axis| format!("{} of <code>{}</code>", counted(axis.values.len() as u64, "value"), escape(&axis.key)))
+        .map(|axis| match axis.key.as_str() {
+            ENTRANT => counted(axis.values.len() as u64, ENTRANT),
+            key => format!("{} of <code>{}</code>", counted(axis.values.len() as u64, "value"), escape(key)),
+        })
         .collect();
     let runs = counted(means.repetitions as u64, "run");
     match &axes[..] {
@@ -79,20 +97,13 @@ fn combined(means: &Means) -> String {
     }
 }
 
-fn rest(absent: &[String], constant: &[String], left_out: usize) -> String {
+fn rest(absent: &[String], constant: &[String]) -> String {
     let mut html = String::new();
     if !constant.is_empty() {
         let _ = writeln!(html, "<p>The same in all runs: {}.</p>", constant.join(", "));
     }
     if !absent.is_empty() {
         let _ = writeln!(html, "<p>No run has a number for {}.</p>", absent.join(", "));
-    }
-    if left_out > 0 {
-        let _ = writeln!(
-            html,
-            "<p>This page shows the first {PICTURES_MAX} charts; {left_out} more would be too many for it. means.csv has \
-             the numbers of all. Fewer <code>metrics</code> make a page of all charts.</p>",
-        );
     }
     if html.is_empty() { html } else { format!("<section><h2>Not shown</h2>\n{html}</section>\n") }
 }
@@ -107,12 +118,16 @@ struct Layout<'m> {
     lines: Option<usize>,
     /// The values on all axes; those across and of lines are the first ones.
     panels: Vec<Vec<usize>>,
+    /// How many panels of each metric are drawn.
+    room: usize,
+    /// Whether there would be too many dots and numbers, so that there are lines alone.
+    is_dense: bool,
 }
 
 impl<'m> Layout<'m> {
     /// Across are the numbers of which there are most, or else the axis with most values; and lines are of that with
     /// most values among the others, if so many lines can be told apart.
-    fn of(means: &'m Means) -> Layout<'m> {
+    fn of(means: &'m Means, metrics: usize) -> Layout<'m> {
         let sizes = || means.axes.iter().map(|axis| axis.values.len()).enumerate().rev();
         let numeric = |place: usize| numbers(&means.axes[place].values);
         let across = sizes()
@@ -127,8 +142,12 @@ impl<'m> Layout<'m> {
             .max_by_key(|(_, size)| *size)
             .map(|(place, _)| place);
         let is_first = |picks: &Vec<usize>| [across, lines].into_iter().flatten().all(|place| picks[place] == 0);
-        let panels = means.combinations().map(|(picks, _)| picks).filter(is_first).collect();
-        Layout { means, across, numbers, lines, panels }
+        let panels: Vec<Vec<usize>> = means.combinations().map(|(picks, _)| picks).filter(is_first).collect();
+        let metrics = metrics.max(1);
+        let marks = means.cells.len() / panels.len() * metrics;
+        let room = panels.len().min(PICTURES_MAX / metrics).min(MARKS_MAX / marks).max(1);
+        let is_dense = marks * room > MARKS_MAX;
+        Layout { means, across, numbers, lines, panels, room, is_dense }
     }
 
     fn axis(&self, place: Option<usize>) -> Option<&'m Varying> {
@@ -156,10 +175,14 @@ impl<'m> Layout<'m> {
         (0..self.size(self.lines)).map(line).collect()
     }
 
-    /// Charts with their numbers, and how many these are. All have the same scale, so that they can be compared.
-    fn metric(&self, metric: usize, room: usize) -> (String, usize) {
+    /// All of a metric.
+    fn section(&self, metric: usize) -> String {
+        let what = &self.means.metrics[metric];
+        let (name, about, better) = (what.name, escape(&capital(what.about)), words(what.better));
+        let mut html = format!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n");
+        // All charts have the same scale, so that they can be compared.
         let cells: Vec<Vec<Vec<Option<Estimate>>>> =
-            self.panels.iter().map(|panel| self.cells(panel, metric)).collect();
+            self.panels.iter().take(self.room).map(|panel| self.cells(panel, metric)).collect();
         let known = |panel: &Vec<Vec<Option<Estimate>>>| -> Vec<Estimate> {
             panel.iter().flatten().copied().flatten().collect()
         };
@@ -167,26 +190,30 @@ impl<'m> Layout<'m> {
         let of_panels: Vec<Vec<f64>> =
             estimates.iter().map(|panel| panel.iter().map(|estimate| estimate.mean).collect()).collect();
         let range = Range::of(estimates.iter().flatten().copied(), Scale::of(&of_panels));
-        let mut html = String::new();
-        let mut drawn = 0;
-        for (panel, cells) in self.panels.iter().zip(&cells).take(room) {
-            drawn += 1;
-            let title = self.settings(panel);
-            if self.across.is_some() {
-                let about = self.means.metrics[metric].about;
-                let legend = self.legend();
-                html.push_str(&figure(&title, "", &legend, &self.picture(about, &range, cells), &range));
+        let are_too_many = self.numbers.is_none() && self.size(self.across) > ROWS_MAX;
+        for (panel, cells) in self.panels.iter().zip(&cells).filter(|_| !are_too_many) {
+            let svg = self.picture(what.about, &range, cells);
+            html.push_str(&figure(&self.settings(panel), "", &self.legend(), &svg, &range));
+            if !self.is_dense {
+                html.push_str(&self.table(cells));
             }
-            html.push_str(&self.table(cells));
         }
-        (html, drawn)
+        let all = self.panels.len();
+        let left_out = match self.room < all {
+            _ if are_too_many => "These are too many for a chart".to_owned(),
+            true => format!("These are the first {} of {}", self.room, counted(all as u64, "chart")),
+            false if self.is_dense => "These are too many to show each number".to_owned(),
+            false => return html + "</section>\n",
+        };
+        let _ = writeln!(html, "<p class=\"soft\">{left_out}; means.csv has all.</p></section>");
+        html
     }
 
     fn picture(&self, about: &str, range: &Range, cells: &[Vec<Option<Estimate>>]) -> String {
         let (Some(across), lines) = (self.axis(self.across), self.axis(self.lines)) else { return String::new() };
         let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
         if let Some(numbers) = &self.numbers {
-            let across = Across { key: &across.key, values: &across.values, numbers };
+            let across = Across { key: &across.key, values: &across.values, numbers, has_dots: !self.is_dense };
             let curve =
                 |(line, points): (usize, &Vec<_>)| Curve { style: line, name: name(line), points: points.clone() };
             return chart(about, &across, range, &cells.iter().enumerate().map(curve).collect::<Vec<_>>());
@@ -208,11 +235,16 @@ impl<'m> Layout<'m> {
         dots::picture(about, range, &rows)
     }
 
-    /// What is the same in a panel.
+    /// What is the same in a panel, and what rows of dots are of.
     fn settings(&self, panel: &[usize]) -> String {
         let others = self.means.axes.iter().zip(panel).enumerate();
         let others = others.filter(|(place, _)| ![self.across, self.lines].contains(&Some(*place)));
-        others.map(|(_, (axis, pick))| format!("{} = {}", axis.key, axis.values[*pick])).collect::<Vec<_>>().join(", ")
+        let mut settings: Vec<String> =
+            others.map(|(_, (axis, pick))| format!("{} = {}", axis.key, axis.values[*pick])).collect();
+        if let Some(across) = self.axis(self.across).filter(|_| self.numbers.is_none()) {
+            settings.push(format!("by {}", across.key));
+        }
+        settings.join(", ")
     }
 
     fn legend(&self) -> String {
@@ -247,9 +279,6 @@ impl<'m> Layout<'m> {
             [name].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
         };
         let numbers = table(&columns, (0..self.size(self.across)).map(row));
-        match across {
-            Some(_) => format!("<details><summary>Numbers</summary>\n{numbers}</details>\n"),
-            None => numbers,
-        }
+        format!("<details><summary>Numbers</summary>\n{numbers}</details>\n")
     }
 }

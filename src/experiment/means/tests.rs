@@ -92,6 +92,7 @@ fn words_are_rows_of_dots_and_seeds_alone_a_table() {
     let rows: Vec<Row> = rows(&seeds, |run| run.number as f64);
     let table = page(&means(&seeds, &rows), &[]);
     assert!(!table.contains("<svg") && table.contains("2<span class=\"soft\"> ± 2.48</span>"), "{table}");
+    assert!(table.contains("3 runs that differ in nothing but seeds") && !table.contains("Charts"), "{table}");
 }
 
 #[test]
@@ -112,5 +113,32 @@ fn charts_of_a_metric_share_an_axis_and_are_not_too_many() {
     let experiment = panels("[1]", 200);
     let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), &[]);
     assert_eq!(drawn.matches("<svg").count(), 300);
-    assert!(drawn.contains("100 more would be too many"), "what is left out is told");
+    let told = drawn.matches("These are the first 150 of 200 charts; means.csv has all.").count();
+    assert_eq!(told, 2, "all metrics have as many");
+}
+
+#[test]
+fn what_is_too_much_for_a_page_is_left_to_the_file() {
+    let across = |values: Vec<String>| {
+        let text = FILE.replace("[1.4, 0.7, 1.0]", &format!("[{}]", values.join(", "))).replace("seed = [1, 2]", "");
+        let experiment = experiment(&text);
+        let means = means(&experiment, &rows(&experiment, |run| run.number as f64));
+        (page(&means, &[]), csv(&means).lines().count())
+    };
+    let (numbers, lines) = across((0..40_000).map(|number| number.to_string()).collect());
+    assert_eq!((numbers.matches("<svg").count(), numbers.matches("<circle").count(), lines), (2, 0, 1 + 40_000 * 8));
+    assert!(numbers.contains("These are too many to show each number; means.csv has all."));
+    let (words, _) = across((0..201).map(|number| format!("\"{number}-th\"")).collect());
+    assert!(!words.contains("<svg") && words.contains("These are too many for a chart; means.csv has all."));
+}
+
+#[test]
+fn what_only_some_runs_have_is_not_the_same_in_all() {
+    let experiment = experiment(FILE);
+    let mut rows = rows(&experiment, told);
+    let fees = |rows: &[Row]| page(&means(&experiment, rows), &[]).contains("<code>paid</code> = 0.1");
+    rows.iter_mut().for_each(|row| row.metrics[3] = Some(0.1));
+    assert!(fees(&rows), "three times a tenth is no other number");
+    rows[0].metrics[3] = None;
+    assert!(!fees(&rows));
 }

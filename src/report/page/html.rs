@@ -70,7 +70,7 @@ fn filled(columns: &[&str], rows: &mut dyn Iterator<Item = Vec<String>>) -> Stri
     let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
     let class = |column: &str| if column.starts_with('#') { " class=\"n\"" } else { "" };
     for column in columns.iter().filter(|column| !column.is_empty()) {
-        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), column.trim_start_matches('#'));
+        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), column.strip_prefix('#').unwrap_or(column));
     }
     html.push_str("</tr></thead><tbody>\n");
     for row in rows {

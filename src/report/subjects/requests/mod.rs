@@ -320,15 +320,9 @@ fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
 /// Of the node seconds that were booked last.
 fn released(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> f64 {
     let [task] = row.job.tasks.as_slice() else { return 0.0 };
-    // Where nodes fail a job may start late, and has more than its work to do.
-    let does_fail = |site| tally.site_index(site).is_some_and(|site| tally.failing.does(site));
-    let fails = matches!(answered.answer, Answer::Accepted { site, .. } if does_fail(site));
-    let until = until(tally, row, answered).filter(|_| fails || answered.until.is_some());
-    if let Some((until, end)) = until.zip(row.tasks[0].end) {
-        return f64::from(task.cores) * until.since(end).micros() as f64 / 1e6;
-    }
-    let ran = row.tasks[0].end.zip(row.tasks[0].start).map_or(task.walltime, |(end, start)| end.since(start));
-    f64::from(task.cores) * (task.walltime.micros().saturating_sub(ran.micros())) as f64 / 1e6
+    // What was idle before a late start was not given back.
+    let left = until(tally, row, answered).zip(row.tasks[0].end).map(|(until, end)| until.since(end));
+    left.map_or(0.0, |left| f64::from(task.cores) * left.micros() as f64 / 1e6)
 }
 
 #[cfg(test)]
