@@ -2,11 +2,8 @@
 
 use super::Failure;
 use super::disk::replace;
-use super::sweep::{Files, Sweeping, read_experiment, run_experiment};
+use super::sweep::{Files, STANDINGS, STANDINGS_PAGE, Sweeping, read_experiment, run_experiment};
 use crate::experiment::tournament::{compared, csv, page, standings, table};
-
-pub const PAGE: &str = "tournament.html";
-pub const STANDINGS: &str = "standings.csv";
 
 /// Runs the experiment in a file, as far as it has not been run yet, and writes its standings beside its rows.
 pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
@@ -20,13 +17,13 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
     }
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
     replace(&swept.out.join(STANDINGS), csv(&standings))?;
-    replace(&swept.out.join(PAGE), page(&standings, &swept.facts(path, STANDINGS)))?;
+    replace(&swept.out.join(STANDINGS_PAGE), page(&standings, &swept.facts(path, STANDINGS)))?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
         0 | 1 => "one run of each does not show which is better: let `seed` vary".to_owned(),
         runs => format!("* best, or not significantly different from the best ({runs} runs each)"),
     };
-    let page = swept.out.join(PAGE);
+    let page = swept.out.join(STANDINGS_PAGE);
     super::say(&format!(
         "{}{stars}\n{}: the page, with differences from {other} and charts\n",
         table(&standings),

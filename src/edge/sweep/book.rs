@@ -11,14 +11,18 @@ use super::super::Failure;
 use super::super::disk::{cannot, replace};
 use super::super::files::MANIFEST;
 use super::super::input::read_plain;
-use super::super::tournament;
 use super::part::Part;
-use super::{MEANS, PAGE};
 use crate::experiment::{Experiment, Row, Run, Table};
 use crate::report::{Status, pretty};
 
 pub const RUNS: &str = "runs.csv";
 pub const STATE: &str = "sweep.json";
+
+/// What is made of all rows.
+pub const MEANS: &str = "means.csv";
+pub const MEANS_PAGE: &str = "sweep.html";
+pub const STANDINGS: &str = "standings.csv";
+pub const STANDINGS_PAGE: &str = "tournament.html";
 
 /// What is to be run: an experiment, or a share of it.
 pub struct Work<'a> {
@@ -168,7 +172,7 @@ impl Book {
 
 /// Until all rows are there, nothing may look as if it were made of them.
 fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
-    for file in [MEANS, PAGE, tournament::STANDINGS, tournament::PAGE] {
+    for file in [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE] {
         let path = out.join(file);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot("remove", &path, &error)),

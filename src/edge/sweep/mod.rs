@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::book::{Book, RUNS, Work};
-pub use self::book::{Label, STATE, State};
+use self::book::{Book, MEANS, MEANS_PAGE, RUNS, Work};
+pub use self::book::{Label, STANDINGS, STANDINGS_PAGE, STATE, State};
 pub use self::gather::shares;
 pub use self::part::Part;
 use super::Failure;
@@ -33,9 +33,6 @@ use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Row, Run, Table};
 use crate::settings::counted;
 use crate::topology::{self, Complaints};
-
-const PAGE: &str = "sweep.html";
-const MEANS: &str = "means.csv";
 
 /// How a sweep is to be made.
 pub struct Sweeping {
@@ -103,8 +100,8 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     }
     let means = means(&swept.experiment, &swept.rows);
     replace(&swept.out.join(MEANS), csv(&means))?;
-    replace(&swept.out.join(PAGE), page(&means, &swept.facts(path, MEANS)))?;
-    super::say(&format!("{}{}: the page of their means\n", swept.told(), swept.out.join(PAGE).display()))
+    replace(&swept.out.join(MEANS_PAGE), page(&means, &swept.facts(path, MEANS)))?;
+    super::say(&format!("{}{}: the page of their means\n", swept.told(), swept.out.join(MEANS_PAGE).display()))
 }
 
 /// Reads an experiment and checks all its runs.

@@ -112,7 +112,7 @@ fn rest(absent: &[String], constant: &[String]) -> String {
 /// the others.
 struct Layout<'m> {
     means: &'m Means,
-    across: Option<usize>,
+    across: usize,
     /// The values across, if they are numbers.
     numbers: Option<Vec<f64>>,
     lines: Option<usize>,
@@ -125,8 +125,8 @@ struct Layout<'m> {
 }
 
 impl<'m> Layout<'m> {
-    /// Across are the numbers of which there are most, or else the axis with most values; and lines are of that with
-    /// most values among the others, if so many lines can be told apart.
+    /// Of means that have axes. Across are the numbers of which there are most, or else the axis with most values; and
+    /// lines are of that with most values among the others, if so many lines can be told apart.
     fn of(means: &'m Means, metrics: usize) -> Layout<'m> {
         let sizes = || means.axes.iter().map(|axis| axis.values.len()).enumerate().rev();
         let numeric = |place: usize| numbers(&means.axes[place].values);
@@ -134,14 +134,14 @@ impl<'m> Layout<'m> {
             .filter(|(place, size)| *size > 1 && numeric(*place).is_some())
             .max_by_key(|(_, size)| *size)
             .or_else(|| sizes().max_by_key(|(_, size)| *size))
-            .map(|(place, _)| place);
-        let numbers = across.filter(|place| means.axes[*place].values.len() > 1).and_then(numeric);
+            .map_or(0, |(place, _)| place);
+        let numbers = Some(across).filter(|place| means.axes[*place].values.len() > 1).and_then(numeric);
         let most = if numbers.is_some() { LINES_MAX } else { DOTS_MAX };
         let lines = sizes()
-            .filter(|(place, size)| Some(*place) != across && (2..=most).contains(size))
+            .filter(|(place, size)| *place != across && (2..=most).contains(size))
             .max_by_key(|(_, size)| *size)
             .map(|(place, _)| place);
-        let is_first = |picks: &Vec<usize>| [across, lines].into_iter().flatten().all(|place| picks[place] == 0);
+        let is_first = |picks: &Vec<usize>| picks[across] == 0 && lines.is_none_or(|lines| picks[lines] == 0);
         let panels: Vec<Vec<usize>> = means.combinations().map(|(picks, _)| picks).filter(is_first).collect();
         let metrics = metrics.max(1);
         let marks = means.cells.len() / panels.len() * metrics;
@@ -150,29 +150,28 @@ impl<'m> Layout<'m> {
         Layout { means, across, numbers, lines, panels, room, is_dense }
     }
 
-    fn axis(&self, place: Option<usize>) -> Option<&'m Varying> {
-        Some(&self.means.axes[place?])
+    fn across(&self) -> &'m Varying {
+        &self.means.axes[self.across]
     }
 
-    /// How many values an axis has; one, if there is no such axis.
-    fn size(&self, place: Option<usize>) -> usize {
-        self.axis(place).map_or(1, |axis| axis.values.len())
+    fn lines(&self) -> Option<&'m Varying> {
+        Some(&self.means.axes[self.lines?])
     }
 
     fn cell(&self, panel: &[usize], across: usize, line: usize, metric: usize) -> Option<Estimate> {
         let mut picks = panel.to_vec();
-        for (place, value) in [(self.across, across), (self.lines, line)] {
-            if let Some(place) = place {
-                picks[place] = value;
-            }
+        picks[self.across] = across;
+        if let Some(lines) = self.lines {
+            picks[lines] = line;
         }
         self.means.cell(&picks, metric)
     }
 
     /// All of a panel, line by line.
     fn cells(&self, panel: &[usize], metric: usize) -> Vec<Vec<Option<Estimate>>> {
-        let line = |line| (0..self.size(self.across)).map(|across| self.cell(panel, across, line, metric)).collect();
-        (0..self.size(self.lines)).map(line).collect()
+        let across = 0..self.across().values.len();
+        let line = |line| across.clone().map(|across| self.cell(panel, across, line, metric)).collect();
+        (0..self.lines().map_or(1, |lines| lines.values.len())).map(line).collect()
     }
 
     /// All of a metric.
@@ -190,7 +189,7 @@ impl<'m> Layout<'m> {
         let of_panels: Vec<Vec<f64>> =
             estimates.iter().map(|panel| panel.iter().map(|estimate| estimate.mean).collect()).collect();
         let range = Range::of(estimates.iter().flatten().copied(), Scale::of(&of_panels));
-        let are_too_many = self.numbers.is_none() && self.size(self.across) > ROWS_MAX;
+        let are_too_many = self.numbers.is_none() && self.across().values.len() > ROWS_MAX;
         for (panel, cells) in self.panels.iter().zip(&cells).filter(|_| !are_too_many) {
             let svg = self.picture(what.about, &range, cells);
             html.push_str(&figure(&self.settings(panel), "", &self.legend(), &svg, &range));
@@ -210,7 +209,7 @@ impl<'m> Layout<'m> {
     }
 
     fn picture(&self, about: &str, range: &Range, cells: &[Vec<Option<Estimate>>]) -> String {
-        let (Some(across), lines) = (self.axis(self.across), self.axis(self.lines)) else { return String::new() };
+        let (across, lines) = (self.across(), self.lines());
         let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
         if let Some(numbers) = &self.numbers {
             let across = Across { key: &across.key, values: &across.values, numbers, has_dots: !self.is_dense };
@@ -238,17 +237,17 @@ impl<'m> Layout<'m> {
     /// What is the same in a panel, and what rows of dots are of.
     fn settings(&self, panel: &[usize]) -> String {
         let others = self.means.axes.iter().zip(panel).enumerate();
-        let others = others.filter(|(place, _)| ![self.across, self.lines].contains(&Some(*place)));
+        let others = others.filter(|(place, _)| *place != self.across && Some(*place) != self.lines);
         let mut settings: Vec<String> =
             others.map(|(_, (axis, pick))| format!("{} = {}", axis.key, axis.values[*pick])).collect();
-        if let Some(across) = self.axis(self.across).filter(|_| self.numbers.is_none()) {
-            settings.push(format!("by {}", across.key));
+        if self.numbers.is_none() {
+            settings.push(format!("by {}", self.across().key));
         }
         settings.join(", ")
     }
 
     fn legend(&self) -> String {
-        let Some(lines) = self.axis(self.lines) else { return String::new() };
+        let Some(lines) = self.lines() else { return String::new() };
         let mut html = format!("<ul class=\"legend\"><li><code>{}</code></li>", escape(&lines.key));
         for (line, value) in lines.values.iter().enumerate() {
             let (colour, dashed) = (line % COLOURS, line >= COLOURS);
@@ -265,20 +264,18 @@ impl<'m> Layout<'m> {
 
     /// The numbers of a panel: a row a value across, a column a line.
     fn table(&self, cells: &[Vec<Option<Estimate>>]) -> String {
-        let (across, lines) = (self.axis(self.across), self.axis(self.lines));
-        let heads = match lines {
+        let across = self.across();
+        let heads = match self.lines() {
             Some(lines) => lines.values.iter().map(|value| format!("#{}", escape(value))).collect(),
             None => vec!["#Mean".to_owned()],
         };
-        let key = across.map_or(String::new(), |axis| escape(&axis.key));
-        let columns: Vec<String> = [key].into_iter().chain(heads).collect();
+        let columns: Vec<String> = [escape(&across.key)].into_iter().chain(heads).collect();
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let number = |cell: &Option<Estimate>| cell.map_or(NONE.to_owned(), |estimate| mean(&estimate, false));
-        let row = |value: usize| {
-            let name = across.map_or(String::new(), |axis| escape(&axis.values[value]));
-            [name].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
+        let row = |(value, name): (usize, &String)| {
+            [escape(name)].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
         };
-        let numbers = table(&columns, (0..self.size(self.across)).map(row));
+        let numbers = table(&columns, across.values.iter().enumerate().map(row));
         format!("<details><summary>Numbers</summary>\n{numbers}</details>\n")
     }
 }
