@@ -39,10 +39,6 @@ pub struct MetaScheduler {
     pub(super) stager: Option<Stager>,
     /// How often sites have been asked to give back what they have, and have not answered.
     pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
-    /// What has been taken back at this instant, while its site, which hears of that without latency, has not answered.
-    taken_back: BTreeSet<(ActorId, JobId)>,
-    /// What is asked and taken back at this instant, but has to wait for that.
-    held_back: HeldBack,
     /// The clusters whose nodes fail.
     pub(super) failing: Vec<usize>,
     /// When there is news of any of them next.
@@ -85,14 +81,6 @@ pub(super) struct Live {
     pub saved: Span,
 }
 
-/// Requests, and what their users take back in the instant in which they ask for it, which is answered first.
-#[derive(Default)]
-struct HeldBack {
-    since: Time,
-    asked: Vec<(ActorId, Reserve)>,
-    cancelled: Vec<(ActorId, JobId)>,
-}
-
 /// How far an accepted job has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -121,8 +109,6 @@ impl MetaScheduler {
             seen: BTreeSet::new(),
             stager,
             recalls: BTreeMap::new(),
-            taken_back: BTreeSet::new(),
-            held_back: HeldBack::default(),
             failing,
             news_at: Time::ZERO,
             overdue: BTreeSet::new(),
@@ -199,9 +185,12 @@ impl MetaScheduler {
             moving.live.phase = Phase::Given;
         }
         let Some(live) = self.live.get_mut(&job) else { return };
-        let Cluster { site, latency, is_shared, .. } = self.clusters[live.cluster];
+        let Cluster { site, latency, is_shared, ref watch, .. } = self.clusters[live.cluster];
         let task = TaskId { job, index: 0 };
         live.phase = Phase::Given;
+        if live.is_cancelled && watch.is_none() {
+            return;
+        }
         live.start = live.start.max(now + latency);
         if live.start < live.end {
             let start = live.start;
@@ -342,12 +331,15 @@ impl MetaScheduler {
             return;
         }
         let live = self.live.get_mut(&job).expect("it is live");
-        let Cluster { site, latency, is_shared, ref watch, .. } = self.clusters[live.cluster];
+        let Cluster { site, is_shared, ref watch, .. } = self.clusters[live.cluster];
         if is_shared || watch.is_some() && live.phase == Phase::Given {
             // What becomes of it is for the site to say.
             live.is_cancelled = true;
-            if latency.is_zero() {
-                self.taken_back.insert((site, job));
+            if watch.is_none() {
+                // Nothing keeps its site from letting it go, and whatever is asked of it now comes after this.
+                let end = std::mem::replace(&mut live.end, live.start);
+                let (cluster, start, nodes) = (live.cluster, live.start, live.nodes.clone());
+                self.unbook(now, cluster, (start, end), &nodes);
             }
             return self.recall(site, job, out);
         }
@@ -360,19 +352,6 @@ impl MetaScheduler {
         Self::cancelled(job, &live, out);
     }
 
-    /// Answers what has been held back, in order of arrival, and of their numbers within a moment.
-    fn answer_all(&mut self, now: Time, out: &mut Out) {
-        let mut asked = std::mem::take(&mut self.held_back.asked);
-        asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));
-        while let Some((user, reserve)) = asked.pop() {
-            self.reserve(now, user, reserve, out);
-        }
-        self.held_back.asked = asked;
-        for (from, job) in std::mem::take(&mut self.held_back.cancelled) {
-            self.cancel(now, from, job, out);
-        }
-    }
-
     pub(super) fn cancelled(job: JobId, live: &Live, out: &mut Out) {
         out.log(Record::Cancelled { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
@@ -380,7 +359,6 @@ impl MetaScheduler {
 
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
-        self.taken_back.remove(&(from, job));
         // What nobody has asked for changes nothing.
         let btree_map::Entry::Occupied(mut asked) = self.recalls.entry((from, job)) else { return };
         *asked.get_mut() -= 1;
@@ -466,26 +444,22 @@ impl Actor<Message, Record> for MetaScheduler {
             }
         }
         self.miss(now.time, out);
-        if now.time > self.held_back.since {
-            // Whoever has not answered by now has latency after all, or keeps something back.
-            self.taken_back.clear();
-            self.answer_all(now.time, out);
-            self.held_back.since = now.time;
-        }
+        // Who cancels in the instant in which it asks is answered first.
         let new: BTreeSet<JobId> = asked.iter().map(|(_, reserve)| reserve.job.id).collect();
         let (at_once, cancelled): (Vec<_>, Vec<_>) = cancelled.into_iter().partition(|(_, job)| new.contains(job));
-        self.held_back.asked.extend(asked);
-        self.held_back.cancelled.extend(at_once);
         for (from, job) in cancelled {
             self.cancel(now.time, from, job, out);
         }
         for (site, booked) in answers {
             self.booked(now.time, site, booked, out);
         }
-        if self.taken_back.is_empty() {
-            self.answer_all(now.time, out);
-        } else if !self.held_back.asked.is_empty() {
-            out.wake_at(now.time + Span::from_micros(1), 0);
+        // In order of arrival, and of their numbers within a moment.
+        asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));
+        while let Some((user, reserve)) = asked.pop() {
+            self.reserve(now.time, user, reserve, out);
+        }
+        for (from, job) in at_once {
+            self.cancel(now.time, from, job, out);
         }
         if let Some(stager) = &mut self.stager {
             stager.wake(now.time, out);
