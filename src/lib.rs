@@ -4,6 +4,7 @@
 //! touches the world: sockets, files, processes, the terminal and the wall clock.
 
 mod decimal;
+mod few;
 pub mod math;
 mod min_tree;
 pub mod near;

@@ -6,6 +6,7 @@ use super::cli::whole;
 use super::input::load_topology;
 use super::plan::moment;
 use super::{Failure, logs, print, warn};
+use crate::few;
 use crate::grid::Needs;
 use crate::settings::counted;
 use crate::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
@@ -88,7 +89,7 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
             Err(_) => refused += 1,
         }
     }
-    timed.sort_by_key(|job| job.submit);
+    few::sort_by_key(&mut timed, |job| job.submit);
     if timed.is_empty() {
         return Err(wrong(format!("no job could be run on {nodes} nodes")));
     }

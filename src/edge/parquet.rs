@@ -1,7 +1,6 @@
 //! The log and the tables of a result as Parquet, made of the files that are there already: twice read, once to see
 //! which columns there are and what stands in them, and once to write.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -13,6 +12,7 @@ use serde_json::{Map, Value};
 use super::Failure;
 use super::disk::cannot;
 use super::files::{EVENTS, ResultFolder};
+use crate::few;
 use crate::report::parquet::{Cell, Column, Kind, Packing, Writer};
 
 /// Columns of whole numbers. What else looks like a number is a floating one, so a column is the same in every run.
@@ -82,7 +82,7 @@ pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
 
 fn write(folder: &mut ResultFolder, from: &Path, to: &str) -> Result<(), Failure> {
     let columns = columns(from)?;
-    let places: BTreeMap<&str, usize> =
+    let places: few::Map<&str, usize> =
         columns.iter().enumerate().map(|(place, column)| (column.name.as_str(), place)).collect();
     let mut file = folder.writer(to)?;
     let mut writer = Writer::new(columns.clone(), GZIP);
@@ -104,10 +104,10 @@ fn write(folder: &mut ResultFolder, from: &Path, to: &str) -> Result<(), Failure
 fn columns(from: &Path) -> Result<Vec<Column>, Failure> {
     let of_all = if from.ends_with(EVENTS) { &FIRST[..] } else { &[] };
     let mut seen: Vec<Seen> = of_all.iter().map(|name| Seen::new(name)).collect();
-    let mut places: BTreeMap<String, usize> = of_all.iter().map(|name| (*name).to_owned()).zip(0..).collect();
+    let mut places: few::Map<String, usize> = of_all.iter().map(|name| (*name).to_owned()).zip(0..).collect();
     each_row(from, &mut |row| {
         for (name, value) in row {
-            let place = *places.entry(name.clone()).or_insert_with(|| {
+            let place = *places.or_insert_with(name.clone(), || {
                 seen.push(Seen::new(name));
                 seen.len() - 1
             });
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_each_column_is_known() {
-        let mut seen: BTreeMap<String, [bool; 3]> = BTreeMap::new();
+        let mut seen: few::Map<String, [bool; 3]> = few::Map::new();
         let mut runner = TestRunner::deterministic();
         let writer = EventWriter::new(&Names { links: vec!["trunk".to_owned()], ..names() });
         for _ in 0..5_000 {
@@ -272,7 +272,7 @@ mod tests {
             let event: Map<String, Value> = serde_json::from_slice(&line).unwrap();
             for (name, value) in event.into_iter().filter(|(_, value)| !value.is_null()) {
                 let what = [value.is_i64() || value.is_u64(), value.is_f64(), !value.is_number()];
-                let seen = seen.entry(name).or_default();
+                let seen = seen.or_default(name);
                 what.iter().enumerate().for_each(|(kind, is)| seen[kind] |= is);
             }
         }

@@ -20,6 +20,7 @@ use super::resume::status_of;
 use super::stand_in::StandIn;
 use super::terminal::Progress;
 use super::{Failure, note, parquet, pin, say, typed_words, warn};
+use crate::few;
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -342,7 +343,7 @@ fn write_tables(
     status: Status,
     live: bool,
 ) -> Result<Summary, Failure> {
-    let mut ended: BTreeMap<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
+    let mut ended: few::Map<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
     // Another run of a live one would measure something else.
     let digest = if live { String::new() } else { recorder.digest() };
     let tally = &recorder.tally;
@@ -494,5 +495,5 @@ pub fn inputs(loaded: &Loaded) -> Vec<report::Input> {
 }
 
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {
-    leaves.iter().map(|leaf| (leaf.label.clone(), what(leaf))).collect()
+    few::tree(leaves.iter().map(|leaf| (leaf.label.clone(), what(leaf))))
 }

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::metrics::{self, Metric};
+use crate::few;
 use crate::settings::{
     Complaint, Complaints, Field, Fields, FilePath, Form, Layout, Listed, Location, Maybe, NAME, Name, Node, Reader,
     Shape, Table, Text, Value, Walk, Word, key, list, quoted, version,
@@ -380,7 +381,7 @@ fn leaves(node: &Node) -> Vec<Leaf<'_>> {
     if let Value::Table(table) = &node.value {
         gather(table, "", &[], &mut leaves);
     }
-    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.location());
+    few::sort_by_key(&mut leaves, |leaf: &Leaf<'_>| leaf.location());
     leaves
 }
 

@@ -1,9 +1,10 @@
 //! Names in rows that were written down by another machine.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer};
+
+use crate::few;
 
 /// Of this type are names that rows have; as a bare reference, one would be taken for a part of what is read.
 pub type Name = &'static str;
@@ -11,10 +12,10 @@ pub type Name = &'static str;
 /// Reads a name that is written into the program elsewhere. Each name is kept once, for as long as the process lives:
 /// rows have few of them.
 pub fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    static NAMES: Mutex<few::Set<&'static str>> = Mutex::new(few::Set::new());
     let name = String::deserialize(from)?;
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(match names.get(name.as_str()) {
+    Ok(match names.iter().copied().find(|kept| *kept == name) {
         Some(kept) => kept,
         None => {
             let kept: &'static str = name.leak();

@@ -7,6 +7,8 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
+use crate::few;
+
 /// A file of a figure and its content.
 pub struct Figure {
     pub file: &'static str,
@@ -153,7 +155,7 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
 fn draw_legend(root: &Area<'_>, left: u32, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let mut lines: Vec<&Line> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
     let end = |line: &Line| line.points.last().map_or(0.0, |point| point.1);
-    lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
+    few::sort_by(&mut lines, |a, b| end(b).total_cmp(&end(a)));
     for (line, row) in lines.into_iter().zip(0..) {
         let (x, y) = (left as i32 + 4, HEAD as i32 + 28 + row * 24);
         if !line.is_scatter {

@@ -11,13 +11,14 @@
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use super::Transfers;
 use super::flows::{FlowId, Flows, RouteId};
 use super::link::LinkId;
 use super::map::{Map, Tree};
 use super::transfers::after;
+use crate::few;
 use crate::grid::{CableId, Interrupted, Outages};
 use crate::time::Time;
 
@@ -32,7 +33,7 @@ pub struct Faults {
     trips: Vec<Option<Trip>>,
     under_way: usize,
     /// Flows that are stopped, by a link for which they wait.
-    waiting: BTreeMap<LinkId, Vec<FlowId>>,
+    waiting: few::Map<LinkId, Vec<FlowId>>,
     /// What has happened since somebody last wrote it down.
     notices: Vec<Notice>,
 }
@@ -52,7 +53,7 @@ pub struct Detours {
     /// By link, whose direction it is.
     pub cables: Vec<CableId>,
     /// The ways from a place over the links that are up.
-    trees: BTreeMap<usize, Tree>,
+    trees: few::Map<usize, Tree>,
 }
 
 /// A flow on its way.
@@ -90,15 +91,15 @@ pub(super) enum Notice {
 
 impl Detours {
     pub fn new(map: Map, sites: Vec<usize>, cables: Vec<CableId>) -> Detours {
-        Detours { map, sites, cables, trees: BTreeMap::new() }
+        Detours { map, sites, cables, trees: few::Map::new() }
     }
 
     /// The shortest way over links that are up.
     fn way(&mut self, (from, to): (u32, u32), flows: &Flows) -> Option<Vec<LinkId>> {
         let [from, to] = [from, to].map(|site| self.sites[site as usize]);
         let map = &self.map;
-        let tree = self.trees.entry(from);
-        tree.or_insert_with(|| map.shortest(from, |link| !flows.is_down(link))).way(to)
+        let tree = self.trees.or_insert_with(from, || map.shortest(from, |link| !flows.is_down(link)));
+        tree.way(to)
     }
 }
 
@@ -112,7 +113,7 @@ impl Faults {
             detours,
             trips: Vec::new(),
             under_way: 0,
-            waiting: BTreeMap::new(),
+            waiting: few::Map::new(),
             notices: Vec::new(),
         }
     }
@@ -209,7 +210,7 @@ impl Faults {
                     trip.route = route;
                     (trip.left, after(now, flows.latency(route)), self.cables(route, flows))
                 }
-                None => return self.waiting.entry(link).or_default().push(flow),
+                None => return self.waiting.or_default(link).push(flow),
             },
         };
         self.trips[flow.index()] = Some(trip);

@@ -1,9 +1,8 @@
 //! Brings the input of jobs of one task to the sites that they were given to, and what they leave there back to their
 //! users.
 
-use std::collections::BTreeMap;
-
 use super::{Carrier, Network};
+use crate::few;
 use crate::grid::{EdgeId, JobId, Staging};
 use crate::kernel::{ActorId, Outbox};
 use crate::protocol::{Landed, Message, Record};
@@ -14,7 +13,7 @@ use crate::time::{Span, Time};
 pub struct Stager {
     carrier: Carrier<EdgeId>,
     sites: Vec<ActorId>,
-    numbers: BTreeMap<ActorId, u32>,
+    numbers: few::Map<ActorId, u32>,
 }
 
 type Out = Outbox<Message, Record>;

@@ -13,7 +13,7 @@ impl Tally {
     /// `site york`, as people know it.
     pub fn who(&self, actor: ActorId) -> String {
         let name = self.names.of_actor(actor);
-        let first_site = self.site_of.first_key_value().map(|(site, _)| *site);
+        let first_site = self.site_of.keys().next().copied();
         match self.site_index(actor) {
             Some(_) => format!("site {name}"),
             // The services come before the sites, and the users after them.
@@ -28,7 +28,7 @@ impl Tally {
         if let Some(both) = self.one_of(entry) {
             return both.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" or ");
         }
-        let first_site = self.site_of.first_key_value().map(|(site, _)| *site);
+        let first_site = self.site_of.keys().next().copied();
         let told = match &entry.record {
             // Where there is no service to hand jobs in to, users write this themselves.
             Record::Arrived { .. } if Some(entry.actor) >= first_site => vec![entry.actor],

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::forms::{Form, FormExt, OneOf};
 use super::walk::{Walk, key};
 use super::{any_of, written::Attached};
+use crate::few;
 use crate::grid::Kind;
 use crate::time::Span;
 
@@ -58,7 +59,7 @@ impl<'a> FromIterator<&'a str> for NameIndex<'a> {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> NameIndex<'a> {
         let list: Vec<&str> = names.into_iter().collect();
         // Of two with one name the last counts; there are complaints about them.
-        let numbers = list.iter().enumerate().map(|(number, name)| (*name, number)).collect();
+        let numbers = few::tree(list.iter().enumerate().map(|(number, name)| (*name, number)));
         NameIndex { list, numbers }
     }
 }

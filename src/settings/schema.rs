@@ -3,13 +3,12 @@
 //! It takes whatever the reader takes, and refuses most of what the reader refuses: unknown keys, wrong words, wrong
 //! types, numbers out of range and times without a unit. What depends on other settings is left to the reader.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 use super::forms::{Shape, Word};
 use super::list::{Listed, What};
 use super::walk::Layout;
+use crate::few;
 
 /// The schema of a file with these keys.
 pub fn schema(title: &str, keys: &[Listed]) -> Value {
@@ -33,9 +32,9 @@ fn table(keys: &[Listed]) -> Value {
     }
 
     // What a key may be at all; which of it goes with which word is said below.
-    let mut all: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    let mut all: few::Map<&str, Vec<Value>> = few::Map::new();
     for listed in plain.iter().copied().chain(variants.iter().flat_map(|(.., keys)| keys.iter())) {
-        let forms = all.entry(listed.key.name).or_default();
+        let forms = all.or_default(listed.key.name);
         let form = property(listed);
         if !forms.contains(&form) {
             forms.push(form);

@@ -1,12 +1,12 @@
 //! Settings as they are written: tables of values that know where they stand. Nothing here knows what they mean.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
 use super::complaint::Location;
+use crate::few;
 
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -66,7 +66,7 @@ impl Table {
 }
 
 /// The files that settings name, by where they name them: the path as seen from here, and what is in it.
-pub type Attached = BTreeMap<Location, (String, Content)>;
+pub type Attached = few::Map<Location, (String, Content)>;
 
 /// What is in a file, which many may name, or why it cannot be read.
 pub type Content = Result<Arc<[u8]>, String>;

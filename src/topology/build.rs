@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Topology, faults, link_names, paths};
+use crate::few;
 use crate::grid::{self, Habit, Job, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
@@ -97,7 +98,7 @@ impl Plan {
             add(EXCHANGE, Role::Exchange, Span::ZERO);
         }
         let mut by_name: Vec<ActorId> = (0..names.len() as u32).map(ActorId).collect();
-        by_name.sort_by_key(|id| &names[id.index()]);
+        few::sort_by_key(&mut by_name, |id| &names[id.index()]);
         Plan { names, roles, latencies: latencies.into(), users_tell: services < topology.systems.len(), by_name }
     }
 

@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use super::{Site, Topology};
+use crate::few;
 use crate::grid::CableId;
 use crate::network::{Detours, Duplex, Efficiency, Faults, Fragile, Hop, Link, LinkId, Map, Mode, Model, Paths};
 use crate::settings::units::SPAN_MAX;
@@ -212,7 +213,7 @@ impl Cables {
     pub fn map(&self, sites: usize) -> Map {
         let numbers = self.numbers();
         let mut by_name: Vec<usize> = (0..self.links.len()).collect();
-        by_name.sort_by_key(|&cable| &self.links[cable].name);
+        few::sort_by_key(&mut by_name, |&cable| &self.links[cable].name);
         let mut map = Map::new(sites, self.switches.len());
         for (&cable, name) in by_name.iter().zip(0..) {
             let Cable { latency, duplex, between: Some([a, b]), .. } = &self.links[cable] else { continue };

@@ -1,6 +1,5 @@
 //! The files that a topology is read from: what workloads include and attach, and sites and users with a `count`.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::few;
 use crate::settings::{
     Attached, Complaint, Content, Findings, Keyed, Location, Node, Path, Table, Value, convert_table,
 };
@@ -37,8 +37,8 @@ pub(crate) struct Library<'r, 'x> {
     pub read: &'r mut Read<'x>,
     pub findings: Findings,
     pub inputs: Vec<Input>,
-    included: BTreeMap<String, Option<Table>>,
-    attached: BTreeMap<String, Content>,
+    included: few::Map<String, Option<Table>>,
+    attached: few::Map<String, Content>,
 }
 
 impl<'r, 'x> Library<'r, 'x> {
@@ -47,8 +47,8 @@ impl<'r, 'x> Library<'r, 'x> {
             read,
             findings: Findings::default(),
             inputs: Vec::new(),
-            included: BTreeMap::new(),
-            attached: BTreeMap::new(),
+            included: few::Map::new(),
+            attached: few::Map::new(),
         }
     }
 
@@ -216,11 +216,11 @@ pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) ->
 }
 
 /// Where the commands of programs outside are written, by their keys; `root` has been expanded.
-pub(crate) fn commands(root: &Table, findings: &Findings) -> BTreeMap<String, String> {
+pub(crate) fn commands(root: &Table, findings: &Findings) -> few::Map<String, String> {
     fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
         if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
     }
-    let mut locations = BTreeMap::new();
+    let mut locations = few::Map::new();
     // A system's own: the table of the system, and in it that of the program.
     for Keyed { key: system, node, .. } in &root.entries {
         let Value::Table(system_table) = &node.value else { continue };

@@ -26,8 +26,9 @@ pub use keys::keys;
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use crate::few;
 use crate::grid::{Every, Failure, Fragile, Interrupted, Recovery};
 use crate::settings::version;
 use crate::systems::{Failing, Service, System, managers};
@@ -132,7 +133,7 @@ pub struct Loaded {
     /// Where each workload is written.
     pub workload_locations: Vec<String>,
     /// Where the command of each program outside is written, by its key.
-    pub command_places: BTreeMap<String, String>,
+    pub command_places: few::Map<String, String>,
     /// What one should know of what was read, though nothing is wrong.
     pub notes: Vec<String>,
 }

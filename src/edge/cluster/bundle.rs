@@ -1,12 +1,12 @@
 //! The files that an experiment or a topology is read from, to be taken along into a cluster with their folders.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::super::Failure;
 use super::super::disk::unreadable;
 use super::super::input;
 use super::super::sweep::{Files, read_experiment};
+use crate::few;
 use crate::topology::{self, Override, Topology};
 
 /// Where they will be.
@@ -18,7 +18,7 @@ const BYTES_MAX: usize = 1_000_000;
 /// Files by their path below a folder that has them all.
 #[derive(Default)]
 pub struct Bundle {
-    pub files: BTreeMap<String, Vec<u8>>,
+    pub files: few::Map<String, Vec<u8>>,
     above: PathBuf,
 }
 
@@ -33,7 +33,7 @@ impl Bundle {
         while !whole.iter().all(|path| path.starts_with(&above)) {
             above.pop();
         }
-        let mut files = BTreeMap::new();
+        let mut files = few::Map::new();
         for path in whole {
             let bytes = input::read_plain(&path).map_err(|error| unreadable(&path, &error))?;
             let below = path.strip_prefix(&above).unwrap_or(&path).to_str().map(str::to_owned);
@@ -44,7 +44,7 @@ impl Bundle {
         let bytes: usize = files.values().map(Vec::len).sum();
         if bytes > BYTES_MAX {
             let mut largest: Vec<(&String, usize)> = files.iter().map(|(name, bytes)| (name, bytes.len())).collect();
-            largest.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+            few::sort_by_key(&mut largest, |(_, bytes)| std::cmp::Reverse(*bytes));
             return Err(Failure::Input(format!(
                 "the files of {main} have {:.1} MB, {} of them in {}; a ConfigMap holds 1 MB: expected smaller ones, or gzipped logs",
                 bytes as f64 / 1e6,

@@ -5,7 +5,6 @@ mod line;
 mod progress;
 mod returns;
 
-use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +17,7 @@ use tokio::time::Sleep;
 use super::Failure;
 use super::keeper::Kept;
 use super::quic::{self, Close};
+use crate::few;
 use crate::kernel::{Breach, Confluence, Contact, Down, Entry, Hub, Up};
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Turn;
@@ -225,7 +225,7 @@ impl Conductor<'_, '_, '_> {
             match self.go_on(hub, lines) {
                 Ok(()) => return Ok(()),
                 Err(Halt::Failure(failure)) => return Err(failure),
-                Err(Halt::Lost(leaf, failure)) => self.recover(hub, lines, BTreeMap::from([(leaf, failure)]))?,
+                Err(Halt::Lost(leaf, failure)) => self.recover(hub, lines, few::Map::from_iter([(leaf, failure)]))?,
             }
         }
     }

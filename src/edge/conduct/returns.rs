@@ -4,7 +4,6 @@
 //! Costs: one pass over the journal, however many have come back; memory for some frames a leaf.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use super::super::{Failure, note};
 use super::line::{Line, LineError};
 use super::progress::{self, explain_loss, place_in_time};
 use super::{Conductor, Halt, LOG_WORTH};
+use crate::few;
 use crate::kernel::Hub;
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Item;
@@ -70,7 +70,7 @@ const BYTES_AT_ONCE: usize = 2 << 20;
 const MAY_RETURN: &str = "nobody is waited for who cannot come back";
 
 /// How often a leaf was lost where the run was, as its events and what leaves had told by then.
-pub(super) type Losses = BTreeMap<usize, ((u64, u64), u32)>;
+pub(super) type Losses = few::Map<usize, ((u64, u64), u32)>;
 
 impl Conductor<'_, '_, '_> {
     /// What is to be done about a leaf whose line has failed.
@@ -137,7 +137,7 @@ impl Conductor<'_, '_, '_> {
             };
         }
         let everybody: Vec<usize> = (0..lines.len()).collect();
-        let mut lost = BTreeMap::new();
+        let mut lost = few::Map::new();
         let kept = self.kept;
         let repeated = kept.block_on(self.catch_up(hub, lines, &everybody, &mut lost))?;
         note(&format!(
@@ -159,7 +159,7 @@ impl Conductor<'_, '_, '_> {
         &mut self,
         hub: &Hub<Message, Record>,
         lines: &mut [Line],
-        mut lost: BTreeMap<usize, Failure>,
+        mut lost: few::Map<usize, Failure>,
     ) -> Result<(), Failure> {
         let kept = self.kept;
         while !lost.is_empty() {
@@ -182,19 +182,19 @@ impl Conductor<'_, '_, '_> {
         &mut self,
         hub: &Hub<Message, Record>,
         lines: &mut [Line],
-        lost: &mut BTreeMap<usize, Failure>,
+        lost: &mut few::Map<usize, Failure>,
     ) -> Result<(), Failure> {
         // Those whose loss was told while another one was waited for.
         for gone in std::mem::take(&mut self.missing) {
             if let Some(leaf) = who_is_missed(hub, &self.players, &gone) {
-                lost.entry(leaf).or_insert_with(|| explain_loss(hub, lines, leaf, &gone.why));
+                lost.or_insert_with(leaf, || explain_loss(hub, lines, leaf, &gone.why));
             }
         }
-        let mut deadlines = BTreeMap::new();
+        let mut deadlines = few::Map::new();
         for (leaf, failure) in lost.iter() {
             deadlines.insert(*leaf, self.expect(hub, lines, *leaf, failure)?);
         }
-        let mut here = BTreeMap::new();
+        let mut here = few::Map::new();
         while here.len() < lost.len() {
             let missed = deadlines.iter().filter(|(leaf, _)| !here.contains_key(*leaf));
             let (&late, &deadline) = missed.min_by_key(|(_, deadline)| **deadline).expect("somebody is missed");
@@ -219,7 +219,7 @@ impl Conductor<'_, '_, '_> {
                     here.insert(leaf, peer);
                     // It may have come before it was missed.
                     let replaced = || explain_loss(hub, lines, leaf, "another process has taken its place");
-                    lost.entry(leaf).or_insert_with(replaced);
+                    lost.or_insert_with(leaf, replaced);
                 }
                 () = tokio::time::sleep_until(deadline) => {
                     let patience = returns.patience.as_secs_f64();
@@ -247,7 +247,7 @@ impl Conductor<'_, '_, '_> {
         returns.door.expect(&line.parties, &line.connection);
 
         let place = (hub.events(), hub.progress().told);
-        let (at, count) = self.losses.entry(leaf).or_insert((place, 0));
+        let (at, count) = self.losses.or_insert_with(leaf, || (place, 0));
         *count = if *at == place { *count + 1 } else { 1 };
         *at = place;
         let text = failure.to_string();
@@ -267,8 +267,8 @@ impl Conductor<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         lines: &mut [Line],
         back: &[usize],
-        lost: &mut BTreeMap<usize, Failure>,
-    ) -> Result<BTreeMap<usize, u64>, Failure> {
+        lost: &mut few::Map<usize, Failure>,
+    ) -> Result<few::Map<usize, u64>, Failure> {
         let end = self.tell_again(hub, lines, back, lost).await;
         if let Err(failure) = &end {
             // Whoever is only half-way there knows nothing of the moment at which the run ends.
@@ -284,10 +284,10 @@ impl Conductor<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         lines: &mut [Line],
         back: &[usize],
-        lost: &mut BTreeMap<usize, Failure>,
-    ) -> Result<BTreeMap<usize, u64>, Failure> {
+        lost: &mut few::Map<usize, Failure>,
+    ) -> Result<few::Map<usize, u64>, Failure> {
         let mut pages = self.watch.returns.as_mut().expect(MAY_RETURN).journal.read()?;
-        let mut repeats: BTreeMap<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
+        let mut repeats: few::Map<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
         let mut more = true;
         while more {
             more = read_piece(&mut pages, hub, lines, &mut repeats)?;
@@ -304,7 +304,7 @@ impl Conductor<'_, '_, '_> {
                 }
             }
         }
-        let mut repeated = BTreeMap::new();
+        let mut repeated = few::Map::new();
         for (leaf, repeats) in repeats {
             repeated.insert(leaf, repeats.repeated());
             for frame in repeats.into_news() {
@@ -321,7 +321,7 @@ impl Conductor<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         lines: &mut [Line],
         back: &[usize],
-        repeats: &mut BTreeMap<usize, Repeats>,
+        repeats: &mut few::Map<usize, Repeats>,
     ) -> Result<Vec<(usize, Result<(), LineError>)>, Failure> {
         let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
         let moved = Cell::new(0);
@@ -385,7 +385,7 @@ fn read_piece(
     pages: &mut Pages,
     hub: &Hub<Message, Record>,
     lines: &mut [Line],
-    repeats: &mut BTreeMap<usize, Repeats>,
+    repeats: &mut few::Map<usize, Repeats>,
 ) -> Result<bool, Failure> {
     let mut bytes = 0;
     while bytes < BYTES_AT_ONCE {

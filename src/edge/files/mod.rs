@@ -11,7 +11,6 @@ mod shelf;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -31,6 +30,7 @@ use super::journal::{Head, JOURNAL};
 use super::stand_in::{self, Lock, StandIn};
 use super::sweep::STATE;
 use super::{note, warn};
+use crate::few;
 use crate::report::{Manifest, Output, SummaryFile};
 
 pub const MANIFEST: &str = "manifest.json";
@@ -311,7 +311,7 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
         Ok(found) if !found.is_dir() => return Err(FileError::NotAResult(out.to_owned())),
         Ok(_) => {}
     }
-    let mut names = BTreeSet::new();
+    let mut names = few::Set::new();
     for entry in fs::read_dir(out).map_err(|error| io_error("read", out, error))? {
         names.insert(entry.map_err(|error| io_error("read", out, error))?.file_name().to_string_lossy().into_owned());
     }
@@ -328,7 +328,7 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
     };
     let ours = manifest.files.iter().map(|file| file.name.as_str());
     let ours = ours.chain([MANIFEST, JOURNAL]).chain(MADE_FROM_RESULTS);
-    let ours: BTreeSet<&str> = ours.collect();
+    let ours: few::Set<&str> = ours.collect();
     // A report that was killed leaves these.
     let half = |name: &str| MADE_FROM_RESULTS.iter().any(|made| name.starts_with(&format!(".{made}.partial-")));
     match names.iter().find(|name| !ours.contains(name.as_str()) && !half(name)) {

@@ -1,29 +1,27 @@
 //! Files of one folder that grow side by side.
 
-use std::collections::{BTreeMap, btree_map};
-
 use super::super::stand_in::StandIn;
 use super::FileError;
 use super::file::{Ended, ResultFile};
+use crate::few;
 
 /// Files by their names; each is made when something is first written to it.
 pub struct Shelf {
     folder: StandIn,
-    open: BTreeMap<&'static str, ResultFile>,
+    open: few::Map<&'static str, ResultFile>,
 }
 
 impl Shelf {
     pub(super) fn new(folder: StandIn) -> Shelf {
-        Shelf { folder, open: BTreeMap::new() }
+        Shelf { folder, open: few::Map::new() }
     }
 
     /// Appends to a file.
     pub fn put(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), FileError> {
-        let file = match self.open.entry(name) {
-            btree_map::Entry::Occupied(file) => file.into_mut(),
-            btree_map::Entry::Vacant(place) => place.insert(ResultFile::of(&self.folder, name)?),
-        };
-        file.put(bytes)
+        if !self.open.contains_key(name) {
+            self.open.insert(name, ResultFile::of(&self.folder, name)?);
+        }
+        self.open.get_mut(name).expect("opened above").put(bytes)
     }
 
     /// Nothing more is added to this one, if it is there.

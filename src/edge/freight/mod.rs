@@ -11,7 +11,6 @@ pub mod shape;
 mod site;
 mod words;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -23,6 +22,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::Failure;
 use super::quic::{Connection, LOADS_MAX, LoadSender};
+use crate::few;
 use crate::grid::EdgeId;
 use crate::kernel::{ActorId, Entry};
 use crate::network::LinkId;
@@ -53,10 +53,10 @@ pub struct Freight {
     passed: Arc<AtomicU64>,
     done: (mpsc::UnboundedSender<Arrival>, mpsc::UnboundedReceiver<Arrival>),
     sent: u64,
-    under_way: BTreeMap<u64, Trip>,
+    under_way: few::Map<u64, Trip>,
     moved: Moved,
     /// By flow, how long its load took; only of live runs.
-    times: BTreeMap<u64, (EdgeId, Duration)>,
+    times: few::Map<u64, (EdgeId, Duration)>,
     /// The first load that has not arrived, or not whole, and why.
     failed: Option<String>,
 }
@@ -85,8 +85,8 @@ struct Home {
 
 #[derive(Default)]
 struct Mailbox {
-    data: BTreeMap<u64, oneshot::Sender<RecvStream>>,
-    verdicts: BTreeMap<u64, oneshot::Sender<Verdict>>,
+    data: few::Map<u64, oneshot::Sender<RecvStream>>,
+    verdicts: few::Map<u64, oneshot::Sender<Verdict>>,
 }
 
 /// What has become of a load.
@@ -138,9 +138,9 @@ impl Freight {
             passed: Arc::default(),
             done: mpsc::unbounded_channel(),
             sent: 0,
-            under_way: BTreeMap::new(),
+            under_way: few::Map::new(),
             moved: Moved::default(),
-            times: BTreeMap::new(),
+            times: few::Map::new(),
             failed: None,
         }
     }
@@ -221,7 +221,7 @@ impl Freight {
     pub async fn finish(mut self) -> Result<Moved, Failure> {
         let mut passed = self.passed.load(Ordering::Relaxed);
         while self.failed.is_none()
-            && let Some((_, first)) = self.under_way.first_key_value()
+            && let Some(first) = self.under_way.values().next()
         {
             let Ok(Some(arrival)) = tokio::time::timeout(PATIENCE, self.done.1.recv()).await else {
                 // Large loads take their time; they are lost once nothing of any of them moves.

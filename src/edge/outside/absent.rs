@@ -1,13 +1,13 @@
 //! Whether programs outside can be started, as far as that can be seen beforehand: better than once everybody has
 //! joined.
 
-use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 use rustix::fs::{Access, access};
 
 use super::{Failure, Wanted, batsim, command, found, wanted, who};
+use crate::few;
 use crate::systems::managers::Tongue;
 use crate::topology::{Loaded, Plan, Topology};
 
@@ -33,7 +33,7 @@ const SCRIPTS: &[&str] = &["py", "sh", "rb", "pl", "js", "mjs", "lua", "jar", "j
 /// Looks for the programs of a topology as a run would.
 pub fn look_for(loaded: &Loaded) -> Absent {
     let (topology, written_in) = (&loaded.topology, loaded.path());
-    let (mut absent, mut missed) = (Absent::default(), BTreeSet::new());
+    let (mut absent, mut missed) = (Absent::default(), few::Set::new());
     for (_, wanted) in wanted(topology, &Plan::of(topology)) {
         let Some((program, arguments)) = command(topology, wanted).split_first() else { continue };
         let key = key(topology, wanted);

@@ -3,7 +3,6 @@
 //! Newcomers are heard side by side, each with its own time limit, so one that is slow or hostile keeps nobody out.
 //! The door stays open during the run only to tell latecomers why they cannot come in.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,6 +22,7 @@ use super::{
 };
 use crate::edge::heard::heard_up_to;
 use crate::edge::identity::{CertificateNames, Identity};
+use crate::few;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
 
@@ -57,7 +57,7 @@ pub struct Listener {
     doorman: Option<JoinHandle<()>>,
     door: Option<Arc<Door>>,
     /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
-    waiting: BTreeMap<usize, Peer>,
+    waiting: few::Map<usize, Peer>,
     /// Of processes that are said to be gone before the run begins.
     gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
     /// Is told how many processes are here whenever that changes.
@@ -92,7 +92,7 @@ impl Listener {
             options: options.clone(),
             doorman: None,
             door: None,
-            waiting: BTreeMap::new(),
+            waiting: few::Map::new(),
             gone: mpsc::unbounded_channel(),
             told: None,
             arrivals: None,
@@ -160,7 +160,7 @@ impl Listener {
             }
         }
         let mut peers: Vec<Peer> = std::mem::take(&mut self.waiting).into_values().collect();
-        peers.sort_by_key(|peer| door.terms.roster.iter().position(|party| peer.parties.contains(party)));
+        few::sort_by_key(&mut peers, |peer| door.terms.roster.iter().position(|party| peer.parties.contains(party)));
         *door.groups.lock().expect("nothing panics while it holds the groups") =
             peers.iter().map(|peer| peer.parties.clone()).collect();
         door.begun.store(true, Ordering::Relaxed);
@@ -264,7 +264,7 @@ struct Door {
     terms: JoinTerms,
     options: Options,
     near: Arc<ServerConfig>,
-    seats: Mutex<BTreeMap<Party, Option<Connection>>>,
+    seats: Mutex<few::Map<Party, Option<Connection>>>,
     /// Who plays together, once the run has begun.
     groups: Mutex<Vec<Vec<Party>>>,
     /// Whether a process that is lost may be replaced during the run.
@@ -494,7 +494,7 @@ impl Door {
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, BTreeMap<Party, Option<Connection>>> {
+    fn seats(&self) -> MutexGuard<'_, few::Map<Party, Option<Connection>>> {
         self.seats.lock().expect("nothing panics while it holds the seats")
     }
 

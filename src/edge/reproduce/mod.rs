@@ -6,7 +6,6 @@ mod market;
 mod provisioning;
 mod reservation;
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -24,6 +23,7 @@ use super::sweep::{Label, Part, STATE, Share, State, shares};
 use super::terminal::Count;
 use super::{Failure, say};
 use crate::experiment::Figure;
+use crate::few;
 use crate::report::{Status, pretty};
 
 pub use dfrs::dfrs;
@@ -79,7 +79,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
         Share::Gather { from, wait } => {
             let shares = shares(label, &making.out, from, *wait, &stop)?;
             make_folder(&making.out)?;
-            let mut done: BTreeMap<usize, R> = BTreeMap::new();
+            let mut done: few::Map<usize, R> = few::Map::new();
             for (part, folder) in shares {
                 done.extend(part.runs(all.len()).zip(read_share::<R>(&folder)?));
             }

@@ -13,6 +13,7 @@ use super::super::files::MANIFEST;
 use super::super::input::read_plain;
 use super::part::Part;
 use crate::experiment::{Experiment, Row, Run, Table};
+use crate::few;
 use crate::report::{Status, pretty};
 
 pub const RUNS: &str = "runs.csv";
@@ -216,7 +217,7 @@ pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Fa
         Err(error) => return Err(cannot("read", &path, &error)),
     };
     let table = Table::of(work.experiment);
-    let runs: BTreeMap<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
+    let runs: few::Map<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
     let mut rows = BTreeMap::new();
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let row = table.parse(line).filter(|row| runs.get(&row.run).is_some_and(|run| run.values == row.values));

@@ -12,6 +12,7 @@ use super::super::outside::Stop;
 use super::book::{Label, State, Work, read_rows};
 use super::part::{Part, folder_of_parts};
 use crate::experiment::Row;
+use crate::few;
 use crate::report::Status;
 
 const LOOK: Duration = Duration::from_millis(200);
@@ -45,7 +46,7 @@ pub fn shares(
     from: &[PathBuf],
     wait: Duration,
     stop: &Stop,
-) -> Result<BTreeMap<Part, PathBuf>, Failure> {
+) -> Result<few::Map<Part, PathBuf>, Failure> {
     let usual = [folder_of_parts(whole)];
     let from = if from.is_empty() { &usual } else { from };
     let began = Instant::now();
@@ -65,14 +66,14 @@ pub fn shares(
 }
 
 enum Found {
-    All(BTreeMap<Part, PathBuf>),
+    All(few::Map<Part, PathBuf>),
     /// What is still to be done, in words.
     Lacking(String),
 }
 
 /// Finds the shares. What can never become a whole is an error.
 fn look(label: Label<'_>, from: &[PathBuf]) -> Result<Found, Failure> {
-    let mut found: BTreeMap<Part, (PathBuf, State)> = BTreeMap::new();
+    let mut found: few::Map<Part, (PathBuf, State)> = few::Map::new();
     for folder in from {
         for (folder, state) in shares_in(folder)? {
             let part = share_of(label, &folder, &state)?;
@@ -85,7 +86,7 @@ fn look(label: Label<'_>, from: &[PathBuf]) -> Result<Found, Failure> {
             found.insert(part, (folder, state));
         }
     }
-    let Some((first, (folder, _))) = found.first_key_value() else {
+    let Some((first, (folder, _))) = found.iter().next() else {
         let folders: Vec<String> = from.iter().map(|folder| folder.display().to_string()).collect();
         return Ok(Found::Lacking(format!(
             "there is no share of a sweep in {}: expected folders made by hansa sweep --part",
@@ -133,7 +134,7 @@ fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, State)>, Failure> {
             shares.push((path, state));
         }
     }
-    shares.sort_by(|(a, _), (b, _)| a.cmp(b));
+    few::sort_by(&mut shares, |(a, _), (b, _)| a.cmp(b));
     Ok(shares)
 }
 

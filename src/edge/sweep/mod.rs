@@ -11,7 +11,6 @@ mod book;
 mod gather;
 mod part;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -31,6 +30,7 @@ use super::pool::in_parallel;
 use super::terminal::Count;
 use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Row, Run, Table};
+use crate::few;
 use crate::settings::counted;
 use crate::topology::{self, Complaints};
 
@@ -113,8 +113,8 @@ pub fn read_experiment(path: &str, files: &mut Files) -> Result<Experiment, Fail
 #[derive(Default)]
 pub struct Files {
     /// Those that need not be on disk, by paths without detours.
-    given: BTreeMap<String, Vec<u8>>,
-    found: BTreeMap<String, Result<Vec<u8>, String>>,
+    given: few::Map<String, Vec<u8>>,
+    found: few::Map<String, Result<Vec<u8>, String>>,
     /// Whether there is no disk.
     sealed: bool,
 }
@@ -138,7 +138,7 @@ impl Files {
             return Err("there is no such file".to_owned());
         }
         let read = || input::read(path).map_err(|error| plainly(&error));
-        self.found.entry(path.to_owned()).or_insert_with(read).clone()
+        self.found.or_insert_with(path.to_owned(), read).clone()
     }
 
     /// What has been read before.

@@ -13,8 +13,7 @@ mod traces;
 
 use serde::{Deserialize, Serialize};
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use crate::few;
 use crate::roles::queue;
 use crate::systems::dfrs::{Algorithm, Bound, Moves, Timed, bound, bounded_stretch, run, underutilisation};
 use crate::time::Time;
@@ -177,9 +176,9 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<Row> {
 /// Those of tables 2 and 3 and the recommended one with each period; or also all others.
 fn algorithms(all: bool) -> Vec<Algorithm> {
     let (second, third) = (published::TABLE_2.iter().map(|row| row.0), published::TABLE_3.iter().map(|row| row.0));
-    let names: BTreeSet<String> = second.chain(third).map(str::to_owned).chain(PERIODS.map(with_period)).collect();
+    let names: few::Set<String> = second.chain(third).map(str::to_owned).chain(PERIODS.map(with_period)).collect();
     let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
-    let names: BTreeSet<String> = names.into_iter().chain(more).collect();
+    let names: few::Set<String> = names.into_iter().chain(more).collect();
     names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
 }
 
@@ -296,13 +295,13 @@ pub struct Speed {
 pub struct Outcome {
     pub extent: Extent,
     pub speed: Option<Speed>,
-    rows: BTreeMap<String, Vec<Row>>,
+    rows: few::Map<String, Vec<Row>>,
 }
 
 impl Outcome {
     pub fn of(extent: Extent, all: Vec<Row>, speed: Option<Speed>) -> Outcome {
-        let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        all.into_iter().for_each(|row| rows.entry(row.algorithm.clone()).or_default().push(row));
+        let mut rows: few::Map<String, Vec<Row>> = few::Map::new();
+        all.into_iter().for_each(|row| rows.or_default(row.algorithm.clone()).push(row));
         Outcome { extent, speed, rows }
     }
 
@@ -318,7 +317,7 @@ impl Outcome {
     /// Degradations of an algorithm on traces on which another one was run, too.
     fn beside(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
         let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&Row| group.holds(row.set));
-        let others: BTreeSet<_> = of(other).map(|row| (row.set, row.number)).collect();
+        let others: few::Set<_> = of(other).map(|row| (row.set, row.number)).collect();
         let both = of(algorithm).filter(|row| others.contains(&(row.set, row.number)));
         both.map(Row::degradation).collect()
     }

@@ -14,9 +14,9 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::few;
 use crate::random::{SplitMix64, mix};
 use crate::systems::heft::paper::{Law, Wiring, paths, ten};
 use crate::systems::heft::{Cycle, Improvement, Problem, improve};
@@ -178,8 +178,8 @@ impl Example {
 /// Means by law and group, and the example by law.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    pub means: BTreeMap<(&'static str, Group), Means>,
-    pub example: BTreeMap<&'static str, Example>,
+    pub means: few::Map<(&'static str, Group), Means>,
+    pub example: few::Map<&'static str, Example>,
 }
 
 /// All runs, in order, and what they say together.
@@ -192,12 +192,12 @@ pub struct Outcome {
 impl Outcome {
     /// The runs may come in any order.
     pub fn of(extent: Extent, mut runs: Vec<Run>) -> Outcome {
-        runs.sort_by_key(|run| (run.graph.number, run.draw, run.law as u8));
-        let example = Law::ALL.map(|(name, law)| (name, Example::under(law))).into();
+        few::sort_by_key(&mut runs, |run| (run.graph.number, run.draw, run.law as u8));
+        let example = Law::ALL.into_iter().map(|(name, law)| (name, Example::under(law))).collect();
         let mut results = Results { example, ..Results::default() };
         for run in &runs {
             for group in groups(&run.graph.shape) {
-                let means = results.means.entry((law_name(run.law), group)).or_default();
+                let means = results.means.or_default((law_name(run.law), group));
                 means.original += run.original;
                 means.stretched += run.stretched;
                 means.best += run.best;

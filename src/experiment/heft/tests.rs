@@ -10,10 +10,10 @@ fn the_grid_is_the_papers() {
     seeds.dedup();
     assert_eq!(seeds.len(), 1296);
     for (name, count) in [("n", 3), ("fat", 3), ("regularity", 2), ("density", 2), ("jump", 3)] {
-        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut sizes: few::Map<&str, usize> = few::Map::new();
         for graph in &graphs {
             let (_, which) = groups(&graph.shape).into_iter().find(|group| group.0 == name).unwrap();
-            *sizes.entry(which).or_default() += 1;
+            *sizes.or_default(which) += 1;
         }
         assert!(sizes.len() == count && sizes.values().all(|size| *size == 1296 / count), "{name}: {sizes:?}");
     }
@@ -86,8 +86,8 @@ fn the_ten_tasks_are_judged_by_the_papers_numbers() {
     assert_eq!(claim.judge(&outcome.results).verdict, Verdict::DoesNotHold);
 
     let papers = Example { stretched: 104.0, best: 5, cycle: Some(Cycle { first: 16, period: 8 }) };
-    let mut results =
-        Results { example: [("ideal", papers.clone()), ("tcp", papers.clone())].into(), ..Results::default() };
+    let example = few::Map::from_iter([("ideal", papers.clone()), ("tcp", papers.clone())]);
+    let mut results = Results { example, ..Results::default() };
     assert_eq!(claim.judge(&results).verdict, Verdict::Holds);
     results.example.insert("tcp", Example { cycle: None, ..papers });
     assert_eq!(claim.judge(&results).verdict, Verdict::DoesNotHold);

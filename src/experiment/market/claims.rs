@@ -2,6 +2,7 @@
 
 use super::{Cell, Load, Results};
 use crate::experiment::claims::{Claim, Judge, Note, Number, Ours, just};
+use crate::few;
 
 impl Judge<'_, Results> {
     /// The loads of the results within a range.
@@ -48,7 +49,7 @@ impl Judge<'_, Results> {
     /// The values of these policies, the highest first.
     fn best_first(&self, policies: &[String], load: Load) -> Vec<Number> {
         let mut values: Vec<Number> = policies.iter().map(|policy| self.p(policy, load)).collect();
-        values.sort_by(|a, b| b.value.unwrap_or(0.0).total_cmp(&a.value.unwrap_or(0.0)));
+        few::sort_by(&mut values, |a, b| b.value.unwrap_or(0.0).total_cmp(&a.value.unwrap_or(0.0)));
         values
     }
 

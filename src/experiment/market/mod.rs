@@ -9,13 +9,13 @@ mod figures;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::claims::Findings;
 use super::metrics::{SLR_CENSORED, STARVED};
 use super::rows::{self, Row, Table};
 use super::statistics::Estimate;
+use crate::few;
 
 pub use claims::CLAIMS;
 #[cfg(feature = "edge")]
@@ -94,7 +94,7 @@ impl Extent {
 /// Means over workloads, by policy and load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    pub cells: BTreeMap<(String, Load), Cell>,
+    pub cells: few::Map<(String, Load), Cell>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -112,19 +112,19 @@ pub struct Cell {
 /// Estimates over the workloads.
 pub struct Outcome {
     pub extent: Extent,
-    estimates: BTreeMap<(String, Load, &'static str), Estimate>,
+    estimates: few::Map<(String, Load, &'static str), Estimate>,
 }
 
 impl Outcome {
     /// `None` if the rows are not those of this experiment.
     pub fn of(extent: Extent, table: &Table, rows: &[Row]) -> Option<Outcome> {
         let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
-        let mut samples: BTreeMap<(String, Load, &'static str), Vec<f64>> = BTreeMap::new();
+        let mut samples: few::Map<(String, Load, &'static str), Vec<f64>> = few::Map::new();
         for row in rows {
             let load = (row.values[load].parse::<f64>().ok()? * 100.0).round() as Load;
             for (metric, number) in table.metrics.iter().zip(&row.metrics) {
                 if let Some(number) = number {
-                    samples.entry((row.values[policy].clone(), load, metric)).or_default().push(*number);
+                    samples.or_default((row.values[policy].clone(), load, metric)).push(*number);
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::super::figures::plain;
 use super::super::range::{Range, shown};
 use super::super::statistics::Estimate;
+use crate::few;
 use crate::report::html::{at, escape, short};
 use crate::report::palette::COLOURS;
 
@@ -53,7 +54,7 @@ pub(super) fn chart(about: &str, across: &Across<'_>, range: &Range, curves: &[C
         let _ = write!(svg, "text-anchor=\"end\">{}</text>", shown(value));
     }
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
-    order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
+    few::sort_by(&mut order, |one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     svg.push_str(&labels(across, &places, &order, &x));
     svg.push_str("</g>");
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);

@@ -20,7 +20,6 @@ mod virtuals;
 
 use serde::{Deserialize, Serialize};
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -29,6 +28,7 @@ pub use self::load::{Estimates, Logs, Site, jobs_of};
 use super::claims::Findings;
 use super::kept::{Name, kept};
 use super::{rows, statistics};
+use crate::few;
 use crate::random::mix;
 use crate::roles::queue::Rigid;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode};
@@ -170,7 +170,7 @@ pub struct Outcome {
 
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    samples: BTreeMap<(&'static str, String, i64), Vec<f64>>,
+    samples: few::Map<(&'static str, String, i64), Vec<f64>>,
     /// Whether sites have the jobs of logs.
     pub has_logs: bool,
 }
@@ -195,7 +195,7 @@ impl Results {
         figure: &'static str,
         line: &str,
     ) -> impl Iterator<Item = (&(&'static str, String, i64), &Vec<f64>)> {
-        self.samples.range((figure, line.to_owned(), i64::MIN)..=(figure, line.to_owned(), i64::MAX))
+        self.samples.iter().filter(move |((its, name, _), _)| (*its, name.as_str()) == (figure, line))
     }
 
     fn mean(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
@@ -238,7 +238,7 @@ impl Outcome {
     pub fn of(extent: Extent, has_logs: bool, rows: &[Row]) -> Outcome {
         let mut results = Results { has_logs, ..Results::default() };
         for row in rows {
-            results.samples.entry((row.figure, row.line.clone(), row.at)).or_default().push(row.value);
+            results.samples.or_default((row.figure, row.line.clone(), row.at)).push(row.value);
         }
         Outcome { extent, results }
     }
@@ -260,7 +260,7 @@ impl Outcome {
     pub fn summary_text(&self) -> String {
         let mut text = format!("Provisioning: {}\n\n", self.words());
         published::write(&self.results, &mut text);
-        let lines: BTreeSet<(&'static str, &str)> =
+        let lines: few::Set<(&'static str, &str)> =
             self.results.samples.keys().map(|(figure, line, _)| (*figure, line.as_str())).collect();
         for (figure, line) in lines {
             let means = self.results.line(figure, line).map(|((.., at), samples)| (*at, mean(samples)));

@@ -11,13 +11,13 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::claims::Findings;
 use super::kept::{Name, kept};
 use super::rows;
 use super::statistics::Estimate;
+use crate::few;
 use crate::grid::Request;
 use crate::systems::reservation::fit::{self, Fit};
 use crate::systems::reservation::{RectEnd, Trial};
@@ -197,19 +197,19 @@ impl Metric {
 /// The numbers of all runs, by policy and setting, in order of their seeds.
 pub struct Outcome {
     pub extent: Extent,
-    samples: BTreeMap<(&'static str, Setting, Metric), Vec<f64>>,
+    samples: few::Map<(&'static str, Setting, Metric), Vec<f64>>,
     /// By workload.
-    asked: BTreeMap<(Setting, u64), Asked>,
+    asked: few::Map<(Setting, u64), Asked>,
 }
 
 impl Outcome {
     /// The rows must come in order of their seeds.
     pub fn of(extent: Extent, rows: &[Row]) -> Outcome {
-        let mut samples: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+        let mut samples: few::Map<_, Vec<f64>> = few::Map::new();
         for row in rows {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
                 if let Some(number) = metric.of(&row.trial) {
-                    samples.entry((row.policy, row.setting, metric)).or_default().push(number);
+                    samples.or_default((row.policy, row.setting, metric)).push(number);
                 }
             }
         }

@@ -15,6 +15,7 @@ use super::file::{ENTRANT, Entrant, Experiment};
 use super::metrics::Metric;
 use super::rows::Row;
 use super::statistics::Estimate;
+use crate::few;
 use crate::near::nearest;
 use crate::report::Better;
 
@@ -128,7 +129,7 @@ fn in_order<'r>(experiment: &Experiment, rows: &'r [Row]) -> Vec<Run<'r>> {
         Some(run)
     };
     let mut runs: Vec<Run<'_>> = rows.iter().filter_map(run).collect();
-    runs.sort_by(|one, other| (&one.settings, &one.seeds).cmp(&(&other.settings, &other.seeds)));
+    few::sort_by(&mut runs, |one, other| (&one.settings, &one.seeds).cmp(&(&other.settings, &other.seeds)));
     runs
 }
 

@@ -1,5 +1,6 @@
 //! Links that fail, against a worked example and against the slow judge.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -95,22 +95,19 @@ impl<'a> Cursor<'a> {
             .ok_or_else(|| Unreadable { column: before + 1, expected: "seconds with at most six decimals".to_owned() })
     }
 
-    pub fn name<N, T: Copy>(
+    pub fn name<N: FromStr + TryFrom<u32>, T>(
         &mut self,
-        names: &BTreeMap<String, T>,
-        bare: fn(N) -> T,
+        names: &BTreeMap<String, u32>,
+        of: fn(N) -> T,
         what: &str,
-    ) -> Result<T, Unreadable>
-    where
-        N: FromStr,
-    {
+    ) -> Result<T, Unreadable> {
         if !self.rest().starts_with('"') {
-            return Ok(bare(self.number()?));
+            return Ok(of(self.number()?));
         }
         let before = self.at;
-        names
-            .get(self.string()?)
-            .copied()
+        let known = names.get(self.string()?).and_then(|number| N::try_from(*number).ok());
+        known
+            .map(of)
             .ok_or_else(|| Unreadable { column: before + 1, expected: format!("{what} that the manifest lists") })
     }
 

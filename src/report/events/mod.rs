@@ -22,7 +22,8 @@ pub(super) use self::field::Field;
 use self::field::{put_key, put_name};
 use super::Names;
 use crate::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
-use crate::grid::{CableId, Curve, Edge, Job, JobId, Kind, Task, Worth};
+use crate::few;
+use crate::grid::{Curve, Edge, Job, JobId, Kind, Task, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::time::{Span, Stamp, Time};
@@ -39,9 +40,9 @@ pub struct EventWriter {
 /// Reads lines back to entries.
 #[derive(Clone, Debug)]
 pub struct EventReader {
-    actors: BTreeMap<String, ActorId>,
-    kinds: BTreeMap<String, Kind>,
-    links: BTreeMap<String, CableId>,
+    actors: BTreeMap<String, u32>,
+    kinds: BTreeMap<String, u32>,
+    links: BTreeMap<String, u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,12 +124,8 @@ impl EventWriter {
 
 impl EventReader {
     pub fn new(names: &Names) -> EventReader {
-        let index = |names: &[String]| quoted(names).into_iter().zip(0u32..).collect::<BTreeMap<String, u32>>();
-        EventReader {
-            actors: index(&names.actors).into_iter().map(|(name, id)| (name, ActorId(id))).collect(),
-            kinds: index(&names.kinds).into_iter().map(|(name, id)| (name, Kind(id as u16))).collect(),
-            links: index(&names.links).into_iter().map(|(name, id)| (name, CableId(id))).collect(),
-        }
+        let index = |names: &[String]| few::tree(quoted(names).into_iter().zip(0..));
+        EventReader { actors: index(&names.actors), kinds: index(&names.kinds), links: index(&names.links) }
     }
 
     /// Reads one line with its newline.

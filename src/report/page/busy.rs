@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
 use super::html::{at, counted, escape, short};
 use super::{PARTS, Page};
+use crate::few;
 
 /// Rows of the map: the largest sites.
 const SITES_MAX: usize = 120;
@@ -20,7 +21,7 @@ impl Page<'_> {
             return String::new();
         }
         let mut shown: Vec<usize> = (0..sites.len()).collect();
-        shown.sort_by_key(|site| (std::cmp::Reverse(sites[*site].cores), *site));
+        few::sort_by_key(&mut shown, |site| (std::cmp::Reverse(sites[*site].cores), *site));
         shown.truncate(SITES_MAX);
         shown.sort_unstable();
         let mut row_of = vec![None; sites.len()];

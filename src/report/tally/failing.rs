@@ -1,8 +1,7 @@
 //! When the nodes of each site, and links, were down: as sites tell of it only while they have work, it is worked out
 //! anew from the topology.
 
-use std::collections::BTreeMap;
-
+use crate::few;
 use crate::grid::{CableId, Change, NodeSet, Outages};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
@@ -13,7 +12,7 @@ use crate::topology::Topology;
 pub struct Failing {
     /// How each site fails, and how many nodes it has.
     sites: Vec<(Option<Fails>, u32)>,
-    links: BTreeMap<CableId, Outages>,
+    links: few::Map<CableId, Outages>,
 }
 
 /// Some nodes that were down from when to when.

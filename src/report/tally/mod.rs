@@ -25,6 +25,7 @@ use super::ledger::{Ledger, Merged, Store};
 use super::own_numbers::OwnNumbers;
 use super::subjects::{self, Present, USUAL, Words};
 use super::transfers::Transfers;
+use crate::few;
 use crate::grid::{Graph, Job, JobId, Kind, MoveCost, Needs, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
@@ -41,7 +42,7 @@ pub struct Tally {
     pub(super) topology: String,
     pub(super) names: Names,
     pub(super) sites: Vec<SiteFacts>,
-    pub(super) site_of: BTreeMap<ActorId, u32>,
+    pub(super) site_of: few::Map<ActorId, u32>,
     systems: Vec<Reckoning>,
     /// The systems of the services at the hub, by the numbers of their actors.
     services: Vec<u32>,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::manager::{Ending, Loss, On, Start};
 use super::nodes::Nodes;
+use crate::few;
 use crate::grid::{Demand, Layers, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
@@ -168,7 +169,7 @@ impl Tasks {
     pub(super) fn find(&self, task: TaskId) -> Option<usize> {
         let index = self.index.get_or_init(|| {
             let named = self.slots.iter().enumerate();
-            named.filter_map(|(slot, running)| Some((running.as_ref()?.task, slot))).collect()
+            few::tree(named.filter_map(|(slot, running)| Some((running.as_ref()?.task, slot))))
         });
         index.get(&task).copied()
     }

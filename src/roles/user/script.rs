@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Later, Out, Planner, Then};
+use crate::few;
 use crate::grid::{Job, JobId};
 use crate::kernel::ActorId;
 use crate::min_tree::MinTree;
@@ -34,7 +35,7 @@ impl Script {
 
     /// Says each thing at its time.
     pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> Script {
-        says.sort_by_key(|(time, ..)| *time);
+        few::sort_by_key(&mut says, |(time, ..)| *time);
         let coming = MinTree::new(0, SILENCE);
         Script { says: says.into(), later: Vec::new(), coming, then: Vec::new(), comes_back: None }
     }

@@ -6,6 +6,7 @@ use super::dispatcher::makes_sense;
 use super::known_site::Allowed;
 use super::stock::Queued;
 use super::{Batch, Desk, Dispatch, Dispatcher, KnownSite, Takes};
+use crate::few;
 use crate::grid::{Job, Named, Needs, Site, Staging};
 use crate::protocol::{Enqueue, Message};
 use crate::roles::site::Manager;
@@ -158,6 +159,6 @@ fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataL
 /// The policies for queues that a site may name, the usual one first.
 pub fn policies() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
-    all.sort_by_key(|named| named.name != queue::USUAL);
+    few::sort_by_key(&mut all, |named| named.name != queue::USUAL);
     all
 }

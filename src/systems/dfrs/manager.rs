@@ -14,6 +14,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Algorithm, Changes, Cluster, Events, Fractional, Live, Need, Placed, Stage};
+use crate::few;
 use crate::grid::{Demand, Expected, Images, Layers, MoveCost, Named, NodeSet, Share, Site, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
@@ -289,7 +290,7 @@ impl Sharing {
             nodes: Layers::of(&places),
             from,
         }));
-        let yields: BTreeMap<TaskId, f64> = yields.into_iter().collect();
+        let yields = few::tree(yields);
         for Placed { job, places, from, .. } in resumed {
             orders.push(Order::Resume { task: job, nodes: Layers::of(&places), from });
             // To the cluster it had none while it was paused.

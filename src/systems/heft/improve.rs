@@ -1,8 +1,7 @@
 //! The improvement loop: plan, replay, plan again with the times that transfers took.
 
-use std::collections::BTreeMap;
-
 use super::{Costs, Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, Update, plan_into, replay};
+use crate::few;
 
 /// How long the loop goes on, and what it remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +54,7 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
         Stop::FirstBetter(most) => (most, true),
         Stop::Fixed(most) => (most, false),
     };
-    let mut seen = BTreeMap::new();
+    let mut seen = few::Map::new();
     let (mut rounds, mut best, mut cycle): (Vec<Round>, Option<(usize, Schedule, Replay)>, _) =
         (Vec::new(), None, None);
     let mut trial = timetable.clone();

@@ -16,6 +16,7 @@ use super::live::{Live, Phase, Workflows};
 use super::planning::Policy;
 use super::schedule::Costs;
 use super::{Awareness, Clock, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
+use crate::few;
 use crate::grid::{Edge, EdgeId, Job, Kind, News, Recovery, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
@@ -37,7 +38,7 @@ pub struct Planner {
     /// By what they need, tasks that could run where there is that much, in order. Only without plans.
     ready: BTreeMap<(Kind, u32), BTreeSet<Ready>>,
     /// What is heard of sites whose nodes fail.
-    news: BTreeMap<u32, News>,
+    news: few::Map<u32, News>,
     recovery: Recovery,
 }
 
@@ -75,13 +76,13 @@ impl Planner {
             carrier: network.into().carrier(),
             jobs: Workflows::default(),
             ready: BTreeMap::new(),
-            news: BTreeMap::new(),
+            news: few::Map::new(),
             recovery: Recovery::default(),
         }
     }
 
     /// The same, where nodes of sites fail: what is heard of each of those.
-    pub fn failing(self, news: BTreeMap<u32, News>, recovery: Recovery) -> Planner {
+    pub fn failing(self, news: few::Map<u32, News>, recovery: Recovery) -> Planner {
         Planner { news, recovery, ..self }
     }
 

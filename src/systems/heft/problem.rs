@@ -1,6 +1,7 @@
 //! What is to be planned, checked once.
 
 use super::Paths;
+use crate::few;
 use crate::grid::{Edge, Kind, Speed, Task};
 use crate::time::Span;
 use crate::workload::workflow::CostTable;
@@ -295,7 +296,7 @@ fn sorted(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, Pr
         }
         sorted.push(Dependency { from, to, volume });
     }
-    sorted.sort_by_key(|edge| (edge.from, edge.to));
+    few::sort_by_key(&mut sorted, |edge| (edge.from, edge.to));
     match sorted.windows(2).find(|pair| (pair[0].from, pair[0].to) == (pair[1].from, pair[1].to)) {
         Some(pair) => Err(ProblemError::SameEdge { from: pair[0].from, to: pair[0].to }),
         None => Ok(sorted),

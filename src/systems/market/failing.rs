@@ -6,13 +6,14 @@ use smallvec::SmallVec;
 
 use super::auctioneer::Out;
 use super::clusters::Clusters;
+use crate::few;
 use crate::grid::{JobId, News, Recovery, TaskId};
 use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
 pub(super) struct Failing {
     /// Of the clusters whose nodes fail.
-    news: BTreeMap<usize, News>,
+    news: few::Map<usize, News>,
     /// When the next is heard of each, as far as there is more to come.
     due: BTreeSet<(Time, usize)>,
     recovery: Recovery,

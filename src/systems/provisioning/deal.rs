@@ -9,6 +9,7 @@ use super::rules::Provisioning;
 use super::run::{Goes, Leaves, Padded, Run};
 use super::sent::{Arrival, Sent};
 use super::world::{Provider, World};
+use crate::few;
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
 use crate::protocol::{
     Bargain, Claim, Coordinate, Enter, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
@@ -24,7 +25,7 @@ pub(super) struct Books {
     /// What sites have to answer.
     pub debts: Debts,
     /// How long answers have taken at most, by provider.
-    pub lags: BTreeMap<usize, Span>,
+    pub lags: few::Map<usize, Span>,
     /// Whom each load is for.
     pub loads: BTreeMap<u64, TaskId>,
     /// What sites may not have counted yet when they say how full they are.
@@ -74,7 +75,7 @@ impl Books {
     pub fn paid(&mut self, now: Time, owed: Owed) -> Option<Debt> {
         let (since, debt) = self.debts.pay(owed)?;
         if let Owed::Answer(provider, _) = owed {
-            let lag = self.lags.entry(provider).or_default();
+            let lag = self.lags.or_default(provider);
             *lag = now.since(since).max(*lag);
         }
         Some(debt)

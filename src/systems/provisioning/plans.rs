@@ -14,6 +14,7 @@ use super::rules::Provisioning;
 use super::strategy;
 use super::trial::Trial;
 use super::world::World;
+use crate::few;
 use crate::grid::{Site, Slot, Speed, Workflow};
 use crate::systems::Errand;
 use crate::systems::plans::{Choice, Choices, Maker, Market, Order, PlacedTask, Planned, Unplannable};
@@ -78,7 +79,7 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let plans: Vec<Greedy<'_>> = alphas.iter().map(|alpha| moment.buy(*alpha)).collect::<Result<_, _>>()?;
     let wanted = &plans[alphas.iter().position(|alpha| *alpha == order.alpha).expect("it is one of them")];
     let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
-    costs.sort_by_key(|(cost, _)| (cost.allocation, cost.makespan));
+    few::sort_by_key(&mut costs, |(cost, _)| (cost.allocation, cost.makespan));
     costs.dedup();
     let is_worse = |one: usize| costs.iter().any(|(other, _)| dominates(other, &costs[one].0));
     let choice = |at: usize| {
@@ -149,7 +150,7 @@ impl<'a> Moment<'a> {
         let crowd = self.order.load.iter().enumerate().filter(|(place, _)| queues(*place));
         let mut errands: Vec<&Errand> = crowd.flat_map(|(_, lines)| &lines.errands).collect();
         errands.retain(|errand| errand.job.tasks.len() == 1 && errand.job.arrive <= self.order.at);
-        errands.sort_by_key(|errand| (errand.job.arrive, errand.job.id));
+        few::sort_by_key(&mut errands, |errand| (errand.job.arrive, errand.job.id));
         for Errand { job, site, .. } in errands {
             let task = &job.tasks[0];
             let pinned = site.and_then(|site| world.provider_of(site));
@@ -233,7 +234,7 @@ impl<'a> Moment<'a> {
             end: since(*end),
         };
         let mut placed = placed;
-        placed.sort_by_key(|(task, site, start, _)| (*start, *site, *task));
+        few::sort_by_key(&mut placed, |(task, site, start, _)| (*start, *site, *task));
         let market = |((_, site), trial): (&(_, &Site), &Trial)| {
             let mut desk = trial.desk.clone();
             let (waiting, running) = desk.jobs();

@@ -5,15 +5,16 @@
 //! there together with it, is in the answer, and what was sent later is not. As sites answer at once, no question is
 //! older than a message there and back, and what was sent before that is forgotten.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
+use crate::few;
 use crate::time::{Span, Time};
 
 #[derive(Default)]
 pub struct Sent {
     /// How many instants the user has seen: messages that take no time are there in the next one.
     instants: u64,
-    to: BTreeMap<usize, Lane>,
+    to: few::Map<usize, Lane>,
 }
 
 /// The order in which messages to one provider are there: those that are equal are there together.
@@ -42,7 +43,7 @@ impl Sent {
 
     /// A task leaves for a provider; no answer is awaited to anything that was asked before `oldest`.
     pub fn add(&mut self, provider: usize, arrival: Arrival, oldest: Time) {
-        let Lane { in_all, before } = self.to.entry(provider).or_default();
+        let Lane { in_all, before } = self.to.or_default(provider);
         while before.pop_front_if(|(Arrival(time, _), _)| *time < oldest).is_some() {}
         if before.back().is_none_or(|(last, _)| *last != arrival) {
             before.push_back((arrival, *in_all));

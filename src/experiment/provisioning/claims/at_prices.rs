@@ -4,6 +4,7 @@ use super::super::super::claims::{Claim, Judge, Note, Ours, just};
 use super::super::plans::widths;
 use super::super::{Results, Site};
 use super::{ALPHAS, SITES, TASKS, all_widths, loads, names, notes};
+use crate::few;
 
 pub const MAKESPAN: Claim<Results> = Claim {
     number: 25,
@@ -109,7 +110,9 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
 
 fn on_several_sites(judge: &mut Judge<'_, Results>) {
     let mut makespans = SITES.map(|sites| judge.mean("56 makespan", "provisioned", sites));
-    makespans.sort_by(|one, other| one.value.unwrap_or(f64::NAN).total_cmp(&other.value.unwrap_or(f64::NAN)));
+    few::sort_by(&mut makespans, |one, other| {
+        one.value.unwrap_or(f64::NAN).total_cmp(&other.value.unwrap_or(f64::NAN))
+    });
     let [least, .., most] = makespans;
     judge.at_most(&most, &least.times(1.3), 0.0);
     for sites in SITES {

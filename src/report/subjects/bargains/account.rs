@@ -1,8 +1,7 @@
 //! The account of users who bargain.
 
-use std::collections::BTreeMap;
-
 use super::{Bargaining, Earned, Known, OneUser, Strategies, count_of};
+use crate::few;
 use crate::grid::Area;
 use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
 use crate::report::account::Account;
@@ -20,7 +19,7 @@ pub struct Accounts<'a> {
     together: Verdicts,
     others: u64,
     /// By site, what tasks have had of its processors.
-    areas: BTreeMap<usize, Area>,
+    areas: few::Map<usize, Area>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -39,7 +38,7 @@ struct User {
 impl<'a> Accounts<'a> {
     pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
         let (users, all) = (vec![User::default(); known.users.len()], Bargaining::default());
-        Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
+        Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: few::Map::new() }
     }
 
     fn fared(&self, at: usize, known: &Known, user: &User) -> OneUser {
@@ -102,7 +101,7 @@ impl Account for Accounts<'_> {
             user.area += Area::of(asked.cores, ran);
             for stint in task.stints(self.tally.last) {
                 if let Some(site) = stint.site.or(task.site) {
-                    *self.areas.entry(site as usize).or_default() += Area::of(asked.cores, stint.to.since(stint.from));
+                    *self.areas.or_default(site as usize) += Area::of(asked.cores, stint.to.since(stint.from));
                 }
             }
             if let Some(ahead) = known.ahead {

@@ -16,11 +16,12 @@
 mod calendar;
 mod section;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Subject, SummaryPart, Topic, Words, is_zero};
+use crate::few;
 use crate::grid::{NodeSet, Request};
 use crate::protocol::Answer;
 use crate::report::account::{Account, Table};
@@ -191,7 +192,7 @@ impl Answers<'_> {
     /// input.
     fn shortened(&self) -> u64 {
         let mut shortened = 0;
-        for site in self.late.keys().map(|(site, _)| *site).collect::<BTreeSet<usize>>() {
+        for site in self.late.keys().map(|(site, _)| *site).collect::<few::Set<usize>>() {
             let mut waited: BTreeMap<Time, NodeSet> = BTreeMap::new();
             self.tally.failing.each(site, self.tally.last, |down| {
                 if self.late.contains_key(&(site, down.to)) {

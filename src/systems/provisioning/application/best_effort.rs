@@ -1,6 +1,7 @@
 //! Just in time: a task goes into a queue when all that it waits for has ended and arrived.
 
 use super::Application;
+use crate::few;
 use crate::time::Time;
 
 /// A workflow on its way through queues.
@@ -48,7 +49,7 @@ impl<'a> BestEffort<'a> {
                 }
             }
         }
-        ready.sort_by_key(|task| self.application.place(*task));
+        few::sort_by_key(&mut ready, |task| self.application.place(*task));
         ready
     }
 

@@ -11,6 +11,7 @@ mod slotlist;
 #[cfg(test)]
 mod tests;
 
+use crate::few;
 use crate::grid::{Counts, FreeList, Named};
 use crate::roles::queue::{self, Ask};
 use crate::time::Time;
@@ -77,7 +78,7 @@ impl Clone for Box<dyn Planner> {
 /// All names that [`build`] knows, the usual one first.
 pub fn names() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect();
-    all.sort_by_key(|named| named.name != USUAL);
+    few::sort_by_key(&mut all, |named| named.name != USUAL);
     all
 }
 
@@ -105,7 +106,7 @@ pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
     let planned = question.queue.iter().zip(starts).filter(|(_, start)| **start < Time::NEVER);
     let planned = planned.map(|(ask, start)| Fixed { from: *start, until: *start + ask.walltime, procs: ask.nodes });
     let mut all: Vec<Fixed> = question.all_fixed().chain(planned).collect();
-    all.sort_by_key(|fixed| fixed.from);
+    few::sort_by_key(&mut all, |fixed| fixed.from);
     let mut list = FreeList::empty_site(question.now, question.procs);
     all.iter().for_each(|fixed| put(&mut list, fixed));
     list

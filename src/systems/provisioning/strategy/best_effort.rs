@@ -3,9 +3,8 @@
 //! Of several sites the one with the fewest tasks that run or wait is taken, as they say when they are asked; what its
 //! user has sent there since is added (`sent.rs`).
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::{Row, Strategy};
+use crate::few;
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -24,18 +23,18 @@ pub const ROW: Row = Row {
 #[derive(Default)]
 pub struct JustInTime {
     /// Which poll each question belongs to, by its place among all.
-    asked: BTreeMap<u64, usize>,
+    asked: few::Map<u64, usize>,
     polls: Vec<Poll>,
     /// Tasks of polls that are not decided. Whoever leaves its tasks to queues hands in all that are ready, and is told
     /// of those that have become so in this instant after that.
-    asking: BTreeSet<u32>,
+    asking: few::Set<u32>,
 }
 
 /// Tasks that have become ready together, and how full the providers are that any of them may go to.
 struct Poll {
     at: Time,
     tasks: Vec<u32>,
-    loads: BTreeMap<usize, Load>,
+    loads: few::Map<usize, Load>,
 }
 
 /// How many a provider has, if it has said so, and when it was asked.
@@ -80,14 +79,14 @@ impl Strategy for JustInTime {
             if let [provider] = providers[..] {
                 return deal.send(task, Goes { provider, ..Goes::default() });
             }
-            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new() });
+            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: few::Map::new() });
         }
         self.asking.insert(task);
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
         for provider in providers {
-            poll.loads.entry(provider).or_insert_with(|| {
+            poll.loads.or_insert_with(provider, || {
                 self.asked.insert(deal.ask(provider, Query::Load), number);
                 Load { asked: deal.arrival(provider), told: None }
             });
@@ -97,7 +96,9 @@ impl Strategy for JustInTime {
     fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         let (Some(poll), Reply::Load(load)) = (self.asked.remove(&number), reply) else { return };
         let loads = &mut self.polls[poll].loads;
-        loads.entry(provider).and_modify(|its| its.told = Some(load));
+        if let Some(its) = loads.get_mut(&provider) {
+            its.told = Some(load);
+        }
         if loads.values().all(|load| load.told.is_some()) {
             self.decide(poll, deal);
         }

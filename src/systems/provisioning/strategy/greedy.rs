@@ -4,6 +4,7 @@
 
 use super::reserve::{keep_in_time, nothing_in};
 use super::{JustInTime, Row, Strategy, TRIES};
+use crate::few;
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, Greedy as Buying};
@@ -59,7 +60,7 @@ impl Greedy {
 
     fn buy(&mut self, deal: &mut Deal<'_>) {
         let mut quotes = std::mem::take(&mut self.quotes);
-        quotes.sort_by_key(|(provider, _)| *provider);
+        few::sort_by_key(&mut quotes, |(provider, _)| *provider);
         let nothing = nothing_in(&quotes);
         keep_in_time(&mut quotes, deal);
         let application = self.application.take().expect("prices are asked for an application");

@@ -4,9 +4,8 @@
 //! If some site does not let its part go any more, what the others have booked is given back, and all is planned anew
 //! on what is free now.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::{JustInTime, Row, Strategy, TRIES};
+use crate::few;
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Plan, Settings, plan};
@@ -24,14 +23,14 @@ pub const ROW: Row = Row {
 #[derive(Default)]
 struct Moga {
     silent: usize,
-    adverts: BTreeMap<usize, Advert>,
+    adverts: few::Map<usize, Advert>,
     /// The slots that can still be had, by their places in each advertisement.
     left: Vec<Vec<u32>>,
     plan: Option<Plan>,
     /// What has been booked, by its place in the plan's bookings.
-    booked: BTreeMap<usize, Receipt>,
+    booked: few::Map<usize, Receipt>,
     /// Which of the plan's bookings a claim is for.
-    claims: BTreeMap<u64, Vec<usize>>,
+    claims: few::Map<u64, Vec<usize>>,
     denied: Option<Denial>,
     tries: u32,
     queue: JustInTime,
@@ -41,14 +40,13 @@ struct Moga {
 
 impl Moga {
     fn ask(&mut self, deal: &mut Deal<'_>) {
-        let mut providers: BTreeSet<usize> =
-            (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
         // Plans tell by slots where a task is too large, but not where it is too long.
         let takes_all = |at: &usize| {
             let provider = &deal.world.providers[*at];
             deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
         };
-        providers.retain(takes_all);
+        let fitting = (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task));
+        let providers: few::Set<usize> = fitting.filter(takes_all).collect();
         (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
         if providers.is_empty() {
@@ -80,9 +78,9 @@ impl Moga {
         };
 
         self.left = ats;
-        let mut by_provider: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut by_provider: few::Map<usize, Vec<usize>> = few::Map::new();
         for (at, booking) in chosen.bookings.iter().enumerate() {
-            by_provider.entry(booking.site as usize).or_default().push(at);
+            by_provider.or_default(booking.site as usize).push(at);
         }
         for (provider, wanted) in by_provider {
             let parts: Vec<(u32, Part)> = wanted
@@ -124,12 +122,12 @@ impl Moga {
     }
 
     /// What each task takes of each booking.
-    fn shares(&self, plan: &Plan, booked: &BTreeMap<usize, Receipt>) -> BTreeMap<u32, Vec<(BookingId, u32)>> {
+    fn shares(&self, plan: &Plan, booked: &few::Map<usize, Receipt>) -> few::Map<u32, Vec<(BookingId, u32)>> {
         // Slots of all sites are numbered through.
         let of_provider =
             |(provider, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (provider, slot));
         let slots: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_provider).collect();
-        let mut shares: BTreeMap<u32, Vec<(BookingId, u32)>> = BTreeMap::new();
+        let mut shares: few::Map<u32, Vec<(BookingId, u32)>> = few::Map::new();
         // A task may have several rectangles of one slot, each with a booking of its own, in this order.
         let mut taken = vec![false; plan.bookings.len()];
         for &(task, slot, procs) in &plan.shares {
@@ -141,7 +139,7 @@ impl Moga {
             };
             let at = (0..plan.bookings.len()).find(is_its).expect("what a task takes is booked");
             taken[at] = true;
-            let (its, booking) = (shares.entry(task).or_default(), booked[&at].booking);
+            let (its, booking) = (shares.or_default(task), booked[&at].booking);
             match its.iter_mut().find(|(other, _)| *other == booking) {
                 Some((_, sum)) => *sum += procs,
                 None => its.push((booking, procs)),

@@ -2,6 +2,7 @@
 //! against time.
 
 use super::{Bargained, JustInTime, Row, Strategy, TRIES};
+use crate::few;
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose_quoted;
@@ -85,7 +86,7 @@ impl Strategy for Reserve {
         }
         self.silent -= 1;
         if self.silent == 0 {
-            self.quotes.sort_by_key(|(provider, _)| *provider);
+            few::sort_by_key(&mut self.quotes, |(provider, _)| *provider);
             self.book(deal);
         }
     }

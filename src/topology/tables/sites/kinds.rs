@@ -1,7 +1,6 @@
 //! Kinds of core: their names, and their numbers.
 
-use std::collections::BTreeMap;
-
+use crate::few;
 use crate::grid::Kind;
 use crate::settings::{Field, Form, Shape, quoted};
 
@@ -30,7 +29,7 @@ impl Form<String> for KindName {
 #[derive(Default)]
 pub struct Kinds {
     pub names: Vec<String>,
-    numbers: BTreeMap<String, Kind>,
+    numbers: few::Map<String, Kind>,
 }
 
 impl Kinds {

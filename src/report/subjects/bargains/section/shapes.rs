@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED};
 use super::rows::{Item, Lies};
+use crate::few;
 use crate::grid::{Area, JobId, Slot};
 use crate::kernel::ActorId;
 use crate::protocol::HoldFate;
@@ -173,7 +174,7 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape
         }
     }
     shapes.retain(|shape| shape.from < shape.until);
-    shapes.sort_by_key(|shape| (shape.from, shape.lies, shape.until));
+    few::sort_by_key(&mut shapes, |shape| (shape.from, shape.lies, shape.until));
     shapes
 }
 
@@ -209,7 +210,7 @@ fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
     }
     let mut open: Vec<(&mut Room, Span)> =
         rooms.iter_mut().filter_map(|room| room.lasts(from, until).map(|span| (room, span))).collect();
-    open.sort_by_key(|(room, _)| room.booking.until);
+    few::sort_by_key(&mut open, |(room, _)| room.booking.until);
     let (mut missing, mut shares) = (procs, Vec::new());
     for (room, span) in &open {
         let most = room.left.map_or(u64::MAX, |left| left.micros() / span.micros().max(1));
@@ -257,7 +258,7 @@ pub fn lapsed(tally: &Tally, site: usize) -> Vec<Shape<'_>> {
     let shape =
         |hold: Hold| Shape::new((hold.part.start, hold.part.end()), hold.part.procs, Lies::Alone, What::Hold(hold));
     let mut shapes: Vec<Shape<'_>> = tally.bargains.seen.iter().filter_map(hold).map(shape).collect();
-    shapes.sort_by_key(|shape| (shape.from, shape.until));
+    few::sort_by_key(&mut shapes, |shape| (shape.from, shape.until));
     shapes
 }
 
@@ -266,7 +267,7 @@ pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<Shape<'a>>)
     let (time, slots) = tally.bargains.offers.get(&(site as u32))?;
     let shape = |slot: &'a Slot| Shape::new((slot.start, slot.end()), slot.procs, Lies::Alone, What::Slot(slot));
     let mut shapes: Vec<Shape<'a>> = slots.iter().map(shape).collect();
-    shapes.sort_by_key(|shape| (shape.from, shape.until));
+    few::sort_by_key(&mut shapes, |shape| (shape.from, shape.until));
     Some((*time, shapes))
 }
 
