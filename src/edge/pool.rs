@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::scope;
 use std::time::Duration;
 
@@ -14,27 +15,56 @@ pub fn in_parallel<T: Sync, R: Send>(
     work: &(dyn Fn(&T) -> R + Sync),
     take: &mut dyn FnMut(Option<R>),
 ) {
+    let done = Mutex::new(Vec::new());
+    let one = |place: usize| {
+        let result = work(&items[place]);
+        lock(&done).push(result);
+    };
+    each(items.len(), threads, stopped, &one, &mut || {
+        let results = std::mem::take(&mut *lock(&done));
+        if results.is_empty() {
+            take(None);
+        }
+        results.into_iter().for_each(|result| take(Some(result)));
+    });
+}
+
+/// What has been done is looked at now and then, and once there is something new.
+fn each(
+    many: usize,
+    threads: usize,
+    stopped: &(dyn Fn() -> bool + Sync),
+    one: &(dyn Fn(usize) + Sync),
+    look: &mut dyn FnMut(),
+) {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = channel();
     scope(|scope| {
-        for _ in 0..threads.clamp(1, items.len().max(1)) {
+        for _ in 0..threads.clamp(1, many.max(1)) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stopped()) {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    if place >= many || stopped() {
+                        break;
+                    }
+                    one(place);
                     // The receiver lives as long as this scope.
-                    let _ = sender.send(work(item));
+                    let _ = sender.send(());
                 }
             });
         }
         drop(sender);
-        loop {
-            match receiver.recv_timeout(REDRAW) {
-                Ok(result) => take(Some(result)),
-                Err(RecvTimeoutError::Timeout) => take(None),
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
+        while receiver.recv_timeout(REDRAW) != Err(RecvTimeoutError::Disconnected) {
+            look();
         }
+        look();
     });
+}
+
+/// Nobody panics while results are handed over.
+fn lock<R>(done: &Mutex<Vec<R>>) -> MutexGuard<'_, Vec<R>> {
+    done.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const REDRAW: Duration = Duration::from_millis(200);

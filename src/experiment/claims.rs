@@ -169,6 +169,64 @@ impl Finding {
     pub fn against_own_words(&self) -> Vec<&Comparison> {
         self.own_words.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).collect()
     }
+
+    /// The verdict, and the numbers that decided.
+    fn write(&self, number: u32, words: &str, notes: &[String], text: &mut String) {
+        let head = format!("{}: {}", self.verdict.words(), words);
+        let _ = write!(text, "\n{:>2}. {}\n", number, wrapped(&head, 4));
+        let evidence = self.evidence();
+        for comparison in evidence.iter().take(SHOWN) {
+            let _ = match comparison.verdict() {
+                Verdict::Holds => writeln!(text, "      closest: {}", comparison.text),
+                Verdict::WithinTolerance => {
+                    writeln!(
+                        text,
+                        "      {} fails by {:.4}; {} are allowed",
+                        comparison.text,
+                        -comparison.margin,
+                        up(comparison.tolerance)
+                    )
+                }
+                _ => {
+                    let chance = comparison.chance.map(|chance| format!(" +- {chance:.4}")).unwrap_or_default();
+                    writeln!(text, "      {} fails by {:.4}{chance}", comparison.text, -comparison.margin)
+                }
+            };
+        }
+        if evidence.len() > SHOWN {
+            let _ = writeln!(text, "      and {} more", evidence.len() - SHOWN);
+        }
+        let failed = self.comparisons.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).count();
+        let _ = writeln!(
+            text,
+            "      {} of {} comparisons hold exactly",
+            self.comparisons.len() - failed,
+            self.comparisons.len()
+        );
+        if self.bounds_are_ours && self.verdict == Verdict::WithinTolerance {
+            text.push_str("      the paper gives no numbers for this: the bounds are ours\n");
+        }
+        let against = self.against_own_words();
+        if !against.is_empty() {
+            let (held, all) = (self.own_words.len() - against.len(), self.own_words.len());
+            let _ = writeln!(text, "      in the paper's own words {held} of {all} comparisons hold:");
+            for comparison in against.iter().take(SHOWN) {
+                let _ = writeln!(text, "      {} fails by {:.4}", comparison.text, -comparison.margin);
+            }
+            if against.len() > SHOWN {
+                let _ = writeln!(text, "      and {} more", against.len() - SHOWN);
+            }
+        }
+        if !self.missing.is_empty() {
+            let _ = writeln!(text, "      {} comparisons could not be made", self.missing.len());
+        }
+        if self.verdict == Verdict::CannotBeTold {
+            text.push_str("      the failures are within the random variation of these samples (+-, 95 %)\n");
+        }
+        for note in notes {
+            let _ = writeln!(text, "      {}", wrapped(note, 6));
+        }
+    }
 }
 
 /// What became of all claims of a paper.
@@ -197,60 +255,7 @@ impl<R> Findings<R> {
     /// Each claim with its verdict, and the numbers that decided.
     pub(super) fn write(&self, results: &R, text: &mut String) {
         for (claim, finding) in &self.0 {
-            let head = format!("{}: {}", finding.verdict.words(), claim.text);
-            let _ = write!(text, "\n{:>2}. {}\n", claim.number, wrapped(&head, 4));
-            let evidence = finding.evidence();
-            for comparison in evidence.iter().take(SHOWN) {
-                let _ = match comparison.verdict() {
-                    Verdict::Holds => writeln!(text, "      closest: {}", comparison.text),
-                    Verdict::WithinTolerance => {
-                        writeln!(
-                            text,
-                            "      {} fails by {:.4}; {} are allowed",
-                            comparison.text,
-                            -comparison.margin,
-                            up(comparison.tolerance)
-                        )
-                    }
-                    _ => {
-                        let chance = comparison.chance.map(|chance| format!(" +- {chance:.4}")).unwrap_or_default();
-                        writeln!(text, "      {} fails by {:.4}{chance}", comparison.text, -comparison.margin)
-                    }
-                };
-            }
-            if evidence.len() > SHOWN {
-                let _ = writeln!(text, "      and {} more", evidence.len() - SHOWN);
-            }
-            let failed = finding.comparisons.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).count();
-            let _ = writeln!(
-                text,
-                "      {} of {} comparisons hold exactly",
-                finding.comparisons.len() - failed,
-                finding.comparisons.len()
-            );
-            if finding.bounds_are_ours && finding.verdict == Verdict::WithinTolerance {
-                text.push_str("      the paper gives no numbers for this: the bounds are ours\n");
-            }
-            let against = finding.against_own_words();
-            if !against.is_empty() {
-                let (held, all) = (finding.own_words.len() - against.len(), finding.own_words.len());
-                let _ = writeln!(text, "      in the paper's own words {held} of {all} comparisons hold:");
-                for comparison in against.iter().take(SHOWN) {
-                    let _ = writeln!(text, "      {} fails by {:.4}", comparison.text, -comparison.margin);
-                }
-                if against.len() > SHOWN {
-                    let _ = writeln!(text, "      and {} more", against.len() - SHOWN);
-                }
-            }
-            if !finding.missing.is_empty() {
-                let _ = writeln!(text, "      {} comparisons could not be made", finding.missing.len());
-            }
-            if finding.verdict == Verdict::CannotBeTold {
-                text.push_str("      the failures are within the random variation of these samples (+-, 95 %)\n");
-            }
-            for note in claim.notes(results, finding) {
-                let _ = writeln!(text, "      {}", wrapped(&note, 6));
-            }
+            finding.write(claim.number, claim.text, &claim.notes(results, finding), text);
         }
     }
 }

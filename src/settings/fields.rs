@@ -297,13 +297,25 @@ impl<'a> Field<'a> {
         find: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
         let words: Vec<&str> = words.collect();
-        let expected = if what.is_empty() { listed(&words) } else { format!("{what}: {}", listed(&words)) };
-        let text = self.text(&expected)?;
+        let (expected, text) = self.text_among(what, &words)?;
         let choice = find(text);
         if choice.is_none() {
-            self.findings.add(self.mismatch(&expected)?.meant(nearest(text, words)));
+            self.is_none_of(&expected, text, words);
         }
         choice
+    }
+
+    /// What would have been expected, and what is written.
+    fn text_among(&self, what: &str, words: &[&str]) -> Option<(String, &'a str)> {
+        let expected = if what.is_empty() { listed(words) } else { format!("{what}: {}", listed(words)) };
+        let text = self.text(&expected)?;
+        Some((expected, text))
+    }
+
+    fn is_none_of(&self, expected: &str, text: &str, words: Vec<&str>) {
+        if let Some(mismatch) = self.mismatch(expected) {
+            self.findings.add(mismatch.meant(nearest(text, words)));
+        }
     }
 
     /// The variant of an enum that goes by this word.

@@ -40,13 +40,11 @@ fn table(keys: &[Listed]) -> Value {
             forms.push(form);
         }
     }
-    let properties: Map<String, Value> = all
-        .into_iter()
-        .map(|(name, mut forms)| {
-            let form = if forms.len() == 1 { forms.remove(0) } else { json!({ "anyOf": forms }) };
-            (name.to_owned(), form)
-        })
-        .collect();
+    let mut properties = Map::new();
+    for (name, mut forms) in all {
+        let form = if forms.len() == 1 { forms.remove(0) } else { json!({ "anyOf": forms }) };
+        properties.insert(name.to_owned(), form);
+    }
     let cases: Vec<Value> = variants
         .iter()
         .map(|(key, word, keys)| {
@@ -62,8 +60,8 @@ fn table(keys: &[Listed]) -> Value {
 
 /// A table with these keys and no others.
 fn closed(keys: &[&Listed]) -> Value {
-    let properties: Map<String, Value> =
-        keys.iter().map(|listed| (listed.key.name.to_owned(), property(listed))).collect();
+    let mut properties = Map::new();
+    properties.extend(keys.iter().map(|listed| (listed.key.name.to_owned(), property(listed))));
     let mut closed = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     demand(&mut closed, keys);
     closed

@@ -310,8 +310,8 @@ fn planned(
     }
     // What arrives at one time does so in the order of numbers, wherever it is from.
     jobs.sort_by_key(|(time, _, enqueue)| (*time, enqueue.job.id));
-    let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site])).collect();
-    Ok(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, sites))
+    let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site]));
+    Ok(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, few::tree(sites)))
 }
 
 /// The sites that a program may choose from which plans for a user: those of systems that have such planners.

@@ -439,7 +439,8 @@ fn draw_curve(stream: &mut SplitMix64) -> Curve {
     let mut times: SmallVec<[f64; 10]> = (0..count).map(|_| initial + (final_ - initial) * stream.unit()).collect();
     let mut values: SmallVec<[f64; 10]> = (0..count).map(|_| stream.unit()).collect();
     times.sort_by(f64::total_cmp);
-    values.sort_by(|a, b| b.total_cmp(a));
+    values.sort_by(f64::total_cmp);
+    values.reverse();
     let points: SmallVec<[(f64, f64); 10]> = times.into_iter().zip(values).collect();
     Curve::new(initial, final_, &points).expect("sorted draws between the deadlines make a curve")
 }

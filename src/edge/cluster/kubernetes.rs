@@ -157,8 +157,8 @@ impl<'a> Around<'a> {
     }
 
     fn secret(&self, party: &Party, identity: &Identity) -> Value {
-        let files = identity.files().into_iter();
-        let pem: Map<String, Value> = files.map(|(name, text)| (name.to_owned(), text.into())).collect();
+        let mut pem = Map::new();
+        pem.extend(identity.files().into_iter().map(|(name, text)| (name.to_owned(), text.into())));
         self.object("v1", "Secret", &party.slug(), json!({ "type": "Opaque", "stringData": pem }))
     }
 

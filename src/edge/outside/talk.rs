@@ -90,6 +90,19 @@ impl Talk {
 
     /// Asks, and reads an answer in JSON; `expected` shows what such a one looks like.
     pub fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize, expected: &str) -> Result<T, Trouble> {
+        let question =
+            serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be sent a question: {error}")))?;
+        let answer = self.answer_to(question)?;
+        serde_json::from_str(&answer).map_err(|error| {
+            let text = format!(
+                "answers `{}`, which is not a valid answer (expected one like {expected}): {error}",
+                brief(&answer)
+            );
+            self.wrong(&text).into()
+        })
+    }
+
+    fn answer_to(&mut self, question: Vec<u8>) -> Result<String, Trouble> {
         let began = Instant::now();
         match self.answers.try_recv() {
             Ok(Ok(early)) => {
@@ -98,8 +111,6 @@ impl Talk {
             Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
             Err(_) => {}
         }
-        let question =
-            serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be sent a question: {error}")))?;
         match self.questions.as_ref().map(|questions| questions.try_send(question)) {
             Some(Ok(())) => {}
             Some(Err(TrySendError::Full(_))) => return Err(self.wrong("does not read its input").into()),
@@ -112,12 +123,12 @@ impl Talk {
                 return Err(why.into());
             }
         }
-        let answer = loop {
+        loop {
             let Some(left) = self.timeout.checked_sub(began.elapsed()) else {
                 return Err(self.wrong(&format!("has not answered within {} s", self.timeout.as_secs_f64())).into());
             };
             match self.answers.recv_timeout(left.min(LOOK_EVERY)) {
-                Ok(Ok(answer)) => break answer,
+                Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
                 Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => return Err(Trouble::Stopped),
                 // At a socket nobody else says that it is gone.
@@ -127,14 +138,7 @@ impl Talk {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.gone().into()),
             }
-        };
-        serde_json::from_str(&answer).map_err(|error| {
-            let text = format!(
-                "answers `{}`, which is not a valid answer (expected one like {expected}): {error}",
-                brief(&answer)
-            );
-            self.wrong(&text).into()
-        })
+        }
     }
 
     pub fn wrong(&self, what: &str) -> String {

@@ -140,8 +140,8 @@ impl Account for Accounts<'_> {
         all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
         (all.left_held, all.left_booked) = self.tally.bargains.left();
         let told = Reason::ALL.iter().filter(|(_, cause, _)| self.tally.bargains.causes[*cause as usize] > 0);
-        all.causes =
-            told.map(|(words, cause, _)| ((*words).to_owned(), self.tally.bargains.causes[*cause as usize])).collect();
+        let causes = &self.tally.bargains.causes;
+        all.causes = few::tree(told.map(|(words, cause, _)| ((*words).to_owned(), causes[*cause as usize])));
         all.users = users;
         self.settle_revenue();
         summary.put(&self.all);
