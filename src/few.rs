@@ -1,8 +1,8 @@
 //! Maps, sets and sorts for what is few, or seldom looked at.
 //!
-//! The standard ones are compiled anew for every pair of types: a tree in 6,000 statements, a sort in 3,000, which was a
-//! third of this program. Those here take a tenth of that. What there can be many of, in any order, is in a `BTreeMap`,
-//! and what is sorted while the clock runs is sorted by the standard library.
+//! The standard ones are compiled anew for every pair of types: a tree in 6,000 statements, a sort in 3,000. Those
+//! here take a tenth of that. What there can be many of, in any order, is in a `BTreeMap`, and what is sorted while the
+//! clock runs is sorted by the standard library.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

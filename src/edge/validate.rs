@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::heard::shown;
 use super::input::{STANDARD_INPUT, is_written, listed, load_or_list};
-use super::sweep::{Files, read_experiment};
+use super::sweep::{self, Files, read_experiment};
+use super::terminal::Count;
 use super::{Failure, logs, outside, print, say, warn};
 use crate::experiment::{ENTRANT, Experiment};
 use crate::settings::counted;
@@ -15,11 +16,10 @@ use crate::topology::{self, Loaded, Override};
 /// not here.
 pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
     if is_experiment(path) {
-        if strict || !overrides.is_empty() {
-            let message = format!("{path} is an experiment: --set, --seed and --strict are for topologies");
-            return Err(Failure::Input(message));
+        if !overrides.is_empty() {
+            return Err(Failure::Input(format!("{path} is an experiment: --set and --seed are for topologies")));
         }
-        return validate_experiment(path, json);
+        return validate_experiment(path, strict, json);
     }
     let checked = load_or_list(path, overrides).and_then(|loaded| check(loaded, strict).map_err(listed));
     if json {
@@ -45,17 +45,41 @@ fn is_experiment(path: &str) -> bool {
     path != STANDARD_INPUT && ["topology", "vary", ENTRANT].iter().any(|key| is_written(path, key))
 }
 
-fn validate_experiment(path: &str, json: bool) -> Result<(), Failure> {
-    let checked = read_experiment(path, &mut Files::default());
+fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failure> {
+    let checked = check_runs(path, strict);
     if json {
         let value = match &checked {
-            Ok(experiment) => json!({ "experiment": path, "fine": true, "in_short": in_short(experiment) }),
+            Ok((experiment, left_out)) => {
+                json!({ "experiment": path, "fine": true, "in_short": in_short(experiment), "left_out": left_out })
+            }
             Err(failure) => json!({ "experiment": path, "fine": false, "wrong": failure.to_string() }),
         };
         print(&format!("{value:#}\n"))?;
         return checked.map(drop).map_err(|failure| Failure::Told(failure.exit_code()));
     }
-    say(&format!("{}: fine\n{}\n", shown(path), in_short(&checked?)))
+    let (experiment, left_out) = checked?;
+    left_out.iter().for_each(|one| warn(one));
+    say(&format!("{}: fine\n{}\n", shown(path), in_short(&experiment)))
+}
+
+/// Checks the topology of every run, and gives what is told of any of them, once.
+fn check_runs(path: &str, strict: bool) -> Result<(Experiment, Vec<String>), Failure> {
+    let mut files = Files::default();
+    let experiment = read_experiment(path, &mut files)?;
+    let mut progress = Count::new("runs", experiment.count(), 0);
+    let mut told: Vec<String> = Vec::new();
+    for run in experiment.runs() {
+        let loaded = sweep::load(&experiment, &run, &files)?;
+        let (_, new) = check(loaded, strict).inspect_err(|_| progress.clear())?;
+        new.into_iter().for_each(|one| {
+            if !told.contains(&one) {
+                told.push(one)
+            }
+        });
+        progress.update(run.number);
+    }
+    progress.clear();
+    Ok((experiment, told))
 }
 
 /// How many runs there are, and what varies in them.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for another process")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -190,11 +190,27 @@ fn an_experiment_is_checked_without_being_run() {
     let refused = hansa(&[Path::new("validate"), &bare]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("vary: missing"), "{}", text(&refused.stderr));
-    for flag in [&["--strict"][..], &["--set", "seed=1"]] {
-        let refused = hansa(&[&["validate", &fine][..], flag].concat());
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(text(&refused.stderr).contains("is an experiment"), "{}", text(&refused.stderr));
-    }
+    let refused = hansa(&["validate", &fine, "--set", "seed=1"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("is an experiment"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn what_an_experiment_lacks_is_told_once_before_it_runs() {
+    let scratch = Scratch::new();
+    let topology = "name = \"absent\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n                    scheduler = \"external\"\ncommand = [\"no-such-program\"]\n                    [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 5\n";
+    let topology = scratch.file("absent.toml", topology);
+    let text_of = format!("name = \"a\"\ntopology = {topology:?}\n[vary]\nseed = [1, 2, 3]\n");
+    let experiment = scratch.file("experiment.toml", &text_of);
+    let arguments = |flags: &[&str]| {
+        let flags = flags.iter().map(PathBuf::from);
+        hansa(&[PathBuf::from("validate"), experiment.clone()].into_iter().chain(flags).collect::<Vec<_>>())
+    };
+    let told = arguments(&[]);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    assert_eq!(text(&told.stderr).matches("no program no-such-program").count(), 1, "{}", text(&told.stderr));
+    assert!(text(&arguments(&["--json"]).stdout).contains("no-such-program"));
+    assert_eq!(arguments(&["--strict"]).status.code(), Some(8));
 }
 
 #[test]

@@ -32,7 +32,7 @@ use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Row, Run, Table};
 use crate::few;
 use crate::settings::counted;
-use crate::topology::{self, Complaints};
+use crate::topology::{self, Complaints, Loaded};
 
 /// How a sweep is to be made.
 pub struct Sweeping {
@@ -268,9 +268,14 @@ fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, 
     end
 }
 
+/// The topology of a run, from files that have been read when the experiment was.
+pub fn load(experiment: &Experiment, run: &Run, files: &Files) -> Result<Loaded, Failure> {
+    topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)
+}
+
 /// Runs one run; `None` if it was stopped.
 fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<Row>, Failure> {
-    let loaded = topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)?;
+    let loaded = load(experiment, run, files)?;
     let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
         Ok(Some(summary)) => summary,
         // It may have been waiting for a program outside.

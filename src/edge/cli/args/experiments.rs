@@ -101,7 +101,7 @@ impl Paper {
 
 #[derive(Args)]
 pub struct SweepArgs {
-    /// Where to write rows [default: out/NAME of the experiment]
+    /// Where to write rows, means and the page [default: out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The number of runs at a time [default: one per core]

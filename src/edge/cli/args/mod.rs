@@ -129,6 +129,9 @@ pub(super) enum Command {
     Bound(bound::BoundArgs),
     /// Check a topology and list all its errors, and which entries of its logs a run would skip; or check every run of
     /// an experiment
+    #[command(mut_arg("topology", |arg| {
+        arg.value_name("FILE").help("A topology file, or - for one on standard input, or an experiment")
+    }))]
     Validate {
         #[command(flatten)]
         topology: TopologyArgs,
