@@ -147,6 +147,12 @@ pub fn told(topology: &Topology) -> Vec<String> {
     logs(topology).filter_map(told).collect()
 }
 
+/// What is wrong with these logs, however much of them is run.
+pub fn faults(topology: &Topology) -> impl Iterator<Item = String> + '_ {
+    let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
+    faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults))
+}
+
 fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
     topology.workloads.iter().filter_map(|workload| match &workload.source {
         Source::Rigid(rigids) => match &rigids.origin {

@@ -99,7 +99,7 @@ const LEAVES_WITHIN: Duration = Duration::from_secs(3);
 fn nothing(folder: &Path, out: &Path) -> Failure {
     let why = match status_of(out) {
         Some(Status::Complete) => "the run in it is complete",
-        Some(_) => "there is no journal with the partial results",
+        Some(_) => "there is no journal with the partial results (a run inline keeps none)",
         None => "expected a folder that holds the results of a run that ended early, or would have held them",
     };
     Failure::Input(format!("{}: there is nothing to resume: {why}", folder.display()))

@@ -74,7 +74,7 @@ fn lively(live: &LiveFacts) -> String {
 }
 
 fn carried(all: &Carried) -> String {
-    let rate = all.rate.map_or(String::new(), |rate| format!(" at {}/s on average", volume(rate)));
+    let rate = all.rate.map_or(String::new(), |rate| format!(", at {}/s each on average", volume(rate)));
     let stretch = all.stretch.map_or(String::new(), |stretch| format!(", {stretch:.3} times as long as alone"));
     let flows = if all.flows == 1 { "1 flow".to_owned() } else { format!("{} flows", all.flows) };
     format!("{flows} of {} together{rate}{stretch}", volume(all.bytes as f64))

@@ -23,7 +23,6 @@ use super::sweep::{Label, Part, STATE, Share, State, shares};
 use super::terminal::Count;
 use super::{Failure, say};
 use crate::experiment::Figure;
-use crate::few;
 use crate::report::{Status, pretty};
 
 pub use dfrs::dfrs;
@@ -79,13 +78,15 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
         Share::Gather { from, wait } => {
             let shares = shares(label, &making.out, from, *wait, &stop)?;
             make_folder(&making.out)?;
-            let mut done: few::Map<usize, R> = few::Map::new();
+            let mut done: Vec<Option<R>> = all.iter().map(|_| None).collect();
             for (part, folder) in shares {
-                done.extend(part.runs(all.len()).zip(read_share::<R>(&folder)?));
+                part.runs(all.len()).zip(read_share(&folder)?).for_each(|(number, one)| done[number - 1] = Some(one));
             }
-            match done.len() == all.len() {
-                true => Ok(Some(done.into_values().collect())),
-                false => Err(Failure::Input(format!("the shares have {} of {} {what}", done.len(), all.len()))),
+            let there = done.iter().flatten().count();
+            let whole: Option<Vec<R>> = done.into_iter().collect();
+            match whole {
+                Some(whole) => Ok(Some(whole)),
+                None => Err(Failure::Input(format!("the shares have {there} of {} {what}", all.len()))),
             }
         }
     }

@@ -25,6 +25,7 @@ use super::Failure;
 use super::disk::{plainly, replace};
 use super::inline::{self, watch_for_interrupts};
 use super::input;
+use super::logs;
 use super::outside::{self, Stop};
 use super::pool::in_parallel;
 use super::terminal::Count;
@@ -168,7 +169,8 @@ fn straight(path: &str) -> String {
 
 /// Runs the experiment at `path`, as far as its rows are not there yet.
 pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Result<Swept, Failure> {
-    let (experiment, fingerprint) = read_checked(path, files)?;
+    let (experiment, Checked { fingerprint, told }) = read_checked(path, files)?;
+    told.iter().for_each(|one| super::warn(one));
     let interrupted = watch_for_interrupts()?;
     let whole = sweeping.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
     let table = Table::of(&experiment);
@@ -193,8 +195,15 @@ pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Res
     Ok(Swept { out, experiment, table, rows, part })
 }
 
-/// The experiment, and a fingerprint of all that its rows depend on.
-fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, String), Failure> {
+/// What is known of an experiment before it is run.
+struct Checked {
+    /// Of all that its rows depend on.
+    fingerprint: String,
+    /// What is wrong with its logs, each told once.
+    told: Vec<String>,
+}
+
+fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, Checked), Failure> {
     let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|complaints| {
         let is_topology = ["site", "user"].iter().any(|key| input::is_written(path, key));
         match is_topology && !input::is_written(path, "vary") {
@@ -202,20 +211,23 @@ fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, String), F
             false => Failure::Input(complaints.to_string()),
         }
     })?;
-    let fingerprint = check_all(&experiment, files)?;
-    Ok((experiment, fingerprint))
+    let checked = check_all(&experiment, files)?;
+    Ok((experiment, checked))
 }
 
-/// Reads the topology of every run, so that nothing begins which could not be finished; gives a fingerprint of all.
-fn check_all(experiment: &Experiment, files: &mut Files) -> Result<String, Failure> {
+/// Reads the topology of every run, so that nothing begins which could not be finished.
+fn check_all(experiment: &Experiment, files: &mut Files) -> Result<Checked, Failure> {
     let mut all = format!("{}\n{}", env!("CARGO_PKG_VERSION"), Table::of(experiment).header());
-    let mut wrong: Vec<String> = Vec::new();
+    let (mut wrong, mut told): (Vec<String>, Vec<String>) = Default::default();
     for run in experiment.runs() {
         match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
             Ok(loaded) => {
                 all.push_str(&format!("{} {}\n", run.values.join(","), loaded.topology.hash()));
                 let programs = outside::files(&loaded.topology, &experiment.topology);
                 programs.iter().for_each(|file| all.push_str(&format!("{} {}\n", file.path, file.hash)));
+                told.extend(logs::faults(&loaded.topology));
+                told.sort_unstable();
+                told.dedup();
             }
             Err(complaints) => {
                 // Many runs share a fault: each is told once.
@@ -231,7 +243,7 @@ fn check_all(experiment: &Experiment, files: &mut Files) -> Result<String, Failu
         }
     }
     if wrong.is_empty() {
-        Ok(format!("{:032x}", xxh3_128(all.as_bytes())))
+        Ok(Checked { fingerprint: format!("{:032x}", xxh3_128(all.as_bytes())), told })
     } else {
         Err(Failure::Input(wrong.join("\n\n")))
     }

@@ -6,6 +6,7 @@ use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark};
 use super::html::at;
 use super::sizes::{tenths, tenths_in_words};
 use super::{CHART, Page};
+use crate::settings::units::MILLION;
 
 impl Page<'_> {
     /// Nothing, if jobs are single tasks.
@@ -59,10 +60,16 @@ impl Page<'_> {
         let listed: Vec<String> =
             groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
         let has_deadlines = groups.iter().any(|group| finite(group.slr_censored).is_some());
-        let mut note =
+        let faster = self.topology.sites.iter().any(|site| site.speed_millionths > MILLION);
+        let least = if faster {
+            "what a job takes alone at a speed of 1; faster sites can do with less"
+        } else {
+            "the minimum"
+        };
+        let mut note = format!(
             "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is \
-             the minimum. The columns, with their numbers, are means over finished jobs"
-                .to_owned();
+             {least}. The columns, with their numbers, are means over finished jobs"
+        );
         let mut legend = vec![("f0".to_owned(), "finished jobs".to_owned())];
         if has_deadlines {
             note.push_str(

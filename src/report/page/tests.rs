@@ -212,6 +212,7 @@ fn numbered(numbers: &[u64]) -> Workload {
         deal: Deal::default(),
         site: None,
         utilisation: None,
+        rate_millionths: None,
         terms: None,
         follow: true,
         data: Default::default(),

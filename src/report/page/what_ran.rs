@@ -7,6 +7,7 @@ use super::{Page, ROWS_MAX};
 use crate::grid::Habit;
 use crate::report::Use;
 use crate::report::summary::work;
+use crate::report::tally::Fate;
 use crate::settings;
 use crate::systems::Policy;
 use crate::topology::{Site, User, Workload};
@@ -74,12 +75,21 @@ impl Page<'_> {
             words.push(counted(more as u64, "more workload"));
         }
         let mut text = words.join("; ");
-        let all: f64 = self.tally.jobs.values().map(|row| work(row) as f64 * self.tally.part_of_nodes(row)).sum();
+        let sum = |of: &dyn Fn(&Fate) -> bool| -> f64 {
+            let rows = self.tally.jobs.values().filter(|row| of(&row.fate));
+            rows.map(|row| work(row) as f64 * self.tally.part_of_nodes(row)).sum()
+        };
+        // What fits nowhere is nobody's load.
+        let fits_nowhere = |fate: &Fate| matches!(fate, Fate::Refused | Fate::Rejected(_));
+        let (all, refused) = (sum(&|fate| !fits_nowhere(fate)), sum(&fits_nowhere));
         let _ = write!(text, "; {} core hours of work arrived", number(all / 3.6e9));
         if let Some(during) = self.results.arriving().filter(|during| *during > 0.0) {
             let offered = all / 1e6 / (during * self.results.utilisation.all.cores as f64);
             let _ =
                 write!(text, " within {}, {} of what all cores can do in that time", span(during), percent(offered));
+        }
+        if refused > 0.0 {
+            let _ = write!(text, "; {} more core hours were refused", number(refused / 3.6e9));
         }
         text
     }

@@ -4,6 +4,6 @@ use super::{Row, by_count};
 
 pub const ROW: Row = Row {
     name: "easy-count",
-    about: "like easy, but only counts nodes",
+    about: "like easy, but only counts nodes, as most simulators do",
     build: |nodes, reserved| by_count::build(nodes, reserved, true),
 };

@@ -250,7 +250,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
         let topology = load_text(&text, settings).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         let Source::Rigid(rigids) = &topology.workloads[0].source else { panic!("they are rigid") };
-        utilisation(&rigids.content.weighed(), cores)
+        utilisation(&rigids.content.weighed(u32::MAX), cores)
     };
     let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.01 * wanted, "{found} {wanted}");
     near(used(&["workload.0.utilisation=0.5"], 12), 0.5);
@@ -263,13 +263,33 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
     for (target, jobs) in [("0.4", 550..600), ("0.2", 270..310)] {
         let loaded = load(&[&format!("workload.0.utilisation={target}")]).unwrap().topology;
         let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-        near(utilisation(&rigids.content.weighed(), 12), target.parse().unwrap());
+        near(utilisation(&rigids.content.weighed(u32::MAX), 12), target.parse().unwrap());
         assert!(jobs.contains(&rigids.count), "{}", rigids.count);
         check_copies(rigids, 480);
         let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
         assert_eq!(again.unwrap().topology, loaded);
         check_jobs(&loaded).unwrap();
     }
+    // What is too wide for every site is no load, and is not among those that are left out for one.
+    let wide: String = (0..480)
+        .map(|hour| {
+            line(hour).replacen(" 4 ", " 9 ", 2)
+                + &line(hour).replacen(&format!("{} ", hour + 1), &format!("{} ", 1000 + hour), 1)
+        })
+        .collect();
+    let files = [("grid.toml", text.as_bytes()), ("log.swf", wide.as_bytes())];
+    let loaded = load_files(&files, &["workload.0.utilisation=0.2"]).unwrap().topology;
+    let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
+    near(utilisation(&rigids.content.weighed(8), 12), 0.2);
+    let note = rigids.content.note().unwrap();
+    assert!(note.contains(&format!("`utilisation` leaves out {} jobs", 960 - rigids.count)), "{note}");
+    // Twice as fast is twice the load.
+    let loaded = load(&["workload.0.arrival_factor=2", "workload.0.utilisation=0.666"]).unwrap().topology;
+    let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
+    near(utilisation(&rigids.content.weighed(8), 12), 0.666);
+    assert_eq!(rigids.content.jobs.last().unwrap().submit, Time::ZERO + Span::from_secs(479 * 1_800));
+    let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
+    assert_eq!(again.unwrap().topology, loaded);
     let complaints = load(&["workload.0.utilisation=0.9"]).map(|_| ()).unwrap_err().to_string();
     assert!(complaints.contains("they use only 0.55") && complaints.contains("of 12 cores"), "{complaints}");
     let complaints = load_text(BARGAINING, &["workload.0.utilisation=0"]).map(|_| ()).unwrap_err().to_string();

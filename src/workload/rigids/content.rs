@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::handing::{Ahead, asks_for};
 use super::{Origin, Rigids};
+use crate::settings::units::MILLION;
 use crate::settings::{Fields, counted};
 use crate::time::{Span, Time};
 use crate::workload::needs::{MEMORY_MIN, Shape};
@@ -39,6 +40,9 @@ pub struct Content {
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
+    /// Jobs that are left out for the load that is wanted, and those that come a second time for it.
+    pub spared: u64,
+    pub copied: u64,
     /// No job of the file has a larger number, nor follows one that has.
     pub last_number: u64,
     /// Why they are not here.
@@ -82,14 +86,23 @@ impl Content {
         Content { jobs, profiles, ids, faults, outside, last_number, ..Content::default() }
     }
 
-    /// What a load is made of.
-    pub fn weighed(&self) -> Vec<Weighed> {
-        (0..).zip(&*self.jobs).map(Weighed::of).collect()
+    /// What a load is made of; jobs on more nodes than the widest site has are none.
+    pub fn weighed(&self, widest: u32) -> Vec<Weighed> {
+        (0..).zip(&*self.jobs).map(|job| Weighed::of(job, widest)).collect()
+    }
+
+    /// Lets the jobs of a log arrive so many millionths as fast.
+    pub(super) fn hurry(&mut self, rate_millionths: u64) {
+        let sooner = |at: Time| {
+            let micros = u128::from(at.micros()) * u128::from(MILLION) / u128::from(rate_millionths.max(1));
+            Time::from_micros(micros.min(u128::from(u64::MAX / 2)) as u64)
+        };
+        self.jobs = Arc::new(self.jobs.iter().map(|job| Rigid { submit: sooner(job.submit), ..job }).collect());
     }
 
     /// What is not wrong with them, but should be known.
     pub fn note(&self) -> Option<String> {
-        let notes: Vec<String> = self.faults.note().into_iter().chain(self.of_memory()).collect();
+        let notes: Vec<String> = self.faults.note().into_iter().chain(self.of_memory()).chain(self.of_load()).collect();
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
@@ -98,8 +111,14 @@ impl Content {
         if self.faults.is_empty() {
             return self.note();
         }
-        let told: Vec<String> = std::iter::once(self.faults.to_string()).chain(self.of_memory()).collect();
-        Some(told.join("\n  "))
+        let told = std::iter::once(self.faults.to_string()).chain(self.of_memory()).chain(self.of_load());
+        Some(told.collect::<Vec<_>>().join("\n  "))
+    }
+
+    fn of_load(&self) -> impl Iterator<Item = String> {
+        let told =
+            |count: u64, what: &str| (count > 0).then(|| format!("`utilisation` {what} {}", counted(count, "job")));
+        told(self.spared, "leaves out").into_iter().chain(told(self.copied, "uses twice"))
     }
 
     fn of_memory(&self) -> impl Iterator<Item = String> {
@@ -133,9 +152,9 @@ fn lost(jobs: &Packed) -> Vec<usize> {
 }
 
 impl Rigids {
-    /// Lets the jobs use this share of so many cores while they come.
-    pub(super) fn load(&mut self, target: f64, cores: u64, fields: &Fields<'_>, seed: u64) {
-        let jobs = self.content.weighed();
+    /// Lets the jobs use this share of so many cores while they come, as far as they fit into the widest site.
+    pub(super) fn load(&mut self, target: f64, (cores, widest): (u64, u32), fields: &Fields<'_>, seed: u64) {
+        let jobs = self.content.weighed(widest);
         let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
         let raised = match self.origin {
             Origin::Lublin(_) => {
@@ -152,10 +171,24 @@ impl Rigids {
                 last_number += u64::from(job.is_copy);
                 job.among(jobs, last_number)
             });
-            self.content.jobs = Arc::new(chosen.collect());
+            let chosen: Packed = chosen.collect();
+            let copied = raised.iter().filter(|job| job.is_copy).count();
+            self.content.spared = (jobs.len() + copied - chosen.len()) as u64;
+            self.content.copied = copied as u64;
+            self.content.jobs = Arc::new(chosen);
             return;
         };
-        field.complain(format!("even if all jobs are used twice, they use only {reached:.3} of {cores} cores"));
+        if reached == 0.0 {
+            field.complain(format!(
+                "none of these jobs fits into a site: the widest has {}",
+                counted(widest.into(), "core")
+            ));
+            return;
+        }
+        field.complain(format!(
+            "even if all jobs are used twice, a week apart, they use only {reached:.3} of {cores} cores: \
+             `arrival_factor` lets them arrive faster"
+        ));
     }
 }
 
@@ -172,8 +205,9 @@ pub struct Weighed {
 }
 
 impl Weighed {
-    fn of((place, job): (u32, Rigid)) -> Weighed {
-        let (nodes, runs) = (job.nodes().unwrap_or(0), job.runs_for().unwrap_or_default());
+    fn of((place, job): (u32, Rigid), widest: u32) -> Weighed {
+        let fits = job.nodes().ok().filter(|nodes| *nodes <= widest);
+        let (nodes, runs) = (fits.unwrap_or(0), job.runs_for().unwrap_or_default());
         let work = u128::from(nodes) * u128::from(job.walltime().map_or(runs, |asked| runs.min(asked)).micros());
         Weighed { place, is_copy: false, submit: job.submit, work }
     }

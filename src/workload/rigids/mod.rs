@@ -41,6 +41,8 @@ pub struct Rigids {
     pub needs: needs::Rule,
     pub node_kilobytes: u64,
     pub window: Window,
+    /// How much faster the jobs of a log arrive than it says, in millionths, if they do.
+    pub rate_millionths: Option<u64>,
     /// How many jobs there are to run.
     pub count: u32,
     #[serde(skip)]
@@ -128,6 +130,7 @@ impl Rigids {
             needs: needs::Rule::default(),
             node_kilobytes: Rigids::NODE_KILOBYTES,
             window: Window::default(),
+            rate_millionths: None,
             count: 0,
             content: Box::default(),
         }

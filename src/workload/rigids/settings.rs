@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{Content, LogFile, Origin, Rigids, Window};
 use crate::settings::units::MILLION;
 use crate::settings::{
-    Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Purpose, SPAN, Text, Unless, Walk, key,
+    Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
 };
 use crate::workload::needs::{self, Shape};
 use crate::workload::rigid::{Rigid, Trace};
@@ -20,7 +20,9 @@ impl Rigids {
     pub(super) fn walk_log(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         let about = "whether a job waits for the one that its log says it follows";
         w.set(key("follow", about), &mut self.follow, Flag);
-        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), window, count, .. } = self else { return };
+        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), window, count, rate_millionths, .. } = self else {
+            return;
+        };
         let LogFile { path, hash, strict } = log;
         // What a resolved topology says about a log that may be elsewhere.
         let (mut said_hash, mut said_count) =
@@ -40,6 +42,9 @@ impl Rigids {
         w.set(to, &mut window.to, Maybe(SPAN));
         let jobs = key("jobs", "at most, the first ones").means("only the first ones, up to this number").usual("all");
         w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
+        let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
+        let about = "how much faster jobs arrive than in the log; run times and think times stay as they are";
+        w.set(key("arrival_factor", about).usual("`1.0`"), rate_millionths, Maybe(rate));
         let Some(fields) = w.fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {
             fields.complain("expected `to` after `from`".to_owned());
@@ -168,10 +173,15 @@ impl Rigids {
             let trace = Trace { jobs: lublin.generate(), ..Trace::default() };
             *self.content = Content::of(trace, Window::default());
         }
+        if let Some(rate) = self.rate_millionths {
+            self.content.hurry(rate);
+        }
         if let Some(share) = self.utilisation.filter(|_| !self.content.jobs.is_empty()) {
-            let site = self.site.and_then(|site| context.cores.get(site)).map(|cores| u64::from(*cores));
+            let site = self.site.and_then(|site| context.cores.get(site));
             let target = f64::from(share.get()) / MILLION as f64;
-            self.load(target, site.unwrap_or(context.cores_in_all).max(1), fields, context.seed);
+            let cores = site.map_or(context.cores_in_all, |cores| u64::from(*cores)).max(1);
+            let widest = site.copied().unwrap_or(context.widest());
+            self.load(target, (cores, widest), fields, context.seed);
         }
         if !self.content.is_bearable(self.overestimate_millionths) {
             fields.complain("the total run time of the jobs is longer than time can be counted".to_owned());

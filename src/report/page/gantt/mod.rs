@@ -214,14 +214,18 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
                 true => format!("job {number}{workload}"),
                 false => format!("task {number}.{index}{workload}"),
             };
+            // The longest that says which it is, and that fits.
+            let short = if is_alone(tally) { index.to_string() } else { number.to_string() };
+            let labels = [tally.called.task(job.job.id, *index).unwrap_or(&short), &short];
             let mut path = String::new();
             let mut label = None;
             for &(first, last) in cores.runs() {
                 let top = band.y(first_core + u64::from(first));
                 let height = f64::from(last - first + 1) * band.core_height();
                 let _ = write!(path, "M{} {}h{w}v{}h-{w}z", at(left), at(top), at(height), w = at(width));
-                if height >= 13.0 && width >= 9.0 * (1 + number.to_string().len()) as f64 && label.is_none() {
-                    label = Some((left + width / 2.0, top + height / 2.0));
+                let fits = |text: &&&str| height >= 13.0 && width >= 9.0 * (1 + text.chars().count()) as f64;
+                if label.is_none() {
+                    label = labels.iter().find(fits).map(|text| (*text, left + width / 2.0, top + height / 2.0));
                 }
             }
             let names = [tally.called.task(job.job.id, *index), tally.job_name(job.job.id)];
@@ -233,12 +237,13 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
                 svg,
                 "<g class=\"f{}\"><title>{what}{called} of {user}: cores {} for {} from {start}{until}</title>\
                  <path d=\"{path}\"/>",
-                job.job.id.0 as usize % COLOURS,
+                if is_alone(tally) { *index } else { job.job.id.0 as usize } % COLOURS,
                 cores,
                 micros(end.since(start).micros()),
             );
-            if let Some((x, y)) = label {
-                let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{number}</text>", at(x), at(y));
+            if let Some((text, x, y)) = label {
+                let text = escape(text);
+                let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{text}</text>", at(x), at(y));
             }
             svg.push_str("</g>\n");
         }
@@ -246,14 +251,20 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
     svg + "</g>\n"
 }
 
+/// Whether there is but one job, whose tasks are then told apart.
+fn is_alone(tally: &Tally) -> bool {
+    tally.jobs.len() == 1
+}
+
 fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
-    let what = match tally.has_only_single_tasks() {
-        true => "job on its nodes, node 0 of a site at the top",
-        false => "task on its cores, core 0 of a site at the top. Tasks of one job have the same colour",
+    let (what, one) = match tally.has_only_single_tasks() {
+        _ if is_alone(tally) => ("task on its cores, core 0 of a site at the top", "task"),
+        true => ("job on its nodes, node 0 of a site at the top", "job"),
+        false => ("task on its cores, core 0 of a site at the top. Tasks of one job have the same colour", "job"),
     };
     format!(
-        "Every block is a {what}; there are {COLOURS} colours, so one job in {COLOURS} has the same. Point at a block \
-         to see which one it is.{}",
+        "Every block is a {what}; there are {COLOURS} colours, so one {one} in {COLOURS} has the same. Point at a \
+         block to see which one it is.{}",
         together(bands, tally)
     )
 }
