@@ -121,7 +121,56 @@ impl Failure {
         let width = f64::from(task) * f64::from(nodes.len()) / f64::from(site.max(1));
         match drawn.per {
             Per::Node => often * width,
-            Per::Site => often * (1.0 - math::pow(1.0 - drawn.share_millionths as f64 / 1e6, width)),
+            Per::Site => often * (1.0 - spared(nodes.len().into(), drawn.struck(nodes.len().into()), width)),
         }
+    }
+}
+
+impl Drawn {
+    /// How many of so many nodes fail together.
+    pub fn struck(&self, nodes: u64) -> u64 {
+        ((nodes * self.share_millionths + 500_000) / 1_000_000).clamp(1, nodes.max(1))
+    }
+}
+
+/// The probability that none of `width` nodes is among the `struck` ones of all. O(the fewer of both).
+fn spared(all: u64, struck: u64, width: f64) -> f64 {
+    // Either may be dealt out one by one, but only whole nodes can.
+    let (dealt, others) =
+        if width.fract() == 0.0 && width < struck as f64 { (width as u64, struck as f64) } else { (struck, width) };
+    let mut spared = 1.0;
+    for number in 0..dealt {
+        let left = (all - number) as f64;
+        spared *= ((left - others) / left).max(0.0);
+        if spared < 1e-15 {
+            return 0.0;
+        }
+    }
+    spared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every choice of so many of few nodes, as bits.
+    fn choices(all: u32, struck: u32) -> Vec<u32> {
+        (0..1_u32 << all).filter(|bits| bits.count_ones() == struck).collect()
+    }
+
+    #[test]
+    fn what_a_task_is_spared_is_counted_out() {
+        for all in 1..=8 {
+            for (struck, width) in (1..=all).flat_map(|struck| (1..=all).map(move |width| (struck, width))) {
+                let choices = choices(all, struck);
+                let (its, count) = ((1_u32 << width) - 1, choices.len() as f64);
+                let expected = choices.into_iter().filter(|bits| bits & its == 0).count() as f64 / count;
+                let found = spared(all.into(), struck.into(), width.into());
+                assert!((found - expected).abs() < 1e-12, "{width} of {all}, {struck}: {found} {expected}");
+            }
+        }
+        // A part of a node counts as so much of one.
+        assert_eq!(spared(4, 1, 0.5), 3.5 / 4.0);
+        assert_eq!(spared(1_000_000, 500_000, 500_000.0), 0.0);
     }
 }

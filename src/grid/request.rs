@@ -114,8 +114,8 @@ impl Request {
         Area::of(self.nodes, self.duration)
     }
 
-    /// How much longer than its duration a job takes that starts then, counted from its ready time.
-    pub fn slowdown(&self, start: Time) -> f64 {
-        (start.since(self.ready) + self.duration).micros() as f64 / self.duration.micros() as f64
+    /// How much longer than its duration a job takes whose booking ends then, counted from its ready time.
+    pub fn slowdown(&self, end: Time) -> f64 {
+        end.since(self.ready).micros() as f64 / self.duration.micros() as f64
     }
 }

@@ -202,17 +202,20 @@ impl Faults {
 
     fn decide(&mut self, now: Time, flow: FlowId, flows: &mut Flows) {
         let mut trip = self.trips[flow.index()].expect("what is stopped is on a trip");
-        let (left, active, via) = match (cut(trip.route, flows), self.rule) {
-            (None, Interrupted::Restart) => (trip.bytes as f64, after(now, flows.latency(trip.route)), Vec::new()),
-            (None, _) => (trip.left, now, Vec::new()),
-            (Some(link), _) => match self.open_way(trip.ends, trip.own, flows) {
-                Some(route) => {
-                    trip.route = route;
-                    (trip.left, after(now, flows.latency(route)), self.cables(route, flows))
-                }
-                None => return self.waiting.or_default(link).push(flow),
-            },
+        let whole_way = match self.rule {
+            Interrupted::Reroute => self.open_way(trip.ends, trip.own, flows),
+            Interrupted::Wait | Interrupted::Restart => cut(trip.route, flows).is_none().then_some(trip.route),
         };
+        let Some(route) = whole_way else {
+            let link = cut(trip.route, flows).expect("the way that it was on is one that there could be");
+            return self.waiting.or_default(link).push(flow);
+        };
+        let (left, active, via) = match self.rule {
+            Interrupted::Restart => (trip.bytes as f64, after(now, flows.latency(route)), Vec::new()),
+            _ if route == trip.route => (trip.left, now, Vec::new()),
+            _ => (trip.left, after(now, flows.latency(route)), self.cables(route, flows)),
+        };
+        trip.route = route;
         self.trips[flow.index()] = Some(trip);
         flows.go_on(flow, trip.route, left, active.micros() as f64);
         self.notices.push(Notice::Continued { flow, left: whole(left, trip.bytes), via, active });
@@ -259,7 +262,8 @@ fn cut(route: RouteId, flows: &Flows) -> Option<LinkId> {
     flows.way(route).iter().copied().find(|link| flows.is_down(*link))
 }
 
-/// Of what is left, a byte that has been begun is.
+/// Of what is left, a byte that has been begun is; what rounding has added is none.
 fn whole(left: f64, bytes: u64) -> u64 {
-    (left.ceil() as u64).min(bytes)
+    let rounding = 1e-6 + 1e-13 * bytes as f64;
+    ((left - rounding).ceil().max(0.0) as u64).min(bytes)
 }

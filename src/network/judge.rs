@@ -124,14 +124,16 @@ pub fn ends_among_outages(
                     left[flow] = sent[flow].volume;
                     stages[flow] = Some(Stage::Waiting(now + latency(&ways[flow])));
                 }
-                Some(Stage::Stopped) if !cut => stages[flow] = Some(Stage::Active),
+                Some(Stage::Stopped) if !cut && rule == Interrupted::Wait => stages[flow] = Some(Stage::Active),
                 _ => {}
             }
             if rule == Interrupted::Reroute && stages[flow] == Some(Stage::Stopped) {
                 let other =
                     if is_cut(&own[flow], &down) { way(sent[flow].ends, &down) } else { Some(own[flow].clone()) };
                 if let Some(other) = other {
-                    stages[flow] = Some(Stage::Waiting(now + latency(&other)));
+                    let stays = ways[flow] == other;
+                    let active = if stays { now } else { now + latency(&other) };
+                    stages[flow] = Some(Stage::Waiting(active));
                     ways[flow] = other;
                 }
             }

@@ -44,8 +44,16 @@ pub(super) struct Crossing<'a> {
     /// When all latencies had elapsed.
     pub active: Time,
     pub ended: Time,
-    /// Whether nothing more of it went over these links right after.
-    pub leaves: bool,
+    /// What went over links of it afterwards, and its own way, which is where nothing else is said.
+    later: &'a [Leg],
+    own: &'a [LinkId],
+}
+
+impl Crossing<'_> {
+    /// Whether nothing more of the flow went over this link, where it then counts.
+    pub fn leaves(&self, link: LinkId) -> bool {
+        self.later.iter().all(|leg| !leg.links.as_deref().unwrap_or(self.own).contains(&link))
+    }
 }
 
 /// What links that failed did to all flows.
@@ -319,7 +327,8 @@ impl Transfers {
         let own = move |row: &TransferRow| paths.listed(row.from as usize, row.to as usize);
         let whole = move |row: &TransferRow| {
             let ended = row.ended.filter(|_| row.trouble.is_none())?;
-            Some(Crossing { links: own(row), bytes: row.bytes, active: row.active, ended, leaves: true })
+            let own = own(row);
+            Some(Crossing { links: own, bytes: row.bytes, active: row.active, ended, later: &[], own })
         };
         let in_parts = move |row: &'t TransferRow| {
             let legs = row.trouble.as_ref().filter(|_| row.ended.is_some()).map_or(&[][..], |trouble| &trouble.legs);
@@ -328,7 +337,8 @@ impl Transfers {
                 bytes: leg.bytes,
                 active: leg.active,
                 ended: leg.ended,
-                leaves: legs.get(number + 1).is_none_or(|next| next.links != leg.links),
+                later: &legs[number + 1..],
+                own: own(row),
             })
         };
         Some((&paths.links, self.rows.iter().flat_map(move |row| whole(row).into_iter().chain(in_parts(row)))))

@@ -271,7 +271,7 @@ impl Stream {
                 let down = from + drawn.between.draw(drawn.mtbf, random);
                 let up = down + drawn.repair.draw(drawn.mttr, random);
                 let nodes = match drawn.per {
-                    Per::Site => some(&self.nodes, drawn.share_millionths, random),
+                    Per::Site => some(&self.nodes, drawn.struck(self.nodes.len().into()), random),
                     Per::Node => self.nodes.clone(),
                 };
                 (up <= Time::LATEST).then_some(Outage { down, up, nodes })
@@ -298,10 +298,9 @@ impl Stream {
     }
 }
 
-/// So many millionths of some nodes, at least one, each choice as likely as any other.
-fn some(nodes: &NodeSet, millionths: u64, random: &mut SplitMix64) -> NodeSet {
+/// So many of some nodes, each choice as likely as any other.
+fn some(nodes: &NodeSet, mut wanted: u64, random: &mut SplitMix64) -> NodeSet {
     let all = u64::from(nodes.len());
-    let mut wanted = ((all * millionths + 500_000) / 1_000_000).clamp(1, all);
     if wanted == all {
         return nodes.clone();
     }

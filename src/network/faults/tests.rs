@@ -163,6 +163,23 @@ fn a_worked_example() {
     );
 }
 
+/// Of 1000 bytes 500 are left at 54, and 400 at 77, 20 microseconds after they have gone round.
+#[test]
+fn what_is_held_up_on_a_way_round_takes_its_own_way_if_that_is_whole_again() {
+    let one = [(0, (0, 1), 1_000)];
+    let play = |own| play(&triangle(), &[vec![(54, own)], vec![(77, 100)], vec![]], Interrupted::Reroute, &one);
+    // Both are back at once: 40 microseconds on its own way, after 4 until it is there.
+    let (ends, told) = play(100);
+    assert_eq!(ends, [144]);
+    let (flow, via) = (FlowId::of(0), vec![CableId(0)]);
+    assert_eq!(told.last(), Some(&(100, Notice::Continued { flow, left: 400, via, active: micros(104) })));
+    // Only the way round is: 80 microseconds where it was, without any until it is there.
+    let (ends, told) = play(300);
+    assert_eq!(ends, [180]);
+    let via = Vec::new();
+    assert!(told.contains(&(100, Notice::Continued { flow, left: 400, via, active: micros(100) })), "{told:?}");
+}
+
 #[test]
 fn both_directions_fail_and_a_flow_that_waits_leaves_its_other_links_to_others() {
     // From 0 over 2 to 1, and back; and another one that only needs the first cable, which is then its own.

@@ -8,7 +8,7 @@ use super::html::{at, counted, escape, number, percent, short, volume};
 use super::{PARTS, Page};
 use crate::few;
 use crate::grid::CableId;
-use crate::network::{Link, Mode};
+use crate::network::{Link, LinkId, Mode};
 use crate::report::transfers::Crossing;
 use crate::time::Time;
 use crate::topology::{Cables, link_names};
@@ -35,8 +35,8 @@ impl Load {
     }
 
     /// Takes flows in order of their beginning.
-    fn add(&mut self, flow: &Crossing<'_>) {
-        self.flows += u64::from(flow.leaves);
+    fn add(&mut self, flow: &Crossing<'_>, link: LinkId) {
+        self.flows += u64::from(flow.leaves(link));
         self.bytes += flow.bytes;
         self.busy += flow.ended.since(flow.active.max(self.until)).micros();
         self.until = self.until.max(flow.ended);
@@ -163,7 +163,7 @@ impl Page<'_> {
 fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<Load> {
     let mut loads = vec![Load { flows: 0, bytes: 0, busy: 0, until: Time::ZERO }; links];
     for flow in flows {
-        flow.links.iter().for_each(|link| loads[link.index()].add(flow));
+        flow.links.iter().for_each(|link| loads[link.index()].add(flow, *link));
     }
     loads
 }

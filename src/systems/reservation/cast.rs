@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Book, Cluster, Holder, MetaScheduler, Reservation, Warden, Watch, fit};
-use crate::grid::{Named, Request, Site};
+use crate::grid::{Named, Request, Reserved, Site};
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::roles::site::Manager;
@@ -22,7 +22,7 @@ pub const ROW: Row = Row {
     also: &["swf", "batsim", "lublin"],
     schedulers: Vec::new,
     own: Own::NOTHING,
-    traits: Traits { wants_deadlines: true, stages_data: true, books_nodes: true, ..Traits::NONE },
+    traits: Traits { has_reserved: true, wants_deadlines: true, stages_data: true, books_nodes: true, ..Traits::NONE },
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
     plans: &[],
@@ -45,11 +45,18 @@ impl System for Reservation {
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
         let fit = fit::find(&self.policy).ok_or_else(|| CastError::unknown("fit policy", &self.policy))?;
+        let book = |site: &Site| {
+            let mut book = Book::new(site.cores, fit, self.rect_end);
+            for Reserved { from, until, nodes } in &site.reserved {
+                book.add(*from, *until, nodes).expect("no two of these have a node at the same time");
+            }
+            book
+        };
         let cluster = |(id, site): &(_, &Site)| Cluster {
             site: *id,
             latency: site.latency,
             is_shared: site.systems.len() > 1,
-            book: Book::new(site.cores, fit, self.rect_end),
+            book: book(site),
             watch: grid.fails(*id).map(|fails| Watch::new(fails, site.cores, site.latency, site.report_every)),
         };
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))

@@ -173,8 +173,8 @@ fn what_makes_no_sense_is_told_from_what_does_not_fit() {
 
 #[test]
 fn slowdown_counts_from_the_ready_time() {
-    assert_eq!(figure_request().slowdown(at(4)), 1.0);
-    assert_eq!(figure_request().slowdown(at(9)), 2.0);
+    assert_eq!(figure_request().slowdown(at(4) + figure_request().duration), 1.0);
+    assert_eq!(figure_request().slowdown(at(9) + figure_request().duration), 2.0);
 }
 
 /// Random requests, bookings, early releases and cancellations over 10^4 operations, under every policy in turn.

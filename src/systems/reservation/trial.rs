@@ -30,7 +30,7 @@ impl Trial {
                 let end = offer.start + request.duration;
                 book.add(offer.start, end, &offer.nodes).expect("what is offered is free");
                 trial.accepted += 1;
-                slowdowns += request.slowdown(offer.start);
+                slowdowns += request.slowdown(end);
             }
         }
         trial.slowdown = (trial.accepted > 0).then(|| slowdowns / f64::from(trial.accepted));

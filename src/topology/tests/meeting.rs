@@ -520,7 +520,7 @@ fn who_cannot_share_a_site_is_told() {
                 "site.york.system=[\"batch\", \"provisioning\"]",
                 "site.york.reserved=[{ from = \"1 d\", until = \"2 d\", nodes = \"0\" }]",
             ],
-            "only a [batch] plans around it, and [provisioning] runs this site",
+            "only a [reservation] or [batch] plans around it, and [provisioning] runs this site",
         ),
         (&["site.york.system=[\"batch\", \"batch\"]"], "each only once"),
         (&["workload.0.system=\"reservation\""], "as a reservation has a deadline"),

@@ -7,7 +7,7 @@
 //! | `answer` | `accepted`, `declined` or `invalid` |
 //! | `reason` | why it made no sense |
 //! | `site`, `start`, `end`, `allocated` | what was booked |
-//! | `slowdown` | (wait from the ready time + duration) / duration |
+//! | `slowdown` | (`end` - `ready`) / `duration` |
 //! | `real_start`, `real_end` | when the job ran |
 //! | `state` | `finished`, `cancelled`, `given_up` (late input), `broken` (nodes), `unfinished`; empty if not booked |
 //! | `moved` | how often other nodes were booked as some had failed; `site` to `slowdown` are of the last booking |
@@ -173,7 +173,8 @@ impl Answers<'_> {
                     self.late.entry(late).or_default().push(nodes.clone());
                 }
                 sum.compensation += answered.broken.map_or(0.0, |given| given.micros() as f64 / 1e6);
-                self.slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(*start));
+                let end = until(self.tally, row, answered).unwrap_or(*start);
+                self.slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(end));
                 match row.fate {
                     Fate::Completed { .. } => {
                         sum.finished += 1;
@@ -221,7 +222,7 @@ impl Answers<'_> {
                 let end = until(self.tally, row, answered).unwrap_or(*start);
                 let ran = row.tasks.first();
                 line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
-                line.cores(nodes, 0).float(request.map_or(0.0, |request| request.slowdown(*start)));
+                line.cores(nodes, 0).float(request.map_or(0.0, |request| request.slowdown(end)));
                 line.maybe(ran.and_then(|ran| ran.start), Row::time).maybe(ran.and_then(|ran| ran.end), Row::time);
                 line.text(match row.fate {
                     Fate::Completed { .. } => "finished",
