@@ -236,7 +236,9 @@ impl Form<Vec<Metric>> for Metrics {
         let mut metrics: Vec<Metric> = Vec::with_capacity(list.len());
         for field in &list {
             let names = metrics::all().map(|metric| metric.name);
-            let Some(metric) = field.choice("a metric", names, metrics::find) else { continue };
+            let Some(metric) = field.choice("a metric (hansa show --keys lists all)", names, metrics::find) else {
+                continue;
+            };
             match metrics.iter().any(|other| other.name == metric.name) {
                 true => field.complain("this metric is in the list twice"),
                 false => metrics.push(metric),
