@@ -100,19 +100,17 @@ impl Content {
         self.jobs = Arc::new(self.jobs.iter().map(|job| Rigid { submit: sooner(job.submit), ..job }).collect());
     }
 
-    /// What is not wrong with them, but should be known.
+    /// What is not wrong with them, but should be known, also of what was asked for.
     pub fn note(&self) -> Option<String> {
-        let notes: Vec<String> = self.faults.note().into_iter().chain(self.of_memory()).chain(self.of_load()).collect();
-        (!notes.is_empty()).then(|| notes.join("; "))
+        put_together(self.faults.note().into_iter().chain(self.of_memory()).chain(self.of_load()), "; ")
     }
 
     /// What is wrong with them, and what should be known of them all the same.
     pub fn told(&self) -> Option<String> {
         if self.faults.is_empty() {
-            return self.note();
+            return put_together(self.faults.note().into_iter().chain(self.of_memory()), "; ");
         }
-        let told = std::iter::once(self.faults.to_string()).chain(self.of_memory()).chain(self.of_load());
-        Some(told.collect::<Vec<_>>().join("\n  "))
+        put_together(std::iter::once(self.faults.to_string()).chain(self.of_memory()), "\n  ")
     }
 
     fn of_load(&self) -> impl Iterator<Item = String> {
@@ -142,6 +140,11 @@ impl Content {
         let all: u128 = self.jobs.iter().map(takes).sum();
         all + u128::from(last) < u128::from(u64::MAX / 4)
     }
+}
+
+fn put_together(notes: impl Iterator<Item = String>, between: &str) -> Option<String> {
+    let notes: Vec<String> = notes.collect();
+    (!notes.is_empty()).then(|| notes.join(between))
 }
 
 /// Jobs that name one before them which is not there.
