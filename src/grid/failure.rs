@@ -133,20 +133,23 @@ impl Drawn {
     }
 }
 
-/// The probability that none of `width` nodes is among the `struck` ones of all. O(the fewer of both).
+/// The probability that none of `width` nodes is among the `struck` ones of all; a part of a node counts as so much of
+/// one. O(the fewer of both), but not above some six times the root of all.
 fn spared(all: u64, struck: u64, width: f64) -> f64 {
-    // Either may be dealt out one by one, but only whole nodes can.
-    let (dealt, others) =
-        if width.fract() == 0.0 && width < struck as f64 { (width as u64, struck as f64) } else { (struck, width) };
-    let mut spared = 1.0;
-    for number in 0..dealt {
-        let left = (all - number) as f64;
-        spared *= ((left - others) / left).max(0.0);
-        if spared < 1e-15 {
-            return 0.0;
+    let (whole, part) = (width.floor() as u64, width.fract());
+    let of = |width: u64| {
+        let (dealt, others) = (width.min(struck), width.max(struck));
+        let mut spared = 1.0;
+        for number in 0..dealt {
+            let left = all - number;
+            spared *= left.saturating_sub(others) as f64 / left as f64;
+            if spared < 1e-15 {
+                return 0.0;
+            }
         }
-    }
-    spared
+        spared
+    };
+    if part == 0.0 { of(whole) } else { (1.0 - part) * of(whole) + part * of(whole + 1) }
 }
 
 #[cfg(test)]

@@ -264,6 +264,9 @@ fn cut(route: RouteId, flows: &Flows) -> Option<LinkId> {
 
 /// Of what is left, a byte that has been begun is; what rounding has added is none.
 fn whole(left: f64, bytes: u64) -> u64 {
-    let rounding = 1e-6 + 1e-13 * bytes as f64;
-    ((left - rounding).ceil().max(0.0) as u64).min(bytes)
+    if left >= bytes as f64 {
+        return bytes;
+    }
+    let rounding = (1e-6 + 1e-13 * bytes as f64).min(0.5);
+    (left - rounding).ceil().max(0.0) as u64
 }

@@ -43,7 +43,7 @@ impl Rigids {
         let jobs = key("jobs", "at most, the first ones").means("only the first ones, up to this number").usual("all");
         w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
         let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
-        let about = "how much faster jobs arrive than in the log; run times and think times stay as they are";
+        let about = "how much faster jobs arrive than in the log, whose times `from` and `to` are; run times and think times stay";
         w.set(key("arrival_factor", about).usual("`1.0`"), rate_millionths, Maybe(rate));
         let Some(fields) = w.fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {

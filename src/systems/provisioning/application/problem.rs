@@ -1,6 +1,7 @@
 //! A workflow of rigid parallel tasks, how long each runs at each site, and what lies between the sites.
 
-use crate::few;
+use std::collections::BTreeMap;
+
 use crate::grid::{Area, Speed, Workflow};
 use crate::time::{Span, Time};
 
@@ -40,11 +41,11 @@ pub struct Link {
 impl Application {
     pub fn new(workflow: &Workflow, sites: &[Speed], link: impl Fn(usize, usize) -> Link) -> Application {
         let count = workflow.tasks.len();
-        let mut kinds: few::Map<Link, u32> = few::Map::new();
+        let mut kinds: BTreeMap<Link, u32> = BTreeMap::new();
         let pairs = (0..sites.len()).flat_map(|from| (0..sites.len()).map(move |to| (from, to)));
         let kind_of = |(from, to)| {
             let next = kinds.len() as u32 + 1;
-            if from == to { 0 } else { *kinds.or_insert_with(link(from, to), || next) }
+            if from == to { 0 } else { *kinds.entry(link(from, to)).or_insert(next) }
         };
         let between: Vec<u32> = pairs.map(kind_of).collect();
         let mut links: Vec<(&Link, &u32)> = kinds.iter().collect();
@@ -55,7 +56,7 @@ impl Application {
         });
 
         let mut into: Vec<u32> = (0..workflow.edges.len() as u32).collect();
-        few::sort_by_key(&mut into, |edge| workflow.edges[*edge as usize].to);
+        into.sort_by_key(|edge| workflow.edges[*edge as usize].to);
         let before = |task: u32| into.partition_point(|edge| workflow.edges[*edge as usize].to < task) as u32;
         let mut application = Application {
             procs: workflow.tasks.iter().map(|task| task.cores).collect(),
@@ -173,7 +174,7 @@ impl Application {
             ranks[task] = runs(task) + longest;
         }
         let mut order: Vec<u32> = (0..self.tasks() as u32).collect();
-        few::sort_by(&mut order, |one, other| ranks[*other as usize].cmp(&ranks[*one as usize]).then(one.cmp(other)));
+        order.sort_by(|one, other| ranks[*other as usize].cmp(&ranks[*one as usize]).then(one.cmp(other)));
         order
     }
 }

@@ -5,8 +5,9 @@
 //! `coallocation::Coordinator`, which writes down what it has decided before it says so. Of a crash nothing else is
 //! left.
 
+use std::collections::BTreeMap;
+
 use super::{Row, Strategy};
-use crate::few;
 use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::coallocation::{
@@ -36,13 +37,13 @@ struct Coallocate {
 struct Bargaining {
     coordinator: Coordinator,
     /// Which leg each question is about.
-    asked: few::Map<u64, usize>,
+    asked: BTreeMap<u64, usize>,
     quotes: Vec<Option<Quote>>,
     pool: Option<Pool>,
     /// Under which quote each leg was offered which start.
-    quoted: few::Map<(usize, Time), QuoteId>,
+    quoted: BTreeMap<(usize, Time), QuoteId>,
     /// What has been booked for each leg.
-    booked: few::Map<usize, (BookingId, Part)>,
+    booked: BTreeMap<usize, (BookingId, Part)>,
     /// From when on starts have been asked for, if not for all.
     from: Option<Time>,
     /// Whether any start was ever found that all sites would admit.
@@ -54,7 +55,7 @@ fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
     let provider = |site: &usize| deal.world.providers.iter().position(|provider| provider.number == *site);
     let providers = deal.approach.legs.iter().filter_map(provider);
     let mut tasks: Vec<(u32, usize)> = (0u32..).zip(providers).collect();
-    few::sort_by_key(&mut tasks, |(_, provider)| *provider);
+    tasks.sort_by_key(|(_, provider)| *provider);
     tasks
 }
 
@@ -75,7 +76,7 @@ fn request(deal: &Deal<'_>) -> Request {
 impl Bargaining {
     fn new(coordinator: Coordinator) -> Bargaining {
         let legs = coordinator.request().legs.len();
-        let (asked, quoted, booked) = (few::Map::new(), few::Map::new(), few::Map::new());
+        let (asked, quoted, booked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Bargaining {
             coordinator,
             asked,

@@ -45,8 +45,9 @@ impl Moga {
             let provider = &deal.world.providers[*at];
             deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
         };
-        let fitting = (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task));
-        let providers: few::Set<usize> = fitting.filter(takes_all).collect();
+        let fitting: few::Set<usize> =
+            (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
+        let providers: few::Set<usize> = fitting.into_iter().filter(takes_all).collect();
         (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
         if providers.is_empty() {
