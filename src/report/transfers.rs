@@ -44,7 +44,7 @@ pub(super) struct Crossing<'a> {
     /// When all latencies had elapsed.
     pub active: Time,
     pub ended: Time,
-    /// What went over links of it afterwards, and its own way, which is where nothing else is said.
+    /// The legs after this one, and the flow's own way, which those take that name no other.
     later: &'a [Leg],
     own: &'a [LinkId],
 }
