@@ -18,20 +18,24 @@ for path in sys.argv[2:]:
     print(path, "FINE" if not errors else "WRONG " + errors[0].replace("\n", " ")[:200])
 "#;
 
+fn python() -> String {
+    std::env::var("HANSA_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
 /// Whether Python has the package `jsonschema` here; where tests run for everybody it must.
 fn has_validator() -> bool {
-    let python = Command::new("python3").args(["-c", "import jsonschema, tomllib"]).stderr(Stdio::null()).status();
+    let python = Command::new(python()).args(["-c", "import jsonschema, tomllib"]).stderr(Stdio::null()).status();
     let has = python.is_ok_and(|status| status.success());
     assert!(has || std::env::var_os("CI").is_none(), "the schema needs a validator: pip install jsonschema");
     if !has {
-        skip("python3 has no jsonschema here: pip install jsonschema");
+        skip("no Python 3.11 here has jsonschema (PyPI; $HANSA_PYTHON says which Python)");
     }
     has
 }
 
 /// What the validator says about each file.
 fn verdicts(schema: &Path, files: &[String]) -> Vec<String> {
-    let output = Command::new("python3").arg("-c").arg(VALIDATE).arg(schema).args(files).output().unwrap();
+    let output = Command::new(python()).arg("-c").arg(VALIDATE).arg(schema).args(files).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     text(&output.stdout).lines().map(str::to_owned).collect()
 }
@@ -191,7 +195,7 @@ fn what_programs_and_hansa_say_is_as_the_schema_of_the_conversation_says() {
     let wrong =
         (0..).zip(wrong).map(|(number, line)| scratch.file(&format!("wrong-{number}.jsonl"), &format!("{line}\n")));
     let wrong: Vec<_> = wrong.collect();
-    let output = Command::new("python3").args(["-c", VALIDATE_LINES]).arg(schema).args(&fine).args(&wrong).output();
+    let output = Command::new(python()).args(["-c", VALIDATE_LINES]).arg(schema).args(&fine).args(&wrong).output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let verdicts: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
