@@ -750,7 +750,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 50 } else { 256 }))]
 
     /// However deep the queue: leaving most of it unasked changes nothing.
     #[test]
@@ -763,12 +763,13 @@ proptest! {
 /// As above, with the paper's jobs: for every policy and option that has a say in the order.
 #[test]
 fn the_papers_jobs_are_placed_as_if_everybody_were_asked() {
+    let jobs = if cfg!(debug_assertions) { 60 } else { 150 };
     for row in bid::ALL {
         for (removal, blocking) in [(Removal::Deadline, Blocking::PerKind), (Removal::Projected, Blocking::Global)] {
             for load in [0.9, 3.0] {
                 let market = Market { removal, blocking, ..plain_market(row.name) };
                 let Source::Market(source) = small_workload(load) else { panic!("jobs are generated") };
-                let source = Source::Market(market::Generator { jobs: 150, seed: 7, ..source });
+                let source = Source::Market(market::Generator { jobs, seed: 7, ..source });
                 let topology = grid(market, &PAPER_GRID, 1, source);
                 let (fast, judge) = (play_fast(&topology), play_asking_everybody(&topology));
                 assert!(fast == judge, "{} at {load}", row.name);

@@ -305,7 +305,7 @@ fn all_cope(topology: &Topology) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 100 } else { 1_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 25 } else { 1_000 }))]
 
     /// Under every strategy, planner and remedy.
     #[test]

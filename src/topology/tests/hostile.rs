@@ -114,8 +114,10 @@ fn values_at_the_edge_of_everything() {
         "\"..\"",
     ];
     let (_, trace) = shipped()[1];
-    for value in values {
-        for path in PATHS {
+    // Debug builds set every key to a third of the values, and each value at a third of the keys.
+    let step = if cfg!(debug_assertions) { 3 } else { 1 };
+    for (at, value) in values.into_iter().enumerate() {
+        for path in PATHS.iter().skip(at % step).step_by(step) {
             let setting = format!("{path}={value}");
             for text in [FINE, trace] {
                 survives(text.as_bytes(), &[&setting]);

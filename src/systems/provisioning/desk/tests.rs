@@ -298,7 +298,8 @@ fn a_part_is_cut_from_the_slot_that_it_is_a_part_of() {
 #[test]
 fn a_desk_never_promises_more_than_there_is() {
     use crate::random::SplitMix64;
-    for (seed, mode) in (0..60).flat_map(|seed| [(seed, Mode::Exact), (seed, Mode::Rebuild)]) {
+    let seeds = if cfg!(debug_assertions) { 15 } else { 60 };
+    for (seed, mode) in (0..seeds).flat_map(|seed| [(seed, Mode::Exact), (seed, Mode::Rebuild)]) {
         let names = planner::names();
         let planner = if mode == Mode::Exact { "slotlist" } else { names[seed as usize % names.len()].name };
         let (mut desk, mut draw) = (desk(6, mode, planner), SplitMix64::new(seed));

@@ -344,7 +344,7 @@ fn is_answer(message: &Message) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 300 } else { 2_000 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 80 } else { 2_000 }, ..ProptestConfig::default() })]
 
     /// Whatever users say, in whatever order: no processor runs two tasks (the site itself sees to that), no promise is
     /// broken (the judge does), each question has its answer, at once, and all that is booked and held comes to an end

@@ -199,7 +199,7 @@ fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 300 } else { 3_000 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 60 } else { 3_000 }, ..ProptestConfig::default() })]
 
     /// Whatever users say and whichever nodes fail, under every planner: nothing runs on what is down, no processor
     /// runs two tasks, no promise is broken, each question has its answer at once, and each booking and hold comes to
