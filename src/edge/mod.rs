@@ -13,6 +13,7 @@ mod commit;
 mod compose;
 mod conduct;
 mod convert;
+mod csv;
 mod disk;
 mod failure;
 pub mod files;

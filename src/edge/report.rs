@@ -1,13 +1,13 @@
 //! `hansa report`: a result folder as a page to read and a trace to look through.
 
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
+use super::csv::CsvReader;
 use super::disk::{cannot, replace, replace_by, unreadable};
 use super::files::{self, EVENTS, JOBS, MANIFEST, PAGE, TRACE};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
-use super::parquet::cells;
 use super::results::LIVE_PLOT;
 use super::{Failure, outside, say, warn};
 use crate::grid::JobId;
@@ -52,14 +52,13 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
 fn numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> {
     let path = folder.join(JOBS);
     let damaged = || Failure::Input(format!("{} is damaged: it has no numbers of jobs", path.display()));
-    let mut lines = BufReader::new(files::part(folder, JOBS)?).lines();
-    let mut next = || lines.next().transpose().map_err(|error| cannot("read", &path, &error));
-    let heading = cells(&next()?.unwrap_or_default());
+    let mut table = CsvReader::new(BufReader::new(files::part(folder, JOBS)?));
+    let mut next = || table.next_row().map_err(|error| cannot("read", &path, &error));
+    let heading = next()?.unwrap_or_default();
     let column = |name: &str| heading.iter().position(|column| column == name).ok_or_else(damaged);
     let (job, number, name) = (column("job")?, column("job_id")?, column("name")?);
     let mut numbers = Vec::new();
-    while let Some(line) = next()? {
-        let row = cells(&line);
+    while let Some(row) = next()? {
         let whole = |column: usize| row.get(column).and_then(|cell| cell.parse().ok()).ok_or_else(damaged);
         let job = u32::try_from(whole(job)?).map_err(|_| damaged())?;
         numbers.push((JobId(job), whole(number)?, row.get(name).filter(|name| !name.is_empty()).cloned()));

@@ -33,6 +33,41 @@ fn a_report_is_added_to_a_result_that_stays_the_same() {
     assert!(verify.status.success(), "{}", text(&verify.stderr));
 }
 
+/// Ids of a Batsim workload may be anything, and a row of a table may then span several lines.
+#[test]
+fn names_with_line_ends_are_read_back_from_tables() {
+    let scratch = Scratch::new();
+    let job = |id: &str| format!("{{ \"id\": {id}, \"subtime\": 0, \"res\": 1, \"profile\": \"p\" }}");
+    let jobs = [r#""w0!a\nb, \"c\"""#, r#""w0!\r\n\n""#, r#""=1+1""#].map(job).join(", ");
+    scratch.file(
+        "w.json",
+        &format!(
+            "{{ \"nb_res\": 4, \"jobs\": [{jobs}], \"profiles\": {{ \"p\": {{ \"type\": \"delay\", \"delay\": 9 }} }} }}"
+        ),
+    );
+    let grid = "name = \"g\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"ann\"\n\
+                [[workload]]\nsource = \"batsim\"\nfile = \"w.json\"\n";
+    let (grid, out) = (scratch.file("g.toml", grid), scratch.path("out"));
+    hansa_ok(&[
+        "run".into(),
+        grid,
+        "--inline".into(),
+        "--format".into(),
+        "parquet".into(),
+        "--out".into(),
+        out.clone(),
+    ]);
+    // Names are exact, even where a spreadsheet takes them for formulas.
+    let table = std::fs::read_to_string(out.join("jobs.csv")).unwrap();
+    for name in [",\"w0!a\nb, \"\"c\"\"\"\n", ",\"w0!\r\n\n\"\n", ",=1+1\n"] {
+        assert!(table.contains(name), "{name:?}: {table}");
+    }
+    let report = hansa(&["report".into(), out.clone()]);
+    assert!(report.status.success() && report.stderr.is_empty(), "{}", text(&report.stderr));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("=1+1"), "{page}");
+}
+
 #[test]
 fn what_is_no_whole_result_is_refused_with_its_place() {
     let scratch = Scratch::new();

@@ -1,0 +1,72 @@
+//! Reads back the tables that a run has written.
+
+use std::io::{self, BufRead};
+
+/// Reads a table row by row. A quoted cell may contain commas, quotes and line ends.
+pub struct CsvReader<R> {
+    input: R,
+}
+
+impl<R: BufRead> CsvReader<R> {
+    pub fn new(input: R) -> CsvReader<R> {
+        CsvReader { input }
+    }
+
+    /// The cells of the next row; None at the end of the table.
+    pub fn next_row(&mut self) -> io::Result<Option<Vec<String>>> {
+        let mut row = Vec::new();
+        let mut quotes = 0;
+        loop {
+            let read_before = row.len();
+            self.input.read_until(b'\n', &mut row)?;
+            let line = &row[read_before..];
+            quotes += line.iter().filter(|byte| **byte == b'"').count();
+            // Within quotes a line end belongs to the cell.
+            if line.is_empty() || quotes % 2 == 0 {
+                break;
+            }
+        }
+        if row.is_empty() {
+            return Ok(None);
+        }
+        let row = String::from_utf8(row).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let row = row.strip_suffix('\n').unwrap_or(&row);
+        Ok(Some(cells(row.strip_suffix('\r').unwrap_or(row))))
+    }
+}
+
+/// The cells of a row.
+fn cells(row: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut inside = false;
+    let mut letters = row.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let Some(cell) = cells.last_mut() else { break };
+        match letter {
+            '"' if inside && letters.next_if_eq(&'"').is_some() => cell.push('"'),
+            '"' => inside = !inside,
+            ',' if !inside => cells.push(String::new()),
+            letter => cell.push(letter),
+        }
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_commas_and_quotes_may_be_in_a_cell() {
+        let table = "job,name\n1,\"two\nlines\"\r\n2,\"a \"\"b\"\", c\r\n\"\n\n3,\"\"\"\n";
+        let mut reader = CsvReader::new(table.as_bytes());
+        let mut rows = Vec::new();
+        while let Some(row) = reader.next_row().unwrap() {
+            rows.push(row);
+        }
+        // The last quote is never closed, as in a file that was cut short.
+        let expected: [&[&str]; 5] =
+            [&["job", "name"], &["1", "two\nlines"], &["2", "a \"b\", c\r\n"], &[""], &["3", "\""]];
+        assert_eq!(rows, expected.map(|row| row.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()));
+    }
+}
