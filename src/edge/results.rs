@@ -19,7 +19,7 @@ use super::recording::{Recording, TRANSFERS};
 use super::resume::status_of;
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, note, parquet, pin, say, typed_words, warn};
+use super::{Failure, note, outside, parquet, pin, say, typed_words, warn};
 use crate::few;
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
@@ -319,7 +319,8 @@ fn judge(
     let tally = &recording.recorder.tally;
     let (ended, jobs) = (tally.jobs_ended(), topology.jobs());
     if end.is_ok() && ended < jobs {
-        let who = topology::owners(topology).map(|owners| tally.kept_back(&owners));
+        let programs = outside::programs(topology);
+        let who = topology::owners(topology).map(|owners| tally.kept_back(&owners, &programs));
         let who =
             who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
         end = Err(Failure::Breach(format!(

@@ -66,9 +66,10 @@ impl Tally {
         }
     }
 
-    /// Who keeps back the jobs that have not come to an end though nothing is left to do: sites that have not told of
-    /// the end of a task, users that have not handed a job in.
-    pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>) -> String {
+    /// The sites and users that hold jobs which are still open though nothing is left to do: sites that have not
+    /// reported the end of a task, users that have not submitted a job. `programs` names the external program that
+    /// decides for an actor.
+    pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>, programs: &BTreeMap<ActorId, String>) -> String {
         let mut kept: BTreeMap<Vec<ActorId>, Vec<JobId>> = BTreeMap::new();
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
             let sites = self.silent_sites(row);
@@ -92,9 +93,23 @@ impl Tally {
         let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
             let who = actors.iter().map(|actor| self.who(*actor)).collect::<Vec<_>>().join(" or ");
             let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
-            format!("{who} still has job {}{more}", jobs[0])
+            match &actors[..] {
+                [actor]
+                    if let Some(program) = programs.get(actor)
+                        && !self.runs_any(jobs) =>
+                {
+                    format!("{program} has given no orders for job {}{more}", jobs[0])
+                }
+                _ => format!("{who} still has job {}{more}", jobs[0]),
+            }
         };
         kept.iter().map(tell).collect::<Vec<_>>().join(", ")
+    }
+
+    /// True if a task of one of these jobs has started and its end was not reported.
+    fn runs_any(&self, jobs: &[JobId]) -> bool {
+        let tasks = jobs.iter().filter_map(|job| self.jobs.get(job)).flat_map(|row| &row.tasks);
+        tasks.into_iter().any(|task| task.start.is_some() && task.end.is_none() && !task.is_lost())
     }
 
     /// The sites that have tasks of a job which have not ended; if all have, those where they did, for the router has

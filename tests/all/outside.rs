@@ -185,6 +185,25 @@ fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
     }
 }
 
+/// A program that breaks no rule and yet does nothing: the error names it, and the job that waits for it.
+#[test]
+fn a_program_that_gives_no_orders_is_named_with_its_job() {
+    for (is_site, kind, who) in [(true, "manage", "site york's manager"), (false, "plan", "user alice's planner")] {
+        let script = format!(
+            "read q; echo '{{\"type\":\"hello\",\"version\":1}}'; n=0; while read q; do n=$((n+1)); \
+             echo \"{{\\\"type\\\":\\\"{kind}\\\",\\\"ask\\\":$n,\\\"orders\\\":[]}}\"; done"
+        );
+        for flags in LAYOUTS {
+            let scratch = Scratch::new();
+            let ran = run(&decided(&scratch, is_site, &script), &scratch.path("out"), flags);
+            let said = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(5), "{flags:?}: {said}");
+            let named = format!("only 0 of 1 jobs have ended: {who} `sh -c ");
+            assert!(said.contains(&named) && said.contains("` has given no orders for job 0"), "{flags:?}: {said}");
+        }
+    }
+}
+
 /// A site whose manager is started like that.
 fn started(scratch: &Scratch, command: &str) -> PathBuf {
     let decided = std::fs::read_to_string(decided(scratch, true, "")).unwrap();

@@ -14,6 +14,7 @@ mod program;
 mod talk;
 pub mod zmtp;
 
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,6 +118,11 @@ pub fn decides_for(topology: &Topology, plan: &Plan, ids: &[ActorId]) -> bool {
 /// Whether a run asks any program.
 pub fn is_wanted(topology: &Topology) -> bool {
     !wanted(topology, &Plan::of(topology)).is_empty()
+}
+
+/// The external program that decides for an actor, in words: "site york's manager `python3 manager.py`".
+pub fn programs(topology: &Topology) -> BTreeMap<ActorId, String> {
+    wanted(topology, &Plan::of(topology)).into_iter().map(|(id, wanted)| (id, who(topology, wanted))).collect()
 }
 
 /// The files that commands name: they decide what comes of a run.
