@@ -76,7 +76,7 @@ impl<S: Read + Write> Requester<S> {
             return Err(format!("uses ZeroMQ's security mechanism {}, where NULL was expected", brief(&name)));
         }
         let mut requester = Requester { stream };
-        let Frame { flags, body } = requester.frame()?;
+        let Frame { flags, body } = requester.frame(ANSWER_MAX)?;
         if flags & COMMAND == 0 || !body.starts_with(b"\x05READY") {
             return Err(refused(&body).unwrap_or_else(|| "does not send a valid ZeroMQ greeting".to_owned()));
         }
@@ -96,12 +96,14 @@ impl<S: Read + Write> Requester<S> {
         put(&mut out, 0, question);
         self.stream.write_all(&out).and_then(|()| self.stream.flush()).map_err(|error| lost(&error))?;
         let mut parts = Vec::new();
+        let mut room = ANSWER_MAX;
         for _ in 0..FRAMES_MAX {
-            let Frame { flags, body } = self.frame()?;
+            let Frame { flags, body } = self.frame(room)?;
             if flags & COMMAND != 0 {
                 refused(&body).map_or(Ok(()), Err)?;
                 continue;
             }
+            room -= body.len() as u64;
             parts.push(body);
             if flags & MORE == 0 {
                 return match &mut parts[..] {
@@ -113,7 +115,8 @@ impl<S: Read + Write> Requester<S> {
         Err("answers in too many parts".to_owned())
     }
 
-    fn frame(&mut self) -> Result<Frame, String> {
+    /// Reads a command, or a part of a message that may have `room` more bytes.
+    fn frame(&mut self, room: u64) -> Result<Frame, String> {
         let mut flags = [0];
         self.stream.read_exact(&mut flags).map_err(|error| lost(&error))?;
         let [flags] = flags;
@@ -129,9 +132,11 @@ impl<S: Read + Write> Requester<S> {
             self.stream.read_exact(&mut size).map_err(|error| lost(&error))?;
             size[0].into()
         };
-        let most = if flags & COMMAND != 0 { COMMAND_MAX } else { ANSWER_MAX };
-        if size > most {
-            return Err(format!("sends a frame of {size} bytes, where at most {most} are taken"));
+        if flags & COMMAND != 0 && size > COMMAND_MAX {
+            return Err(format!("sends a command of {size} bytes, where at most {COMMAND_MAX} are allowed"));
+        }
+        if flags & COMMAND == 0 && size > room {
+            return Err(format!("sends a message of more than {} MiB", ANSWER_MAX >> 20));
         }
         // Grows with what comes, not with what is announced.
         let mut body = Vec::new();
@@ -388,6 +393,9 @@ mod tests {
         old[10] = 1;
         let mut huge = greeting("REP");
         huge.extend_from_slice(b"\x02\x7f\xff\xff\xff\xff\xff\xff\xff");
+        // Each part is allowed, all of them together are not.
+        let part = vec![b'x'; (ANSWER_MAX / 2) as usize];
+        let many = [greeting("REP"), answer(&[b"", &part, &part, b"x"])].concat();
         let cases: Vec<(Vec<u8>, &str)> = vec![
             (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), "does not speak ZeroMQ's protocol"),
             (Vec::new(), UNFIT),
@@ -402,7 +410,8 @@ mod tests {
             ([greeting("REP"), answer(&[b"answer"])].concat(), "answers in 0 parts, where one was expected"),
             ([greeting("REP"), vec![0x80, 0]].concat(), "sends a frame with flags 0x80, which mean nothing"),
             ([greeting("REP"), b"\x01\0".repeat(1000)].concat(), "answers in too many parts"),
-            (huge, "sends a frame of 9223372036854775807 bytes, where at most"),
+            (huge, "sends a message of more than 64 MiB"),
+            (many, "sends a message of more than 64 MiB"),
         ];
         for (says, expected) in cases {
             let wrong = ask(says).0.unwrap_err();
