@@ -168,7 +168,7 @@ fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, Wish)>) -> R
             }
             let job = job(kind, data.get("job_id"))?;
             let text = data.get("alloc").and_then(Value::as_str).unwrap_or_default();
-            let on = NodeSet::parse(text).filter(|on| !on.is_empty()).ok_or_else(|| {
+            let on = resources(text).filter(|on| !on.is_empty()).ok_or_else(|| {
                 format!(
                     "asks for an EXECUTE_JOB of {} on {}, where numbers of resources such as \"0-3 7\" were expected",
                     id(job),
@@ -201,6 +201,23 @@ fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, Wish)>) -> R
     Ok(())
 }
 
+/// A set of resources as Batsim 4 reads it: numbers and intervals, separated by spaces, in any order; they may touch
+/// or overlap. None for anything else.
+fn resources(text: &str) -> Option<NodeSet> {
+    let mut set = NodeSet::default();
+    for interval in text.split(' ').filter(|interval| !interval.is_empty()) {
+        // `parse` alone would take a sign.
+        let number = |text: &str| text.parse::<u32>().ok().filter(|_| text.bytes().all(|c| c.is_ascii_digit()));
+        let (first, last) = interval.split_once('-').unwrap_or((interval, interval));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last || last == u32::MAX {
+            return None;
+        }
+        set.unite(&NodeSet::run(first, last));
+    }
+    Some(set)
+}
+
 fn has(data: &Value, key: &str) -> bool {
     data.get(key).is_some_and(|value| !value.is_null())
 }
@@ -220,6 +237,25 @@ fn shown(value: Option<&Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn resources_are_read_as_batsim_reads_them() {
+        let read = |text: &str| resources(text).map(|set| set.to_string());
+        for (text, expected) in [
+            ("0 1", "0-1"),
+            ("7 0-3", "0-3 7"),
+            ("0-1 2-3", "0-3"),
+            ("0-2 1-4 4", "0-4"),
+            ("3  5 ", "3 5"),
+            ("5-5", "5"),
+            ("", ""),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["3-1", "0,1", "+1", "-1", "1-", "1-2-3", "x", "4294967295", "0-4294967295", "99999999999"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn killed_jobs_are_told_of_before_what_happens_later() {
