@@ -37,12 +37,13 @@ impl Left {
             // Until whoever has just been killed is gone, nobody knows that there is something to resume.
             let is_over = || !is_in_the_making(&out);
             wait_until(is_over, || {
-                format!("{}: another process is still making a result for this folder", out.display())
+                format!("{}: another process is still running or resuming a run for this folder", out.display())
             })?;
             left_to_resume(&out).pop().or_else(|| Some(out.clone()).filter(holds))
         };
+        let taken = || Failure::Input(format!("{}: another process is resuming this run", folder.display()));
         let Some(found) = found else {
-            return Err(nothing(folder, &out));
+            return Err(if is_in_the_making(&out) { taken() } else { nothing(folder, &out) });
         };
         let mut lock = Lock::Gone;
         let is_ours = || {
@@ -50,6 +51,10 @@ impl Left {
             !matches!(lock, Lock::Taken)
         };
         wait_until(is_ours, || format!("{}: another process is still at work on this run", folder.display()))?;
+        // Several may have waited for the lock: the first has moved the journal away.
+        if !holds(&found) {
+            return Err(taken());
+        }
         let head = Head::read(&found.join(JOURNAL))?;
         if head.release != RELEASE {
             return Err(Failure::Input(format!(
@@ -103,4 +108,26 @@ fn nothing(folder: &Path, out: &Path) -> Failure {
         None => "expected a folder that holds the results of a run that ended early, or would have held them",
     };
     Failure::Input(format!("{}: there is nothing to resume: {why}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::edge::stand_in::StandIn;
+
+    #[test]
+    fn who_resumes_what_another_process_resumes_is_told_so() {
+        let scratch = tempfile::TempDir::new().unwrap();
+        let out = scratch.path().join("out");
+        let dead = scratch.path().join("out.partial-1");
+        fs::create_dir(&dead).unwrap();
+        let refused = || Left::find(&dead).err().unwrap().to_string();
+        assert!(refused().contains("there is nothing to resume"), "{}", refused());
+        // The winner has moved the journal into its own folder.
+        let winner = StandIn::create(&out, Arc::new(RealDisk)).unwrap();
+        fs::write(winner.path().join(JOURNAL), "").unwrap();
+        assert!(refused().ends_with("out.partial-1: another process is resuming this run"), "{}", refused());
+    }
 }
