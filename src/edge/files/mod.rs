@@ -11,9 +11,9 @@ mod shelf;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub use self::read::verify;
 pub(super) use self::read::{open, part};
 pub use self::shelf::Shelf;
 use super::commit::{put_back, put_in_place};
-use super::disk::{Disk, RealDisk, parent, remove_tree};
+use super::disk::{Disk, RealDisk, parent, plainly, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::stand_in::{self, Lock, StandIn};
@@ -222,7 +222,19 @@ impl ResultFolder {
     /// Removes what the result has replaced.
     fn clear_away(&self, moved: &Path) -> Result<(), FileError> {
         if replaceable(moved).is_ok() {
-            return remove_tree(&*self.disk, moved).map_err(|error| io_error("remove the replaced", moved, error));
+            // Its owner may have taken away the right to write into it.
+            let _ = fs::set_permissions(moved, Permissions::from_mode(0o700));
+            // The new result is in its place and whole, so this is no failure of the run.
+            if let Err(error) = remove_tree(&*self.disk, moved) {
+                warn(&format!(
+                    "the result in {} is complete, but the one that it replaced is left in {}, which cannot be \
+                     removed: {}",
+                    self.asked.display(),
+                    moved.display(),
+                    plainly(&error)
+                ));
+            }
+            return Ok(());
         }
         // Somebody has put something into it in the last moment.
         let (path, told) = self.free_name()?;

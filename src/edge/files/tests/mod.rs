@@ -90,6 +90,54 @@ fn a_result_is_replaced_and_nothing_else_is() {
     assert_eq!(names(&empty), [JOBS, MANIFEST]);
 }
 
+/// Root may write everywhere, so a disk stands in for the folder that cannot be emptied.
+struct ReadOnly;
+
+impl Disk for ReadOnly {
+    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()> {
+        RealDisk.exchange(a, b)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+
+    fn sync(&self, folder: &Path) -> io::Result<()> {
+        RealDisk.sync(folder)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        // The owner of a folder may always let itself write into it.
+        let mode = fs::metadata(path.parent().unwrap())?.mode();
+        if mode & 0o200 == 0 || path.ends_with("locked.csv") {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        RealDisk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        RealDisk.remove_dir(path)
+    }
+}
+
+#[test]
+fn an_earlier_result_that_cannot_be_removed_is_no_failure_of_the_new_one() {
+    for (name, stays) in [(JOBS, false), ("locked.csv", true)] {
+        let scratch = TempDir::new().unwrap();
+        let out = scratch.path().join("out");
+        let make = |text: &str| {
+            let mut folder = ResultFolder::create_on(Arc::new(ReadOnly), &out).unwrap();
+            folder.write(name, text.as_bytes()).unwrap();
+            folder.finish(manifest()).unwrap()
+        };
+        make("old");
+        fs::set_permissions(&out, Permissions::from_mode(0o555)).unwrap();
+        make("new");
+        assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "new");
+        assert_eq!(names(scratch.path()).len(), if stays { 2 } else { 1 }, "{:?}", names(scratch.path()));
+    }
+}
+
 #[test]
 fn what_turns_up_during_the_run_is_not_overwritten() {
     let scratch = TempDir::new().unwrap();
