@@ -8,6 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::Failure;
 use super::identity::one_certificate_holds;
 use crate::protocol::handshake::Party;
+use crate::settings::counted;
 use crate::topology::{Plan, Topology};
 
 /// How sites and users are spread over processes.
@@ -42,8 +43,8 @@ const BYTES_PER_PARTY: u64 = 1 << 10;
 const THREADS_PER_PROCESS: u64 = 6;
 /// For the launcher: the pipe to a process, and what tells of its end.
 const FILES_PER_PROCESS: u64 = 2;
-/// What the launcher has open besides.
-const FILES_BESIDES: u64 = 64;
+/// Other open files of the launcher. Measured: 13, and a few more while it starts a process.
+const FILES_BESIDES: u64 = 32;
 /// What is advised to those who have asked for too many.
 const ADVISED_PER_CORE: usize = 8;
 
@@ -51,7 +52,7 @@ const ADVISED_PER_CORE: usize = 8;
 pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Result<Vec<Vec<Party>>, Failure> {
     let (sites, users) = sites_and_users(topology);
     let groups = groups(&sites, &users, &sharing).and_then(|groups| {
-        machine.check(groups.len(), sites.len() + users.len(), &sharing)?;
+        machine.check(groups.len(), &sites, &users, &sharing)?;
         Ok(groups)
     });
     groups.map_err(Failure::Input)
@@ -115,38 +116,82 @@ impl Machine {
         }
     }
 
-    /// How many processes of a grid of so many sites and users there can be.
-    fn holds(&self, parties: usize) -> u64 {
+    /// The resource that allows the fewest processes, for a grid of this many sites and users.
+    fn tightest(&self, parties: usize) -> Limit {
         let each = BYTES_PER_PROCESS + BYTES_PER_PARTY * parties as u64;
-        let by_cores = self.cores as u64 * PROCESSES_PER_CORE;
-        [by_cores, self.files_hold()]
-            .into_iter()
-            .chain(self.memory.map(|free| free / each))
-            .chain(self.threads.map(|left| left / THREADS_PER_PROCESS))
-            .min()
-            .unwrap_or(by_cores)
+        let cores = self.cores as u64;
+        let by_cores = Limit {
+            processes: cores * PROCESSES_PER_CORE,
+            why: format!("with {} it would start {PROCESSES_PER_CORE} per core at most", counted(cores, "core")),
+            remedy: None,
+        };
+        let by_memory = self.memory.map(|free| Limit {
+            processes: free / each,
+            why: format!("{:.1} GB of memory is free", free as f64 / 1e9),
+            remedy: None,
+        });
+        let by_threads = self.threads.map(|left| Limit {
+            processes: left / THREADS_PER_PROCESS,
+            why: format!("its control group may start {} more (pids.max)", counted(left, "thread")),
+            remedy: Some("raise pids.max"),
+        });
+        let limits = [Some(self.by_files()), by_threads, by_memory].into_iter().flatten();
+        limits.fold(by_cores, |tightest, limit| if limit.processes < tightest.processes { limit } else { tightest })
     }
 
-    fn files_hold(&self) -> u64 {
-        self.files.saturating_sub(FILES_BESIDES) / FILES_PER_PROCESS
+    fn by_files(&self) -> Limit {
+        Limit {
+            processes: self.files.saturating_sub(FILES_BESIDES) / FILES_PER_PROCESS,
+            why: format!("a process may have only {} (ulimit -Hn)", counted(self.files, "open file")),
+            remedy: Some(
+                "raise the hard limit (as root: ulimit -n 4096; for good: nofile in /etc/security/limits.conf, or \
+                 LimitNOFILE= of a service)",
+            ),
+        }
     }
 
-    fn check(&self, members: usize, parties: usize, sharing: &Sharing) -> Result<(), String> {
+    fn check(&self, members: usize, sites: &[Party], users: &[Party], sharing: &Sharing) -> Result<(), String> {
         let processes = members as u64 + 1;
-        // Whoever has said how many takes the risk, but not that of a launcher that cannot hold their pipes.
-        let told = !matches!(sharing, Sharing::Each(_));
-        let holds = if told { self.files_hold() } else { self.holds(parties) };
-        if processes <= holds {
+        // An explicit number of processes is taken at the user's risk, unless the launcher cannot hold their pipes.
+        let is_explicit = !matches!(sharing, Sharing::Each(_));
+        let limit = if is_explicit { self.by_files() } else { self.tightest(sites.len() + users.len()) };
+        if processes <= limit.processes {
             return Ok(());
         }
-        let free = self.memory.map_or(String::new(), |free| format!(", {:.1} GB of free memory", free as f64 / 1e9));
-        let has = format!("{} cores{free}, {} open files", self.cores, self.files);
-        let advised = (self.cores * ADVISED_PER_CORE).min(holds.saturating_sub(1) as usize).max(2);
-        let insist = if told { String::new() } else { format!(", or force it with --processes {members}") };
+        let mut ways: Vec<String> = limit.remedy.iter().map(|remedy| (*remedy).to_owned()).collect();
+        // A run that is resumed keeps its processes.
+        if !matches!(sharing, Sharing::As(_)) {
+            let room = usize::try_from(limit.processes.saturating_sub(1)).unwrap_or(usize::MAX);
+            // Few are best, but a certificate may not hold the names that each of them would have.
+            let few = std::iter::successors(Some(self.cores * ADVISED_PER_CORE), |few| few.checked_mul(2));
+            let mut few = few.take_while(|few| *few < room).chain([room]);
+            if let Some(advised) = few.find(|few| groups(sites, users, &Sharing::Processes(*few)).is_ok()) {
+                ways.push(format!("let sites and users share processes with --processes {advised}"));
+            }
+            ways.push("run everything in one process with --inline".to_owned());
+            if !is_explicit && processes <= self.by_files().processes {
+                ways.push(format!("force it with --processes {members}"));
+            }
+        }
+        let ways = ways.join(", or ");
+        let holds = match limit.processes {
+            0 => "none".to_owned(),
+            holds => format!("only {holds}"),
+        };
         Err(format!(
-            "this run needs {processes} processes, but this machine can hold only {holds} of them ({has}): let sites and users share processes with --processes {advised}, run everything in one process with --inline{insist}"
+            "this run needs {processes} processes, but this machine can hold {holds} of them, because {}: {ways}",
+            limit.why
         ))
     }
+}
+
+/// A resource of the machine that limits the number of processes.
+struct Limit {
+    /// Processes that fit, with the router.
+    processes: u64,
+    why: String,
+    /// The way to raise the limit, if there is one.
+    remedy: Option<&'static str>,
 }
 
 fn free_memory() -> Option<u64> {
@@ -211,26 +256,52 @@ mod tests {
 
     #[test]
     fn a_machine_holds_what_its_memory_cores_and_files_allow() {
-        assert_eq!(HERE.holds(100), 1024);
-        assert_eq!(Machine { memory: Some(1 << 30), ..HERE }.holds(0), 128);
+        let holds = |machine: Machine, parties| machine.tightest(parties).processes;
+        assert_eq!(holds(HERE, 100), 1024);
+        assert_eq!(holds(Machine { memory: Some(1 << 30), ..HERE }, 0), 128);
         // All know of all.
-        assert_eq!(Machine { memory: Some(1 << 30), ..HERE }.holds(8 << 10), 64);
-        assert_eq!(Machine { threads: Some(600), ..HERE }.holds(0), 100);
-        assert_eq!(Machine { files: 264, ..HERE }.holds(0), 100);
-        assert_eq!(Machine { memory: None, ..HERE }.holds(1 << 20), 1024);
+        assert_eq!(holds(Machine { memory: Some(1 << 30), ..HERE }, 8 << 10), 64);
+        assert_eq!(holds(Machine { threads: Some(600), ..HERE }, 0), 100);
+        assert_eq!(holds(Machine { files: 232, ..HERE }, 0), 100);
+        assert_eq!(holds(Machine { memory: None, ..HERE }, 1 << 20), 1024);
     }
 
     #[test]
     fn too_many_processes_are_an_error_unless_told_otherwise() {
-        assert_eq!(HERE.check(1023, 1023, &Sharing::Each(1)), Ok(()));
-        let told = HERE.check(100_001, 100_001, &Sharing::Each(1)).unwrap_err();
-        for word in ["100002 processes", "--processes 16", "--inline", "force it with --processes 100001"] {
+        let (none, many) = (users(0), sites(100_001));
+        assert_eq!(HERE.check(1023, &many[..1023], &none, &Sharing::Each(1)), Ok(()));
+        let told = HERE.check(100_001, &many, &none, &Sharing::Each(1)).unwrap_err();
+        for word in ["100002 processes", "2 cores", "--inline", "force it with --processes 100001"] {
             assert!(told.contains(word), "{told}");
         }
-        assert_eq!(HERE.check(100_001, 100_001, &Sharing::Processes(100_001)), Ok(()));
+        assert_eq!(HERE.check(100_001, &many, &none, &Sharing::Processes(100_001)), Ok(()));
         let few_files = Machine { files: 1024, ..HERE };
-        let told = few_files.check(2000, 2000, &Sharing::Processes(2000)).unwrap_err();
-        assert!(told.contains("1024 open files") && !told.contains("insist"), "{told}");
+        let told = few_files.check(2000, &many[..2000], &none, &Sharing::Processes(2000)).unwrap_err();
+        assert!(told.contains("1,024 open files (ulimit -Hn)") && !told.contains("force"), "{told}");
+    }
+
+    #[test]
+    fn what_is_advised_is_then_accepted() {
+        let (sites, users) = (sites(40), users(3));
+        for files in 0..120 {
+            let machine = Machine { files, ..HERE };
+            let Err(told) = machine.check(43, &sites, &users, &Sharing::Each(1)) else {
+                assert!(files >= 120, "{files} files are too few");
+                continue;
+            };
+            assert!(told.contains("ulimit -n 4096") && told.contains("--inline"), "{told}");
+            assert!(!told.contains("force"), "a launcher cannot hold so many pipes: {told}");
+            let advised = told.split_once("--processes ").map(|(_, rest)| rest.split_once(',').unwrap().0);
+            // The router, a process for sites and one for users need 38 files.
+            assert_eq!(advised.is_some(), files >= 38, "{told}");
+            if let Some(advised) = advised {
+                let sharing = Sharing::Processes(advised.parse().unwrap());
+                let members = groups(&sites, &users, &sharing).unwrap().len();
+                assert_eq!(machine.check(members, &sites, &users, &sharing), Ok(()), "{told}");
+            }
+        }
+        let resumed = Machine { files: 64, ..HERE }.check(43, &sites, &users, &Sharing::As(Vec::new())).unwrap_err();
+        assert!(resumed.contains("ulimit -n 4096") && !resumed.contains("--processes"), "{resumed}");
     }
 
     #[test]

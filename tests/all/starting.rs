@@ -46,6 +46,46 @@ fn more_processes_than_a_machine_can_hold_are_an_error_before_any_starts() {
     assert!(said.contains("one process cannot play") && said.contains("more processes"), "{said}");
 }
 
+/// The limit is named, and the number of processes that is then advised works.
+#[test]
+fn too_few_open_files_are_told_with_a_number_of_processes_that_works() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("crowd.toml", &crowd(40));
+    let run = |files: u32, flags: &str| {
+        let line = format!("ulimit -n {files}; exec \"$0\" run \"$1\" --out \"$2\" {flags}");
+        let mut command = Command::new("sh");
+        let output = command.args(["-c", &line, HANSA]).arg(&topology).arg(scratch.path("out")).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    for files in [64, 38] {
+        let (code, said) = run(files, "");
+        assert_eq!(code, Some(2), "{said}");
+        let limit = format!("a process may have only {files} open files (ulimit -Hn): raise the hard limit");
+        assert!(said.contains(&limit) && !said.contains("force"), "{said}");
+        let (_, advised) = said.split_once("share processes with ").unwrap();
+        let (code, said) = run(files, advised.split_once(',').unwrap().0);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+/// The router does not take the folder for a flag, nor does a command that is copied from a message.
+#[test]
+fn a_folder_may_begin_with_a_dash() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("crowd.toml", &crowd(1));
+    for flag in ["--inline", "--quiet"] {
+        let mut command = Command::new(HANSA);
+        let command = command.current_dir(scratch.path("")).args(["run", "--out=-x", flag]).arg(&topology);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(scratch.path("-x/summary.json").is_file());
+        assert_eq!(text(&output.stdout).contains("results in ./-x\n"), flag == "--inline");
+    }
+    let output = Command::new(HANSA).current_dir(scratch.path("")).args(["run", "--resume=-x"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("./-x: there is nothing to resume: the run in it is complete"));
+}
+
 #[test]
 fn processes_are_shared_as_told_and_the_manifest_says_what_was_typed() {
     let scratch = Scratch::new();

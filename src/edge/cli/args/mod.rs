@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 use self::experiments::SweepArgs;
 use self::shared::{OverrideArgs, ResultArgs};
-use self::values::{some_time, speed, time};
+use self::values::{folder, some_time, speed, time};
 use super::super::cluster::Engine;
 use super::super::launch::Cores;
 use super::super::{EXIT_CODES, VERSION, bench, bound, generate, logs, plan};
@@ -299,7 +299,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub overrides: OverrideArgs,
     /// Resume a run that ended early; this is the folder that holds its results, or would have held them
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["topology", "set", "seed", "out", "inline", "live", "strict", "per_process", "processes"])]
+    #[arg(long, value_name = "DIR", value_parser = folder(), conflicts_with_all = ["topology", "set", "seed", "out", "inline", "live", "strict", "per_process", "processes"])]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub results: ResultArgs,

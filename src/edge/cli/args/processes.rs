@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use super::shared::{LoudnessArgs, OverrideArgs, ResultArgs};
-use super::values::{address, host_and_port, some_time, speed, time};
+use super::values::{address, folder, host_and_port, some_time, speed, time};
 use crate::edge::{EXIT_CODES, VERSION};
 
 /// The binary `hansa-router`.
@@ -43,7 +43,7 @@ pub struct RouterArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub patience: Duration,
     /// Resume a run whose router died; this is the folder that holds its results, or would have held them
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "live"])]
+    #[arg(long, value_name = "DIR", value_parser = folder(), conflicts_with_all = ["out", "live"])]
     pub resume: Option<PathBuf>,
     /// Go on with what an earlier router has left where the results go, if that is of this topology: for supervisors
     #[arg(long, hide = true, conflicts_with_all = ["resume", "live"])]

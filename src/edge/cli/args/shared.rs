@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::values::whole;
+use super::values::{folder, whole};
 use crate::edge::Failure;
 use crate::topology::Override;
 
@@ -55,7 +55,7 @@ impl OverrideArgs {
 #[derive(Args)]
 pub struct ResultArgs {
     /// Where to write results [default: out/NAME of the topology]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = folder())]
     pub out: Option<PathBuf>,
     /// Keep an earlier result as DIR.1, DIR.2, ..., instead of replacing it
     #[arg(long)]

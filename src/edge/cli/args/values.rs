@@ -4,8 +4,11 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use crate::settings::units;
 
@@ -29,6 +32,15 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
 /// Where to listen: an address of this machine, and a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected ADDRESS:PORT, such as 0.0.0.0:4433 or [::]:4433".to_owned())
+}
+
+/// A folder. A name that begins with a dash gets `./` before it, so that neither another process nor a command copied
+/// from a message takes it for a flag.
+pub fn folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| match path.as_os_str().as_encoded_bytes() {
+        [b'-', ..] => Path::new(".").join(path),
+        _ => path,
+    })
 }
 
 pub fn speed(text: &str) -> Result<f64, String> {
