@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use super::disk::{open_regular, plainly};
 use super::gzip::{INFLATED_MAX, inflate, read_lines, without_mark};
 use super::{Failure, outside};
-use crate::topology::{self, Loaded, Override, Told, Topology};
+use crate::topology::{self, BYTES_MAX, Loaded, Override, Told, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
 
@@ -74,23 +74,31 @@ pub fn listed(failure: Failure) -> (Failure, Vec<Told>) {
     (failure, vec![told])
 }
 
-/// What a file is that was taken for a topology, if it can be told.
+/// Names what a file is that was taken for a topology, if it is known.
 fn mistaken(path: &str) -> Option<String> {
-    match table(&read(path).ok()?) {
-        Some(table) => table.contains_key("vary").then(|| format!("{path} is an experiment: use hansa sweep {path}")),
-        None => source_of(path).map(|source| {
-            format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file")
-        }),
+    let bytes = read(path).ok()?;
+    if has_any_key(&bytes, &["vary"]) {
+        return Some(format!("{path} is an experiment: use hansa sweep {path}"));
     }
+    let source = source_of(path).filter(|_| table(&bytes).is_none())?;
+    Some(format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file"))
 }
 
-/// Whether a file is TOML with this key: what is wrong with it may be no more than what it was taken for.
-pub fn is_written(path: &str, key: &str) -> bool {
-    read(path).is_ok_and(|bytes| table(&bytes).is_some_and(|table| table.contains_key(key)))
+/// True if a file is TOML with one of these keys at its top: the only thing wrong with it may be what it was taken for.
+pub fn has_key(path: &str, keys: &[&str]) -> bool {
+    read(path).is_ok_and(|bytes| has_any_key(&bytes, keys))
+}
+
+fn has_any_key(bytes: &[u8], keys: &[&str]) -> bool {
+    // Most files need not be parsed for this: parsing takes many times their size in memory.
+    let may_have = |text: &str| keys.iter().any(|key| text.contains(key));
+    str::from_utf8(bytes).is_ok_and(may_have)
+        && table(bytes).is_some_and(|table| keys.iter().any(|key| table.contains_key(*key)))
 }
 
 fn table(bytes: &[u8]) -> Option<toml::Table> {
-    str::from_utf8(bytes).ok()?.parse().ok()
+    let text = str::from_utf8(bytes).ok().filter(|text| text.len() <= BYTES_MAX)?;
+    if topology::other_format(text).is_some() { None } else { text.parse().ok() }
 }
 
 /// A topology file that means exactly this wherever it lies: logs are named by their whole paths, and so are files

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::heard::shown;
-use super::input::{STANDARD_INPUT, is_written, listed, load_or_list};
+use super::input::{STANDARD_INPUT, has_key, listed, load_or_list};
 use super::sweep::{self, Files, read_experiment};
 use super::terminal::Count;
 use super::{Failure, logs, outside, print, say, warn};
@@ -42,7 +42,7 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
 
 /// Only experiments name a topology.
 fn is_experiment(path: &str) -> bool {
-    path != STANDARD_INPUT && ["topology", "vary", ENTRANT].iter().any(|key| is_written(path, key))
+    path != STANDARD_INPUT && has_key(path, &["topology", "vary", ENTRANT])
 }
 
 fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failure> {

@@ -68,7 +68,12 @@ impl<'r, 'x> Library<'r, 'x> {
         if bytes.len() > BYTES_MAX {
             let source = self.findings.add_source(Some(path.to_owned()), String::new());
             let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
-            self.findings.add(Complaint::new(Location::whole(source), "", message));
+            let begin = String::from_utf8_lossy(&bytes[..BEGIN]);
+            let complaint = Complaint::new(Location::whole(source), "", message);
+            self.findings.add(match other_format(&begin) {
+                Some(what) => complaint.hint(what),
+                None => complaint,
+            });
             return None;
         }
 
@@ -112,11 +117,53 @@ impl<'r, 'x> Library<'r, 'x> {
     }
 }
 
+/// Names the format of a text whose first line cannot be TOML, so that a large log is not parsed as a topology. None if
+/// it may be TOML, or nothing that is known. O(first line).
+pub fn other_format(text: &str) -> Option<&'static str> {
+    let line = first_line(text)?;
+    // A value is on the line of its key.
+    let may_be_toml = line.contains('=') || line.starts_with('[');
+    let has_cells = |separator: char| line.split(separator).count() > 2;
+    match line {
+        line if line.starts_with('{') => {
+            Some("this is JSON, not TOML: expected lines like key = value, and [tables] of them")
+        }
+        line if line.starts_with('<') => Some(
+            "this is XML, not TOML: a workflow in DAX can be the file of a [[workload]] with source = \"workflow\"",
+        ),
+        line if line.starts_with(';') => Some(SWF),
+        _ if may_be_toml => None,
+        line if line.starts_with("digraph") || line.starts_with("strict digraph") => {
+            Some("this is a graph in DOT, not TOML: it can be the file of a [[workload]] with source = \"workflow\"")
+        }
+        line if is_of_numbers(line) => Some(SWF),
+        _ if has_cells('|') => Some("this is a table of values separated by |, not TOML: sacct writes such tables"),
+        _ if has_cells(',') => Some("this is a table of values separated by commas (CSV), not TOML"),
+        _ => None,
+    }
+}
+
+/// The first line that is neither empty nor a comment, without the spaces around it.
+fn first_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+const SWF: &str = "this is a log in the Standard Workload Format, not TOML: it can be the file of a [[workload]] with \
+                   source = \"swf\"";
+
+/// True for a line of a log, which has 18 numbers or more, with some leniency.
+fn is_of_numbers(line: &str) -> bool {
+    line.split_whitespace().count() >= 10 && line.split_whitespace().all(|number| number.parse::<f64>().is_ok())
+}
+
+/// Bytes at the beginning of a file that is too large, in which its format is looked for.
+const BEGIN: usize = 1 << 12;
+
 fn document(findings: &Findings, source: usize) -> Option<Table> {
     let text = &findings.source(source).text;
-    if let Some(brace) = text.find(|first: char| !first.is_whitespace()).filter(|&at| text[at..].starts_with('{')) {
-        let message = "this is JSON, not TOML: expected lines like key = value, and [tables] of them";
-        findings.add(Complaint::new(Location::of(source, brace..brace + 1), "", message.to_owned()));
+    if let Some(message) = other_format(text) {
+        let first = first_line(text).map_or(0, |line| line.as_ptr().addr() - text.as_ptr().addr());
+        findings.add(Complaint::new(Location::of(source, first..first + 1), "", message.to_owned()));
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);

@@ -20,7 +20,7 @@ pub use build::{
     on_ground, owners,
 };
 pub use cables::{Cable, Cables, End, Payload, Way, faults, has_way_around, link_names, paths};
-pub use file::{Input, Read};
+pub use file::{BYTES_MAX, Input, Read, other_format};
 pub(crate) use file::{Library, beside};
 pub use keys::keys;
 pub(crate) use overrides::Origin;

@@ -39,6 +39,11 @@ fn a_log_is_not_taken_for_a_topology_that_is_full_of_faults() {
     let words = "is not a topology: a [[workload]] with source = \"swf\" can name it as its file";
     ends(HANSA, &[&"run", &log, &"--inline"], 2, words);
     ends(HANSA, &[&"run", &scratch.path("gone.swf"), &"--inline"], 2, "there is no such file");
+    // The content decides, not the name.
+    let log = scratch.file("g.txt", LOG);
+    for command in ["run", "validate"] {
+        ends(HANSA, &[&command, &log], 2, "this is a log in the Standard Workload Format, not TOML");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use clap::ValueEnum;
 
 use self::bundle::Bundle;
 use super::disk::{cannot, write_named_as};
-use super::input::{default_out, is_written, load_topology};
+use super::input::{default_out, has_key, load_topology};
 use super::sweep::{Files, read_experiment};
 use super::{Failure, print};
 use crate::topology::{Override, Topology};
@@ -112,7 +112,7 @@ pub fn cluster(wish: &Wish) -> Result<(), Failure> {
     only("--results", wish.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
 
     let is_experiment = match work {
-        Work::File(file) => is_written(file, "vary") || is_written(file, "topology"),
+        Work::File(file) => has_key(file, &["vary", "topology"]),
         Work::Paper(_) => true,
     };
     only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment says what is [set]")?;

@@ -205,8 +205,8 @@ struct Checked {
 
 fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, Checked), Failure> {
     let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|complaints| {
-        let is_topology = ["site", "user"].iter().any(|key| input::is_written(path, key));
-        match is_topology && !input::is_written(path, "vary") {
+        let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
+        match is_topology {
             true => Failure::Input(format!("{path} is a topology: use hansa run {path}")),
             false => Failure::Input(complaints.to_string()),
         }

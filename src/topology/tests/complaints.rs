@@ -208,7 +208,7 @@ fn of_files() {
     let (twice, missing, circle, self_) =
         (including("bad.toml"), including("none.toml"), including("x/a.toml"), including("./grid.toml"));
     let long = format!("name = \"{}\" \"\n", "long".repeat(100));
-    let grids: [(&str, &[u8]); 16] = [
+    let grids: [(&str, &[u8]); 23] = [
         ("not TOML", b"name = \"grid\nseed = = 1\n[site\n"),
         ("a key that is there twice", b"name = \"a\"\nname = \"b\"\n"),
         (
@@ -227,6 +227,13 @@ fn of_files() {
         ("control characters", b"name = \"\\u001b[31m\"\r\n[[site]]\tcores = 0 # \x1b[31m \r\n"),
         ("letters of many bytes", "name = \"größe\" # naïve\n".as_bytes()),
         ("a long line", long.as_bytes()),
+        ("a log", b"; MaxProcs: 64 = all\n1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 -1 -1 -1\n"),
+        ("a log without a header", b"\n  1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 -1 -1 -1\n"),
+        ("a graph", b"digraph G {\n  a [size = 1]\n}\n"),
+        ("XML", b"<?xml version=\"1.0\"?>\n<adag/>\n"),
+        ("what sacct writes", b"JobID|User|Submit|Start\n1|ann|2026-01-01T00:00:00|Unknown\n"),
+        ("a table", b"# jobs\njob,submit,runtime\n1,0,9\n"),
+        ("neither", b"jobs 12\n[[site]]\n"),
         ("an include with faults", twice.as_bytes()),
         ("an include that is not there", missing.as_bytes()),
         ("includes that go round", circle.as_bytes()),
@@ -246,6 +253,10 @@ fn of_files() {
     tell(&mut page, "no file", &reasons);
     let large = load("large.toml", &[], &mut |_| Ok(vec![b'#'; (64 << 20) + 1])).unwrap_err();
     tell(&mut page, "a file that is too large", &large);
+    let mut log = b";\n1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 -1 -1 -1\n".repeat(1 << 21);
+    log.truncate((64 << 20) + 7);
+    let large = load("large.txt", &[], &mut |_| Ok(log.clone())).unwrap_err();
+    tell(&mut page, "a log that is too large", &large);
     golden("files.txt", &page);
 }
 
