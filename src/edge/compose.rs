@@ -84,13 +84,14 @@ pub fn compose(topology: &Topology, options: &Options) -> String {
 fn head(topology: &Topology, options: &Options) -> String {
     format!(
         "# Written by `hansa compose {}`: one container per role.\n\
-         # Build the image once with docker/build, then:\n\
+         # Build the image once with docker/build (it is in no registry), then:\n\
          #   docker-compose up        (or: docker compose up)\n\
          # Every container ends with the run; results are in ./out/{}. The run's exit code:\n\
          #   docker wait $(docker-compose ps -aq router)\n\
          \n\
          x-role: &role\n\
          \x20 image: {}\n\
+         \x20 pull_policy: \"never\"\n\
          \x20 read_only: true\n\
          \x20 cap_drop: [\"ALL\"]\n\
          \x20 # To read a topology that only its owner may read.\n\
@@ -129,6 +130,8 @@ fn router(text: &mut String, topology: &Topology, options: &Options) {
     let mut command = vec!["/hansa-router".to_owned()];
     command.extend(["--topology".to_owned(), inside(options), "--identity".to_owned(), identity(&Party::Router)]);
     command.extend(["--bind", "0.0.0.0:4433", "--out", &out, "--go-on", "--layout", "containers"].map(str::to_owned));
+    // The summary names the folder of the host, beside this file.
+    command.extend(["--shown-out".to_owned(), format!(".{out}")]);
     command.extend(["--owner-of".to_owned(), inside(options)]);
     command.extend(options.flags.iter().cloned());
     let volumes = [topologies(options), mounted_identity(&Party::Router), format!("./out:{OUT}")];

@@ -1,7 +1,7 @@
 //! What a run leaves behind: its log, tables, summary and manifest, in one folder that is whole or says that it is not.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -78,6 +78,8 @@ pub struct Results<'a> {
     command: Vec<String>,
     inputs: Vec<report::Input>,
     format: Format,
+    /// The path of the results in the printed summary, if it is not the one that this process uses.
+    shown_out: Option<PathBuf>,
     parquet: bool,
     /// How to go on with the run, if it ends early.
     resume: Option<String>,
@@ -127,6 +129,7 @@ impl Results<'_> {
             command: typed_words().collect(),
             inputs: inputs(loaded),
             format: Format::default(),
+            shown_out: None,
             parquet: false,
             resume: None,
         })
@@ -149,6 +152,11 @@ impl Results<'_> {
 
     pub fn told_as(&mut self, format: Format) {
         self.format = format;
+    }
+
+    /// Sets the path of the results in the printed summary: in a container they have another one than on the host.
+    pub fn shown_at(&mut self, path: Option<PathBuf>) {
+        self.shown_out = path;
     }
 
     /// Writes the log and the tables as Parquet too.
@@ -290,7 +298,7 @@ impl Results<'_> {
         }
         // The file cannot know how long it takes to put it in its place.
         tell_time(&mut summary.run);
-        let printed = self.format.print(&summary, &out);
+        let printed = self.format.print(&summary, self.shown_out.as_deref().unwrap_or(&out));
         if let Some(earlier) = earlier {
             let told = of_earlier(&earlier, &digest);
             match end {

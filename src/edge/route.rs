@@ -43,6 +43,8 @@ pub struct Routing {
     pub out: Option<PathBuf>,
     /// Whose owner gets the results, if this process is root.
     pub owner_of: Option<PathBuf>,
+    /// The path of the results in the summary, where it is not the one that this process uses.
+    pub shown_out: Option<PathBuf>,
     /// What the manifest says about where the processes ran.
     pub layout: String,
     pub stall_after: Duration,
@@ -273,6 +275,7 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
     if let Some(path) = &routing.owner_of {
         results.give_to_owner_of(path)?;
     }
+    results.shown_at(routing.shown_out.clone());
     Ok(Prepared { results, groups, written_in, inputs, begun })
 }
 

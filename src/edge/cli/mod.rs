@@ -374,6 +374,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         bind: args.bind,
         out: args.results.out,
         owner_of: args.owner_of,
+        shown_out: args.shown_out,
         layout: args.layout,
         stall_after: args.stall_after,
         live: args.live,

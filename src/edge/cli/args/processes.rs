@@ -57,6 +57,9 @@ pub struct RouterArgs {
     /// If running as root: give the results to the owner of this file; for containers
     #[arg(long, value_name = "FILE", hide = true)]
     pub owner_of: Option<PathBuf>,
+    /// The folder that the summary names as that of the results: for containers, which see it under another path
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub shown_out: Option<PathBuf>,
     /// What the manifest calls this layout
     #[arg(long, default_value = "machines", hide = true)]
     pub layout: String,
