@@ -271,7 +271,7 @@ mod tests {
         let (none, many) = (users(0), sites(100_001));
         assert_eq!(HERE.check(1023, &many[..1023], &none, &Sharing::Each(1)), Ok(()));
         let told = HERE.check(100_001, &many, &none, &Sharing::Each(1)).unwrap_err();
-        for word in ["100002 processes", "2 cores", "--inline", "force it with --processes 100001"] {
+        for word in ["100002 processes", "17.2 GB of memory", "--inline", "force it with --processes 100001"] {
             assert!(told.contains(word), "{told}");
         }
         assert_eq!(HERE.check(100_001, &many, &none, &Sharing::Processes(100_001)), Ok(()));
