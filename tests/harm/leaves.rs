@@ -169,7 +169,10 @@ impl<'g> Session<'g> {
             }
         }
         if failed.is_none() && recorder.tally.jobs_ended() < topology.jobs() {
-            failed = Some(format!("not all jobs have ended: {}", recorder.tally.kept_back(&owners())));
+            failed = Some(format!(
+                "not all jobs have ended: {}",
+                recorder.tally.kept_back(&owners(), &std::collections::BTreeMap::new())
+            ));
         }
         let digest = recorder.digest();
         let status = failed.clone().map_or(Status::Complete, Status::Partial);
