@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 
 use hansa::edge::gzip;
-use hansa::grid::{JobId, NodeSet, Reserved, TaskId};
+use hansa::grid::{JobId, NodeSet, QueueOrder, Reserved, TaskId};
 use hansa::random::SplitMix64;
 use hansa::roles::queue::{self, Ask, Rigid, Step, play};
 use hansa::time::{Span, Time};
@@ -31,7 +31,7 @@ fn main() {
     let (hand, waits) = measured(|| easy_by_hand(&jobs, nodes));
     show("easy-count by hand", jobs.len(), hand, &waits, hand);
     for entry in queue::ALL {
-        let (taken, ran) = measured(|| play(&mut *(entry.build)(nodes, &[]), nodes, &jobs));
+        let (taken, ran) = measured(|| play(&mut *(entry.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs));
         let waits: Vec<u64> = ran
             .iter()
             .zip(&jobs)
@@ -55,7 +55,9 @@ fn long_queues() {
     };
     let jobs: Vec<Rigid> = (0..LENGTHS[2]).map(|_| job()).collect();
     for entry in queue::ALL {
-        let taken = LENGTHS.map(|length| measured(|| play(&mut *(entry.build)(128, &[]), 128, &jobs[..length])).0);
+        let taken = LENGTHS.map(|length| {
+            measured(|| play(&mut *(entry.build)(128, &[], QueueOrder::Arrival), 128, &jobs[..length])).0
+        });
         println!("{:<24}{:>10.3}{:>10.3}{:>10.3}", entry.name, taken[0], taken[1], taken[2]);
     }
 }
@@ -65,7 +67,7 @@ fn long_queues() {
 fn price_all(jobs: &[Rigid], nodes: u32) {
     println!("\n{:<24}{:>10}{:>12}{:>14}", "50 wait", "times", "CPU ms", "us a time");
     for entry in queue::ALL {
-        let mut policy = (entry.build)(nodes, &[]);
+        let mut policy = (entry.build)(nodes, &[], QueueOrder::Arrival);
         let now = Time::ZERO;
         let (mut waiting, mut steps, mut times) = (0, Vec::new(), vec![now]);
         let walltime = |job: usize| jobs[job].walltime;

@@ -4,7 +4,7 @@
 //! run up costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at
 //! counts, beside the few sites that are then asked; asking each is many times that.
 
-use hansa::grid::{Habit, Kind, Site, User};
+use hansa::grid::{Habit, Kind, QueueOrder, Site, User};
 use hansa::kernel::Place;
 use hansa::protocol::{Answer, Message, Record};
 use hansa::systems::Service;
@@ -156,6 +156,7 @@ fn topology(
         speed_millionths: 1_000_000,
         scheduler: scheduler.to_owned(),
         latency: Span::ZERO,
+        order: QueueOrder::Arrival,
         memory_kb: 8_000_000,
         image_bandwidth: None,
         report_every: Span::ZERO,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Approach, Kind, NodeSet, Program, Terms};
+use super::{Approach, Kind, NodeSet, Program, QueueOrder, Terms};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,6 +14,8 @@ pub struct Site {
     pub speed_millionths: u64,
     /// Name of a site scheduler in the catalogue, or by one of its grammars.
     pub scheduler: String,
+    /// Order of its queue, where a policy for queues runs it.
+    pub order: QueueOrder,
     /// Of a node, where jobs share nodes: what they take along when they are moved counts in it.
     pub memory_kb: u64,
     /// At which rate the images of a job's tasks move, in bits a second, where that is reckoned.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, Untaken, summary_table};
 use crate::grid::{
     Area, BookingId, CableId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part,
-    Rate, Receipt, Slot, Task, TaskId, Worth,
+    QueueOrder, Rate, Receipt, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Answer, Bargain, Fault, HoldFate, Reason, Record, Refusal, codec};
@@ -33,6 +33,7 @@ pub(crate) fn topology() -> Topology {
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
+        order: QueueOrder::Arrival,
         memory_kb: 8_000_000,
         image_bandwidth: None,
         reserved: Vec::new(),

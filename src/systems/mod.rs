@@ -85,6 +85,8 @@ pub struct Traits {
     pub has_terms: bool,
     /// Whether sites may keep nodes from jobs for some time.
     pub has_reserved: bool,
+    /// True if the queues of its sites can be in another order than that of arrival.
+    pub orders_queue: bool,
     /// Whether its jobs are one task each, which asks for a walltime.
     pub is_rigid: bool,
     /// Whether tasks may ask for another time than they take: for a walltime.
@@ -109,6 +111,7 @@ impl Traits {
         has_planners: false,
         has_terms: false,
         has_reserved: false,
+        orders_queue: false,
         is_rigid: false,
         has_walltimes: false,
         wants_deadlines: false,

@@ -14,6 +14,7 @@ mod traces;
 use serde::{Deserialize, Serialize};
 
 use crate::few;
+use crate::grid::QueueOrder;
 use crate::roles::queue;
 use crate::systems::dfrs::{Algorithm, Bound, Moves, Timed, bound, bounded_stretch, run, underutilisation};
 use crate::time::Time;
@@ -219,7 +220,7 @@ fn queued(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
         })
         .collect();
     let policy = queue::find(policy).expect("the policies that count nodes are there");
-    let ran = queue::play(&mut *(policy.build)(nodes, &[]), nodes, &jobs);
+    let ran = queue::play(&mut *(policy.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs);
     ran.into_iter().map(|ran| ran.map(|ran| ran.end)).collect()
 }
 

@@ -3,10 +3,10 @@
 use super::easy::{Easy, Supply};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{Counts, NodeSet, TaskId};
+use crate::grid::{Counts, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
-pub(super) fn build(nodes: u32, reserved: &[Reserved], backfill: bool) -> Box<dyn Policy> {
+pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfill: bool) -> Box<dyn Policy> {
     let mut supply = ByCount {
         nodes,
         free: nodes,
@@ -17,7 +17,7 @@ pub(super) fn build(nodes: u32, reserved: &[Reserved], backfill: bool) -> Box<dy
         labels: Labels::new(nodes),
     };
     reserved.iter().for_each(|reserved| supply.book(Time::ZERO, reserved));
-    Box::new(Easy::new(supply, backfill))
+    Box::new(Easy::new(supply, order, backfill))
 }
 
 #[derive(Clone)]

@@ -8,5 +8,5 @@ use super::{Row, planner};
 pub const ROW: Row = Row {
     name: "conservative",
     about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
-    build: |nodes, reserved| planner::by_node(nodes, reserved, planner::Replan::OneByOne),
+    build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::OneByOne),
 };

@@ -6,5 +6,5 @@ use super::{Row, planner};
 pub const ROW: Row = Row {
     name: "conservative-rebuild",
     about: "like conservative, but rebuilds the whole plan when a job ends early",
-    build: |nodes, reserved| planner::by_node(nodes, reserved, planner::Replan::FromScratch),
+    build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::FromScratch),
 };

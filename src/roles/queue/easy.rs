@@ -8,14 +8,15 @@
 
 use std::collections::VecDeque;
 
+use super::order::{Ranking, Waiting};
 use super::{Ask, Policy, Reserved, Row, Step, by_node};
-use crate::grid::{NodeSet, TaskId};
+use crate::grid::{NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
 pub const ROW: Row = Row {
     name: "easy",
     about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
-    build: |nodes, reserved| by_node::build(nodes, reserved, true),
+    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, true),
 };
 
 /// A site's nodes as EASY looks at them: by identity, or by count.
@@ -53,15 +54,18 @@ pub(super) trait Supply: Clone + Send + 'static {
 pub(super) struct Easy<S: Supply> {
     supply: S,
     backfill: bool,
-    queue: VecDeque<Ask>,
+    ranking: Ranking,
+    /// In order of rank.
+    queue: VecDeque<Waiting>,
     /// How many of the queue have been tried in vain since something became free.
     tried: usize,
     shadow: Option<S::Shadow>,
 }
 
 impl<S: Supply> Easy<S> {
-    pub fn new(supply: S, backfill: bool) -> Easy<S> {
-        Easy { supply, backfill, queue: VecDeque::new(), tried: 0, shadow: None }
+    pub fn new(supply: S, order: QueueOrder, backfill: bool) -> Easy<S> {
+        let ranking = Ranking::new(order);
+        Easy { supply, backfill, ranking, queue: VecDeque::new(), tried: 0, shadow: None }
     }
 
     fn start(&mut self, now: Time, ask: &Ask, room: S::Room, steps: &mut Vec<Step>) {
@@ -72,7 +76,7 @@ impl<S: Supply> Easy<S> {
     fn start_heads(&mut self, now: Time, steps: &mut Vec<Step>) {
         // As long as nothing becomes free, a head that has been tried stays where it is.
         while self.tried == 0
-            && let Some(head) = self.queue.front().copied()
+            && let Some(head) = self.queue.front().map(|head| head.ask)
             && let Some(room) = self.supply.for_head(now, &head)
         {
             self.queue.pop_front();
@@ -81,15 +85,15 @@ impl<S: Supply> Easy<S> {
     }
 
     fn start_followers(&mut self, now: Time, steps: &mut Vec<Step>) {
-        let Some(head) = self.queue.front() else { return };
+        let Some(head) = self.queue.front().map(|head| head.ask) else { return };
         let first = self.tried.max(1);
         if first >= self.queue.len() || self.supply.is_used_up() {
             return;
         }
-        let mut shadow = self.shadow.take().unwrap_or_else(|| self.supply.reserve(now, head));
+        let mut shadow = self.shadow.take().unwrap_or_else(|| self.supply.reserve(now, &head));
         let mut kept = first;
         for place in first..self.queue.len() {
-            let ask = self.queue[place];
+            let ask = self.queue[place].ask;
             if let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
                 self.supply.shrink(now, &ask, &room, &mut shadow);
                 self.start(now, &ask, room, steps);
@@ -97,12 +101,21 @@ impl<S: Supply> Easy<S> {
             }
             // Those who stay close ranks as the walk goes on.
             if kept < place {
-                self.queue[kept] = ask;
+                self.queue[kept] = self.queue[place];
             }
             kept += 1;
         }
         self.queue.truncate(kept);
         self.shadow = Some(shadow);
+    }
+
+    /// Sorts the queue, if ranks have changed while jobs waited. O(queue) if they have not.
+    fn sort(&mut self, now: Time) {
+        let compare = |a: &Waiting, b: &Waiting| self.ranking.compare(now, a, b);
+        if self.ranking.drifts() && !self.queue.make_contiguous().is_sorted_by(|a, b| compare(a, b).is_le()) {
+            self.queue.make_contiguous().sort_unstable_by(compare);
+            self.look_anew();
+        }
     }
 
     /// Forgets what was tried: something is free that was not, or taken that was free.
@@ -117,17 +130,23 @@ impl<S: Supply> Policy for Easy<S> {
         self.look_anew();
     }
 
-    fn submit(&mut self, _: Time, ask: Ask) {
-        self.queue.push_back(ask);
+    fn submit(&mut self, now: Time, ask: Ask) {
+        let new = self.ranking.arrival(now, ask);
+        let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index]);
+        if place < self.queue.len() {
+            self.look_anew();
+        }
+        self.queue.insert(place, new);
     }
 
-    fn submit_first(&mut self, _: Time, ask: Ask) {
-        self.queue.push_front(ask);
+    fn submit_first(&mut self, now: Time, ask: Ask) {
+        let first = self.ranking.first(now, ask);
+        self.queue.push_front(first);
         self.look_anew();
     }
 
     fn withdraw(&mut self, _: Time, job: TaskId) {
-        self.queue.retain(|ask| ask.job != job);
+        self.queue.retain(|waiting| waiting.ask.job != job);
         self.look_anew();
     }
 
@@ -157,6 +176,7 @@ impl<S: Supply> Policy for Easy<S> {
 
     fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
         self.make_way(now, steps);
+        self.sort(now);
         self.start_heads(now, steps);
         if self.backfill {
             self.start_followers(now, steps);
@@ -178,7 +198,7 @@ impl<S: Supply> Policy for Easy<S> {
         if let Some(extra) = extra {
             future.book(now, extra);
         }
-        let mut plan: Vec<(TaskId, Time)> = self.queue.iter().map(|ask| (ask.job, Time::NEVER)).collect();
+        let mut plan: Vec<(TaskId, Time)> = self.queue.iter().map(|waiting| (waiting.ask.job, Time::NEVER)).collect();
         let mut places: Vec<usize> = (0..plan.len()).collect();
         places.sort_unstable_by_key(|place| plan[*place].0);
         let (mut now, mut steps) = (now, Vec::new());
@@ -188,7 +208,7 @@ impl<S: Supply> Policy for Easy<S> {
                 if let Step::Start { job, .. } = step {
                     let place = places.binary_search_by_key(&job, |place| plan[*place].0);
                     let place = places[place.expect("who starts was in the queue")];
-                    plan[place].1 = self.queue[place].in_time(now);
+                    plan[place].1 = self.queue[place].ask.in_time(now);
                 }
             }
             if future.queue.is_empty() {

@@ -5,5 +5,5 @@ use super::{Row, by_count};
 pub const ROW: Row = Row {
     name: "easy-count",
     about: "like easy, but only counts nodes, as most simulators do",
-    build: |nodes, reserved| by_count::build(nodes, reserved, true),
+    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, true),
 };

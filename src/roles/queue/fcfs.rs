@@ -5,5 +5,5 @@ use super::{Row, by_node};
 pub const ROW: Row = Row {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
-    build: |nodes, reserved| by_node::build(nodes, reserved, false),
+    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, false),
 };

@@ -5,5 +5,5 @@ use super::{Row, by_count};
 pub const ROW: Row = Row {
     name: "fcfs-count",
     about: "like fcfs, but only counts nodes",
-    build: |nodes, reserved| by_count::build(nodes, reserved, false),
+    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, false),
 };

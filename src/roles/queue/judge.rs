@@ -1,13 +1,16 @@
 //! The policies as the text has them, second by second over a table: slow, and hard to get wrong.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 
 use super::{Reserved, Rigid};
+use crate::grid::QueueOrder;
 
 /// What a site sees: jobs, and bookings that come and go.
 #[derive(Clone, Debug)]
 pub struct Story {
     pub nodes: u32,
+    pub order: QueueOrder,
     pub reserved: Vec<Reserved>,
     pub jobs: Vec<Rigid>,
     /// In order of time, in seconds.
@@ -168,13 +171,29 @@ fn normalise(list: &mut Slots) {
 }
 
 pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
-    let Story { nodes, ref reserved, ref jobs, ref changes } = *story;
+    let Story { nodes, order, ref reserved, ref jobs, ref changes } = *story;
     let seconds = |micros: u64| micros / 1_000_000;
     let mut rectangles: Vec<Held> = reserved.iter().map(held).collect();
     // Which of the rectangles was booked by which change.
     let mut booked: Vec<(usize, usize)> = Vec::new();
     let fit: Vec<usize> = (0..jobs.len()).filter(|&job| (1..=nodes).contains(&jobs[job].nodes)).collect();
     let walltime = |job: usize| seconds(jobs[job].walltime.micros());
+    let submit = |job: usize| seconds(jobs[job].submit.micros());
+    let sort = |queue: &mut Vec<Held>, now: u64| {
+        queue.sort_by(|a, b| {
+            let (a, b) = (a.job, b.job);
+            let by_rank = match order {
+                QueueOrder::Arrival => Ordering::Equal,
+                QueueOrder::Shortest => walltime(a).cmp(&walltime(b)),
+                QueueOrder::Largest => jobs[b].nodes.cmp(&jobs[a].nodes),
+                QueueOrder::MostStretched => {
+                    let stretch = |job: usize, over: usize| (now - submit(job) + walltime(job)) * walltime(over);
+                    stretch(b, a).cmp(&stretch(a, b))
+                }
+            };
+            by_rank.then(a.cmp(&b))
+        });
+    };
     let mut starts: Vec<Option<(u64, Vec<u32>)>> = vec![None; jobs.len()];
     let mut withdrawn = 0;
     let mut promised = vec![u64::MAX; jobs.len()];
@@ -190,6 +209,11 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             let runs = seconds(jobs[held.job].runtime.micros());
             held.from + runs.min(walltime(held.job)) <= now
         };
+        // Ranks that change with time are looked at whenever the policy is: when something ends, comes or changes.
+        let mut is_instant = running.iter().any(over);
+        is_instant |= jobs.iter().any(|job| seconds(job.submit.micros()) == now);
+        is_instant |= changes.iter().any(|change| change.0 == now);
+        is_instant |= rectangles.iter().any(|held| held.until == now || counting && held.from == now);
         stale |= running.iter().any(|held| over(held) && now < held.until);
         running.retain(|held| !over(held));
 
@@ -206,6 +230,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             if !std::mem::take(stale) {
                 return;
             }
+            sort(queue, now);
             if rule == Rule::SlotList {
                 let mut runs: Vec<&Held> = running.iter().collect();
                 runs.sort_by_key(|held| (held.until, held.job));
@@ -324,8 +349,30 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                 }
             };
             queue.push(held);
+            if order != QueueOrder::MostStretched {
+                sort(&mut queue, now);
+            }
+            // A plan that is made from scratch is always that of the queue in its order.
+            if rule == Rule::Rebuild {
+                let new = queue.iter().position(|held| held.job == job).unwrap();
+                for index in new..queue.len() {
+                    let moved = queue[index].job;
+                    queue[index] = place([&rectangles[..], &running, &queue[..index]].concat(), moved);
+                }
+            }
         }
         freshen(&mut queue, &rectangles, &running, &mut stale);
+        if matches!(rule, Rule::Fcfs | Rule::Easy) {
+            if !is_instant && order == QueueOrder::MostStretched {
+                now += 1;
+                continue;
+            }
+            sort(&mut queue, now);
+            // Another job may be the head now, and the promise was to the head.
+            if order != QueueOrder::Arrival {
+                promised.fill(u64::MAX);
+            }
+        }
         let mut waiting: Vec<Held> = Vec::new();
         for held in queue {
             let start = match rule {

@@ -16,6 +16,7 @@ mod fcfs_count;
 mod judge;
 mod labels;
 mod no_sooner;
+mod order;
 mod places;
 mod plan;
 mod planner;
@@ -25,7 +26,7 @@ mod tests;
 mod trial;
 
 pub use self::trial::{Ran, Rigid, play};
-use crate::grid::{NodeSet, Reserved, TaskId};
+use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
 use crate::time::{Span, Time};
 
 /// A site's scheduler of rigid jobs.
@@ -115,7 +116,7 @@ pub enum Step {
 pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
-    pub build: fn(nodes: u32, reserved: &[Reserved]) -> Box<dyn Policy>,
+    pub build: fn(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy>,
 }
 
 pub const ALL: &[Row] = &[

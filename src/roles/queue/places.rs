@@ -2,6 +2,7 @@
 
 use super::labels::Tenant;
 use super::no_sooner::{NoSooner, first_that_reaches};
+use super::order::Waiting;
 use super::plan::{Plan, Planned};
 use super::{Ask, Reserved, Step};
 use crate::grid::NodeSet;
@@ -40,12 +41,13 @@ impl<P: Plan> Places<P> {
     }
 
     /// Puts a job that holds no place at the earliest one.
-    pub fn place(&mut self, now: Time, ask: Ask) -> Planned<P::Room> {
+    pub fn place(&mut self, now: Time, waiting: Waiting) -> Planned<P::Room> {
+        let ask = waiting.ask;
         let from = self.no_sooner.than(ask.nodes, ask.walltime).max(now);
         let (start, room) = self.plan.earliest(from, &ask);
         self.plan.insert(start, start + ask.walltime, &room);
         self.note(now, &ask, start);
-        Planned { ask, start, room }
+        Planned { waiting, start, room }
     }
 
     /// Puts a job that holds a place at the earliest one, and says whether that is another one. It has held the
@@ -53,7 +55,7 @@ impl<P: Plan> Places<P> {
     ///
     /// Most stay where they are, so the plan is left alone until it is clear who does not.
     pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut Planned<P::Room>) -> bool {
-        let Planned { ask, start, room } = &*planned;
+        let Planned { waiting: Waiting { ask, .. }, start, room } = &*planned;
         let no_sooner = self.no_sooner.than(ask.nodes, ask.walltime);
         let better = if *start < Time::NEVER {
             // What is known is known of a plan with this job in it, so only of starts from which it would not reach its
@@ -64,14 +66,14 @@ impl<P: Plan> Places<P> {
             Some(self.plan.earliest(no_sooner.max(now), ask)).filter(|(earliest, _)| *earliest < Time::NEVER)
         };
         let Some((earliest, better)) = better else {
-            self.note(now, &planned.ask, planned.start);
+            self.note(now, planned.ask(), planned.start);
             return false;
         };
         assert!(earliest <= *start, "a place in the plan only ever moves ahead");
         self.take_out(planned);
         (planned.start, planned.room) = (earliest, better);
         self.insert(planned.start, planned.end(), &planned.room);
-        self.note(now, &planned.ask, earliest);
+        self.note(now, planned.ask(), earliest);
         true
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::labels::{Labels, Tenant};
+use super::order::Waiting;
 use super::{Ask, Reserved, Step};
 use crate::grid::{Calendar, Counts, NodeSet};
 use crate::time::Time;
@@ -49,14 +50,18 @@ pub(super) trait Plan: Clone + Send + 'static {
 /// A job of the queue and its place; at [`Time::NEVER`] it has none.
 #[derive(Clone)]
 pub(super) struct Planned<R> {
-    pub ask: Ask,
+    pub waiting: Waiting,
     pub start: Time,
     pub room: R,
 }
 
 impl<R> Planned<R> {
+    pub fn ask(&self) -> &Ask {
+        &self.waiting.ask
+    }
+
     pub fn end(&self) -> Time {
-        self.start + self.ask.walltime
+        self.start + self.ask().walltime
     }
 }
 

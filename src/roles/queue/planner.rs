@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::labels::Tenant;
+use super::order::Ranking;
 use super::places::Places;
 use super::plan::{Counted, Plan, Planned};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{Calendar, NodeSet, TaskId};
+use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
 /// What becomes of the plan when a job ends before its walltime.
@@ -18,18 +19,20 @@ pub(super) enum Replan {
     FromScratch,
 }
 
-pub(super) fn by_node(nodes: u32, reserved: &[Reserved], replan: Replan) -> Box<dyn Policy> {
-    Box::new(Planner::new(Calendar::new(nodes), replan, reserved))
+pub(super) fn by_node(nodes: u32, reserved: &[Reserved], order: QueueOrder, replan: Replan) -> Box<dyn Policy> {
+    Box::new(Planner::new(Calendar::new(nodes), replan, reserved, order))
 }
 
-pub(super) fn by_count(nodes: u32, reserved: &[Reserved]) -> Box<dyn Policy> {
-    Box::new(Planner::new(Counted::new(nodes), Replan::OneByOne, reserved))
+pub(super) fn by_count(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy> {
+    Box::new(Planner::new(Counted::new(nodes), Replan::OneByOne, reserved, order))
 }
 
 #[derive(Clone)]
 struct Planner<P: Plan> {
     places: Places<P>,
     replan: Replan,
+    ranking: Ranking,
+    /// In order of rank.
     queue: Vec<Planned<P::Room>>,
     /// What is booked and not over.
     booked: Vec<Reserved>,
@@ -52,7 +55,7 @@ struct Running<R> {
 }
 
 impl<P: Plan> Planner<P> {
-    fn new(plan: P, replan: Replan, reserved: &[Reserved]) -> Planner<P> {
+    fn new(plan: P, replan: Replan, reserved: &[Reserved], order: QueueOrder) -> Planner<P> {
         let mut places = Places::new(plan);
         for booking in reserved {
             places.insert(booking.from, booking.until, &P::room_of(booking));
@@ -61,6 +64,7 @@ impl<P: Plan> Planner<P> {
         Planner {
             places,
             replan,
+            ranking: Ranking::new(order),
             queue: Vec::new(),
             booked: reserved.to_vec(),
             running: Vec::new(),
@@ -75,6 +79,9 @@ impl<P: Plan> Planner<P> {
             return;
         }
         self.places.advance(now);
+        if self.ranking.drifts() {
+            self.queue.sort_unstable_by(|a, b| self.ranking.compare(now, &a.waiting, &b.waiting));
+        }
         match self.replan {
             Replan::OneByOne => self.put_each_anew(now),
             Replan::FromScratch => self.put_all_anew(now, 0),
@@ -97,7 +104,7 @@ impl<P: Plan> Planner<P> {
     /// From a place in the queue on; those ahead of it stay.
     fn put_all_anew(&mut self, now: Time, from: usize) {
         self.queue[from..].iter().for_each(|planned| self.places.take_out(planned));
-        self.queue[from..].iter_mut().for_each(|planned| *planned = self.places.place(now, planned.ask));
+        self.queue[from..].iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
     }
 
     /// Takes out of the plan whoever is in the way of a booking, and adds him to those who have given way already: the
@@ -141,21 +148,34 @@ impl<P: Plan> Policy for Planner<P> {
         }
     }
 
-    /// Those who wait already have the first choice of what has become free.
+    /// Waiting jobs have the first choice of what has become free. A plan that is made from scratch places jobs of
+    /// lower rank again.
     fn submit(&mut self, now: Time, ask: Ask) {
         self.freshen(now);
         self.places.advance(now);
-        let planned = self.places.place(now, ask);
+        let new = self.ranking.arrival(now, ask);
+        let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index].waiting);
+        let behind = match self.replan {
+            Replan::OneByOne => self.queue.len(),
+            Replan::FromScratch => place,
+        };
+        self.queue[behind..].iter().for_each(|planned| self.places.take_out(planned));
+        let planned = self.places.place(now, new);
         self.next = self.next.min(planned.start);
-        self.queue.push(planned);
+        if behind < self.queue.len() {
+            self.queue[behind..].iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
+            self.next = self.queue.iter().map(|planned| planned.start).min().unwrap_or(Time::NEVER).min(planned.start);
+        }
+        self.queue.insert(place, planned);
     }
 
     /// All others give way, and get the earliest places that are left, in order of the queue.
     fn submit_first(&mut self, now: Time, ask: Ask) {
         self.places.advance(now);
         self.queue.iter().for_each(|planned| self.places.take_out(planned));
-        let first = self.places.place(now, ask);
-        self.queue.iter_mut().for_each(|planned| *planned = self.places.place(now, planned.ask));
+        let first = self.ranking.first(now, ask);
+        let first = self.places.place(now, first);
+        self.queue.iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
         self.queue.insert(0, first);
         // Everybody has just had his choice of all that is free.
         (self.stale, self.freed_to) = (false, Time::ZERO);
@@ -163,7 +183,7 @@ impl<P: Plan> Policy for Planner<P> {
     }
 
     fn withdraw(&mut self, _: Time, job: TaskId) {
-        let Some(place) = self.queue.iter().position(|planned| planned.ask.job == job) else { return };
+        let Some(place) = self.queue.iter().position(|planned| planned.ask().job == job) else { return };
         let planned = self.queue.remove(place);
         self.places.take_out(&planned);
         if planned.start < Time::NEVER {
@@ -206,7 +226,7 @@ impl<P: Plan> Policy for Planner<P> {
         }
         for place in &displaced {
             let end = self.queue[*place].end();
-            self.queue[*place] = self.places.place(now, self.queue[*place].ask);
+            self.queue[*place] = self.places.place(now, self.queue[*place].waiting);
             if self.replan == Replan::OneByOne {
                 self.freed(end);
             }
@@ -246,7 +266,7 @@ impl<P: Plan> Policy for Planner<P> {
             if planned.start > now {
                 return true;
             }
-            let (until, job) = (planned.end(), planned.ask.job);
+            let (until, job) = (planned.end(), planned.ask().job);
             let nodes = places.take(&planned.room, until);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let place = running.partition_point(|running| (running.until, running.job) < (until, job));
@@ -269,7 +289,7 @@ impl<P: Plan> Policy for Planner<P> {
     /// As long as nothing comes and nothing ends early, everybody starts at his place.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let places =
-            |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask.job, planned.start)).collect();
+            |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect();
         let is_in_way =
             |extra: &Reserved| !self.places.plan().has(extra.from.max(now), extra.until, &P::room_of(extra));
         if !self.stale && !extra.is_some_and(is_in_way) {

@@ -6,22 +6,25 @@
 //! list is made anew: what runs and what is booked in order of starts, then the queue. That costs O(slots) a job.
 
 use super::labels::{Labels, Tenant};
+use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
 use super::{Ask, Policy, Reserved, Row, Step};
-use crate::grid::{FreeList, NodeSet, TaskId};
+use crate::grid::{FreeList, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
 pub const ROW: Row = Row {
     name: "slotlist",
     about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
-    build: |nodes, reserved| Box::new(SlotList::new(nodes, reserved)),
+    build: |nodes, reserved, order| Box::new(SlotList::new(nodes, reserved, order)),
 };
 
 #[derive(Clone)]
 struct SlotList {
     nodes: u32,
     list: FreeList,
-    queue: Vec<(Ask, Time)>,
+    ranking: Ranking,
+    /// Jobs with their starts in the list, in order of rank.
+    queue: Vec<(Waiting, Time)>,
     /// What is booked and not over, in the order in which it was.
     booked: Vec<Reserved>,
     /// By (until, job).
@@ -39,11 +42,13 @@ struct Running {
 }
 
 impl SlotList {
-    fn new(nodes: u32, reserved: &[Reserved]) -> SlotList {
+    fn new(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> SlotList {
         let mut labels = Labels::new(nodes);
         reserved.iter().for_each(|booking| labels.book(booking));
         let (list, booked) = (FreeList::default(), reserved.to_vec());
-        let mut site = SlotList { nodes, list, queue: Vec::new(), booked, running: Vec::new(), labels, stale: true };
+        let ranking = Ranking::new(order);
+        let (queue, running) = (Vec::new(), Vec::new());
+        let mut site = SlotList { nodes, list, ranking, queue, booked, running, labels, stale: true };
         site.freshen(Time::ZERO);
         site
     }
@@ -62,8 +67,11 @@ impl SlotList {
             let start = self.list.place(count, until - from, from);
             assert_eq!(start, Some(from), "what was placed before began no later, so there is room");
         }
-        for (ask, start) in &mut self.queue {
-            *start = place(&mut self.list, now, ask);
+        if self.ranking.drifts() {
+            self.queue.sort_unstable_by(|(a, _), (b, _)| self.ranking.compare(now, a, b));
+        }
+        for (waiting, start) in &mut self.queue {
+            *start = place(&mut self.list, now, &waiting.ask);
         }
     }
 }
@@ -84,12 +92,15 @@ impl Policy for SlotList {
         self.freshen(now);
         self.list.trim(now);
         let start = place(&mut self.list, now, &ask);
-        self.queue.push((ask, start));
+        let new = self.ranking.arrival(now, ask);
+        let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index].0);
+        self.queue.insert(place, (new, start));
     }
 
     fn submit_first(&mut self, now: Time, ask: Ask) {
         // Its place is found when the list is made anew.
-        self.queue.insert(0, (ask, now));
+        let first = self.ranking.first(now, ask);
+        self.queue.insert(0, (first, now));
         self.stale = true;
     }
 
@@ -99,7 +110,7 @@ impl Policy for SlotList {
 
     fn withdraw(&mut self, _: Time, job: TaskId) {
         let before = self.queue.len();
-        self.queue.retain(|(ask, _)| ask.job != job);
+        self.queue.retain(|(waiting, _)| waiting.ask.job != job);
         self.stale |= self.queue.len() < before;
     }
 
@@ -135,7 +146,7 @@ impl Policy for SlotList {
         self.freshen(now);
         self.make_way(now, steps);
         let SlotList { queue, running, labels, .. } = self;
-        queue.retain(|(ask, start)| {
+        queue.retain(|(Waiting { ask, .. }, start)| {
             if *start > now {
                 return true;
             }
@@ -155,7 +166,7 @@ impl Policy for SlotList {
     }
 
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
-        let places = |list: &SlotList| list.queue.iter().map(|(ask, start)| (ask.job, *start)).collect();
+        let places = |list: &SlotList| list.queue.iter().map(|(waiting, start)| (waiting.ask.job, *start)).collect();
         if !self.stale && extra.is_none() {
             return places(self);
         }

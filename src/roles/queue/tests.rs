@@ -8,7 +8,7 @@ use super::judge::{Change, Rule, Story, judge};
 use super::trial::{play_among, task};
 use super::{ALL, Ask, Policy, Reserved, Step, find};
 use super::{Ran, Rigid, play};
-use crate::grid::{Calendar, NodeSet, TaskId};
+use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
 use crate::time::{Span, Time};
 
 fn second(second: u64) -> Time {
@@ -20,7 +20,7 @@ fn job(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
 }
 
 fn ends(policy: &str, nodes: u32, jobs: &[Rigid]) -> Vec<u64> {
-    let mut policy = (find(policy).unwrap().build)(nodes, &[]);
+    let mut policy = (find(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
     play(&mut *policy, nodes, jobs).into_iter().map(|ran| ran.unwrap().end.micros() / 1_000_000).collect()
 }
 
@@ -57,6 +57,56 @@ fn policies_differ_where_they_should() {
     // Nodes 0-1 and 3 are free for the last job, but not as long as it takes if the head must have 0-2.
     let jobs = [job(0, 2, 10, 4), job(0, 1, 20, 20), job(0, 1, 3, 3), job(1, 4, 5, 5), job(4, 1, 30, 30)];
     assert_eq!(ends("easy", 4, &jobs)[3], 25);
+}
+
+/// Both nodes are busy until 10. Behind them wait one node for 5 s (since 1), two for 8 s (since 2), two for 3 s (since
+/// 9); at 10 their stretches are 14/5, 2 and 4/3, and at 15 those of the last two 21/8 and 3.
+#[test]
+fn the_order_of_the_queue_is_a_choice() {
+    let exact = [job(0, 2, 10, 10), job(1, 1, 5, 5), job(2, 2, 8, 8), job(9, 2, 3, 3)];
+    let early = [job(0, 2, 20, 10), exact[1], exact[2], exact[3]];
+    let ends = |policy: &str, order: QueueOrder, jobs: &[Rigid]| -> Vec<u64> {
+        let mut policy = (find(policy).unwrap().build)(2, &[], order);
+        let ran = play(&mut *policy, 2, jobs);
+        ran.into_iter().skip(1).map(|ran| ran.unwrap().end.micros() / 1_000_000).collect()
+    };
+    for policy in ["fcfs", "fcfs-count", "easy", "easy-count"] {
+        assert_eq!(ends(policy, QueueOrder::Arrival, &exact), [15, 23, 26], "{policy}");
+        assert_eq!(ends(policy, QueueOrder::Shortest, &exact), [18, 26, 13], "{policy}");
+        assert_eq!(ends(policy, QueueOrder::Largest, &exact), [26, 18, 21], "{policy}");
+        assert_eq!(ends(policy, QueueOrder::MostStretched, &exact), [15, 26, 18], "{policy}");
+    }
+    // Places in a plan are kept, so its order matters only when jobs end early.
+    for policy in ["conservative", "conservative-count"] {
+        assert_eq!(ends(policy, QueueOrder::Shortest, &exact), [15, 23, 26], "{policy}");
+        assert_eq!(ends(policy, QueueOrder::Arrival, &early), [15, 23, 26], "{policy}");
+        assert_eq!(ends(policy, QueueOrder::Shortest, &early), [18, 26, 13], "{policy}");
+        assert_eq!(ends(policy, QueueOrder::Largest, &early), [23, 18, 28], "{policy}");
+        assert_eq!(ends(policy, QueueOrder::MostStretched, &early), [15, 23, 26], "{policy}");
+    }
+    // A plan from scratch is always that of the queue in its order.
+    assert_eq!(ends("conservative-rebuild", QueueOrder::Shortest, &exact), [18, 26, 13]);
+    assert_eq!(ends("conservative-rebuild", QueueOrder::Largest, &early), [26, 18, 21]);
+}
+
+#[test]
+fn a_job_that_came_back_is_first_in_every_order() {
+    for (row, (_, order, _)) in ALL.iter().flat_map(|row| QueueOrder::ALL.iter().map(move |order| (row, order))) {
+        let mut policy = (row.build)(2, &[], *order);
+        let ask =
+            |number: u32, nodes: u32, secs: u64| Ask { job: task(number), nodes, walltime: Span::from_secs(secs) };
+        policy.submit(second(0), ask(0, 2, 5));
+        policy.submit(second(0), ask(1, 1, 5));
+        policy.submit_first(second(0), ask(2, 1, 50));
+        policy.submit_first(second(0), ask(3, 2, 60));
+        let mut steps = Vec::new();
+        policy.pass(second(0), &mut steps);
+        let started: Vec<TaskId> = steps
+            .iter()
+            .filter_map(|step| if let Step::Start { job, .. } = step { Some(*job) } else { None })
+            .collect();
+        assert_eq!(started, [task(3)], "{} {order:?}", row.name);
+    }
 }
 
 fn rule(name: &str) -> (Rule, bool) {
@@ -113,7 +163,7 @@ fn play_story(
     mut looks: impl FnMut(Time, &dyn Policy, &[Option<Ran>]),
 ) -> (Vec<Option<Ran>>, Vec<(usize, Reserved)>) {
     let counting = rule(name).1;
-    let mut policy = (find(name).unwrap().build)(story.nodes, &story.reserved);
+    let mut policy = (find(name).unwrap().build)(story.nodes, &story.reserved, story.order);
     let mut times: Vec<Time> = story.changes.iter().map(|change| second(change.0)).collect();
     times.dedup();
     let mut booked: Vec<(usize, Reserved)> = Vec::new();
@@ -158,8 +208,14 @@ fn play_story(
     (ran, booked)
 }
 
-fn check(name: &str, nodes: u32, reserved: &[Reserved], jobs: &[Rigid]) -> Result<(), TestCaseError> {
-    check_story(name, &Story { nodes, reserved: reserved.to_vec(), jobs: jobs.to_vec(), changes: Vec::new() })
+fn check(
+    name: &str,
+    order: QueueOrder,
+    nodes: u32,
+    reserved: &[Reserved],
+    jobs: &[Rigid],
+) -> Result<(), TestCaseError> {
+    check_story(name, &Story { nodes, order, reserved: reserved.to_vec(), jobs: jobs.to_vec(), changes: Vec::new() })
 }
 
 fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
@@ -260,6 +316,15 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     Ok(())
 }
 
+fn order() -> impl Strategy<Value = QueueOrder> {
+    prop_oneof![
+        3 => Just(QueueOrder::Arrival),
+        1 => Just(QueueOrder::Shortest),
+        1 => Just(QueueOrder::Largest),
+        1 => Just(QueueOrder::MostStretched),
+    ]
+}
+
 fn jobs(width: u32) -> impl Strategy<Value = Vec<Rigid>> {
     let one = (0u64..25, 0..=width + 1, 1u64..14, 1u64..10);
     prop::collection::vec(one, 1..24).prop_map(|mut list| {
@@ -293,7 +358,8 @@ fn booking(width: u32) -> impl Strategy<Value = Reserved> {
 
 fn story(width: u32) -> impl Strategy<Value = Story> {
     let change = (0u64..35, 0u8..6, booking(width), 0usize..24);
-    (jobs(width), reservations(width), prop::collection::vec(change, 0..10)).prop_map(move |(jobs, reserved, list)| {
+    let list = prop::collection::vec(change, 0..10);
+    (order(), jobs(width), reservations(width), list).prop_map(move |(order, jobs, reserved, list)| {
         let mut changes = Vec::new();
         for (at, kind, booking, number) in list {
             changes.push((
@@ -311,7 +377,7 @@ fn story(width: u32) -> impl Strategy<Value = Story> {
             ));
         }
         changes.sort_by_key(|change| change.0);
-        Story { nodes: width, reserved, jobs, changes }
+        Story { nodes: width, order, reserved, jobs, changes }
     })
 }
 
@@ -320,7 +386,7 @@ fn story(width: u32) -> impl Strategy<Value = Story> {
 fn a_list_of_slots_is_not_the_same_as_counting() {
     let example = [job(0, 2, 3, 3), job(0, 4, 1, 1), job(0, 1, 2, 2), job(0, 3, 2, 2)];
     let starts = |name: &str, nodes: u32, jobs: &[Rigid]| {
-        let mut policy = (find(name).unwrap().build)(nodes, &[]);
+        let mut policy = (find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
         let ran = play(&mut *policy, nodes, jobs);
         ran.iter().map(|ran| ran.as_ref().unwrap().start.micros() / 1_000_000).collect::<Vec<_>>()
     };
@@ -334,7 +400,7 @@ fn a_list_of_slots_is_not_the_same_as_counting() {
 fn nodes_that_are_only_counted_are_not_those_reserved() {
     let reserved = [Reserved { from: second(50), until: second(80), nodes: NodeSet::run(0, 3) }];
     for name in ["fcfs-count", "easy-count", "conservative-count", "slotlist"] {
-        let mut policy = (find(name).unwrap().build)(8, &reserved);
+        let mut policy = (find(name).unwrap().build)(8, &reserved, QueueOrder::Arrival);
         let ran = play(&mut *policy, 8, &[job(0, 4, 100, 100)]);
         let ran = ran[0].as_ref().unwrap();
         assert_eq!((ran.start, numbers(&ran.nodes), ran.moves.len()), (second(0), vec![4, 5, 6, 7], 0), "{name}");
@@ -342,7 +408,7 @@ fn nodes_that_are_only_counted_are_not_those_reserved() {
     // Each node is reserved for a while, and there is always another one: by count there is room all the time.
     let one = |from, node| Reserved { from: second(from), until: second(from + 10), nodes: NodeSet::run(node, node) };
     for name in ["fcfs-count", "easy-count", "conservative-count"] {
-        let mut policy = (find(name).unwrap().build)(2, &[one(10, 0), one(30, 1)]);
+        let mut policy = (find(name).unwrap().build)(2, &[one(10, 0), one(30, 1)], QueueOrder::Arrival);
         let ran = play(&mut *policy, 2, &[job(0, 1, 50, 50)]);
         let stints: Vec<_> = ran[0].as_ref().unwrap().stints().map(|(_, to, nodes)| (to, nodes.to_string())).collect();
         let expected = [(second(10), "0"), (second(30), "1"), (second(50), "0")];
@@ -354,16 +420,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 400 }))]
 
     #[test]
-    fn every_policy_does_as_the_judge(jobs in jobs(6)) {
+    fn every_policy_does_as_the_judge(order in order(), jobs in jobs(6)) {
         for row in ALL {
-            check(row.name, 6, &[], &jobs)?;
+            check(row.name, order, 6, &[], &jobs)?;
         }
     }
 
     #[test]
-    fn every_policy_plans_around_what_is_reserved(jobs in jobs(5), reserved in reservations(5)) {
+    fn every_policy_plans_around_what_is_reserved(order in order(), jobs in jobs(5), reserved in reservations(5)) {
         for row in ALL {
-            check(row.name, 5, &reserved, &jobs)?;
+            check(row.name, order, 5, &reserved, &jobs)?;
         }
     }
 
@@ -390,7 +456,7 @@ proptest! {
         for name in ["easy", "fcfs", "conservative", "conservative-rebuild"] {
             let ends = |factor: u32| {
                 let (nodes, jobs) = (8 * factor, widen(factor));
-                let mut policy = (find(name).unwrap().build)(nodes, &[]);
+                let mut policy = (find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
                 let ran = play(&mut *policy, nodes, &jobs);
                 ran.iter().map(|ran| ran.as_ref().map(|ran| (ran.start, ran.nodes.len() / factor))).collect::<Vec<_>>()
             };
@@ -417,7 +483,7 @@ fn whoever_has_no_place_before_time_ends_gets_one_as_others_end_early() {
     };
     let jobs: Vec<Rigid> = (0..700).map(job).collect();
     for row in ALL {
-        let mut policy = (row.build)(4, &[]);
+        let mut policy = (row.build)(4, &[], QueueOrder::Arrival);
         for (job, number) in jobs.iter().zip(0..) {
             policy.submit(Time::ZERO, Ask { job: task(number), nodes: job.nodes, walltime: job.walltime });
         }
@@ -428,7 +494,7 @@ fn whoever_has_no_place_before_time_ends_gets_one_as_others_end_early() {
         assert_eq!((plan.len(), planned), (700, 584), "{}", row.name);
         assert!(plan.iter().all(|(_, start)| *start == Time::NEVER || *start + millennium < Time::NEVER));
 
-        let mut policy = (row.build)(4, &[]);
+        let mut policy = (row.build)(4, &[], QueueOrder::Arrival);
         let ran = play(&mut *policy, 4, &jobs);
         assert!(ran.iter().all(Option::is_some), "{}", row.name);
     }
@@ -487,7 +553,7 @@ impl Evening<'_> {
 fn no_policy_minds_the_end_of_time() {
     for (row, seed) in ALL.iter().flat_map(|row| (0..40).map(move |seed| (row, seed))) {
         let mut stream = crate::random::SplitMix64::new(seed);
-        let mut policy = (row.build)(5, &[]);
+        let mut policy = (row.build)(5, &[], QueueOrder::Arrival);
         let (now, policy) = (late(), &mut *policy);
         let mut site = Evening {
             now,

@@ -33,6 +33,7 @@ pub const ROW: Row = Row {
         takes_managers: true,
         has_planners: true,
         has_reserved: true,
+        orders_queue: true,
         is_rigid: true,
         has_walltimes: true,
         has_followers: true,
@@ -68,7 +69,8 @@ impl System for Batch {
     }
 
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast {
-        let policy = || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved));
+        let policy =
+            || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved, site.order));
         let desk = || {
             let desk = Desk::new(policy()?);
             Some(Box::new(match &fails {

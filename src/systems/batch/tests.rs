@@ -11,7 +11,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{Desk, Dispatch, Dispatcher, KnownSite, Takes};
-use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
+use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, QueueOrder, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
 use crate::roles::queue::{self, ALL, Ran, Rigid, play};
@@ -42,7 +42,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
         sites.iter().zip(1..).map(|((nodes, _), id)| KnownSite::new(ActorId(id), *nodes, Takes::Queued)).collect();
     let mut cast: Cast = vec![Box::new(Dispatcher::new(known, dispatch, None))];
     for (nodes, name) in sites {
-        let policy = (queue::find(name).unwrap().build)(*nodes, &[]);
+        let policy = (queue::find(name).unwrap().build)(*nodes, &[], QueueOrder::Arrival);
         cast.push(Box::new(Site::new(*nodes, Box::new(Desk::new(policy)), [ROUTER])));
     }
     cast.extend(users.into_iter().map(|user| Box::new(user) as Box<dyn Actor<Message, Record> + Send>));
@@ -134,7 +134,7 @@ fn jobs_go_where_the_rule_says() {
 fn a_job_goes_where_there_are_cores_of_its_kind() {
     let known = |id, kind| KnownSite::new(ActorId(id), 2, Takes::Queued).of_kind(Kind(kind));
     let site = |nodes| {
-        let policy = (queue::find("fcfs").unwrap().build)(nodes, &[]);
+        let policy = (queue::find("fcfs").unwrap().build)(nodes, &[], QueueOrder::Arrival);
         Box::new(Site::new(nodes, Box::new(Desk::new(policy)), [ROUTER]))
     };
     let kinds = [Some(1), None, Some(0), Some(2), Some(1)];
@@ -221,7 +221,7 @@ proptest! {
             let user = User::new(Script::saying(says(&jobs, None)));
             let log = judge::run(cast(&[(6, entry.name)], Dispatch::First, vec![user]), &latencies);
             let later: Vec<Rigid> = jobs.iter().map(|job| Rigid { submit: job.submit + there, ..*job }).collect();
-            let alone = play(&mut *(entry.build)(6, &[]), 6, &later);
+            let alone = play(&mut *(entry.build)(6, &[], QueueOrder::Arrival), 6, &later);
             let alone: BTreeMap<u32, Ran> =
                 (0..).zip(alone).filter_map(|(number, ran)| Some((number, ran?))).collect();
             prop_assert_eq!(ran(&log), alone, "{}", entry.name);
@@ -263,7 +263,7 @@ const NODES: u32 = 5;
 
 /// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
 fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
-    let desk = Desk::new((queue::find(policy).unwrap().build)(NODES, &[]));
+    let desk = Desk::new((queue::find(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival));
     let mut cast: Cast = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
     cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
     judge::run(cast, &[Span::ZERO; 4])

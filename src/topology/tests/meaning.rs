@@ -6,7 +6,7 @@ use super::batch::QUEUEING;
 use super::provisioning::BARGAINING;
 use super::*;
 use crate::catalog;
-use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::grid::{Curve, Edge, Kind, QueueOrder, Task, Worth};
 use crate::roles::queue;
 use crate::systems::market::{
     Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
@@ -45,6 +45,7 @@ fn defaults_are_those_of_the_market_paper() {
             scheduler: "auction".into(),
             latency: Span::ZERO,
             report_every: Span::ZERO,
+            order: QueueOrder::Arrival,
             memory_kb: 8_000_000,
             image_bandwidth: None,
             reserved: Vec::new(),
@@ -286,6 +287,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         scheduler: "auction".into(),
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
+                        order: QueueOrder::Arrival,
                         memory_kb: 8_000_000,
                         image_bandwidth: None,
                         reserved: Vec::new(),
@@ -486,7 +488,7 @@ fn base(key: &str, name: &str) -> &'static str {
     match key.split_once('.') {
         Some(("reservation", _)) => RESERVING,
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
-        Some(("batch", _) | ("user", "planner")) => QUEUEING,
+        Some(("batch", _) | ("user", "planner") | ("site", "order")) => QUEUEING,
         Some(("recovery", "bookings")) => BREAKING,
         Some(("recovery", "data")) => CUT,
         Some(("failure" | "recovery", _)) => FAILING,

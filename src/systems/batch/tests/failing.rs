@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{
-    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, Recovery,
-    Reserved,
+    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, QueueOrder,
+    Recovery, Reserved,
 };
 use crate::roles::site::Manager;
 use crate::systems::{Failing, Fails};
@@ -37,7 +37,7 @@ fn failing_cast(
 }
 
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
-    let desk = Desk::new((queue::find(name).unwrap().build)(nodes, &[]));
+    let desk = Desk::new((queue::find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival));
     Box::new(match fails {
         Some(fails) => desk.failing(fails, nodes, &[]),
         None => desk,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::grid::{Checkpoint, Every, Expected, Killed, Recovery};
+use crate::grid::{Checkpoint, Every, Expected, Killed, QueueOrder, Recovery};
 use crate::protocol::outside::planner::{Heard, Plan};
 use crate::protocol::outside::{Advice, Happened, Wish};
 use crate::roles::outside::{Decides, Managed, Planned, Plans};
@@ -26,7 +26,7 @@ struct AsPolicy {
 
 impl AsPolicy {
     fn new(policy: &str, nodes: u32, fails: Option<&Fails>) -> AsPolicy {
-        let policy = (queue::find(policy).unwrap().build)(nodes, &[]);
+        let policy = (queue::find(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
         let claims = Claims::new(nodes, policy.moves(), &[]);
         let remedy = fails.map(|fails| (claims, fails.recovery.killed == Killed::Head));
         AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }

@@ -1,7 +1,7 @@
 //! Any policy for queues as a planner: what it would do from now on, at a site that looks like this.
 
 use super::{Fixed, Planner, Question};
-use crate::grid::{NodeSet, Reserved};
+use crate::grid::{NodeSet, QueueOrder, Reserved};
 use crate::roles::queue::{Ask, Row};
 use crate::time::Time;
 
@@ -13,7 +13,7 @@ impl Planner for ByPolicy {
     }
 
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
-        let mut policy = (self.0.build)(question.procs, &named(question));
+        let mut policy = (self.0.build)(question.procs, &named(question), QueueOrder::Arrival);
         question.queue.iter().for_each(|ask| policy.submit(question.now, *ask));
         let mut planned = policy.plan(question.now, None);
         planned.sort_unstable_by_key(|(job, _)| *job);

@@ -11,7 +11,7 @@ use scheduler::{Scheduler, schedulers, takes_managers};
 use super::names::{FreshName, TakenNames};
 use super::programs::{Open, walk_program};
 use super::{latency_key, tables, walk_count};
-use crate::grid::{Kind, Program, Terms};
+use crate::grid::{Kind, Program, QueueOrder, Terms};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
     Complaint, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
@@ -51,6 +51,7 @@ impl Described {
             speed_millionths: USUAL_SPEED,
             scheduler: String::new(),
             latency: Span::ZERO,
+            order: QueueOrder::Arrival,
             memory_kb: USUAL_MEMORY,
             image_bandwidth: None,
             report_every: Span::ZERO,
@@ -122,6 +123,13 @@ impl Described {
             &mut site.scheduler,
             Scheduler { fitting: schedulers(&ruling(rows, is_shared)), rows, systems: known.systems, is_shared },
         );
+        let queues = orders_queue(rows, site);
+        let why = || {
+            let tables = tables(|row| row.traits.orders_queue);
+            format!("expected a queue to order: one of the policies for queues of a {tables} as the scheduler")
+        };
+        let order = key("order", "order in which the queue is considered; jobs of one rank in order of arrival");
+        w.set(order.only_if(queues, why()), &mut site.order, QueueOrder::ALL);
         let shares_nodes = managers::shares_nodes(&site.scheduler);
         // Of a name that cannot be read it has been told already.
         let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
@@ -172,6 +180,9 @@ impl Known<'_> {
         if is_managed || !ruling.iter().any(|row| row.traits.has_reserved) {
             site.reserved.clear();
         }
+        if !orders_queue(&rows, site) {
+            site.order = QueueOrder::Arrival;
+        }
         if managers::tongue(&site.scheduler).is_none() {
             site.program = Program::default();
         }
@@ -219,6 +230,12 @@ fn walk_reserved(site: &mut Site, rows: &[&'static Row], w: &mut dyn Walk) {
     if let Some(fields) = w.fields() {
         reserved::check(fields, site);
     }
+}
+
+/// True if a policy for queues whose order can be chosen runs the site, or may run sites of these defaults.
+fn orders_queue(rows: &[&'static Row], site: &Site) -> bool {
+    let ruling = ruling(rows, site.systems.len() > 1);
+    ruling.iter().any(|row| row.traits.orders_queue) && managers::find(&site.scheduler).is_none()
 }
 
 /// Those of the systems that use a site whose rules hold there: of several the one that runs it.
