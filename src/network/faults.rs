@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Transfers;
-use super::flows::{FlowId, Flows, RouteId};
+use super::flows::{FlowId, Flows, Moment, RouteId};
 use super::link::LinkId;
 use super::map::{Map, Tree};
 use super::transfers::after;
@@ -95,7 +95,7 @@ impl Detours {
     }
 
     /// The shortest way over links that are up.
-    fn way(&mut self, (from, to): (u32, u32), flows: &Flows) -> Option<Vec<LinkId>> {
+    fn way(&mut self, (from, to): (u32, u32), flows: &Flows<Moment>) -> Option<Vec<LinkId>> {
         let [from, to] = [from, to].map(|site| self.sites[site as usize]);
         let map = &self.map;
         let tree = self.trees.or_insert_with(from, || map.shortest(from, |link| !flows.is_down(link)));
@@ -128,7 +128,7 @@ impl Faults {
     }
 
     /// Before something is sent: whatever happened while nobody looked, as nothing was under way.
-    pub(super) fn catch_up(&mut self, now: Time, flows: &mut Flows) -> Vec<Notice> {
+    pub(super) fn catch_up(&mut self, now: Time, flows: &mut Flows<Moment>) -> Vec<Notice> {
         if self.under_way > 0 {
             return Vec::new();
         }
@@ -179,14 +179,14 @@ impl Faults {
     }
 
     /// Decides about the flows that have been stopped by now, and about those that waited for links which are back.
-    pub(super) fn settle(&mut self, now: Time, back: &[LinkId], flows: &mut Flows) {
+    pub(super) fn settle(&mut self, now: Time, back: &[LinkId], flows: &mut Flows<Moment>) {
         let mut open = Vec::new();
         for flow in flows.take_held() {
             let trip = self.trips[flow.index()].as_mut().expect("what is stopped is on a trip");
             trip.left = flows.left(flow);
             if cut(trip.route, flows).is_none() {
                 // It became active in the instant in which the link came back.
-                flows.go_on(flow, trip.route, trip.left, now.micros() as f64);
+                flows.go_on(flow, trip.route, trip.left, now.into());
                 continue;
             }
             self.notices.push(Notice::Stalled { flow, left: whole(trip.left, trip.bytes) });
@@ -200,7 +200,7 @@ impl Faults {
         open.into_iter().for_each(|flow| self.decide(now, flow, flows));
     }
 
-    fn decide(&mut self, now: Time, flow: FlowId, flows: &mut Flows) {
+    fn decide(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Moment>) {
         let mut trip = self.trips[flow.index()].expect("what is stopped is on a trip");
         let whole_way = match self.rule {
             Interrupted::Reroute => self.open_way(trip.ends, trip.own, flows),
@@ -217,12 +217,12 @@ impl Faults {
         };
         trip.route = route;
         self.trips[flow.index()] = Some(trip);
-        flows.go_on(flow, trip.route, left, active.micros() as f64);
+        flows.go_on(flow, trip.route, left, active.into());
         self.notices.push(Notice::Continued { flow, left: whole(left, trip.bytes), via, active });
     }
 
     /// A way for data that may go elsewhere, and its own one if that is whole.
-    fn open_way(&mut self, ends: (u32, u32), own: RouteId, flows: &mut Flows) -> Option<RouteId> {
+    fn open_way(&mut self, ends: (u32, u32), own: RouteId, flows: &mut Flows<Moment>) -> Option<RouteId> {
         if self.rule != Interrupted::Reroute || cut(own, flows).is_none() {
             return cut(own, flows).is_none().then_some(own);
         }
@@ -230,12 +230,12 @@ impl Faults {
         Some(flows.route(&way))
     }
 
-    fn cables(&self, route: RouteId, flows: &Flows) -> Vec<CableId> {
+    fn cables(&self, route: RouteId, flows: &Flows<Moment>) -> Vec<CableId> {
         flows.way(route).iter().map(|link| self.detours.cables[link.index()]).collect()
     }
 
     /// Lets links fail and come back that are due to; gives those that are back.
-    fn turn(&mut self, to: Time, flows: &mut Flows) -> Vec<LinkId> {
+    fn turn(&mut self, to: Time, flows: &mut Flows<Moment>) -> Vec<LinkId> {
         let mut back = Vec::new();
         while let Some(&Reverse((at, which))) = self.due.peek()
             && at <= to
@@ -258,7 +258,7 @@ impl Faults {
 }
 
 /// A link of a route that is down.
-fn cut(route: RouteId, flows: &Flows) -> Option<LinkId> {
+fn cut(route: RouteId, flows: &Flows<Moment>) -> Option<LinkId> {
     flows.way(route).iter().copied().find(|link| flows.is_down(*link))
 }
 

@@ -47,7 +47,7 @@ mod tests;
 pub use carrier::{ALARM, Carrier, Network};
 pub use exchange::Exchange;
 pub use faults::{Detours, Faults, Fragile};
-pub use flows::{Ended, FlowId, Flows, RouteId};
+pub use flows::{Ended, FlowId, FlowTime, Flows, Moment, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
 pub use map::{Hop, Map};
 pub use model::{Duplex, EFFICIENCIES, MODES, Model};

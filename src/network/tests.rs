@@ -1,7 +1,9 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 fn link(capacity: f64, efficiency: Efficiency) -> Link {
     Link { capacity, latency: 0.0, efficiency, mode: Mode::Shared }
@@ -157,6 +159,58 @@ fn whole_microseconds_round_each_end_up_and_nothing_else() {
     assert_eq!(seen, [(2, started[0]), (3, started[1]), (3, started[2]), (1_000_001, late)]);
 }
 
+/// Ends of flows that are released at whole microseconds after `offset`, in microseconds after it.
+fn whole_ends(links: &[Link], offset: Time, story: &[(u64, Vec<usize>, u64)]) -> Vec<u64> {
+    let mut transfers = Transfers::new(links.to_vec());
+    let (mut ends, mut flows) = (vec![0; story.len()], BTreeMap::new());
+    let mut order: Vec<usize> = (0..story.len()).collect();
+    order.sort_by_key(|flow| story[*flow].0);
+    let mut order = order.into_iter().peekable();
+    let release = |flow: usize| offset + Span::from_micros(story[flow].0);
+    let mut now = Time::ZERO;
+    while let Some(next) = order.peek().map(|flow| release(*flow)).into_iter().chain(transfers.next_change()).min() {
+        assert!(next >= now, "{next} lies before {now}");
+        now = next;
+        let mut ended = Vec::new();
+        transfers.advance(now, &mut ended);
+        ended.into_iter().for_each(|flow| ends[flows.remove(&flow).unwrap()] = now.since(offset).micros());
+        while let Some(which) = order.next_if(|flow| release(*flow) == now) {
+            let route = transfers.flows().route(&ids(&story[which].1));
+            flows.insert(transfers.start(now, route, story[which].2), which);
+        }
+    }
+    assert!(flows.is_empty(), "all flows end: {flows:?}");
+    ends
+}
+
+#[test]
+fn a_moment_after_any_whole_microsecond_is_not_before_it() {
+    let links = [link(125.0, Efficiency::None)];
+    for days in [0, 10_000, 11_000, 12_000, 365_250, 200_000_000] {
+        let offset = Time::from_micros(days * 86_400_000_000);
+        let ends = whole_ends(&links, offset, &[(1_000_000, vec![0], 1), (1_000_000, vec![0], 1_000_000)]);
+        assert_eq!(ends, [1_000_001, 1_008_001], "after {days} days");
+    }
+}
+
+/// The link is busy for the whole time with a flow of a petabyte a year.
+#[test]
+fn a_small_flow_beside_one_that_lasts_for_years_ends_when_it_should() {
+    for mode in [Mode::Shared, Mode::PerFlow] {
+        let links = [Link { mode, ..link(128.0, Efficiency::None) }];
+        let year = 31_557_600_000_000;
+        let small = (1..20).map(|years| (years * year, vec![0], 1_003));
+        let story: Vec<_> = [(0, vec![0], 128 * 30 * year)].into_iter().chain(small).collect();
+        let ends = whole_ends(&links, Time::ZERO, &story);
+        // 7.8 us alone, 15.7 us beside the large flow, which the others delay by 19 * 1,003 bytes.
+        let (long, short) = if mode == Mode::Shared { (149, 16) } else { (0, 8) };
+        assert_eq!(ends[0], 30 * year + long);
+        for (flow, end) in story.iter().zip(&ends).skip(1) {
+            assert_eq!(end - flow.0, short);
+        }
+    }
+}
+
 fn networks() -> impl Strategy<Value = Vec<Link>> {
     let link = (1u32..40, 0u32..3, any::<bool>(), 0u8..5).prop_map(|(capacity, latency, tcp, mode)| Link {
         capacity: f64::from(capacity) / 3.0,
@@ -246,6 +300,26 @@ proptest! {
         for (flow, judged) in started.into_iter().zip(judge::ends(&links, &story)) {
             let end = ended.iter().find(|ended| ended.flow == flow).expect("every flow ends").at;
             prop_assert!(close(end, judged), "{end} is not {judged}");
+        }
+    }
+
+    /// Of whole microseconds, at any distance from the start.
+    #[test]
+    fn a_shift_of_all_releases_shifts_all_ends(
+        (links, story) in stories(),
+        offset in prop_oneof![0u64..=31_557_600_000_000_000, 0u64..=Time::LATEST.micros(), Just(Time::LATEST.micros())],
+    ) {
+        let whole = |link: &Link| Link { latency: (link.latency * 7.0).round(), ..*link };
+        let links: Vec<Link> = links.iter().map(whole).collect();
+        let story: Vec<_> =
+            story.into_iter().map(|(at, route, volume)| ((at * 2.0) as u64, route, volume as u64)).collect();
+        let ends = whole_ends(&links, Time::ZERO, &story);
+        prop_assert_eq!(&whole_ends(&links, Time::from_micros(offset), &story), &ends);
+
+        let exact: Vec<_> = story.iter().map(|(at, route, bytes)| (*at as f64, route.clone(), *bytes as f64)).collect();
+        for (end, judged) in ends.into_iter().zip(judge::ends(&links, &exact)) {
+            let over = end as f64 - judged;
+            prop_assert!((-1.001e-3..1.0 - 0.999e-3).contains(&over), "{end} is not {judged}, rounded up");
         }
     }
 

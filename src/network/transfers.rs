@@ -1,8 +1,11 @@
 //! Flows in virtual time: whole microseconds outside, the exact model inside.
 
-use super::flows::{Ended, FlowId, Flows, RouteId};
+use super::flows::{Ended, FlowId, Flows, Moment, RouteId};
 use super::link::Link;
 use crate::time::{Span, Time};
+
+/// Fraction of a microsecond that rounding may add to an end.
+const FORGIVEN: f64 = 1e-3;
 
 /// Flows of whole bytes that are released at whole microseconds, over links whose capacity is in bytes a microsecond
 /// and whose latency is in microseconds.
@@ -10,10 +13,13 @@ use crate::time::{Span, Time};
 /// Inside, flows share the links in exact time. A flow has ended for its user at the first whole microsecond that is
 /// not before its exact end, so roundings never add up. A thousandth of a microsecond is forgiven, so that what would
 /// end at a whole microsecond but for the last bits of a floating-point number does.
+///
+/// No floating-point number holds a time since the start of a run (see [`Moment`]): if all releases are shifted by a
+/// span, all ends are shifted by that span. Nothing ends before the time to which the transfers have been advanced.
 #[derive(Clone, Debug)]
 pub struct Transfers {
-    flows: Flows,
-    ended: Vec<Ended>,
+    flows: Flows<Moment>,
+    ended: Vec<Ended<Moment>>,
 }
 
 impl Transfers {
@@ -22,29 +28,29 @@ impl Transfers {
     }
 
     /// The flows inside, for their routes and what they look like now.
-    pub fn flows(&mut self) -> &mut Flows {
+    pub fn flows(&mut self) -> &mut Flows<Moment> {
         &mut self.flows
     }
 
     /// Releases a flow; the transfers have been advanced to no later than `release`.
     pub fn start(&mut self, release: Time, route: RouteId, bytes: u64) -> FlowId {
-        self.flows.start(release.micros() as f64, route, bytes as f64)
+        self.flows.start(release.into(), route, bytes as f64)
     }
 
     /// When to look next: something may have ended by then, and nothing has before.
     pub fn next_change(&mut self) -> Option<Time> {
-        self.flows.next_change().map(whole)
+        self.flows.next_change().map(|next| next.round_up(FORGIVEN))
     }
 
     /// Moves on to a time, and adds the flows that have ended by then to `ended`: in order of their exact end, then of
     /// their start.
     pub fn advance(&mut self, to: Time, ended: &mut Vec<FlowId>) {
         while let Some(next) = self.flows.next_change()
-            && whole(next) <= to
+            && next.round_up(FORGIVEN) <= to
         {
             self.flows.advance(next, &mut self.ended);
         }
-        self.flows.advance(to.micros() as f64, &mut self.ended);
+        self.flows.advance(to.into(), &mut self.ended);
         ended.extend(self.ended.drain(..).map(|ended| ended.flow));
     }
 }
@@ -52,11 +58,4 @@ impl Transfers {
 /// When a latency has elapsed. Where it is longer than all time there is, that never comes.
 pub(super) fn after(release: Time, latency: f64) -> Time {
     release + Span::from_micros(latency as u64)
-}
-
-/// The first whole microsecond that is not before an exact time, give or take what rounding does to it.
-fn whole(time: f64) -> Time {
-    // Far from the start, neighbouring numbers lie further apart than a thousandth.
-    let forgiven = 1e-3 + time * 1e-15;
-    Time::from_micros((time - forgiven).ceil().max(0.0) as u64)
 }

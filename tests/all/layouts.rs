@@ -101,6 +101,32 @@ fn nodes_fail_alike_in_every_layout() {
     }
 }
 
+/// Also at twice the time up to which floating-point numbers can hold every microsecond.
+#[test]
+fn data_sets_out_in_any_year_in_every_layout() {
+    let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/digests/late-market.toml");
+    let durations = |arrive: &str| {
+        let scratch = Scratch::new();
+        let set = format!("workload.0.job.0.arrive={arrive}");
+        run(&topology, &scratch.path("inline"), &["--inline", "--set", &set]);
+        run(&topology, &scratch.path("processes"), &["--set", &set]);
+        assert_eq!(digest(&scratch.path("processes")), digest(&scratch.path("inline")), "{arrive}");
+        let tasks = std::fs::read_to_string(scratch.path("inline").join("tasks.csv")).unwrap();
+        let rows: Vec<Vec<&str>> = tasks.lines().map(|line| line.split(',').collect()).collect();
+        let column = |name: &str| {
+            let place = rows[0].iter().position(|column| *column == name).unwrap();
+            rows[1..].iter().map(|row| row[place].to_owned()).collect::<Vec<_>>()
+        };
+        ["waiting_time", "execution_time", "turnaround_time"].map(column)
+    };
+    let early = durations("1 d");
+    // The last task waits for a second of work and 80 ms of transfer.
+    assert_eq!(early[0], ["0", "1", "1.08"]);
+    for late in ["11000 d", "12000 d", "104250 d", "208500 d", "365000 d"] {
+        assert_eq!(durations(late), early, "{late}");
+    }
+}
+
 #[test]
 fn data_on_links_that_fail_goes_the_same_ways_in_every_layout() {
     for name in ["cut-market", "cut-staged", "cut-users"] {

@@ -305,9 +305,16 @@ proptest! {
         outages in outages(),
         rule in prop::sample::select(Interrupted::ALL.iter().map(|(_, rule, _)| *rule).collect::<Vec<_>>()),
         sent in prop::collection::vec((0u64..500, 0usize..4, 1usize..4, 0u64..900), 1..12),
+        offset in prop_oneof![0u64..=31_557_600_000_000_000, 0u64..Time::LATEST.micros() - 1_000_000],
     ) {
         let sent: Vec<_> = sent.into_iter().map(|(at, from, by, bytes)| (at, (from, (from + by) % 4), bytes)).collect();
         let (ends, told) = play(&wires, &outages, rule, &sent);
+        // Later by any number of whole microseconds, all of it is later by as much.
+        let late: Vec<Vec<_>> =
+            outages.iter().map(|all| all.iter().map(|one| (one.0 + offset, one.1 + offset)).collect()).collect();
+        let sent_late: Vec<_> = sent.iter().map(|one| (one.0 + offset, one.1, one.2)).collect();
+        let shifted: Vec<u64> = play(&wires, &late, rule, &sent_late).0;
+        prop_assert_eq!(shifted, ends.iter().map(|end| end + offset).collect::<Vec<_>>());
 
         let laid = lay(&wires);
         let times = |cable: &CableId| {

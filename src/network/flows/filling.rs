@@ -7,10 +7,10 @@
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 
-use super::{Changed, Flows, Scratch, SharedLink, bits};
+use super::{Changed, FlowTime, Flows, Scratch, SharedLink, bits};
 
 /// Progressive filling of what has changed.
-impl Flows {
+impl<T: FlowTime> Flows<T> {
     /// Gives every bundle the rate that it has from now on.
     pub(super) fn settle(&mut self) {
         if self.changed.bundles.is_empty() {

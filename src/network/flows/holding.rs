@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use super::{FlowId, Flows, RouteId, State};
+use super::{FlowId, FlowTime, Flows, RouteId, State};
 use crate::network::link::{LinkId, Mode};
 
-impl Flows {
+impl<T: FlowTime> Flows<T> {
     /// No data crosses the link from now on.
     pub fn fail(&mut self, link: LinkId) {
         if std::mem::replace(&mut self.down[link.index()], true) {
@@ -44,7 +44,7 @@ impl Flows {
     }
 
     /// Lets a flow that has been stopped go on with so much left, over a route that it uses from `active` on.
-    pub fn go_on(&mut self, flow: FlowId, route: RouteId, volume: f64, active: f64) {
+    pub fn go_on(&mut self, flow: FlowId, route: RouteId, volume: f64, active: T) {
         let known = &mut self.flows[flow.index()];
         assert!(matches!(known.state, State::Held(_)), "what goes on has been stopped");
         (known.bundle, known.volume, known.state) = (route.0, volume, State::Waiting);

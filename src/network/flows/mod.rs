@@ -28,6 +28,7 @@
 
 mod filling;
 mod holding;
+mod time;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -36,6 +37,8 @@ use std::sync::Arc;
 
 use super::link::{Link, LinkId, Mode};
 use crate::min_tree::MinTree;
+
+pub use time::{FlowTime, Moment};
 
 /// A flow under way. Its number is given again once it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,16 +62,16 @@ pub struct RouteId(u32);
 
 /// A flow whose data has all arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ended {
+pub struct Ended<T = f64> {
     pub flow: FlowId,
     /// Exactly when, as the model has it.
-    pub at: f64,
+    pub at: T,
 }
 
-/// All flows of a network.
+/// All flows of a network, in the time `T`.
 #[derive(Clone, Debug)]
-pub struct Flows {
-    now: f64,
+pub struct Flows<T: FlowTime = f64> {
+    now: T,
     links: Vec<SharedLink>,
     /// The round in which each link was last found.
     found: Vec<u64>,
@@ -78,7 +81,7 @@ pub struct Flows {
     limited: bool,
     /// As the caller described them, for routes and latencies.
     described: Vec<Link>,
-    bundles: Vec<Bundle>,
+    bundles: Vec<Bundle<T>>,
     /// The shared links of each bundle's route, and its place in the list of each; one bundle after another.
     crossings: Vec<(u32, u32)>,
     /// How many flows each bundle has, and how fast each of them is; beside the bundles because most of what filling
@@ -96,11 +99,11 @@ pub struct Flows {
     free: Vec<u32>,
     started: u64,
     /// Flows whose latency has not elapsed yet, by when it has.
-    waiting: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    waiting: BinaryHeap<Reverse<(T::Key, u64, u32)>>,
     /// Flows that move nothing or need no time to, and end as soon as they are asked for.
     instant: Vec<(u64, u32)>,
-    /// When the first flow of each bundle ends, as bits: these compare like the numbers, as none is negative.
-    ends: MinTree<u64>,
+    /// When the first flow of each bundle ends.
+    ends: MinTree<T::Key>,
     /// Bundles whose ends have been written there, but not told.
     untold: Vec<u32>,
     changed: Changed,
@@ -146,14 +149,14 @@ struct SharedLink {
 
 /// All flows of one route; what filling reads and writes of it, and so little that it fits a line of the cache.
 #[derive(Clone, Debug)]
-struct Bundle {
+struct Bundle<T> {
     /// Where its crossings are.
     first: u32,
     after: u32,
     changed: bool,
     /// What each of its flows has had since it was last empty, as of `since`.
     clock: f64,
-    since: f64,
+    since: T,
     /// What the clock shows when the first of its flows ends.
     next_end: f64,
     /// The least that its other links allow.
@@ -161,7 +164,7 @@ struct Bundle {
     latency: f64,
 }
 
-impl Bundle {
+impl<T> Bundle<T> {
     fn crossings(&self) -> Range<usize> {
         self.first as usize..self.after as usize
     }
@@ -183,22 +186,23 @@ struct Scratch {
     limits: Vec<(u64, u32)>,
 }
 
+/// A bundle's clock shows at most this many times the volume of a flow that joins, so that at least 43 of the 53 bits of
+/// the flow's end are its own.
+const CLOCK_MAX: f64 = 1024.0;
+
 /// A flow has ended when no more than this share of it is left.
 const CRUMB: f64 = 1e-9;
 
-/// The end of what does not end, as bits.
-const NEVER: u64 = f64::INFINITY.to_bits();
-
-impl Flows {
+impl<T: FlowTime> Flows<T> {
     /// No flows yet, at time zero.
     ///
     /// # Panics
     ///
     /// If a link is not sound: whoever reads links from a person checks them first.
-    pub fn new(links: Vec<Link>) -> Flows {
+    pub fn new(links: Vec<Link>) -> Flows<T> {
         assert!(links.iter().all(Link::is_sound), "a link has a capacity above zero and a latency");
         Flows {
-            now: 0.0,
+            now: T::START,
             links: vec![SharedLink::default(); links.len()],
             found: vec![0; links.len()],
             down: vec![false; links.len()],
@@ -220,7 +224,7 @@ impl Flows {
             started: 0,
             waiting: BinaryHeap::new(),
             instant: Vec::new(),
-            ends: MinTree::new(0, NEVER),
+            ends: MinTree::new(0, T::NEVER),
             untold: Vec::new(),
             changed: Changed { bundles: Vec::new(), floor: f64::INFINITY },
             round: 0,
@@ -246,7 +250,7 @@ impl Flows {
             after: self.crossings.len() as u32,
             changed: false,
             clock: 0.0,
-            since: 0.0,
+            since: T::START,
             next_end: f64::INFINITY,
             limit: alone.fold(f64::INFINITY, f64::min),
             latency: described().map(|link| link.latency).sum(),
@@ -274,13 +278,14 @@ impl Flows {
     }
 
     /// The moment to which all flows have advanced.
-    pub fn now(&self) -> f64 {
+    pub fn now(&self) -> T {
         self.now
     }
 
     /// Releases a flow, now or later. It uses the links once their latencies have elapsed.
-    pub fn start(&mut self, release: f64, route: RouteId, volume: f64) -> FlowId {
-        assert!(release.is_finite() && volume >= 0.0 && volume.is_finite(), "{volume} at {release} is no flow");
+    pub fn start(&mut self, release: T, route: RouteId, volume: f64) -> FlowId {
+        let is_flow = release.key() < T::NEVER && volume >= 0.0 && volume.is_finite();
+        assert!(is_flow, "{volume} at {release:?} is no flow");
         let number = self.started;
         self.started += 1;
         let flow = Flow { bundle: route.0, number, volume, state: State::Waiting };
@@ -295,39 +300,41 @@ impl Flows {
             }
         };
         // Latency delays the first byte and then nothing more: until it has elapsed, the flow uses no link.
-        self.activate_at(release.max(0.0) + self.bundles[route.0 as usize].latency, slot);
+        self.activate_at(release.after(self.bundles[route.0 as usize].latency), slot);
         FlowId(slot)
     }
 
-    fn activate_at(&mut self, active: f64, slot: u32) {
+    fn activate_at(&mut self, active: T, slot: u32) {
         if active <= self.now {
             self.activate(slot)
         } else {
-            self.waiting.push(Reverse((bits(active), self.flows[slot as usize].number, slot)))
+            self.waiting.push(Reverse((active.key(), self.flows[slot as usize].number, slot)))
         }
     }
 
     /// When a flow next becomes active or ends, if nothing is started before. Never before [`Flows::now`].
-    pub fn next_change(&mut self) -> Option<f64> {
+    pub fn next_change(&mut self) -> Option<T> {
         if !self.instant.is_empty() {
             return Some(self.now);
         }
         self.settle();
-        let wait = self.waiting.peek().map(|Reverse((at, _, _))| f64::from_bits(*at));
-        let next = [wait, self.next_end()].into_iter().flatten().reduce(f64::min)?;
-        Some(next.max(self.now))
+        let wait = self.waiting.peek().map_or(T::NEVER, |Reverse((at, _, _))| *at);
+        let next = wait.min(self.ends.min());
+        (next != T::NEVER).then(|| T::from_key(next.max(self.now.key())))
     }
 
     /// Moves on to a time, through all changes up to it, and adds the flows that end on the way to `ended`, in order
     /// of their end, then of their start.
-    pub fn advance(&mut self, to: f64, ended: &mut Vec<Ended>) {
+    pub fn advance(&mut self, to: T, ended: &mut Vec<Ended<T>>) {
         while let Some(next) = self.next_change()
             && next <= to
         {
             self.now = next;
             self.step(ended);
         }
-        self.now = self.now.max(to);
+        if to > self.now {
+            self.now = to;
+        }
     }
 
     /// Takes a flow away before its end, and says how much of it was left.
@@ -377,8 +384,8 @@ impl Flows {
 }
 
 /// One moment.
-impl Flows {
-    fn step(&mut self, ended: &mut Vec<Ended>) {
+impl<T: FlowTime> Flows<T> {
+    fn step(&mut self, ended: &mut Vec<Ended<T>>) {
         let first = ended.len();
         // Ends come before new flows, so that a link which is left and joined at one moment is never shared by both;
         // then all of the moment is told in the order of starts, whichever of the three ways a flow has ended in.
@@ -387,7 +394,7 @@ impl Flows {
             && self.take_ended(bundle, &mut over)
         {}
         while let Some(&Reverse((at, _, slot))) = self.waiting.peek()
-            && f64::from_bits(at) <= self.now
+            && at <= self.now.key()
         {
             self.waiting.pop();
             self.activate(slot);
@@ -407,7 +414,7 @@ impl Flows {
     fn take_ended(&mut self, which: usize, over: &mut Vec<(u64, u32)>) -> bool {
         let clock = self.clock(which);
         // The time that was expected counts, whatever rounding has made of the clock.
-        let mut due = self.next_end().is_some_and(|least| least <= self.now);
+        let mut due = self.ends.min() <= self.now.key();
         let mut any = false;
         while let Some(&Reverse((end, number, slot))) = self.ending[which].peek() {
             let left = f64::from_bits(end) - clock;
@@ -437,14 +444,38 @@ impl Flows {
         if volume == 0.0 || (bundle.crossings().is_empty() && bundle.limit.is_infinite()) {
             return self.instant.push((number, slot));
         }
-        // A clock that nobody reads begins anew, so that it never grows so large that a volume is lost in its rounding.
-        let clock = if self.counts[which as usize] == 0 { 0.0 } else { self.clock(which as usize) };
+        // A clock that nobody reads begins anew, and one that others read is turned back before the volume is lost in
+        // its rounding.
+        let clock = match self.counts[which as usize] {
+            0 => 0.0,
+            _ => match self.clock(which as usize) {
+                far if far > CLOCK_MAX * volume => self.turn_back(which as usize, far),
+                near => near,
+            },
+        };
         let end = clock + volume;
         let bundle = &mut self.bundles[which as usize];
         bundle.next_end = if self.counts[which as usize] == 0 { end } else { bundle.next_end.min(end) };
         self.ending[which as usize].push(Reverse((bits(end), number, slot)));
         self.flows[slot as usize].state = State::Active(end);
         self.join(which);
+    }
+
+    /// Sets a bundle's clock to zero and takes what it shows now, `by`, off the ends of its flows. Returns the clock.
+    ///
+    /// O(n) for `n` flows, each of which has had [`CLOCK_MAX`] times the volume of the flow that joins since the last
+    /// time. Subtracting is exact, but for ends that are more than twice `by`; these are rounded as any volume is.
+    fn turn_back(&mut self, which: usize, by: f64) -> f64 {
+        let mut ends = std::mem::take(&mut self.ending[which]).into_vec();
+        for Reverse((end, _, slot)) in &mut ends {
+            let left = (f64::from_bits(*end) - by).max(0.0);
+            *end = bits(left);
+            self.flows[*slot as usize].state = State::Active(left);
+        }
+        self.ending[which] = ends.into();
+        (self.bundles[which].clock, self.bundles[which].since) = (0.0, self.now);
+        self.look_for_the_next_end(which);
+        0.0
     }
 
     fn join(&mut self, which: u32) {
@@ -504,7 +535,7 @@ impl Flows {
     /// What a bundle's clock shows now.
     fn clock(&self, which: usize) -> f64 {
         let bundle = &self.bundles[which];
-        let passed = self.now - bundle.since;
+        let passed = self.now.since(bundle.since);
         // An infinite rate has no time to add anything.
         if passed > 0.0 { bundle.clock + passed * self.rates[which] } else { bundle.clock }
     }
@@ -518,22 +549,13 @@ impl Flows {
         self.ends.set(which, self.end(which));
     }
 
-    /// When a flow ends next, if all rates stay.
-    fn next_end(&self) -> Option<f64> {
-        Some(self.ends.min()).filter(|end| *end != NEVER).map(f64::from_bits)
-    }
-
-    /// When the first flow of a bundle ends, if its rate stays; as bits.
-    fn end(&self, which: usize) -> u64 {
+    /// When the first flow of a bundle ends, if its rate stays.
+    fn end(&self, which: usize) -> T::Key {
         let bundle = &self.bundles[which];
-        let end = match self.counts[which] {
-            0 => f64::INFINITY,
-            _ => bundle.since + (bundle.next_end - bundle.clock) / self.rates[which],
-        };
-        let end = end.max(bundle.since);
-        debug_assert!(end >= 0.0, "a time before the start: {end}");
-        // Adding zero turns a negative zero into a positive one.
-        (end + 0.0).to_bits()
+        match self.counts[which] {
+            0 => T::NEVER,
+            _ => bundle.since.after(((bundle.next_end - bundle.clock) / self.rates[which]).max(0.0)).key(),
+        }
     }
 
     fn set_rate(&mut self, which: usize, rate: f64) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::problem::Dependency;
 use super::{Problem, Schedule};
-use crate::network::{Ended, FlowId, Flows, RouteId, Transfers};
+use crate::network::{Ended, FlowId, Flows, LinkId, RouteId, Transfers};
 use crate::time::Time;
 
 /// How a schedule is replayed.
@@ -205,7 +205,7 @@ impl<'p> Stage<'p> {
         }
         let (paths, wires) = (&self.problem.paths, &mut self.wires);
         let route = self.routes.entry((from, to));
-        let route = *route.or_insert_with(|| wires.flows().route(&paths.route(from as usize, to as usize)));
+        let route = *route.or_insert_with(|| wires.route(&paths.route(from as usize, to as usize)));
         let flow = self.wires.start(self.now, route, dependency.volume);
         if self.edge_of.len() <= flow.index() {
             self.edge_of.resize(flow.index() + 1, u32::MAX);
@@ -236,7 +236,7 @@ impl<'p> Stage<'p> {
         }
         let mut by_link: BTreeMap<u32, Vec<(f64, u32)>> = BTreeMap::new();
         for (&edge, &flow) in &self.under_way {
-            let distance = self.wires.flows().left(flow) / self.wires.flows().rate(flow);
+            let distance = self.wires.left(flow) / self.wires.rate(flow);
             let Dependency { from, to, .. } = self.problem.edges[edge as usize];
             let site = |task: u32| self.schedule.placed[task as usize].site as usize;
             for link in self.problem.paths.route(site(from), site(to)) {
@@ -259,7 +259,7 @@ impl<'p> Stage<'p> {
     fn cut(&mut self, edges: &[u32]) {
         for &edge in edges {
             if let Some(flow) = self.under_way.get(&edge).copied() {
-                self.wires.flows().stop(flow);
+                self.wires.stop(flow);
                 self.arrive(edge);
             }
         }
@@ -273,10 +273,31 @@ enum Wires {
 }
 
 impl Wires {
-    fn flows(&mut self) -> &mut Flows {
+    fn route(&mut self, links: &[LinkId]) -> RouteId {
         match self {
-            Wires::Exact(flows, _) => flows,
-            Wires::Whole(transfers) => transfers.flows(),
+            Wires::Exact(flows, _) => flows.route(links),
+            Wires::Whole(transfers) => transfers.flows().route(links),
+        }
+    }
+
+    fn rate(&mut self, flow: FlowId) -> f64 {
+        match self {
+            Wires::Exact(flows, _) => flows.rate(flow),
+            Wires::Whole(transfers) => transfers.flows().rate(flow),
+        }
+    }
+
+    fn left(&mut self, flow: FlowId) -> f64 {
+        match self {
+            Wires::Exact(flows, _) => flows.left(flow),
+            Wires::Whole(transfers) => transfers.flows().left(flow),
+        }
+    }
+
+    fn stop(&mut self, flow: FlowId) -> f64 {
+        match self {
+            Wires::Exact(flows, _) => flows.stop(flow),
+            Wires::Whole(transfers) => transfers.flows().stop(flow),
         }
     }
 

@@ -1,0 +1,129 @@
+//! Points of time that flows are computed in: floating point, or fixed point that is as fine at any distance.
+
+use std::fmt::Debug;
+
+use crate::time::Time;
+
+/// A point of time at or after zero. Lengths of time are `f64` in the same unit.
+pub trait FlowTime: Copy + PartialOrd + Debug {
+    /// Orders as the instants do.
+    type Key: Copy + Ord + Debug;
+
+    const START: Self;
+    /// Key of an event that does not happen; later than the key of any that does.
+    const NEVER: Self::Key;
+
+    fn key(self) -> Self::Key;
+    fn from_key(key: Self::Key) -> Self;
+
+    /// The instant that is `span`, which is not negative, later.
+    fn after(self, span: f64) -> Self;
+
+    /// The time since an earlier instant; zero or less if `earlier` is not earlier.
+    fn since(self, earlier: Self) -> f64;
+}
+
+/// Time in any unit. Its resolution is relative to its distance from zero.
+impl FlowTime for f64 {
+    /// Its bits: they compare like the numbers, as none is negative.
+    type Key = u64;
+
+    const START: f64 = 0.0;
+    const NEVER: u64 = f64::INFINITY.to_bits();
+
+    fn key(self) -> u64 {
+        super::bits(self)
+    }
+
+    fn from_key(key: u64) -> f64 {
+        f64::from_bits(key)
+    }
+
+    fn after(self, span: f64) -> f64 {
+        self + span
+    }
+
+    fn since(self, earlier: f64) -> f64 {
+        self - earlier
+    }
+}
+
+/// Virtual time in fixed point: whole microseconds in the upper 64 bits, the fraction of one in the lower 64.
+///
+/// Only differences of moments are floating-point numbers. So what flows do depends on the time between their
+/// releases and not on the distance from zero, and shifting all releases by whole microseconds shifts all ends by
+/// exactly as much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(u128);
+
+/// Units of a [`Moment`] in a microsecond.
+const MICRO: f64 = (1u128 << 64) as f64;
+
+impl Moment {
+    /// The last moment. Later ones come down to it.
+    const LAST: Moment = Moment(u128::MAX - 1);
+
+    /// The first whole microsecond that is not before this, where a fraction of up to `forgiven` microseconds counts
+    /// as none.
+    pub fn round_up(self, forgiven: f64) -> Time {
+        let (whole, part) = ((self.0 >> 64) as u64, self.0 as u64);
+        Time::from_micros(whole.saturating_add(u64::from(part as f64 > forgiven * MICRO)))
+    }
+}
+
+impl From<Time> for Moment {
+    fn from(time: Time) -> Moment {
+        Moment(u128::from(time.micros()) << 64)
+    }
+}
+
+impl FlowTime for Moment {
+    type Key = u128;
+
+    const START: Moment = Moment(0);
+    const NEVER: u128 = u128::MAX;
+
+    fn key(self) -> u128 {
+        self.0
+    }
+
+    fn from_key(key: u128) -> Moment {
+        Moment(key)
+    }
+
+    fn after(self, span: f64) -> Moment {
+        // Scaling by a power of two is exact, and the conversion saturates.
+        Moment(self.0.saturating_add((span * MICRO) as u128)).min(Moment::LAST)
+    }
+
+    fn since(self, earlier: Moment) -> f64 {
+        self.0.saturating_sub(earlier.0) as f64 / MICRO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_as_fine_at_the_end_of_time_as_at_its_start() {
+        for start in [0, 1 << 53, Time::LATEST.micros()].map(Time::from_micros) {
+            let start_of = Moment::from(start);
+            let later = start_of.after(2.25);
+            assert_eq!(later.since(start_of), 2.25);
+            assert_eq!(start_of.since(later), 0.0);
+            let rounded = |span: f64| start_of.after(span).round_up(1e-3).since(start).micros();
+            assert_eq!([0.0, 1e-4, 0.002, 1.0, 2.25, 3.0005].map(rounded), [0, 0, 1, 1, 3, 3]);
+        }
+    }
+
+    #[test]
+    fn what_lies_behind_the_last_moment_comes_down_to_it() {
+        for span in [1e19, 1e300, f64::INFINITY] {
+            let last = Moment::from(Time::LATEST).after(span);
+            assert_eq!(last, Moment::LAST);
+            assert!(last.key() < Moment::NEVER);
+            assert_eq!(last.round_up(1e-3), Time::NEVER);
+        }
+    }
+}
