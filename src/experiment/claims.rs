@@ -126,6 +126,15 @@ impl Comparison {
             false => Verdict::DoesNotHold,
         }
     }
+
+    /// Amount by which it fails, with enough digits to differ from zero.
+    fn shortfall(&self) -> String {
+        match -self.margin {
+            0.0 => "as both sides are equal".to_owned(),
+            missing if missing.abs() < 0.00005 => format!("by {missing:.1e}"),
+            missing => format!("by {missing:.4}"),
+        }
+    }
 }
 
 const ROUNDING: f64 = 1e-12;
@@ -181,15 +190,15 @@ impl Finding {
                 Verdict::WithinTolerance => {
                     writeln!(
                         text,
-                        "      {} fails by {:.4}; {} are allowed",
+                        "      {} fails {}; {} are allowed",
                         comparison.text,
-                        -comparison.margin,
+                        comparison.shortfall(),
                         up(comparison.tolerance)
                     )
                 }
                 _ => {
                     let chance = comparison.chance.map(|chance| format!(" +- {chance:.4}")).unwrap_or_default();
-                    writeln!(text, "      {} fails by {:.4}{chance}", comparison.text, -comparison.margin)
+                    writeln!(text, "      {} fails {}{chance}", comparison.text, comparison.shortfall())
                 }
             };
         }
@@ -211,7 +220,7 @@ impl Finding {
             let (held, all) = (self.own_words.len() - against.len(), self.own_words.len());
             let _ = writeln!(text, "      in the paper's own words {held} of {all} comparisons hold:");
             for comparison in against.iter().take(SHOWN) {
-                let _ = writeln!(text, "      {} fails by {:.4}", comparison.text, -comparison.margin);
+                let _ = writeln!(text, "      {} fails {}", comparison.text, comparison.shortfall());
             }
             if against.len() > SHOWN {
                 let _ = writeln!(text, "      and {} more", against.len() - SHOWN);
@@ -429,5 +438,21 @@ impl<R> Judge<'_, R> {
         let Some((left, right)) = low.value.zip(high.value) else { return self.missing.push(text) };
         let chance = low.chance(high);
         self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict, chance });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortfall_never_reads_as_zero() {
+        let of = |margin| {
+            let text = String::new();
+            Comparison { text, margin, tolerance: 0.0, strict: true, chance: None }.shortfall()
+        };
+        assert_eq!(of(0.0), "as both sides are equal");
+        assert_eq!(of(-0.5), "by 0.5000");
+        assert_eq!(of(-0.00001), "by 1.0e-5");
     }
 }

@@ -165,16 +165,19 @@ impl Outcome {
             ("utilisation", "Cores in use while jobs arrived"),
             ("useful", "Work done for jobs that obtained value"),
         ] {
+            let cells = |policy| LOADS.map(|load| self.estimate(policy, load, metric).map_or("-".to_owned(), percent));
+            let rows = POLICIES.map(|(policy, label)| (label, cells(policy)));
+            let letters = rows.iter().flat_map(|(_, cells)| cells).map(|cell| cell.chars().count()).max().unwrap_or(0);
+            let width = (letters + 2).max(13);
             let _ = write!(text, "\n{title}\n{:<7}", "load");
             for load in LOADS {
-                let _ = write!(text, "{:>13.1}", f64::from(load) / 100.0);
+                let _ = write!(text, "{:>width$.1}", f64::from(load) / 100.0);
             }
             text.push('\n');
-            for (policy, label) in POLICIES {
+            for (label, cells) in rows {
                 let _ = write!(text, "{label:<7}");
-                for load in LOADS {
-                    let cell = self.estimate(policy, load, metric).map_or("-".to_owned(), percent);
-                    let _ = write!(text, "{cell:>13}");
+                for cell in cells {
+                    let _ = write!(text, "{cell:>width$}");
                 }
                 text.push('\n');
             }

@@ -13,6 +13,9 @@ use crate::experiment::{market, reservation};
 #[derive(Subcommand)]
 pub enum Paper {
     /// Bidding policies for market-based HPC workflow scheduling: ten policies at loads from 0.7 to 1.4
+    #[command(mut_arg("out", |out| {
+        out.help("Where to write rows, summary, verdicts and figures [default: out/reproduce-market]")
+    }))]
     Market {
         /// The paper's scale: 10 workloads of 10,000 jobs [default: 3 workloads]
         #[arg(long)]

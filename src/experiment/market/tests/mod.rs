@@ -67,6 +67,21 @@ fn means_are_over_workloads() {
     assert!(outcome.verdicts().contains("22. "));
 }
 
+#[test]
+fn columns_of_the_summary_stay_apart() {
+    let (table, mut rows) = rows();
+    for row in &mut rows {
+        let is_first = row.values[0] == "1";
+        row.metrics.iter_mut().for_each(|number| *number = Some(if is_first { 0.0 } else { 2.0 }));
+    }
+    let text = Outcome::of(Extent { workloads: 2, jobs: 10, ..SMALL }, &table, &rows).unwrap().summary_text();
+    let wide: Vec<&str> = text.lines().filter(|line| line.contains('±')).collect();
+    assert!(!wide.is_empty());
+    for line in wide {
+        assert_eq!(line.matches(" 100.00 ±1270.60").count(), LOADS.len(), "{line}");
+    }
+}
+
 #[cfg(feature = "edge")]
 #[test]
 fn figures_have_a_line_for_each_policy() {
