@@ -21,11 +21,16 @@ pub(super) struct Dot {
     pub told: String,
 }
 
+/// Least width of a picture.
 const WIDTH: f64 = 960.0;
+/// Least room for names.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 90.0;
-/// As many letters have room to the left.
-const NAME_MAX: usize = 26;
+/// Widths of a letter of a name, and of the gap between names and dots.
+const LETTER: f64 = 7.2;
+const GAP: f64 = 12.0;
+/// Least width of the dots: longer names widen the picture.
+const DOTS_MIN: f64 = 400.0;
 const ROW: f64 = 22.0;
 /// From one dot of a row to the next below it.
 const DOT: f64 = 11.0;
@@ -37,27 +42,29 @@ pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
     let most = rows.iter().map(|row| row.dots.len()).max().unwrap_or(0);
     let tall = ROW + DOT * most.saturating_sub(1) as f64;
     let height = TOP + BOTTOM + tall * rows.len() as f64;
-    let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">", at(height), escape(about));
-    svg.push_str(&axis(range, height));
+    let letters = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let left = f64::max(LEFT, letters as f64 * LETTER + GAP);
+    let width = f64::max(WIDTH, left + DOTS_MIN + RIGHT);
+    let x = |number: f64| left + range.share(number) * (width - left - RIGHT);
+    let mut svg =
+        format!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", at(width), at(height), escape(about));
+    svg.push_str(&axis(range, height, &x));
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
-        let name = match row.name.chars().count() > NAME_MAX {
-            true => format!("<title>{}</title>{}", escape(&row.name), escape(&shortened(&row.name))),
-            false => escape(&row.name),
-        };
+        let name = escape(&row.name);
         let weight = if row.is_bold { " font-weight=\"650\"" } else { "" };
         let _ = write!(
             svg,
             "<g class=\"axis\"><text x=\"{}\" y=\"{}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
-            LEFT - 12.0,
+            at(left - GAP),
             at(middle)
         );
         for (number, dot) in row.dots.iter().enumerate() {
             let below = number as f64 - (row.dots.len() - 1) as f64 / 2.0;
-            svg.push_str(&drawn(dot, range, middle + DOT * below));
+            svg.push_str(&drawn(dot, &x, middle + DOT * below));
         }
         if let ([dot], 1) = (&row.dots[..], most) {
-            let (x, y, mean) = (at(WIDTH - RIGHT + 14.0), at(middle), shown(dot.estimate.mean));
+            let (x, y, mean) = (at(width - RIGHT + 14.0), at(middle), shown(dot.estimate.mean));
             let _ = write!(svg, "<text class=\"caption\" x=\"{x}\" y=\"{y}\" dy=\".32em\">{mean}</text>");
         }
     }
@@ -65,20 +72,12 @@ pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
     svg
 }
 
-/// Its beginning and its end: names that are long often begin alike.
-fn shortened(name: &str) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    let end = NAME_MAX / 2;
-    let begin = NAME_MAX - end - 1;
-    letters[..begin].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect()
-}
-
-fn drawn(dot: &Dot, range: &Range, y: f64) -> String {
+fn drawn(dot: &Dot, x: &dyn Fn(f64) -> f64, y: f64) -> String {
     let Dot { estimate: Estimate { mean, within, .. }, colour, is_filled, told } = dot;
     let y = at(y);
     let mut svg = String::new();
     if let Some(within) = within {
-        let (from, to) = (at(x(range, mean - within)), at(x(range, mean + within)));
+        let (from, to) = (at(x(mean - within)), at(x(mean + within)));
         let _ = write!(svg, "<path d=\"M{from} {y}H{to}\" stroke=\"var(--c{colour})\" stroke-width=\"2.5\"/>");
     }
     let fill = if *is_filled { format!("var(--c{colour})") } else { "var(--card)".to_owned() };
@@ -86,24 +85,42 @@ fn drawn(dot: &Dot, range: &Range, y: f64) -> String {
         svg,
         "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c{colour})\" \
          stroke-width=\"1.8\"><title>{}</title></circle>",
-        at(x(range, *mean)),
+        at(x(*mean)),
         escape(told)
     );
     svg
 }
 
-fn x(range: &Range, number: f64) -> f64 {
-    LEFT + range.share(number) * (WIDTH - LEFT - RIGHT)
-}
-
-fn axis(range: &Range, height: f64) -> String {
+fn axis(range: &Range, height: f64, x: &dyn Fn(f64) -> f64) -> String {
     let bottom = height - BOTTOM;
     let mut svg = String::from("<g class=\"axis\">");
     for value in range.lines() {
-        let (x, to, y) = (at(x(range, value)), at(bottom), at(bottom + 17.0));
+        let (x, to, y) = (at(x(value)), at(bottom), at(bottom + 17.0));
         let _ = write!(svg, "<path d=\"M{x} {TOP}V{to}\"/><text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">");
         let _ = write!(svg, "{}</text>", shown(value));
     }
     svg.push_str("</g>");
     svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::range::Scale;
+    use super::*;
+
+    #[test]
+    fn names_are_never_cut() {
+        let estimate = Estimate { mean: 1.0, within: None, count: 1 };
+        let range = Range::of([estimate].into_iter(), Scale::Linear);
+        let svg = |letters: usize| {
+            let dot = Dot { estimate, colour: 0, is_filled: true, told: String::new() };
+            let name = "n".repeat(letters);
+            let svg = picture("", &range, &[Row { name: name.clone(), is_bold: false, dots: vec![dot] }]);
+            assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
+            svg
+        };
+        assert!(svg(10).contains("<text x=\"178\"") && svg(10).contains("viewBox=\"0 0 960 "));
+        assert!(svg(50).contains("<text x=\"360\"") && svg(50).contains("viewBox=\"0 0 960 "));
+        assert!(svg(100).contains("<text x=\"720\"") && svg(100).contains("viewBox=\"0 0 1222 "));
+    }
 }

@@ -1,4 +1,4 @@
-//! Line charts as SVG: panels side by side, a legend to their right.
+//! Line charts as SVG: panels in rows, a legend to the right of the first row.
 
 use std::ops::Range;
 
@@ -51,6 +51,8 @@ impl Line {
 }
 
 const PANEL: (u32, u32) = (560, 440);
+/// Panels of a row: more make the text too small at the width of a column.
+const COLUMNS: usize = 2;
 const HEAD: u32 = 62;
 /// Around labels, and for the shortest ones.
 const LEGEND: (u32, u32) = (54, 120);
@@ -67,13 +69,19 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
     let mut svg = String::new();
-    let size = (PANEL.0 * panels.len() as u32 + legend_width(panels), HEAD + PANEL.1);
+    let rows = panels.len().div_ceil(COLUMNS) as u32;
+    let size = (PANEL.0 * columns(panels) + legend_width(panels), HEAD + PANEL.1 * rows);
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         draw_all(&root, title, below, panels).expect("a string takes all that is drawn");
     }
     // For those who hear a page, and for a tip where a mouse rests.
     svg.replacen('>', &format!(">\n<title>{title}</title>"), 1)
+}
+
+/// Number of panels in the first row.
+fn columns(panels: &[Panel]) -> u32 {
+    panels.len().min(COLUMNS) as u32
 }
 
 /// Enough for the longest label.
@@ -91,11 +99,12 @@ fn draw_all(
     root.fill(&WHITE)?;
     write(root, title, (16, 14), 19.0, &INK)?;
     write(root, below, (16, 40), 13.0, &PALE)?;
+    let wide = columns(panels);
     for (panel, number) in panels.iter().zip(0..) {
-        let area = root.clone().shrink((PANEL.0 * number, HEAD), PANEL);
+        let area = root.clone().shrink((PANEL.0 * (number % wide), HEAD + PANEL.1 * (number / wide)), PANEL);
         draw_panel(root, &area, panel)?;
     }
-    draw_legend(root, PANEL.0 * panels.len() as u32, &panels[panels.len() - 1])
+    draw_legend(root, PANEL.0 * wide, &panels[panels.len() - 1])
 }
 
 fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
@@ -321,6 +330,14 @@ mod tests {
         assert_eq!(width("EASY"), LEGEND.1);
         assert_eq!(width("EASY, unscaled"), 54 + 14 * LETTER);
         assert!(draw("", "", &[panel("EASY, unscaled", false, 2)]).contains(&format!("width=\"{}\"", 560 + 166)));
+    }
+
+    #[test]
+    fn many_panels_stand_in_rows() {
+        let panels: Vec<Panel> = (0..5).map(|_| panel("a", false, 2)).collect();
+        let svg = draw("", "", &panels);
+        let size = format!("width=\"{}\" height=\"{}\"", 2 * 560 + LEGEND.1, HEAD + 3 * 440);
+        assert!(svg.contains(&size), "{}", &svg[..200]);
     }
 
     #[test]
