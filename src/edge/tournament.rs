@@ -20,12 +20,14 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
     replace(&swept.out.join(STANDINGS_PAGE), page(&standings, &swept.facts(path, STANDINGS)))?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
+        0 | 1 if standings.note.is_some() => "one distinct run of each does not show which is better".to_owned(),
         0 | 1 => "one run of each does not show which is better: let `seed` vary".to_owned(),
         runs => format!("* best, or not significantly different from the best ({runs} runs each)"),
     };
+    let note = standings.note.as_ref().map_or(String::new(), |note| format!("{note}\n"));
     let page = swept.out.join(STANDINGS_PAGE);
     super::say(&format!(
-        "{}{stars}\n{}: the page, with differences from {other} and charts\n",
+        "{}{note}{stars}\n{}: the page, with differences from {other} and charts\n",
         table(&standings),
         page.display()
     ))

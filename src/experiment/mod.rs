@@ -17,6 +17,7 @@ mod metrics;
 mod plot;
 pub mod provisioning;
 mod range;
+mod repeats;
 pub mod reservation;
 mod rows;
 mod statistics;

@@ -102,7 +102,8 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     let means = means(&swept.experiment, &swept.rows);
     replace(&swept.out.join(MEANS), csv(&means))?;
     replace(&swept.out.join(MEANS_PAGE), page(&means, &swept.facts(path, MEANS)))?;
-    super::say(&format!("{}{}: the page of their means\n", swept.told(), swept.out.join(MEANS_PAGE).display()))
+    let note = means.note().map_or(String::new(), |note| format!("{note}\n"));
+    super::say(&format!("{}{note}{}: the page of their means\n", swept.told(), swept.out.join(MEANS_PAGE).display()))
 }
 
 /// Reads an experiment and checks all its runs.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use super::file::Experiment;
 use super::metrics::Metric;
+use super::repeats::{self, Distinct, distinct};
 use super::rows::{Row, line};
 use super::statistics::Estimate;
 
@@ -21,8 +22,12 @@ pub struct Means {
     pub metrics: Vec<Metric>,
     /// What varies besides seeds.
     pub axes: Vec<Varying>,
-    /// How many runs each mean is of.
+    /// Number of runs of each combination.
     pub repetitions: usize,
+    /// Number of runs that repeat another run; they count in no mean.
+    repeated: usize,
+    /// Number of distinct runs of each combination.
+    runs: Vec<usize>,
     /// The numbers of each combination, one for each metric; the first axis changes slowest.
     cells: Vec<Vec<Option<Estimate>>>,
 }
@@ -45,17 +50,20 @@ pub fn means(experiment: &Experiment, rows: &[Row]) -> Means {
     let places: Vec<BTreeMap<&str, usize>> =
         varying().map(|(_, axis)| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
     let mut numbers = vec![vec![Vec::new(); metrics.len()]; count];
-    for row in rows {
+    let mut runs = vec![0; count];
+    let Distinct { rows: kept, repeated } = distinct(experiment, rows);
+    for row in kept {
         let place = varying().zip(&places).try_fold(0, |place, ((column, axis), places)| {
             Some(place * axis.values.len() + places.get(row.values[column].as_str())?)
         });
         let Some(place) = place else { continue };
+        runs[place] += 1;
         for (numbers, number) in numbers[place].iter_mut().zip(&row.metrics) {
             numbers.extend(number);
         }
     }
     let cells = numbers.iter().map(|of| of.iter().map(|numbers| Estimate::of(numbers)).collect()).collect();
-    Means { name, about, metrics, axes, repetitions: rows.len() / count.max(1), cells }
+    Means { name, about, metrics, axes, repetitions: rows.len() / count.max(1), repeated, runs, cells }
 }
 
 impl Means {
@@ -78,12 +86,18 @@ impl Means {
         self.cells.iter().enumerate().map(move |(place, cells)| (picks(place), &cells[..]))
     }
 
-    /// Whether these are the numbers of all runs, and the same.
-    fn are_all(&self, known: &[Estimate], mean: f64) -> bool {
-        let is_it = |one: &Estimate| {
-            one.mean == mean && one.count == self.repetitions && one.within.is_none_or(|within| within == 0.0)
-        };
-        known.len() == self.cells.len() && known.iter().all(is_it)
+    /// Sentence about runs that repeat another run; None if all are distinct.
+    pub fn note(&self) -> Option<String> {
+        repeats::note(self.repeated, self.repetitions * self.cells.len())
+    }
+
+    /// True if every run has this number of the metric.
+    fn are_all(&self, metric: usize, mean: f64) -> bool {
+        self.cells.iter().zip(&self.runs).all(|(cells, runs)| {
+            cells[metric].is_some_and(|one| {
+                one.mean == mean && one.count == *runs && one.within.is_none_or(|within| within == 0.0)
+            })
+        })
     }
 
     /// The number of a metric for one combination.

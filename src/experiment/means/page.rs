@@ -31,7 +31,7 @@ pub fn page(means: &Means, facts: &[String]) -> String {
         let _ = writeln!(body, "<p class=\"lead\">{}</p>", escape(about.trim()));
     }
     let _ = writeln!(body, "<p class=\"lead\">{}</p></header>", combined(means));
-    body.push_str(match (means.repetitions > 1, means.axes.is_empty()) {
+    body.push_str(match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
         (false, _) => "<p>Each number is of a single run. Times are in seconds.</p>\n",
         (true, true) => {
             "<p>± is how far the true mean may be from that over the seeds, with a confidence of 95 %. Times are in \
@@ -43,13 +43,16 @@ pub fn page(means: &Means, facts: &[String]) -> String {
              say: a tournament compares them seed by seed. Times are in seconds.</p>\n"
         }
     });
+    if let Some(note) = means.note() {
+        let _ = writeln!(body, "<p><strong>{}</strong></p>", escape(&note));
+    }
 
     let (mut absent, mut constant, mut shown_metrics) = (Vec::new(), Vec::new(), Vec::new());
     for (metric, what) in means.metrics.iter().enumerate() {
         let known: Vec<Estimate> = means.combinations().filter_map(|(_, cells)| cells[metric]).collect();
         match known.first() {
             None => absent.push(format!("<code>{}</code>", what.name)),
-            Some(first) if means.are_all(&known, first.mean) && !means.axes.is_empty() => {
+            Some(first) if means.are_all(metric, first.mean) && !means.axes.is_empty() => {
                 constant.push(format!("<code>{}</code> = {}", what.name, shown(first.mean)));
             }
             Some(_) => shown_metrics.push(metric),

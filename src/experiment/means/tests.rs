@@ -21,7 +21,7 @@ fn rows(experiment: &Experiment, value: impl Fn(&Run) -> f64) -> Vec<Row> {
     let row = |run: Run| {
         let waits = (run.values[0] == "fifo").then_some(60.0 * run.number as f64);
         let metrics = vec![Some(value(&run)), waits, Some(40.0), None];
-        Row { run: run.number, values: run.values, metrics, digest: "0".repeat(32) }
+        Row { run: run.number, values: run.values, metrics, digest: format!("{:032}", run.number) }
     };
     experiment.runs().map(row).collect()
 }
@@ -141,4 +141,21 @@ fn what_only_some_runs_have_is_not_the_same_in_all() {
     assert!(fees(&rows), "three times a tenth is no other number");
     rows[0].metrics[3] = None;
     assert!(!fees(&rows));
+}
+
+#[test]
+fn a_repeated_run_counts_once_and_is_named() {
+    let experiment = experiment(FILE);
+    let mut rows = rows(&experiment, told);
+    assert_eq!(means(&experiment, &rows).note(), None);
+    for row in &mut rows {
+        row.digest = format!("{} {}", row.values[0], row.values[2]);
+    }
+    let means = means(&experiment, &rows);
+    assert!(means.cells.iter().all(|cells| cells[0].is_some_and(|one| one.count == 1 && one.within.is_none())));
+    let note = means.note().unwrap();
+    assert!(note.starts_with("6 of 12 runs only repeat another run"), "{note}");
+    let html = page(&means, &[]);
+    assert!(html.contains(&note) && html.contains("Each number is of a single run") && !html.contains('±'), "{html}");
+    assert!(html.contains("The same in all runs: <code>jobs</code> = 40"), "{html}");
 }

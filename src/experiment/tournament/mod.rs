@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use super::file::{ENTRANT, Entrant, Experiment};
 use super::metrics::Metric;
+use super::repeats::{self, Distinct, distinct};
 use super::rows::Row;
 use super::statistics::Estimate;
 use crate::few;
@@ -30,8 +31,10 @@ pub struct Standings {
     /// Whom all are compared with.
     pub against: usize,
     pub metrics: Vec<Column>,
-    /// How many runs each number is of.
+    /// Largest number of distinct runs that a number is the mean of.
     pub repetitions: usize,
+    /// Sentence about runs that repeat another run; None if all are distinct.
+    pub note: Option<String>,
     pub panels: Vec<Panel>,
 }
 
@@ -91,7 +94,8 @@ pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -
     let Experiment { name, about, entrants, .. } = experiment.clone();
     let column = |metric: &Metric| Column { name: metric.name, about: metric.about, better: metric.better };
     let metrics: Vec<Column> = experiment.metrics.iter().map(column).collect();
-    let runs = in_order(experiment, rows);
+    let Distinct { rows: kept, repeated } = distinct(experiment, rows);
+    let runs = in_order(experiment, &kept);
     let alike = runs.chunk_by(|one, next| one.settings == next.settings);
     let panels: Vec<Panel> = alike
         .map(|runs| Panel {
@@ -99,8 +103,10 @@ pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -
             rows: compare(runs, entrants.len(), &metrics, against),
         })
         .collect();
-    let repetitions = rows.len() / (entrants.len() * panels.len()).max(1);
-    Ok(Standings { name, about, entrants, against, metrics, repetitions, panels })
+    let most = runs.chunk_by(|one, next| one.settings == next.settings).map(<[_]>::len).max().unwrap_or(0);
+    let repetitions = most / entrants.len().max(1);
+    let note = repeats::note(repeated, rows.len());
+    Ok(Standings { name, about, entrants, against, metrics, repetitions, note, panels })
 }
 
 /// A run, by the places of its values among those of their axes.
@@ -113,11 +119,11 @@ struct Run<'r> {
 }
 
 /// Panel by panel, and in each seed by seed, as the axes have them.
-fn in_order<'r>(experiment: &Experiment, rows: &'r [Row]) -> Vec<Run<'r>> {
+fn in_order<'r>(experiment: &Experiment, rows: &[&'r Row]) -> Vec<Run<'r>> {
     let places: Vec<BTreeMap<&str, usize>> =
         experiment.axes.iter().map(|axis| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
-    let run = |row| {
-        let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row };
+    let run = |row: &&'r Row| {
+        let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row: *row };
         for ((axis, places), value) in experiment.axes.iter().zip(&places).zip(&row.values) {
             let place = *places.get(value.as_str())?;
             match axis.key.as_str() {

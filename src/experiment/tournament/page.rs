@@ -29,6 +29,9 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
          that can be told from zero. Bold is best: nobody's mean is better, or it cannot be told apart from the best \
          one. A dash says that this system has no such number.</p></section>",
     );
+    if let Some(note) = &standings.note {
+        let _ = writeln!(body, "<p><strong>{}</strong></p>", escape(note));
+    }
     let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| scale(standings, metric)).collect();
     for panel in &standings.panels {
         let title = if panel.settings.is_empty() { "Standings".to_owned() } else { escape(&settings(panel)) };

@@ -30,7 +30,7 @@ fn rows(experiment: &Experiment, numbers: impl Fn(&str, &str, f64) -> (f64, f64)
         let (value, wait) = numbers(entrant, load, seed.parse().unwrap());
         let under = (entrant == "quick").then_some(0.25);
         let metrics = vec![Some(value), Some(wait), Some(100.0), under];
-        Row { run: run.number, values: run.values.clone(), metrics, digest: "0".repeat(32) }
+        Row { run: run.number, values: run.values.clone(), metrics, digest: format!("{:032}", run.number) }
     };
     experiment.runs().map(row).collect()
 }
@@ -158,4 +158,21 @@ fn files_hold_exact_numbers_and_pages_what_is_safe() {
     assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>"));
     // A picture for each number that two have, in each panel.
     assert_eq!(page.matches("<svg").count(), 2 * 3);
+}
+
+#[test]
+fn a_repeated_run_counts_once_and_wins_nothing() {
+    let experiment = experiment(FILE);
+    let mut rows = rows(&experiment, told);
+    assert_eq!(standings(&experiment, &rows, None).unwrap().note, None);
+    for row in &mut rows {
+        row.digest = format!("{} {}", row.values[0], row.values[1]);
+    }
+    let standings = standings(&experiment, &rows, None).unwrap();
+    assert_eq!(standings.repetitions, 1);
+    let cells = || standings.panels.iter().flat_map(|panel| &panel.rows).map(|row| &row[0]);
+    assert!(cells().all(|cell| !cell.is_best && cell.estimate.is_some_and(|one| one.within.is_none())));
+    let note = standings.note.clone().unwrap();
+    assert!(note.starts_with("8 of 12 runs only repeat"), "{note}");
+    assert!(page(&standings, &[]).contains(&note));
 }
