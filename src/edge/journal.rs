@@ -19,7 +19,7 @@ use super::disk::{cannot, open_regular};
 use crate::kernel::Up;
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, codec};
-use crate::recovery::journal::{Item, Next, PIECE_MAX, Reader, Scribe, Turn, told};
+use crate::recovery::journal::{Item, JournalWriter, Next, PIECE_MAX, Reader, Turn, parse_record};
 use crate::report::Input;
 
 /// Its name in the folder of a run that is not over.
@@ -58,7 +58,7 @@ impl Head {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    scribe: Scribe,
+    writer: JournalWriter,
     buffer: Vec<u8>,
     written: Instant,
     /// The hub had run so many batches when it was last told how many.
@@ -71,8 +71,8 @@ impl Journal {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
         let file = file.map_err(|error| cannot("create the journal", &path, &error))?;
-        let (scribe, buffer, written) = (Scribe::default(), Vec::with_capacity(BUFFER), Instant::now());
-        let mut journal = Journal { path, file, scribe, buffer, written, batches: 0 };
+        let (writer, buffer, written) = (JournalWriter::default(), Vec::with_capacity(BUFFER), Instant::now());
+        let mut journal = Journal { path, file, writer, buffer, written, batches: 0 };
         let head = serde_json::to_vec(head).map_err(|error| Failure::Internal(error.to_string()))?;
         head.chunks(PIECE_MAX).for_each(|piece| journal.put(Item::Head(piece)));
         journal.flush()?;
@@ -88,8 +88,8 @@ impl Journal {
         let Pages { reader, at, batches, .. } = pages;
         let file = OpenOptions::new().append(true).open(&path).and_then(|file| file.set_len(at).map(|()| file));
         let file = file.map_err(|error| cannot("write the journal", &path, &error))?;
-        let (scribe, buffer, written) = (reader.into_scribe(), Vec::with_capacity(BUFFER), Instant::now());
-        Ok((head, Journal { path, file, scribe, buffer, written, batches }))
+        let (writer, buffer, written) = (reader.into_writer(), Vec::with_capacity(BUFFER), Instant::now());
+        Ok((head, Journal { path, file, writer, buffer, written, batches }))
     }
 
     /// A frame of a leaf, which the hub takes in when it has run so many batches in all.
@@ -144,7 +144,7 @@ impl Journal {
     }
 
     fn put(&mut self, item: Item<'_>) {
-        self.scribe.write(item, &mut self.buffer);
+        self.writer.write(item, &mut self.buffer);
     }
 }
 
@@ -223,7 +223,7 @@ impl Pages {
         let begin = self.start;
         self.start += length;
         self.at += length as u64;
-        let item = told(&self.buffer[begin..self.start]);
+        let item = parse_record(&self.buffer[begin..self.start]);
         if let Item::Up { after, .. } | Item::Turn { after, .. } = item {
             self.batches += after;
         }

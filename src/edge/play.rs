@@ -9,7 +9,7 @@ use super::Failure;
 use super::keeper::Kept;
 use super::outside::Fault;
 use super::quic::{self, FrameReceiver, FrameSender, WireError};
-use crate::kernel::{Breach, Down, Leaf, Then};
+use crate::kernel::{Breach, Down, Instruction, Leaf};
 use crate::protocol::{Message, Record, codec};
 
 /// A leaf that has much to say lets go of what it has so far when it is so many bytes, or after so long.
@@ -89,7 +89,7 @@ pub async fn listen_to_the_end(mut played: Played, receiver: &mut FrameReceiver)
     loop {
         let is_whole = match receiver.next().await {
             Ok(Some(frame)) => {
-                if codec::decode::<Down<Message>>(frame).is_ok_and(|down| down.then == Then::Stop) {
+                if codec::decode::<Down<Message>>(frame).is_ok_and(|down| down.then == Instruction::Stop) {
                     played = Played::Stopped;
                 }
                 continue;

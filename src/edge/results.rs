@@ -22,7 +22,7 @@ use super::terminal::Progress;
 use super::{Failure, note, outside, parquet, pin, say, typed_words, warn};
 use crate::few;
 use crate::kernel::Entry;
-use crate::protocol::{Answer, Record};
+use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{
     self, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile, Tally,
     Unrecorded, Untaken, summary_table,
@@ -432,7 +432,7 @@ impl RunProgress {
                     | Record::NotAdmitted { .. }
                     | Record::Cancelled { .. }
                     | Record::Rejected { .. }
-                    | Record::Answered { answer: Answer::Declined | Answer::Invalid(_), .. }
+                    | Record::Answered { answer: ReserveAnswer::Declined | ReserveAnswer::Invalid(_), .. }
             )
         };
         self.ended += records.iter().filter(ends).count() as u64;

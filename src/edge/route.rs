@@ -142,7 +142,7 @@ fn route_run(
     let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
     let whole = plan.clone();
     let hub = Hub::new(actors, &leaves, plan.latencies.clone())
-        .reading_only(Box::new(move |actor, record| whole.may_write(actor, record)));
+        .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)));
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();

@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use super::place::{BoxedActor, Latencies, Place, STEPS_MAX};
-use super::{ActorId, Breach, Down, Entry, Envelope, Message, Then, Up};
+use super::{ActorId, Breach, Down, Entry, Envelope, Instruction, Message, Up};
 use crate::min_tree::MinTree;
 use crate::time::{Span, Stamp, Time};
 
@@ -24,23 +24,23 @@ pub struct Hub<M, R> {
     place: Place<M, R>,
     /// For each actor the leaf where it lives; `None` if it lives here.
     homes: Vec<Option<usize>>,
-    leaves: Vec<Peer<M>>,
+    leaves: Vec<LeafState<M>>,
     /// For each leaf the earliest stamp at which something from it could still arrive here.
     reach: MinTree<Stamp>,
     /// The number of the last message of each actor that came from a leaf.
     last_numbers: Vec<u64>,
     logs: Vec<Vec<Entry<R>>>,
     /// How many messages and records have come from leaves.
-    told: u64,
+    received: u64,
     batches: u64,
-    may_write: MayWrite<R>,
+    record_check: RecordCheck<R>,
     finishing: bool,
 }
 
 /// What is wrong with a record of this actor, where it is none that such an actor writes.
-pub type MayWrite<R> = Box<dyn Fn(ActorId, &R) -> Result<(), &'static str> + Send>;
+pub type RecordCheck<R> = Box<dyn Fn(ActorId, &R) -> Result<(), &'static str> + Send>;
 
-struct Peer<M> {
+struct LeafState<M> {
     /// The smallest latency of the actors that live there.
     latency: Span,
     reported: Stamp,
@@ -52,14 +52,14 @@ struct Peer<M> {
     last_entry: Option<(Stamp, ActorId)>,
     /// The earliest reaction to each frame that it has not answered, by the frame's number, and the earliest of them
     /// all: a leaf that has nothing to say may leave many unanswered.
-    unheard: VecDeque<(u64, Stamp)>,
-    unheard_min: Stamp,
+    unacked: VecDeque<(u64, Stamp)>,
+    unacked_min: Stamp,
     /// The earliest reaction to the mail that waits to be sent.
     unsent: Stamp,
     mail: Vec<Envelope<M>>,
     granted: Stamp,
     sent: u64,
-    heard: u64,
+    acked: u64,
     /// Whether it has been told that the run is over.
     dismissed: bool,
     finished: bool,
@@ -90,14 +90,14 @@ pub struct Progress {
     /// How many events have been run there.
     pub events: u64,
     /// How many messages and records have come from leaves.
-    pub told: u64,
+    pub received: u64,
     /// How many leaves have said goodbye.
-    pub goodbyes: usize,
+    pub leaves_finished: usize,
 }
 
 /// What the hub knows of one leaf, for a report of who waits for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct LeafStatus {
     /// Nothing leaves it before this.
     pub floor: Stamp,
     pub granted: Stamp,
@@ -126,7 +126,7 @@ impl<M: Message, R> Hub<M, R> {
             let latency = ids.iter().map(|id| latencies[id.index()]).min().expect("a leaf plays at least one actor");
             ids.iter().for_each(|id| homes[id.index()] = Some(leaf));
             reach.set(leaf, Stamp::ZERO.after(latency));
-            peers.push(Peer::new(latency));
+            peers.push(LeafState::new(latency));
         }
         Hub {
             last_numbers: vec![0; latencies.len()],
@@ -135,16 +135,16 @@ impl<M: Message, R> Hub<M, R> {
             logs: peers.iter().map(|_| Vec::new()).collect(),
             leaves: peers,
             reach,
-            told: 0,
+            received: 0,
             batches: 0,
-            may_write: Box::new(|_, _| Ok(())),
+            record_check: Box::new(|_, _| Ok(())),
             finishing: false,
         }
     }
 
     /// Takes in only such records of leaves as pass this.
-    pub fn reading_only(self, may_write: MayWrite<R>) -> Hub<M, R> {
-        Hub { may_write, ..self }
+    pub fn with_record_check(self, record_check: RecordCheck<R>) -> Hub<M, R> {
+        Hub { record_check, ..self }
     }
 
     /// The last stamp that ran at the hub.
@@ -171,8 +171,8 @@ impl<M: Message, R> Hub<M, R> {
         Progress {
             safe: self.safe(),
             events: self.events(),
-            told: self.told,
-            goodbyes: self.leaves.iter().filter(|peer| peer.finished).count(),
+            received: self.received,
+            leaves_finished: self.leaves.iter().filter(|peer| peer.finished).count(),
         }
     }
 
@@ -203,7 +203,7 @@ impl<M: Message, R> Hub<M, R> {
 
     /// Takes in a frame of a leaf.
     pub fn receive(&mut self, leaf: usize, up: Up<M, R>) -> Result<(), Breach> {
-        let promised = self.leaves[leaf].hear(leaf, up.heard)?;
+        let promised = self.leaves[leaf].acknowledge(leaf, up.acked)?;
         if up.floor < promised {
             return Err(Breach::Floor { leaf, promised, floor: up.floor });
         }
@@ -217,7 +217,7 @@ impl<M: Message, R> Hub<M, R> {
                 what: "it reports progress beyond what it was granted, or less than it has reported before",
             });
         }
-        self.told += (up.mail.len() + up.log.len()) as u64;
+        self.received += (up.mail.len() + up.log.len()) as u64;
         for envelope in up.mail {
             self.check(leaf, &envelope, promised)?;
             self.last_numbers[envelope.from.index()] = envelope.number;
@@ -251,7 +251,7 @@ impl<M: Message, R> Hub<M, R> {
             let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
             let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || peer.reach() == safe;
             if ending || (useful && pressing) {
-                send(leaf, peer.frame(grant, if self.finishing { Then::Finish } else { Then::Run }));
+                send(leaf, peer.frame(grant, if self.finishing { Instruction::Finish } else { Instruction::Run }));
             }
         }
     }
@@ -262,7 +262,7 @@ impl<M: Message, R> Hub<M, R> {
             let grant = self.grant(leaf);
             let peer = &mut self.leaves[leaf];
             // Whoever has said goodbye has still to know that all was in vain.
-            send(leaf, peer.frame(grant, Then::Stop));
+            send(leaf, peer.frame(grant, Instruction::Stop));
         }
         self.finishing = true;
     }
@@ -286,7 +286,7 @@ impl<M: Message, R> Hub<M, R> {
             let peer = &mut self.leaves[leaf];
             if peer.done < done.min(grant) && peer.asked <= peer.done && !peer.dismissed {
                 peer.asked = grant;
-                send(leaf, peer.frame(grant, Then::Tell));
+                send(leaf, peer.frame(grant, Instruction::Report));
             }
         }
     }
@@ -323,12 +323,12 @@ impl<M: Message, R> Hub<M, R> {
         self.logs.iter_mut().map(std::mem::take).collect()
     }
 
-    pub fn standings(&self) -> Vec<Standing> {
+    pub fn leaf_statuses(&self) -> Vec<LeafStatus> {
         let safe = self.safe();
-        let standing = |peer: &Peer<M>| Standing {
+        let status = |peer: &LeafState<M>| LeafStatus {
             floor: peer.view(),
             granted: peer.granted,
-            unanswered: peer.unheard.len(),
+            unanswered: peer.unacked.len(),
             last_down: peer.last_down,
             last_up: peer.last_up,
             blocks: peer.is_asked() || peer.holds_up(safe),
@@ -337,7 +337,7 @@ impl<M: Message, R> Hub<M, R> {
             messages_down: peer.messages_down,
             messages_up: peer.messages_up,
         };
-        self.leaves.iter().map(standing).collect()
+        self.leaves.iter().map(status).collect()
     }
 
     /// Whether all is done but the leaves' last words.
@@ -413,7 +413,7 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     fn check_log(&self, leaf: usize, log: &[Entry<R>]) -> Result<(), Breach> {
-        let Peer { granted, done, last_entry: mut last, .. } = self.leaves[leaf];
+        let LeafState { granted, done, last_entry: mut last, .. } = self.leaves[leaf];
         for entry in log {
             if self.homes.get(entry.actor.index()) != Some(&Some(leaf)) {
                 return Err(Breach::Protocol { leaf, what: "a record of an actor that lives elsewhere" });
@@ -421,7 +421,7 @@ impl<M: Message, R> Hub<M, R> {
             if entry.stamp >= granted {
                 return Err(Breach::Protocol { leaf, what: "a record of something that it may not have run yet" });
             }
-            (self.may_write)(entry.actor, &entry.record).map_err(|what| Breach::Protocol { leaf, what })?;
+            (self.record_check)(entry.actor, &entry.record).map_err(|what| Breach::Protocol { leaf, what })?;
             if entry.stamp < done {
                 return Err(Breach::Protocol { leaf, what: "a record of a time for which it had reported everything" });
             }
@@ -435,21 +435,21 @@ impl<M: Message, R> Hub<M, R> {
     }
 }
 
-impl<M> Peer<M> {
-    fn new(latency: Span) -> Peer<M> {
-        Peer {
+impl<M> LeafState<M> {
+    fn new(latency: Span) -> LeafState<M> {
+        LeafState {
             latency,
             reported: Stamp::ZERO,
             done: Stamp::ZERO,
             asked: Stamp::ZERO,
             last_entry: None,
-            unheard: VecDeque::new(),
-            unheard_min: Stamp::NEVER,
+            unacked: VecDeque::new(),
+            unacked_min: Stamp::NEVER,
             unsent: Stamp::NEVER,
             mail: Vec::new(),
             granted: Stamp::ZERO,
             sent: 0,
-            heard: 0,
+            acked: 0,
             dismissed: false,
             finished: false,
             last_down: None,
@@ -466,7 +466,7 @@ impl<M> Peer<M> {
 
     /// The earliest stamp at which anything could still leave this leaf, as far as the hub knows.
     fn view(&self) -> Stamp {
-        self.reported.min(self.unsent).min(self.unheard_min)
+        self.reported.min(self.unsent).min(self.unacked_min)
     }
 
     /// The earliest stamp at which anything from this leaf could still arrive at the hub.
@@ -480,29 +480,29 @@ impl<M> Peer<M> {
     }
 
     /// Notes which frames the leaf has taken into account; gives what it had promised, knowing those.
-    fn hear(&mut self, leaf: usize, heard: u64) -> Result<Stamp, Breach> {
-        if heard < self.heard || heard > self.sent {
+    fn acknowledge(&mut self, leaf: usize, acked: u64) -> Result<Stamp, Breach> {
+        if acked < self.acked || acked > self.sent {
             return Err(Breach::Protocol { leaf, what: "it answers a frame that was never sent" });
         }
-        self.heard = heard;
+        self.acked = acked;
         let mut earliest = Stamp::NEVER;
-        while let Some((_, reaction)) = self.unheard.pop_front_if(|(frame, _)| *frame <= heard) {
+        while let Some((_, reaction)) = self.unacked.pop_front_if(|(frame, _)| *frame <= acked) {
             earliest = earliest.min(reaction);
         }
-        if earliest == self.unheard_min {
-            self.unheard_min = self.unheard.iter().map(|(_, reaction)| *reaction).min().unwrap_or(Stamp::NEVER);
+        if earliest == self.unacked_min {
+            self.unacked_min = self.unacked.iter().map(|(_, reaction)| *reaction).min().unwrap_or(Stamp::NEVER);
         }
         Ok(self.reported.min(earliest))
     }
 
-    fn frame(&mut self, grant: Stamp, then: Then) -> Down<M> {
+    fn frame(&mut self, grant: Stamp, then: Instruction) -> Down<M> {
         self.sent += 1;
         self.granted = grant;
-        self.dismissed |= matches!(then, Then::Finish | Then::Stop);
+        self.dismissed |= matches!(then, Instruction::Finish | Instruction::Stop);
         let reaction = std::mem::replace(&mut self.unsent, Stamp::NEVER);
         if !reaction.is_never() {
-            self.unheard.push_back((self.sent, reaction));
-            self.unheard_min = self.unheard_min.min(reaction);
+            self.unacked.push_back((self.sent, reaction));
+            self.unacked_min = self.unacked_min.min(reaction);
         }
         Down { grant, then, mail: std::mem::take(&mut self.mail) }
     }
@@ -520,18 +520,18 @@ mod tests {
         fn the_view_of_a_leaf_is_lowered_by_all_that_it_has_not_heard(
             frames in prop::collection::vec((0u64..50, 0u64..4), 0..40),
         ) {
-            let mut peer = Peer::<()>::new(Span::ZERO);
+            let mut peer = LeafState::<()>::new(Span::ZERO);
             peer.reported = Stamp::NEVER;
             let mut sent = Vec::new();
             for (time, hears) in frames {
                 peer.unsent = Stamp::at(Time::from_micros(time));
                 sent.push(peer.unsent);
-                peer.frame(Stamp::ZERO, Then::Run);
-                let before = peer.heard as usize;
-                let heard = (before + hears as usize).min(sent.len());
-                let told = sent[before..heard].iter().min().copied().unwrap_or(Stamp::NEVER);
-                prop_assert_eq!(peer.hear(0, heard as u64).unwrap(), told);
-                prop_assert_eq!(peer.view(), sent[heard..].iter().min().copied().unwrap_or(Stamp::NEVER));
+                peer.frame(Stamp::ZERO, Instruction::Run);
+                let before = peer.acked as usize;
+                let acked = (before + hears as usize).min(sent.len());
+                let told = sent[before..acked].iter().min().copied().unwrap_or(Stamp::NEVER);
+                prop_assert_eq!(peer.acknowledge(0, acked as u64).unwrap(), told);
+                prop_assert_eq!(peer.view(), sent[acked..].iter().min().copied().unwrap_or(Stamp::NEVER));
             }
         }
     }

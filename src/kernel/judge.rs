@@ -6,8 +6,8 @@ use super::actor::Action;
 use super::{Actor, ActorId, Cause, Entry, Event, Message, Outbox};
 use crate::time::{Span, Stamp};
 
-/// Plays all actors to the end. Each hangs off the hub by a link of its own; what two of them say to each other
-/// takes both links' latencies.
+/// Runs all actors to the end. Each has its own link to the hub; a message between two of them takes the latencies of
+/// both links.
 ///
 /// # Panics
 ///

@@ -11,13 +11,13 @@ use crate::time::Stamp;
 pub struct Down<M> {
     /// Everything strictly before this may be run: nothing sooner will be sent any more.
     pub grant: Stamp,
-    pub then: Then,
+    pub then: Instruction,
     pub mail: Vec<Envelope<M>>,
 }
 
 /// What a leaf is to do once it has a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Then {
+pub enum Instruction {
     /// Run what the grant allows.
     Run,
     /// The run is over: run what the grant allows, and send the rest of the log.
@@ -27,14 +27,14 @@ pub enum Then {
     /// Wait: a later piece of the same frame says the rest. All pieces count as one.
     Wait,
     /// Run what the grant allows, and say so even if there is nothing else to say: the log is wanted up to there.
-    Tell,
+    Report,
 }
 
 /// From a leaf to the hub.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Up<M, R> {
     /// How many frames of the hub are taken into account in this one.
-    pub heard: u64,
+    pub acked: u64,
     /// The earliest stamp at which this leaf could still send anything, unless it is handed something new.
     pub floor: Stamp,
     /// Everything before this has run, and its records are in this frame or an earlier one.
@@ -57,7 +57,7 @@ impl<M> Down<M> {
     pub fn cut(mut self) -> Option<(Down<M>, Down<M>)> {
         let half = self.mail.len() / 2;
         let rest = self.mail.split_off(half);
-        let first = Down { grant: self.grant, then: Then::Wait, mail: self.mail };
+        let first = Down { grant: self.grant, then: Instruction::Wait, mail: self.mail };
         (half > 0).then_some((first, Down { mail: rest, ..self }))
     }
 }
@@ -70,7 +70,7 @@ impl<M, R> Up<M, R> {
         let mail = self.mail.split_off(half.min(self.mail.len()));
         let log = self.log.split_off(half - self.mail.len());
         let Promise { floor, done } = before;
-        let first = Up { heard: self.heard, floor, done, finished: false, mail: self.mail, log: self.log };
+        let first = Up { acked: self.acked, floor, done, finished: false, mail: self.mail, log: self.log };
         (half > 0).then_some((first, Up { mail, log, ..self }))
     }
 }
@@ -85,7 +85,7 @@ pub struct Leaf<M, R> {
     waits: bool,
     /// The hub wants to hear how far it is.
     asked: bool,
-    heard: u64,
+    acked: u64,
     /// What the hub takes for this leaf's floor: what it was told last, lowered by what it has sent since.
     believed: Stamp,
     /// What the hub could count on before the last frame, and what it has been told since.
@@ -108,7 +108,7 @@ impl<M: Message, R> Leaf<M, R> {
             finished: false,
             waits: false,
             asked: false,
-            heard: 0,
+            acked: 0,
             believed: Stamp::ZERO,
             before: Promise::default(),
             done: Stamp::ZERO,
@@ -150,14 +150,14 @@ impl<M: Message, R> Leaf<M, R> {
             self.believed = self.believed.min(envelope.message.reaction().earliest(envelope.arrival));
             self.place.accept(envelope);
         }
-        self.waits = down.then == Then::Wait;
+        self.waits = down.then == Instruction::Wait;
         if !self.waits {
             self.granted = down.grant;
-            self.heard += 1;
+            self.acked += 1;
         }
-        self.asked |= down.then == Then::Tell;
-        self.stopped |= down.then == Then::Stop;
-        self.finish |= matches!(down.then, Then::Finish | Then::Stop);
+        self.asked |= down.then == Instruction::Report;
+        self.stopped |= down.then == Instruction::Stop;
+        self.finish |= matches!(down.then, Instruction::Finish | Instruction::Stop);
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl<M: Message, R> Leaf<M, R> {
         let floor_before = std::mem::replace(&mut self.believed, floor);
         self.before = Promise { floor: floor_before, done: std::mem::replace(&mut self.done, done) };
         Ok(Some(Up {
-            heard: self.heard,
+            acked: self.acked,
             floor,
             done,
             finished: self.finished,

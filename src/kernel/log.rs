@@ -35,14 +35,14 @@ fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
 
 /// The logs of places as they come in, and go on as one: what is whole in all of them leaves in the order of the run's
 /// log.
-pub struct Confluence<R> {
+pub struct LogMerger<R> {
     logs: Vec<Vec<Entry<R>>>,
     waiting: usize,
 }
 
-impl<R> Confluence<R> {
-    pub fn new(places: usize) -> Confluence<R> {
-        Confluence { logs: (0..places).map(|_| Vec::new()).collect(), waiting: 0 }
+impl<R> LogMerger<R> {
+    pub fn new(places: usize) -> LogMerger<R> {
+        LogMerger { logs: (0..places).map(|_| Vec::new()).collect(), waiting: 0 }
     }
 
     /// Takes what comes next in the log of a place.

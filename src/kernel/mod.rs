@@ -17,7 +17,7 @@ mod tests;
 
 pub use actor::{Actor, ActorId, Cause, Event, Message, Outbox, Reaction};
 pub use breach::Breach;
-pub use hub::{Contact, Hub, MayWrite, Progress, Standing};
-pub use leaf::{Down, Leaf, Promise, Then, Up};
-pub use log::{Confluence, Digest, Entry};
+pub use hub::{Contact, Hub, LeafStatus, Progress, RecordCheck};
+pub use leaf::{Down, Instruction, Leaf, Promise, Up};
+pub use log::{Digest, Entry, LogMerger};
 pub use place::{BoxedActor, Envelope, Latencies, Place, STEPS_MAX};

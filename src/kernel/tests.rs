@@ -126,7 +126,7 @@ struct Wires {
     up: Vec<VecDeque<Up<Word, u64>>>,
     chance: u64,
     idle: u32,
-    confluence: Confluence<u64>,
+    merger: LogMerger<u64>,
     log: Vec<Entry<u64>>,
     /// How many messages have gone to each leaf and come from it, and how many records have come from all.
     letters: Vec<(u64, u64)>,
@@ -148,7 +148,7 @@ impl Wires {
             leaves: there.into_iter().map(|actors| Leaf::new(actors, latencies.clone())).collect(),
             chance: 1,
             idle: 0,
-            confluence: Confluence::new(ids.len() + 1),
+            merger: LogMerger::new(ids.len() + 1),
             log: Vec::new(),
             letters: vec![(0, 0); ids.len()],
             records: 0,
@@ -197,7 +197,7 @@ impl Wires {
             _ => {}
         }
         self.idle += 1;
-        assert!(self.idle < 10_000, "everybody waits for everybody: {:#?}", self.hub.standings());
+        assert!(self.idle < 10_000, "everybody waits for everybody: {:#?}", self.hub.leaf_statuses());
         Ok(())
     }
 
@@ -229,10 +229,10 @@ impl Wires {
 
     fn settle(&mut self, before: Stamp) {
         let logs = self.hub.take_leaf_logs().into_iter().chain([self.hub.take_log()]);
-        logs.enumerate().for_each(|(place, log)| self.confluence.add(place, log));
-        let waited = self.confluence.waiting();
-        let settled = self.confluence.settle(before);
-        assert_eq!(waited, settled.len() + self.confluence.waiting());
+        logs.enumerate().for_each(|(place, log)| self.merger.add(place, log));
+        let waited = self.merger.waiting();
+        let settled = self.merger.settle(before);
+        assert_eq!(waited, settled.len() + self.merger.waiting());
         self.log.extend(settled);
     }
 
@@ -243,20 +243,20 @@ impl Wires {
         }
         assert_eq!(self.hub.asked(), [0; 0], "whoever has said goodbye has told all");
         self.settle(Stamp::NEVER);
-        assert_eq!(self.confluence.waiting(), 0);
+        assert_eq!(self.merger.waiting(), 0);
         self.check_the_counts();
         Ok(std::mem::take(&mut self.log))
     }
 
     /// After the end: what the hub has counted is what has gone over the wires.
     fn check_the_counts(&self) {
-        let counted = |standing: Standing| (standing.messages_down, standing.messages_up);
-        assert_eq!(self.hub.standings().into_iter().map(counted).collect::<Vec<_>>(), self.letters);
-        let told = self.letters.iter().map(|letters| letters.1).sum::<u64>() + self.records as u64;
-        let (events, goodbyes) = (self.hub.events(), self.hub.leaves());
-        assert_eq!(self.hub.progress(), Progress { safe: Stamp::NEVER, events, told, goodbyes });
+        let counted = |status: LeafStatus| (status.messages_down, status.messages_up);
+        assert_eq!(self.hub.leaf_statuses().into_iter().map(counted).collect::<Vec<_>>(), self.letters);
+        let received = self.letters.iter().map(|letters| letters.1).sum::<u64>() + self.records as u64;
+        let (events, leaves_finished) = (self.hub.events(), self.hub.leaves());
+        assert_eq!(self.hub.progress(), Progress { safe: Stamp::NEVER, events, received, leaves_finished });
         assert!(self.leaves.iter().all(|leaf| leaf.finished() && !leaf.stopped()));
-        assert_eq!(goodbyes, self.leaves.len());
+        assert_eq!(leaves_finished, self.leaves.len());
     }
 
     /// Ends the run early, and hears everybody's last words.
@@ -414,11 +414,11 @@ fn a_lying_leaf_is_found_out() {
     let honest = || {
         let (mut actors, latencies) = opener_and_hasty(7, None);
         actors.pop();
-        let may_write = |_, record: &u64| if *record < 7 { Ok(()) } else { Err("a record that nobody writes") };
+        let record_check = |_, record: &u64| if *record < 7 { Ok(()) } else { Err("a record that nobody writes") };
         let hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
-        let mut hub = hub.reading_only(Box::new(may_write));
+        let mut hub = hub.with_record_check(Box::new(record_check));
         hub.flush(Contact::All, &mut |_, _| {});
-        let floor = Up { heard: 1, floor: Stamp::NEVER, done: stamp(3), finished: false, mail: vec![], log: vec![] };
+        let floor = Up { acked: 1, floor: Stamp::NEVER, done: stamp(3), finished: false, mail: vec![], log: vec![] };
         hub.receive(0, floor).unwrap();
         hub.advance(10).unwrap();
         hub.flush(Contact::All, &mut |_, _| {});
@@ -427,7 +427,7 @@ fn a_lying_leaf_is_found_out() {
     let word = Word { life: 0, patience: 0, content: 0 };
     let mail =
         |arrival, from, to, number| Envelope { arrival, from: ActorId(from), to: ActorId(to), number, message: word };
-    let up = |heard, floor, mail| Up { heard, floor, done: stamp(3), finished: false, mail, log: vec![] };
+    let up = |acked, floor, mail| Up { acked, floor, done: stamp(3), finished: false, mail, log: vec![] };
     let record = |micros, actor| Entry { stamp: stamp(micros), actor: ActorId(actor), record: 0 };
     let protocol = |what| Breach::Protocol { leaf: 0, what };
 
@@ -481,9 +481,9 @@ fn the_hub_tells_who_holds_it_up() {
     let (mut actors, latencies) = opener_and_hasty(7, None);
     actors.pop();
     let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
-    let up = |heard, floor, finished| Up { heard, floor, done: Stamp::ZERO, finished, mail: vec![], log: vec![] };
+    let up = |acked, floor, finished| Up { acked, floor, done: Stamp::ZERO, finished, mail: vec![], log: vec![] };
     let tell = |hub: &Hub<Word, u64>, floor, blocks, finishing| {
-        let Standing { floor: found, blocks: found_blocks, .. } = hub.standings()[0].clone();
+        let LeafStatus { floor: found, blocks: found_blocks, .. } = hub.leaf_statuses()[0].clone();
         assert_eq!((found, found_blocks, hub.finishing()), (floor, blocks, finishing));
         assert_eq!(hub.blockers().is_empty(), !blocks && !finishing);
     };
@@ -501,7 +501,7 @@ fn the_hub_tells_who_holds_it_up() {
     tell(&hub, Stamp::NEVER, false, true);
     assert!(!hub.finished());
     hub.receive(0, up(3, Stamp::NEVER, true)).unwrap();
-    assert!(hub.finished() && hub.blockers().is_empty() && hub.standings()[0].finished);
+    assert!(hub.finished() && hub.blockers().is_empty() && hub.leaf_statuses()[0].finished);
 }
 
 /// Wakes up so long before the last time that it could no longer be told of anything that happens at the hub then.
@@ -571,7 +571,7 @@ fn a_frame_is_cut_as_long_as_there_is_something_to_cut() {
     for (letters, records) in [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2), (2, 1), (7, 0), (0, 7), (5, 9)] {
         let before = Promise { floor: stamp(1), done: stamp(0) };
         let up =
-            Up { heard: 3, floor: stamp(9), done: stamp(8), finished: true, mail: mail(letters), log: log(records) };
+            Up { acked: 3, floor: stamp(9), done: stamp(8), finished: true, mail: mail(letters), log: log(records) };
         let (mut whole, mut found) = (vec![up.clone()], Vec::new());
         while let Some(up) = whole.pop() {
             match up.clone().cut(before) {
@@ -580,14 +580,14 @@ fn a_frame_is_cut_as_long_as_there_is_something_to_cut() {
             }
         }
         assert_eq!(found.len(), (letters as usize + records).max(1));
-        assert!(found.iter().all(|piece| piece.mail.len() + piece.log.len() <= 1 && piece.heard == 3));
+        assert!(found.iter().all(|piece| piece.mail.len() + piece.log.len() <= 1 && piece.acked == 3));
         let (last, first) = found.split_last().unwrap();
         assert!(first.iter().all(|piece| !piece.finished && (piece.floor, piece.done) == (stamp(1), stamp(0))));
         assert_eq!((last.floor, last.done, last.finished), (stamp(9), stamp(8), true));
         assert_eq!(found.iter().flat_map(|piece| piece.mail.clone()).collect::<Vec<_>>(), up.mail);
         assert_eq!(found.iter().flat_map(|piece| piece.log.clone()).collect::<Vec<_>>(), up.log);
 
-        let down = Down { grant: stamp(9), then: Then::Tell, mail: mail(letters) };
+        let down = Down { grant: stamp(9), then: Instruction::Report, mail: mail(letters) };
         let (mut whole, mut found) = (vec![down.clone()], Vec::new());
         while let Some(down) = whole.pop() {
             match down.clone().cut() {
@@ -598,7 +598,7 @@ fn a_frame_is_cut_as_long_as_there_is_something_to_cut() {
         assert_eq!(found.len(), (letters as usize).max(1));
         assert!(found.iter().all(|piece| piece.mail.len() <= 1 && piece.grant == stamp(9)));
         let (last, first) = found.split_last().unwrap();
-        assert!(first.iter().all(|piece| piece.then == Then::Wait) && last.then == Then::Tell);
+        assert!(first.iter().all(|piece| piece.then == Instruction::Wait) && last.then == Instruction::Report);
         assert_eq!(found.iter().flat_map(|piece| piece.mail.clone()).collect::<Vec<_>>(), down.mail);
     }
 }
@@ -632,12 +632,12 @@ impl<F: FnMut(Cause<Word>, &mut Outbox<Word, u64>)> Actor<Word, u64> for Does<F>
     }
 }
 
-fn heard(heard: u64, floor: Stamp, done: Stamp) -> Up<Word, u64> {
-    Up { heard, floor, done, finished: false, mail: vec![], log: vec![] }
+fn acked(acked: u64, floor: Stamp, done: Stamp) -> Up<Word, u64> {
+    Up { acked, floor, done, finished: false, mail: vec![], log: vec![] }
 }
 
 /// What a hub writes: to whom, up to where, and what then.
-fn written(write: impl FnOnce(&mut dyn FnMut(usize, Down<Word>))) -> Vec<(usize, Stamp, Then)> {
+fn written(write: impl FnOnce(&mut dyn FnMut(usize, Down<Word>))) -> Vec<(usize, Stamp, Instruction)> {
     let mut frames = Vec::new();
     write(&mut |leaf, down| frames.push((leaf, down.grant, down.then)));
     frames
@@ -659,13 +659,13 @@ fn the_hub_writes_to_those_who_should_hear_something() {
         let all = |hub: &mut Hub<_, _>| written(|send| hub.flush(Contact::All, send));
         let blockers = |hub: &mut Hub<_, _>| written(|send| hub.flush(Contact::Blockers, send));
 
-        assert_eq!(all(&mut hub), [0, 1, 2].map(|leaf| (leaf, stamp(10), Then::Run)));
+        assert_eq!(all(&mut hub), [0, 1, 2].map(|leaf| (leaf, stamp(10), Instruction::Run)));
         for (leaf, floor) in [stamp(30), Stamp::NEVER, stamp(50)].into_iter().enumerate() {
-            hub.receive(leaf, heard(1, floor, stamp(10))).unwrap();
+            hub.receive(leaf, acked(1, floor, stamp(10))).unwrap();
         }
         // Nothing of the first comes before 40, so nothing that is new gets to anybody before 50.
         assert_eq!((hub.safe(), hub.advance(9)), (stamp(40), Ok(false)));
-        let [first, second] = [0, 1].map(|leaf| (leaf, stamp(50), Then::Run));
+        let [first, second] = [0, 1].map(|leaf| (leaf, stamp(50), Instruction::Run));
         match is_much {
             true => assert_eq!(blockers(&mut hub), [first, second]),
             false => {
@@ -677,9 +677,9 @@ fn the_hub_writes_to_those_who_should_hear_something() {
         assert_eq!(all(&mut hub), []);
 
         for (leaf, frames) in [(0, 2), (1, 2), (2, 1)] {
-            hub.receive(leaf, heard(frames, Stamp::NEVER, stamp(10))).unwrap();
+            hub.receive(leaf, acked(frames, Stamp::NEVER, stamp(10))).unwrap();
         }
-        assert_eq!(blockers(&mut hub), [0, 1, 2].map(|leaf| (leaf, Stamp::NEVER, Then::Finish)));
+        assert_eq!(blockers(&mut hub), [0, 1, 2].map(|leaf| (leaf, Stamp::NEVER, Instruction::Finish)));
         assert_eq!(all(&mut hub), []);
     }
 }
@@ -696,26 +696,26 @@ fn leaves_that_keep_the_log_from_being_whole_are_asked_once() {
         Hub::new(vec![(ActorId(0), Box::new(Does(timers)) as BoxedActor<_, _>)], &[vec![ActorId(1)]], latencies);
     let ask = |hub: &mut Hub<_, _>| written(|send| hub.ask(send));
     hub.flush(Contact::All, &mut |_, _| {});
-    hub.receive(0, heard(1, Stamp::NEVER, stamp(10))).unwrap();
+    hub.receive(0, acked(1, Stamp::NEVER, stamp(10))).unwrap();
 
     // The start, 10 and 20 have run, so nothing comes to the leaf before 40.
     assert_eq!((hub.advance(3), hub.settled(), hub.asked()), (Ok(true), stamp(10), vec![]));
-    assert_eq!(ask(&mut hub), [(0, stamp(40), Then::Tell)]);
+    assert_eq!(ask(&mut hub), [(0, stamp(40), Instruction::Report)]);
     for (done, left) in [(10, Some((stamp(10), stamp(40)))), (25, Some((stamp(25), stamp(40)))), (40, None)] {
-        hub.receive(0, heard(2, Stamp::NEVER, stamp(done))).unwrap();
+        hub.receive(0, acked(2, Stamp::NEVER, stamp(done))).unwrap();
         assert_eq!(ask(&mut hub), []);
         assert_eq!(hub.settled(), stamp(done).min(stamp(30)));
         assert_eq!(hub.asked(), if left.is_some() { vec![0] } else { vec![] });
-        let standing = &hub.standings()[0];
-        assert_eq!((standing.asked, standing.blocks), (left, left.is_some()));
+        let status = &hub.leaf_statuses()[0];
+        assert_eq!((status.asked, status.blocks), (left, left.is_some()));
     }
     // It has told all that the hub itself has done, and then one more batch runs.
     hub.advance(1).unwrap();
     assert_eq!((hub.settled(), ask(&mut hub)), (stamp(40), vec![]));
     hub.advance(1).unwrap();
-    assert_eq!((hub.settled(), ask(&mut hub)), (stamp(40), vec![(0, Stamp::NEVER, Then::Tell)]));
+    assert_eq!((hub.settled(), ask(&mut hub)), (stamp(40), vec![(0, Stamp::NEVER, Instruction::Report)]));
     // Whoever knows that the run is over tells everything anyway.
-    hub.receive(0, heard(3, Stamp::NEVER, stamp(50))).unwrap();
+    hub.receive(0, acked(3, Stamp::NEVER, stamp(50))).unwrap();
     hub.flush(Contact::All, &mut |_, _| {});
     assert_eq!((hub.finishing(), ask(&mut hub)), (true, vec![]));
 }
@@ -747,24 +747,24 @@ fn a_leaf_says_only_what_the_hub_would_not_know() {
         leaf.receive(Down { grant, then, mail: vec![] }).unwrap();
         let said = leaf.turn().unwrap();
         assert_eq!(leaf.turn(), Ok(None), "all has been said");
-        said.map(|up| (up.heard, up.floor, up.done, up.mail.len(), up.log.len(), up.finished))
+        said.map(|up| (up.acked, up.floor, up.done, up.mail.len(), up.log.len(), up.finished))
     };
     let floor = stamp(90);
     let rows = [
-        (10, Then::Run, Some((1, floor, stamp(10), 0, 0, false))),
+        (10, Instruction::Run, Some((1, floor, stamp(10), 0, 0, false))),
         // Some records may wait, until somebody asks for them, or until they are many.
-        (25, Then::Run, None),
-        (26, Then::Tell, Some((3, floor, stamp(26), 0, 5, false))),
-        (31, Then::Run, None),
-        (35, Then::Run, None),
-        (40, Then::Run, None),
+        (25, Instruction::Run, None),
+        (26, Instruction::Report, Some((3, floor, stamp(26), 0, 5, false))),
+        (31, Instruction::Run, None),
+        (35, Instruction::Run, None),
+        (40, Instruction::Run, None),
         // The floor is what it was, as something else could still be sent then.
-        (45, Then::Run, Some((7, floor, stamp(45), 1, 1_019, false))),
-        (51, Then::Run, Some((8, Stamp::NEVER, stamp(51), 0, 0, false))),
-        (60, Then::Run, None),
-        (60, Then::Wait, None),
-        (60, Then::Tell, Some((10, Stamp::NEVER, stamp(60), 0, 0, false))),
-        (70, Then::Finish, Some((11, Stamp::NEVER, stamp(70), 0, 0, true))),
+        (45, Instruction::Run, Some((7, floor, stamp(45), 1, 1_019, false))),
+        (51, Instruction::Run, Some((8, Stamp::NEVER, stamp(51), 0, 0, false))),
+        (60, Instruction::Run, None),
+        (60, Instruction::Wait, None),
+        (60, Instruction::Report, Some((10, Stamp::NEVER, stamp(60), 0, 0, false))),
+        (70, Instruction::Finish, Some((11, Stamp::NEVER, stamp(70), 0, 0, true))),
     ];
     for (grant, then, said) in rows {
         assert!(!leaf.finished());
@@ -782,9 +782,9 @@ fn a_leaf_does_not_hoard_records() {
         };
         let actors = vec![(ActorId(1), Box::new(Does(actor)) as BoxedActor<_, _>)];
         let mut leaf = Leaf::new(actors, [0, 10].map(Span::from_micros).into());
-        leaf.receive(Down { grant: stamp(10), then: Then::Run, mail: vec![] }).unwrap();
+        leaf.receive(Down { grant: stamp(10), then: Instruction::Run, mail: vec![] }).unwrap();
         assert!(leaf.turn().unwrap().is_some(), "the hub does not know yet that it will send nothing");
-        leaf.receive(Down { grant: stamp(21), then: Then::Run, mail: vec![] }).unwrap();
+        leaf.receive(Down { grant: stamp(21), then: Instruction::Run, mail: vec![] }).unwrap();
         assert_eq!(leaf.turn().unwrap().is_none(), waits, "{records} records");
     }
 }

@@ -74,7 +74,7 @@ pub struct Declined {
 
 /// A job is over that its user waits for, in whatever way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Over {
+pub struct JobEnded {
     pub job: JobId,
     pub think: Span,
 }

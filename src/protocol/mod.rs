@@ -17,7 +17,7 @@ use crate::kernel;
 use crate::kernel::Reaction::{self, After, Never, Now};
 use crate::time::Span;
 
-pub use batch::{Admit, Declined, Enqueue, Entrust, Over, Queue};
+pub use batch::{Admit, Declined, Enqueue, Entrust, JobEnded, Queue};
 pub use execution::{Ended, Lost, Run};
 pub use provisioning::{
     Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer,
@@ -25,7 +25,7 @@ pub use provisioning::{
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Reason, Record, Refusal};
 pub use reservation::{
-    Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Release, Reserve, Withdraw,
+    Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Release, Reserve, ReserveAnswer, Withdraw,
 };
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
@@ -71,7 +71,7 @@ messages! {
     Enqueue(_) => Now,
     Queue(queue) => end_or_loss(queue.lasts(), queue.safe),
     // Nobody hands in the next job without having thought.
-    Over(over) => After(over.think),
+    JobEnded(over) => After(over.think),
     Ship(_) => Now,
     Landed(_) => Now,
     Book(_) => Now,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Answer;
+use super::ReserveAnswer;
 use crate::grid::{
     Area, BookingId, CableId, Denial, EdgeId, HoldId, Invalid, Job, JobId, Needs, NodeSet, Offer, Part, Receipt, Slot,
     TaskId,
@@ -33,7 +33,7 @@ pub enum Record {
     /// The router turned a job away: with what it has promised already, the job would come too late.
     NotAdmitted { job: Arc<Job>, user: ActorId },
     /// The router answered a request for nodes between two times.
-    Answered { job: JobId, ready: Time, deadline: Time, answer: Answer },
+    Answered { job: JobId, ready: Time, deadline: Time, answer: ReserveAnswer },
     /// A user took a request back in time.
     Cancelled { job: JobId },
     /// The router turned a job away that no queue will take.

@@ -32,11 +32,11 @@ pub struct Cancel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
     pub job: JobId,
-    pub answer: Answer,
+    pub answer: ReserveAnswer,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum ReserveAnswer {
     Accepted {
         site: ActorId,
         start: Time,

@@ -52,11 +52,11 @@ const ASK: u8 = 5;
 
 /// Writes records behind each other.
 #[derive(Clone, Debug, Default)]
-pub struct Scribe {
+pub struct JournalWriter {
     chain: u64,
 }
 
-impl Scribe {
+impl JournalWriter {
     /// Appends this item to `out`.
     pub fn write(&mut self, item: Item<'_>, out: &mut Vec<u8>) {
         let start = out.len();
@@ -94,7 +94,7 @@ impl Scribe {
     }
 }
 
-/// Reads what a [`Scribe`] has written.
+/// Reads what a [`JournalWriter`] has written.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     chain: u64,
@@ -130,13 +130,13 @@ impl Reader {
     }
 
     /// Goes on writing where this has come to.
-    pub fn into_scribe(self) -> Scribe {
-        Scribe { chain: self.chain }
+    pub fn into_writer(self) -> JournalWriter {
+        JournalWriter { chain: self.chain }
     }
 }
 
 /// What a record tells that a [`Reader`] has found.
-pub fn told(record: &[u8]) -> Item<'_> {
+pub fn parse_record(record: &[u8]) -> Item<'_> {
     item(&record[HEADER..]).expect("a reader finds only what tells something")
 }
 

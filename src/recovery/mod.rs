@@ -19,5 +19,5 @@ mod repeats;
 #[cfg(test)]
 mod tests;
 
-pub use rehearsal::{Departure, Rehearsal};
-pub use repeats::{Different, Repeats};
+pub use rehearsal::{Rehearsal, RehearsalError};
+pub use repeats::{Divergence, Repeats};

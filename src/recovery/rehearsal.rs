@@ -11,14 +11,14 @@ use crate::protocol::{Message, Record};
 #[derive(Debug, Default)]
 pub struct Rehearsal {
     /// What it has said, and the journal has not told of yet.
-    said: VecDeque<(usize, Vec<u8>)>,
+    sent: VecDeque<(usize, Vec<u8>)>,
     /// How many items it has gone through.
     items: u64,
 }
 
 /// A hub cannot be taken through a journal.
 #[derive(Debug, thiserror::Error)]
-pub enum Departure {
+pub enum RehearsalError {
     #[error("item {item} of the journal: the router {what}")]
     Other { item: u64, what: &'static str },
     #[error("item {item} of the journal holds a frame that cannot be read: {error}")]
@@ -31,23 +31,23 @@ pub enum Departure {
 
 impl Rehearsal {
     /// Does what the journal tells of next. The hub's records have to be taken from it now and then.
-    pub fn play(&mut self, hub: &mut Hub<Message, Record>, item: Item<'_>) -> Result<(), Departure> {
+    pub fn play(&mut self, hub: &mut Hub<Message, Record>, item: Item<'_>) -> Result<(), RehearsalError> {
         self.items += 1;
         let number = self.items;
-        let other = |what| Departure::Other { item: number, what };
+        let other = |what| RehearsalError::Other { item: number, what };
         let behind = || other("did not send a message that it sent before");
         match item {
             Item::Head(_) => Err(other("found a second header in the journal")),
-            Item::Down { leaf, frame } => match self.said.pop_front() {
-                Some((to, said)) if to == leaf && said == frame => Ok(()),
+            Item::Down { leaf, frame } => match self.sent.pop_front() {
+                Some((to, sent)) if to == leaf && sent == frame => Ok(()),
                 Some(_) => Err(other("sent a different message than before")),
                 None => Err(behind()),
             },
             Item::Turn { after, turn } => {
                 self.run(hub, after)?;
-                let mut said = std::mem::take(&mut self.said);
+                let mut sent = std::mem::take(&mut self.sent);
                 let mut problem = None;
-                let mut say = |leaf, down| match in_pieces(down, leaf, &mut said) {
+                let mut say = |leaf, down| match in_pieces(down, leaf, &mut sent) {
                     Ok(()) => {}
                     Err(error) => problem = Some(error),
                 };
@@ -55,46 +55,46 @@ impl Rehearsal {
                     Turn::Flush(contact) => hub.flush(contact, &mut say),
                     Turn::Ask => hub.ask(&mut say),
                 }
-                self.said = said;
-                problem.map_or(Ok(()), |error| Err(Departure::Unwritable(error)))
+                self.sent = sent;
+                problem.map_or(Ok(()), |error| Err(RehearsalError::Unwritable(error)))
             }
             Item::Up { after, leaf, frame } => {
                 self.run(hub, after)?;
-                let up = codec::decode(frame).map_err(|error| Departure::Unreadable { item: number, error })?;
+                let up = codec::decode(frame).map_err(|error| RehearsalError::Unreadable { item: number, error })?;
                 if leaf >= hub.leaves() {
                     return Err(other("has fewer processes than before"));
                 }
-                hub.receive(leaf, up).map_err(|breach| Departure::Breach { item: number, breach })
+                hub.receive(leaf, up).map_err(|breach| RehearsalError::Breach { item: number, breach })
             }
         }
     }
 
     /// What the hub has said at last and the journal does not tell of: its writer was stopped just then.
     pub fn unwritten(self) -> VecDeque<(usize, Vec<u8>)> {
-        self.said
+        self.sent
     }
 
-    fn run(&mut self, hub: &mut Hub<Message, Record>, batches: u64) -> Result<(), Departure> {
+    fn run(&mut self, hub: &mut Hub<Message, Record>, batches: u64) -> Result<(), RehearsalError> {
         let item = self.items;
-        if !self.said.is_empty() {
-            return Err(Departure::Other { item, what: "sent messages that it did not send before" });
+        if !self.sent.is_empty() {
+            return Err(RehearsalError::Other { item, what: "sent messages that it did not send before" });
         }
         let count = usize::try_from(batches).unwrap_or(usize::MAX);
         match hub.advance(count) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Departure::Other { item, what: "stopped earlier than before" }),
-            Err(breach) => Err(Departure::Breach { item, breach }),
+            Ok(false) => Err(RehearsalError::Other { item, what: "stopped earlier than before" }),
+            Err(breach) => Err(RehearsalError::Breach { item, breach }),
         }
     }
 }
 
 /// The frames of a message to a leaf, which is cut where it is too long.
-fn in_pieces(down: Down<Message>, leaf: usize, said: &mut VecDeque<(usize, Vec<u8>)>) -> Result<(), CodecError> {
+fn in_pieces(down: Down<Message>, leaf: usize, sent: &mut VecDeque<(usize, Vec<u8>)>) -> Result<(), CodecError> {
     let mut pieces = vec![down];
     while let Some(piece) = pieces.pop() {
         let mut frame = Vec::new();
         match codec::encode(&piece, &mut frame) {
-            Ok(()) => said.push_back((leaf, frame)),
+            Ok(()) => sent.push_back((leaf, frame)),
             Err(CodecError::TooLong(length)) => {
                 let (first, rest) = piece.cut().ok_or(CodecError::TooLong(length))?;
                 pieces.extend([rest, first]);

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Repeats {
     /// What it had said and has yet to say again, or what it says that has not been looked up yet: never both.
-    had_said: VecDeque<Vec<u8>>,
-    says: VecDeque<Vec<u8>>,
+    expected: VecDeque<Vec<u8>>,
+    sent: VecDeque<Vec<u8>>,
     /// Frames that it has said again.
     repeated: u64,
 }
@@ -16,7 +16,7 @@ pub struct Repeats {
 /// A leaf sent a different message than before, though it has been told the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its frame {frame} had {had} bytes and has {has} now, and differs from byte {at} on")]
-pub struct Different {
+pub struct Divergence {
     /// Which frame of its own, from 1.
     pub frame: u64,
     /// The first byte that is not the same.
@@ -27,30 +27,30 @@ pub struct Different {
 
 impl Repeats {
     /// The next frame that it had said.
-    pub fn had_said(&mut self, frame: &[u8]) -> Result<(), Different> {
-        match self.says.pop_front() {
-            Some(says) => self.compare(frame, &says),
+    pub fn push_expected(&mut self, frame: &[u8]) -> Result<(), Divergence> {
+        match self.sent.pop_front() {
+            Some(sent) => self.compare(frame, &sent),
             None => {
-                self.had_said.push_back(frame.to_vec());
+                self.expected.push_back(frame.to_vec());
                 Ok(())
             }
         }
     }
 
     /// The next frame that it says.
-    pub fn says(&mut self, frame: &[u8]) -> Result<(), Different> {
-        match self.had_said.pop_front() {
+    pub fn push_sent(&mut self, frame: &[u8]) -> Result<(), Divergence> {
+        match self.expected.pop_front() {
             Some(had) => self.compare(&had, frame),
             None => {
-                self.says.push_back(frame.to_vec());
+                self.sent.push_back(frame.to_vec());
                 Ok(())
             }
         }
     }
 
     /// Whether it has said again all that is known here.
-    pub fn is_even(&self) -> bool {
-        self.had_said.is_empty()
+    pub fn has_caught_up(&self) -> bool {
+        self.expected.is_empty()
     }
 
     /// How many frames it has said again.
@@ -59,16 +59,16 @@ impl Repeats {
     }
 
     /// What it says beyond all that it had said: this is new.
-    pub fn into_news(self) -> VecDeque<Vec<u8>> {
-        self.says
+    pub fn into_new_frames(self) -> VecDeque<Vec<u8>> {
+        self.sent
     }
 
-    fn compare(&mut self, had: &[u8], says: &[u8]) -> Result<(), Different> {
+    fn compare(&mut self, had: &[u8], sent: &[u8]) -> Result<(), Divergence> {
         self.repeated += 1;
-        if had == says {
+        if had == sent {
             return Ok(());
         }
-        let at = had.iter().zip(says).take_while(|(had, says)| had == says).count();
-        Err(Different { frame: self.repeated, at, had: had.len(), has: says.len() })
+        let at = had.iter().zip(sent).take_while(|(had, sent)| had == sent).count();
+        Err(Divergence { frame: self.repeated, at, had: had.len(), has: sent.len() })
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::Repeats;
-use super::journal::{Item, Next, Reader, Scribe, Turn, told};
+use super::journal::{Item, JournalWriter, Next, Reader, Turn, parse_record};
 use crate::kernel::Contact;
 
 /// An item, with a frame of its own.
@@ -50,16 +50,16 @@ fn items() -> impl Strategy<Value = Vec<Owned>> {
 fn read(bytes: &[u8]) -> (Vec<Owned>, usize, Reader) {
     let (mut found, mut at, mut reader) = (Vec::new(), 0, Reader::default());
     while let Next::Record(length) = reader.next(&bytes[at..]) {
-        found.push(Owned::of(told(&bytes[at..at + length])));
+        found.push(Owned::of(parse_record(&bytes[at..at + length])));
         at += length;
     }
     (found, at, reader)
 }
 
 fn write(items: &[Owned]) -> (Vec<u8>, Vec<usize>) {
-    let (mut scribe, mut bytes, mut ends) = (Scribe::default(), Vec::new(), vec![0]);
+    let (mut writer, mut bytes, mut ends) = (JournalWriter::default(), Vec::new(), vec![0]);
     for item in items {
-        scribe.write(item.item(), &mut bytes);
+        writer.write(item.item(), &mut bytes);
         ends.push(bytes.len());
     }
     (bytes, ends)
@@ -89,8 +89,8 @@ proptest! {
         prop_assert_eq!(at, ends[whole]);
 
         torn.truncate(at);
-        let mut scribe = reader.into_scribe();
-        more.iter().for_each(|item| scribe.write(item.item(), &mut torn));
+        let mut writer = reader.into_writer();
+        more.iter().for_each(|item| writer.write(item.item(), &mut torn));
         prop_assert_eq!(read(&torn).0, [&items[..whole], &more[..]].concat());
     }
 
@@ -111,18 +111,18 @@ proptest! {
         order in prop::collection::vec(any::<bool>(), 32),
         wrong: Option<prop::sample::Index>,
     ) {
-        let mut says = [had.clone(), news.clone()].concat();
+        let mut sent = [had.clone(), news.clone()].concat();
         let wrong = wrong.filter(|_| !had.is_empty()).map(|wrong| wrong.index(had.len()));
         if let Some(wrong) = wrong {
-            says[wrong].push(7);
+            sent[wrong].push(7);
         }
-        let (mut known, mut said) = (had.iter(), says.iter());
+        let (mut known, mut sent) = (had.iter(), sent.iter());
         let mut repeats = Repeats::default();
         let mut different = None;
         for known_first in order.into_iter().chain([true; 12]).chain([false; 16]) {
             let end = match known_first {
-                true => known.next().map(|frame| repeats.had_said(frame)),
-                false => said.next().map(|frame| repeats.says(frame)),
+                true => known.next().map(|frame| repeats.push_expected(frame)),
+                false => sent.next().map(|frame| repeats.push_sent(frame)),
             };
             if let Some(Err(found)) = end {
                 different = Some(found);
@@ -136,9 +136,9 @@ proptest! {
                 prop_assert_eq!((different.at, different.has), (had[wrong].len(), had[wrong].len() + 1));
             }
             None => {
-                prop_assert!(different.is_none() && repeats.is_even());
+                prop_assert!(different.is_none() && repeats.has_caught_up());
                 prop_assert_eq!(repeats.repeated(), had.len() as u64);
-                prop_assert!(repeats.into_news().iter().eq(news.iter()));
+                prop_assert!(repeats.into_new_frames().iter().eq(news.iter()));
             }
         }
     }

@@ -6,7 +6,7 @@ use super::tally::{By, Inconsistent};
 use super::{Names, Tally};
 use crate::grid::{JobId, Needs, Part, Receipt};
 use crate::kernel::Entry;
-use crate::protocol::{Answer, Fault, Record};
+use crate::protocol::{Fault, Record, ReserveAnswer};
 
 /// A row has the name and the fields in order, each under its own name or another one; a job that is handed in comes
 /// last, with its user. Then comes the tally's method that takes it, and the sentence, whose subject is whoever wrote
@@ -112,10 +112,10 @@ records! { (names)
     };
     "removed" Removed { job } => removed, format!("gives up job {job}");
     "answered" Answered { job, ready, deadline, answer } => answered, match answer {
-        Answer::Accepted { site, start, nodes } =>
+        ReserveAnswer::Accepted { site, start, nodes } =>
             format!("accepts request {job}: nodes {nodes} of {} from {start}", names.of_actor(*site)),
-        Answer::Declined => format!("declines request {job}"),
-        Answer::Invalid(invalid) => format!("finds request {job} invalid: {invalid}"),
+        ReserveAnswer::Declined => format!("declines request {job}"),
+        ReserveAnswer::Invalid(invalid) => format!("finds request {job} invalid: {invalid}"),
     };
     "rebooked" Rebooked { job, site, start, until, nodes as "cores" } => rebooked, format!(
         "rebooks the reservation of job {job}, whose nodes failed: nodes {nodes} of {} from {start} to {until}",

@@ -12,7 +12,7 @@ use crate::grid::{
     QueueOrder, Rate, Receipt, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
-use crate::protocol::{Answer, Bargain, Fault, HoldFate, Reason, Record, Refusal, codec};
+use crate::protocol::{Bargain, Fault, HoldFate, Reason, Record, Refusal, ReserveAnswer, codec};
 use crate::systems::Service;
 use crate::systems::market::{Market, Unplaceable};
 use crate::time::{Span, Stamp, Time};
@@ -356,16 +356,16 @@ prop_compose! {
     }
 }
 
-fn any_answer() -> impl Strategy<Value = Answer> {
-    let accepted = |(site, start, width): (u32, u64, u32)| Answer::Accepted {
+fn any_answer() -> impl Strategy<Value = ReserveAnswer> {
+    let accepted = |(site, start, width): (u32, u64, u32)| ReserveAnswer::Accepted {
         site: ActorId(site),
         start: Time::from_micros(start),
         nodes: NodeSet::all(width),
     };
     prop_oneof![
         (0u32..6, any::<u64>(), 1u32..9).prop_map(accepted),
-        Just(Answer::Declined),
-        (0..Invalid::ALL.len()).prop_map(|which| Answer::Invalid(Invalid::ALL[which])),
+        Just(ReserveAnswer::Declined),
+        (0..Invalid::ALL.len()).prop_map(|which| ReserveAnswer::Invalid(Invalid::ALL[which])),
     ]
 }
 

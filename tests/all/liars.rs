@@ -7,7 +7,7 @@ use std::time::Duration;
 use hansa::edge::identity::Identity;
 use hansa::edge::quic::{JoinTerms, Listener, Options, connect, encode};
 use hansa::grid::{JobId, TaskId};
-use hansa::kernel::{ActorId, Down, Entry, Leaf, Then, Up};
+use hansa::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
 use hansa::protocol::handshake::{Hello, Party};
 use hansa::protocol::{Message, Record, codec};
 use hansa::time::{Stamp, Time};
@@ -151,7 +151,7 @@ fn who_creeps_along_when_asked_how_far_it_is_is_named() {
             match tokio::time::timeout(Duration::from_millis(1), joined.receiver.next()).await {
                 Ok(Ok(Some(frame))) => {
                     let down: Down<Message> = codec::decode(frame).unwrap();
-                    if matches!(down.then, Then::Stop | Then::Finish) {
+                    if matches!(down.then, Instruction::Stop | Instruction::Finish) {
                         return;
                     }
                     leaf.receive(down).unwrap();
@@ -188,7 +188,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
     machines.router.end(SOON);
     let plan = Plan::of(&load(&machines.topology));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for heard_before in [Then::Run, Then::Finish] {
+    for heard_before in [Instruction::Run, Instruction::Finish] {
         let identity = Identity::load(&machines.scratch.path("identities/router")).unwrap();
         runtime.block_on(async {
             let address = ([127, 0, 0, 1], 0).into();
@@ -199,7 +199,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             let terms = JoinTerms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
             let mut peer = listener.admit(terms).await.unwrap().remove(0);
             let mut out = Vec::new();
-            for then in [heard_before, Then::Stop] {
+            for then in [heard_before, Instruction::Stop] {
                 let down: Down<Message> = Down { grant: Stamp::ZERO, then, mail: Vec::new() };
                 encode(&down, &mut out).unwrap();
             }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use hansa::kernel::{ActorId, Breach, Confluence, Contact, Down, Hub, Leaf};
+use hansa::kernel::{ActorId, Breach, Contact, Down, Hub, Leaf, LogMerger};
 use hansa::protocol::{Message, Record, codec};
 use hansa::random::mix;
 use hansa::report::{Recorder, Status, Tally};
@@ -68,7 +68,7 @@ impl<'g> Session<'g> {
             said: Vec::new(),
             liar: None,
             members,
-            hub: hub.reading_only(Box::new(move |id, record| plan.may_write(id, record))),
+            hub: hub.with_record_check(Box::new(move |id, record| plan.may_write(id, record))),
         }
     }
 
@@ -154,7 +154,7 @@ impl<'g> Session<'g> {
     fn record(&mut self) -> End {
         let Grid { topology, names, .. } = self.grid;
         let logs = self.hub.take_leaf_logs().into_iter().chain([self.hub.take_log()]).collect::<Vec<_>>();
-        let mut log = Confluence::new(logs.len());
+        let mut log = LogMerger::new(logs.len());
         logs.into_iter().enumerate().for_each(|(place, entries)| log.add(place, entries));
         let mut recorder = Recorder::new(Tally::putting_aside(topology, names, Box::new(Vec::new()))).with_lines(names);
         let owners = || topology::owners(topology).unwrap();
@@ -241,7 +241,7 @@ fn lies_are_found_out(grid: &Grid, seeds: u64) {
             let mut liar = Liar::new(mix(seed ^ mix(leaf as u64)), &heard, heard.frames[leaf], everybody);
             let (end, most) = memory::most(|| {
                 session.run(&mut |who, frame, hub| match who == leaf {
-                    true => liar.instead(frame, me, hub.standings()[leaf].floor),
+                    true => liar.instead(frame, me, hub.leaf_statuses()[leaf].floor),
                     false => vec![encoded(&frame)],
                 })
             });

@@ -78,7 +78,7 @@ impl<'a> Liar<'a> {
     fn claims(&mut self, mut frame: Frame) -> Frame {
         self.did.push("claims");
         match self.below(4) {
-            0 => frame.heard = frame.heard.wrapping_add_signed([-1, 1, 2, i64::MIN][self.below(4)]),
+            0 => frame.acked = frame.acked.wrapping_add_signed([-1, 1, 2, i64::MIN][self.below(4)]),
             1 => frame.floor = self.stamp(frame.floor),
             2 => frame.done = self.stamp(frame.done),
             _ => frame.finished = !frame.finished,

@@ -8,10 +8,10 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 
-use hansa::kernel::{ActorId, Confluence, Contact, Down, Entry, Hub, Leaf, Place, Up};
+use hansa::kernel::{ActorId, Contact, Down, Entry, Hub, Leaf, LogMerger, Place, Up};
 use hansa::protocol::{Message, Record, codec};
 use hansa::random::mix;
-use hansa::recovery::journal::{Item, Next, Reader, Scribe, Turn, told};
+use hansa::recovery::journal::{Item, JournalWriter, Next, Reader, Turn, parse_record};
 use hansa::recovery::{Rehearsal, Repeats};
 use hansa::time::Stamp;
 use hansa::topology;
@@ -42,12 +42,12 @@ struct Member {
 /// The router's process, and its disk.
 struct Router {
     hub: Hub<Message, Record>,
-    scribe: Scribe,
+    writer: JournalWriter,
     batches: u64,
     /// What has been written, and what waits to be.
     disk: Vec<u8>,
     buffer: Vec<u8>,
-    confluence: Confluence<Record>,
+    confluence: LogMerger<Record>,
     log: Log,
 }
 
@@ -68,11 +68,11 @@ impl Router {
         let actors = topology::build(&grid.topology, &grid.plan.at_hub()).unwrap();
         Router {
             hub: Hub::new(actors, leaves, grid.plan.latencies.clone()),
-            scribe: Scribe::default(),
+            writer: JournalWriter::default(),
             batches: 0,
             disk: Vec::new(),
             buffer: Vec::new(),
-            confluence: Confluence::new(leaves.len() + 1),
+            confluence: LogMerger::new(leaves.len() + 1),
             log: Vec::new(),
         }
     }
@@ -104,17 +104,17 @@ impl Router {
         }
         if !said.is_empty() {
             let after = self.since();
-            self.scribe.write(Item::Turn { after, turn }, &mut self.buffer);
+            self.writer.write(Item::Turn { after, turn }, &mut self.buffer);
         }
         for (leaf, frame) in &said {
-            self.scribe.write(Item::Down { leaf: *leaf, frame }, &mut self.buffer);
+            self.writer.write(Item::Down { leaf: *leaf, frame }, &mut self.buffer);
         }
         said
     }
 
     fn hear(&mut self, leaf: usize, frame: &[u8]) {
         let after = self.since();
-        self.scribe.write(Item::Up { after, leaf, frame }, &mut self.buffer);
+        self.writer.write(Item::Up { after, leaf, frame }, &mut self.buffer);
         self.hub.receive(leaf, codec::decode(frame).unwrap()).unwrap();
     }
 
@@ -126,7 +126,7 @@ impl Router {
 fn each(bytes: &[u8], mut tell: impl FnMut(Item<'_>)) -> (Reader, usize) {
     let (mut reader, mut at) = (Reader::default(), 0);
     while let Next::Record(length) = reader.next(&bytes[at..]) {
-        tell(told(&bytes[at..at + length]));
+        tell(parse_record(&bytes[at..at + length]));
         at += length;
     }
     (reader, at)
@@ -159,7 +159,7 @@ impl<'g> World<'g> {
         while !self.router.hub.finished() {
             self.tick();
             self.idle += 1;
-            assert!(self.idle < 20_000, "everybody waits for everybody: {:#?}", self.router.hub.standings());
+            assert!(self.idle < 20_000, "everybody waits for everybody: {:#?}", self.router.hub.leaf_statuses());
         }
         self.router.settle(Stamp::NEVER);
         (self.router.log, self.deaths)
@@ -225,10 +225,10 @@ impl<'g> World<'g> {
         match &mut member.repeats {
             None => self.router.hear(leaf, &frame),
             Some(repeats) => {
-                repeats.says(&frame).unwrap();
+                repeats.push_sent(&frame).unwrap();
                 // All that it had said is known from the start, so what comes when it is even is new.
-                if repeats.is_even() {
-                    let news = member.repeats.take().map(Repeats::into_news).unwrap_or_default();
+                if repeats.has_caught_up() {
+                    let news = member.repeats.take().map(Repeats::into_new_frames).unwrap_or_default();
                     news.iter().for_each(|frame| self.router.hear(leaf, frame));
                 }
             }
@@ -271,9 +271,9 @@ impl<'g> World<'g> {
             router.settle(router.hub.settled());
         });
         disk.truncate(end);
-        (router.disk, router.scribe) = (disk, reader.into_scribe());
+        (router.disk, router.writer) = (disk, reader.into_writer());
         for (leaf, frame) in rehearsal.unwritten() {
-            router.scribe.write(Item::Down { leaf, frame: &frame }, &mut router.disk);
+            router.writer.write(Item::Down { leaf, frame: &frame }, &mut router.disk);
         }
         self.router = router;
         // They may or may not notice; whoever comes back begins again.
@@ -292,12 +292,12 @@ impl<'g> World<'g> {
         each(&self.router.disk, |item| match item {
             Item::Down { leaf, frame } if back(leaf) => members[leaf].down.push_back(frame.to_vec()),
             Item::Up { leaf, frame, .. } if back(leaf) => {
-                members[leaf].repeats.as_mut().expect("it is back").had_said(frame).unwrap();
+                members[leaf].repeats.as_mut().expect("it is back").push_expected(frame).unwrap();
             }
             _ => {}
         });
         for member in members {
-            member.repeats.take_if(|repeats| repeats.is_even());
+            member.repeats.take_if(|repeats| repeats.has_caught_up());
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::kernel::Up;
 use crate::protocol::codec::CodecError;
 use crate::protocol::handshake::{Party, label};
 use crate::protocol::{Message, Record, codec};
-use crate::recovery::{Different, Repeats};
+use crate::recovery::{Divergence, Repeats};
 use crate::time::Stamp;
 
 /// One leaf's connection.
@@ -79,7 +79,7 @@ impl Line {
         let mut written = self.outgoing.is_empty();
         {
             let mut writing = pin!(self.sender.write(&self.outgoing));
-            while !written || !repeats.is_even() {
+            while !written || !repeats.has_caught_up() {
                 tokio::select! {
                     biased;
                     end = &mut writing, if !written => {
@@ -89,9 +89,9 @@ impl Line {
                     frame = self.receiver.next() => {
                         let frame = frame?.ok_or(LineError::Closed)?;
                         moved.set(moved.get() + 1);
-                        repeats.says(frame)?;
+                        repeats.push_sent(frame)?;
                         while let Some(frame) = self.receiver.ready()? {
-                            repeats.says(frame)?;
+                            repeats.push_sent(frame)?;
                         }
                     }
                 }
@@ -262,7 +262,7 @@ pub(super) enum LineError {
     #[error("{0}")]
     Gone(String),
     #[error("it received the same input as before but answers differently, so it is not deterministic: {0}")]
-    Different(#[from] Different),
+    Different(#[from] Divergence),
     #[error("it has sent {kept} bytes that have to wait for virtual time to advance, but at most {max} are buffered")]
     TooMuch { kept: usize, max: usize },
 }
@@ -284,7 +284,7 @@ mod tests {
         };
         let log = (0..records).map(entry).collect();
         let up: Up<Message, Record> =
-            Up { heard: 1, floor: stamp(floor), done: stamp(done), finished: false, mail: Vec::new(), log };
+            Up { acked: 1, floor: stamp(floor), done: stamp(done), finished: false, mail: Vec::new(), log };
         let mut bytes = Vec::new();
         codec::encode(&up, &mut bytes).unwrap();
         bytes
@@ -335,7 +335,7 @@ mod tests {
                 };
                 // A microsecond a frame.
                 let up: Up<Message, Record> =
-                    Up { heard: 1, floor: later, done: stamp(frames), finished: false, mail, log };
+                    Up { acked: 1, floor: later, done: stamp(frames), finished: false, mail, log };
                 let mut bytes = Vec::new();
                 codec::encode(&up, &mut bytes).unwrap();
                 if let Err(error) = unmoved.take(&bytes) {
@@ -351,7 +351,7 @@ mod tests {
         for done in 1..2000 {
             let ahead = (0..100).map(|number| Envelope { arrival: stamp(done + 10), ..mail(100 * done + number) });
             let up: Up<Message, Record> = Up {
-                heard: 1,
+                acked: 1,
                 floor: stamp(done),
                 done: stamp(done),
                 finished: false,

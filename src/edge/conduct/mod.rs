@@ -18,7 +18,7 @@ use super::Failure;
 use super::keeper::Kept;
 use super::quic::{self, Close};
 use crate::few;
-use crate::kernel::{Breach, Confluence, Contact, Down, Entry, Hub, Up};
+use crate::kernel::{Breach, Contact, Down, Entry, Hub, LogMerger, Up};
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Turn;
 use crate::time::{Stamp, Time};
@@ -132,7 +132,7 @@ fn conduct_those(
         stall,
         reached: Reached::default(),
         began,
-        log: Confluence::new(players.len() + 1),
+        log: LogMerger::new(players.len() + 1),
         settled: began,
         worth: LOG_WORTH,
         waits: 0,
@@ -162,7 +162,7 @@ fn conduct_those(
     };
     end = end.and(conductor.settle(settled));
     let waits = conductor.waits;
-    let standings = hub.standings();
+    let standings = hub.leaf_statuses();
     let facts = conductor.players.into_iter().zip(standings).enumerate().map(|(leaf, (player, standing))| {
         let told = LeafFacts {
             label: player.label,
@@ -192,7 +192,7 @@ struct Conductor<'k, 'w, 's> {
     /// How far the run was when the stall clock was last wound up.
     reached: Reached,
     began: Instant,
-    log: Confluence<Record>,
+    log: LogMerger<Record>,
     /// When what was whole of the log was last passed on in any case.
     settled: Instant,
     /// How much of it has to wait before that is tried again.

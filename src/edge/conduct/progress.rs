@@ -28,11 +28,11 @@ impl Reached {
     /// does virtual time that creeps while nothing happens in it.
     pub fn is_beyond(&self, before: &Reached, after: Duration) -> bool {
         let (run, then) = (&self.run, &before.run);
-        if run.events > then.events || run.goodbyes > then.goodbyes || self.carried > before.carried {
+        if run.events > then.events || run.leaves_finished > then.leaves_finished || self.carried > before.carried {
             return true;
         }
         let gained = u128::from(run.safe.time.micros().saturating_sub(then.safe.time.micros()));
-        run.safe > then.safe && (run.told > then.told || gained * CREEP >= after.as_micros())
+        run.safe > then.safe && (run.received > then.received || gained * CREEP >= after.as_micros())
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, erro
 
 /// The same, whoever has found it out.
 pub(super) fn explain_loss(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, why: &str) -> Failure {
-    let standing = &hub.standings()[leaf];
+    let standing = &hub.leaf_statuses()[leaf];
     let mut text = format!("lost {} at virtual time {}: {why}", lines[leaf].label, hub.now().time);
     if let Some((name, stamp)) = standing.last_down {
         let _ = write!(text, "\n  last message to it: {name}, due there at {stamp}");
@@ -73,7 +73,7 @@ pub(super) fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, lines:
             let Some(leaf) = lines.iter().position(|line| line.label == label) else {
                 return Failure::LostPeer { label, text };
             };
-            let standing = &hub.standings()[leaf];
+            let standing = &hub.leaf_statuses()[leaf];
             let last = standing.last_up.map_or_else(String::new, |(name, stamp)| {
                 format!("\n  last message from it: {name}, due here at {stamp}")
             });
@@ -94,7 +94,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
     );
     // Whoever has been asked how far it is is waited for before anybody's promises are.
     let asks = !hub.asked().is_empty();
-    for (line, standing) in lines.iter().zip(hub.standings()) {
+    for (line, standing) in lines.iter().zip(hub.leaf_statuses()) {
         let holds_up = match hub.finishing() {
             true => !standing.finished,
             false if asks => standing.asked.is_some(),
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn time_that_creeps_is_no_progress_unless_something_happens_in_it() {
         let window = Duration::from_secs(3);
-        let at = |micros, told, events, carried| Reached {
-            run: kernel::Progress { safe: Stamp::at(Time::from_micros(micros)), events, told, goodbyes: 0 },
+        let at = |micros, received, events, carried| Reached {
+            run: kernel::Progress { safe: Stamp::at(Time::from_micros(micros)), events, received, leaves_finished: 0 },
             carried,
         };
         let before = at(1_000_000, 5, 7, 11);

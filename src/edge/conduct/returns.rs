@@ -19,7 +19,7 @@ use crate::few;
 use crate::kernel::Hub;
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Item;
-use crate::recovery::{Different, Rehearsal, Repeats};
+use crate::recovery::{Divergence, Rehearsal, Repeats};
 
 /// What a run has where processes that are lost may come back.
 pub struct Returns<'w> {
@@ -246,7 +246,7 @@ impl Conductor<'_, '_, '_> {
         line.connection.close(Close::Dropped, "");
         returns.door.expect(&line.parties, &line.connection);
 
-        let place = (hub.events(), hub.progress().told);
+        let place = (hub.events(), hub.progress().received);
         let (at, count) = self.losses.or_insert_with(leaf, || (place, 0));
         *count = if *at == place { *count + 1 } else { 1 };
         *at = place;
@@ -307,7 +307,7 @@ impl Conductor<'_, '_, '_> {
         let mut repeated = few::Map::new();
         for (leaf, repeats) in repeats {
             repeated.insert(leaf, repeats.repeated());
-            for frame in repeats.into_news() {
+            for frame in repeats.into_new_frames() {
                 lines[leaf].keep(frame).map_err(|error| progress::lost(hub, lines, leaf, error))?;
             }
         }
@@ -398,7 +398,7 @@ fn read_piece(
             }
             Some(Item::Up { leaf, frame, .. }) => {
                 if let Some(repeats) = repeats.get_mut(&leaf) {
-                    repeats.had_said(frame).map_err(|different| different_now(hub, lines, leaf, different))?;
+                    repeats.push_expected(frame).map_err(|different| different_now(hub, lines, leaf, different))?;
                     bytes += frame.len();
                 }
             }
@@ -409,7 +409,7 @@ fn read_piece(
 }
 
 /// A leaf that was told the same and says something else.
-fn different_now(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, different: Different) -> Failure {
+fn different_now(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, different: Divergence) -> Failure {
     Failure::Breach(format!(
         "{} is not deterministic: it came back at virtual time {}, received the same input as before, and answers differently; {different}",
         lines[leaf].label,

@@ -13,7 +13,7 @@ use super::{Around, Fault};
 use crate::edge::nest::Nest;
 use crate::grid::Endpoint;
 use crate::protocol::outside::batsim::{Reply, begins, ends, happens};
-use crate::protocol::outside::{Advice, Happened};
+use crate::protocol::outside::{Advice, SiteEvent};
 use crate::roles::outside::Decides;
 use crate::systems::Outsider;
 use crate::time::Time;
@@ -89,7 +89,7 @@ impl Decides for Program {
         self.begun.take().unwrap_or_default()
     }
 
-    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         self.question(now, &happens(now, happened)).unwrap_or_else(|trouble| {
             self.fault.note(trouble, now);
             Advice::default()

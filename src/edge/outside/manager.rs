@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
 use crate::protocol::outside::manager::{Answer, Hello, Question};
-use crate::protocol::outside::{Advice, Happened, SiteLine};
+use crate::protocol::outside::{Advice, SiteEvent, SiteLine};
 use crate::roles::outside::Decides;
 use crate::systems::Outsider;
 use crate::time::Time;
@@ -41,7 +41,7 @@ struct Program {
 }
 
 impl Program {
-    fn question(&mut self, now: Time, happened: &[(Time, Happened)]) -> Result<Advice, Trouble> {
+    fn question(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Result<Advice, Trouble> {
         self.asked += 1;
         let question = Question::new(self.asked, now, happened);
         let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask)?;
@@ -50,7 +50,7 @@ impl Program {
 }
 
 impl Decides for Program {
-    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         self.question(now, happened).unwrap_or_else(|trouble| {
             self.fault.note(trouble, now);
             Advice::default()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
 use crate::protocol::outside::SiteLine;
-use crate::protocol::outside::planner::{Answer, Heard, Hello, Plan, Question};
+use crate::protocol::outside::planner::{Answer, Hello, Question, UserAction, UserEvent};
 use crate::roles::outside::Plans;
 use crate::systems::Outsider;
 use crate::time::Time;
@@ -42,7 +42,7 @@ struct Program {
 }
 
 impl Program {
-    fn question(&mut self, now: Time, heard: &[Heard]) -> Result<Vec<Plan>, Trouble> {
+    fn question(&mut self, now: Time, heard: &[UserEvent]) -> Result<Vec<UserAction>, Trouble> {
         self.asked += 1;
         let question = Question::new(self.asked, now, heard);
         let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask)?;
@@ -51,7 +51,7 @@ impl Program {
 }
 
 impl Plans for Program {
-    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan> {
+    fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
         self.question(now, heard).unwrap_or_else(|trouble| {
             self.fault.note(trouble, now);
             Vec::new()

@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
     use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
-    use crate::kernel::{ActorId, Down, Entry, Envelope, Promise, Then, Up};
+    use crate::kernel::{ActorId, Down, Entry, Envelope, Instruction, Promise, Up};
     use crate::protocol::{Enqueue, Message, Record, Run};
     use crate::time::{Span, Stamp, Time};
 
@@ -246,7 +246,7 @@ mod tests {
             beyond in -40isize..40,
         ) {
             let room = (factor * FRAME_MAX).checked_add_signed(beyond).unwrap();
-            let up = |mail, log| Up { heard: 9, floor: Stamp::NEVER, done: Stamp::ZERO, finished: true, mail, log };
+            let up = |mail, log| Up { acked: 9, floor: Stamp::NEVER, done: Stamp::ZERO, finished: true, mail, log };
             let probe = mail(small, 2_000);
             let each = codec::length(&probe).unwrap().div_ceil(2_000) + 1;
             let letters = if by_log { 10 } else { room / each };
@@ -270,13 +270,13 @@ mod tests {
             prop_assert!(pieces.iter().flat_map(|piece| &piece.mail).eq(&whole.mail));
             prop_assert!(pieces.iter().flat_map(|piece| &piece.log).eq(&whole.log));
 
-            let whole = Down { grant: Stamp::NEVER, then: Then::Finish, mail: whole.mail };
+            let whole = Down { grant: Stamp::NEVER, then: Instruction::Finish, mail: whole.mail };
             out.clear();
             let frames = encode_in_pieces(whole.clone(), Down::cut, &mut out).unwrap();
             let pieces: Vec<Down<Message>> = contents(&out).map(|f| codec::decode(f).unwrap()).collect();
             prop_assert_eq!(pieces.len() as u64, frames);
-            prop_assert!(pieces.iter().rev().skip(1).all(|piece| piece.then == Then::Wait));
-            prop_assert_eq!(pieces.last().unwrap().then, Then::Finish);
+            prop_assert!(pieces.iter().rev().skip(1).all(|piece| piece.then == Instruction::Wait));
+            prop_assert_eq!(pieces.last().unwrap().then, Instruction::Finish);
             prop_assert!(pieces.iter().flat_map(|piece| &piece.mail).eq(&whole.mail));
         }
     }

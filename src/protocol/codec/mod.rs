@@ -98,7 +98,8 @@ mod tests {
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
     use crate::protocol::{
-        Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Lost, Message, Outcome, Over, Provided, Queue,
+        Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, JobEnded, Lost, Message, Outcome, Provided, Queue,
+        ReserveAnswer,
     };
     use crate::protocol::{
         Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
@@ -138,7 +139,7 @@ mod tests {
         let job = Arc::new(Job { id, arrive, first_task: 9, tasks: vec![task; 2], edges, worth: Some(worth) });
         let (user, site, task) = (ActorId(4), ActorId(1), TaskId { job: id, index: 1 });
         let cores = NodeSet::try_from(vec![(0, 3), (7, 7), (9, u32::MAX)]).unwrap();
-        let accepted = Answer::Accepted { site, start: arrive, nodes: cores.clone() };
+        let accepted = ReserveAnswer::Accepted { site, start: arrive, nodes: cores.clone() };
         let part = Part { procs: 3, start: arrive, span: Span::MAX };
         let (rate, fee) = (Rate(1_500), Area::from_micros(9));
         let slot = Slot { start: arrive, procs: 3, span: Span::MAX, rate, fee, divisible: true, extensible: false };
@@ -151,7 +152,7 @@ mod tests {
             Message::Ended(Ended { task, started: Time::ZERO }),
             Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER, staging: None }),
             Message::Cancel(Cancel { job: id }),
-            Message::Answered(Answered { job: id, answer: Answer::Invalid(Invalid::Duplicate) }),
+            Message::Answered(Answered { job: id, answer: ReserveAnswer::Invalid(Invalid::Duplicate) }),
             Message::Hold(Hold {
                 task,
                 start: arrive,
@@ -178,7 +179,7 @@ mod tests {
                 safe: Some(Span::ZERO),
             }),
             Message::Lost(Lost { task, started: Time::ZERO, saved: Span::MAX }),
-            Message::Over(Over { job: id, think: Span::ZERO }),
+            Message::JobEnded(JobEnded { job: id, think: Span::ZERO }),
             Message::Ship(Ship {
                 load: 7,
                 from: 1,
@@ -242,7 +243,7 @@ mod tests {
             Record::Completed { job: id, value: Some(0.1 + 0.2) },
             Record::Removed { job: id },
             Record::Answered { job: id, ready: arrive, deadline: Time::NEVER, answer: accepted },
-            Record::Answered { job: id, ready: arrive, deadline: arrive, answer: Answer::Declined },
+            Record::Answered { job: id, ready: arrive, deadline: arrive, answer: ReserveAnswer::Declined },
             Record::Cancelled { job: id },
             Record::Advertised { user, version: 7, slots: vec![slot; 2] },
             Record::Quoted { user, procs: 3, span: Span::MAX, offers: vec![Offer { start: arrive, fee }] },

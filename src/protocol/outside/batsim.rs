@@ -8,7 +8,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Advice, End, Happened, Wish, brief, moment, seconds};
+use super::{Advice, End, SiteAction, SiteEvent, brief, moment, seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
@@ -47,19 +47,19 @@ pub fn begins(site: &str, nodes: u32) -> Value {
 }
 
 /// All that has happened since the last question, each with its time.
-pub fn happens(now: Time, happened: &[(Time, Happened)]) -> Value {
+pub fn happens(now: Time, happened: &[(Time, SiteEvent)]) -> Value {
     let instants = happened.chunk_by(|one, next| one.0 == next.0);
     message(now, instants.flat_map(|instant| events(instant[0].0, instant)).collect())
 }
 
 /// What has happened at one time. Killed jobs are told of like all others, and then all together, as Batsim does.
-fn events(at: Time, happened: &[(Time, Happened)]) -> Vec<Value> {
+fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
     let mut events = Vec::with_capacity(happened.len());
     let mut killed = Vec::new();
     let mut progress = serde_json::Map::new();
     for (_, happened) in happened {
         match happened {
-            Happened::Submitted { job, nodes, walltime, runtime } => {
+            SiteEvent::Submitted { job, nodes, walltime, runtime } => {
                 let (id, profile) = (id(*job), job.0.to_string());
                 let data = json!({
                     "job_id": id,
@@ -74,7 +74,7 @@ fn events(at: Time, happened: &[(Time, Happened)]) -> Vec<Value> {
                 });
                 events.push(event(at, "JOB_SUBMITTED", &data));
             }
-            Happened::Ended { job, how, on, progress: done } => {
+            SiteEvent::Ended { job, how, on, progress: done } => {
                 let (state, code) = match how {
                     End::Done => ("COMPLETED_SUCCESSFULLY", 0),
                     End::Walltime => ("COMPLETED_WALLTIME_REACHED", -1),
@@ -89,8 +89,8 @@ fn events(at: Time, happened: &[(Time, Happened)]) -> Vec<Value> {
                 }
             }
             // It has no word for a job that is taken back or lost, so that happens at no site that it manages.
-            Happened::Recalled { .. } | Happened::Lost { .. } | Happened::Nodes { .. } => {}
-            Happened::Called => events.push(event(at, "REQUESTED_CALL", &json!({}))),
+            SiteEvent::Recalled { .. } | SiteEvent::Lost { .. } | SiteEvent::Nodes { .. } => {}
+            SiteEvent::Called => events.push(event(at, "REQUESTED_CALL", &json!({}))),
         }
     }
     if !killed.is_empty() {
@@ -160,7 +160,7 @@ impl Reply {
     }
 }
 
-fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, Wish)>) -> Result<(), String> {
+fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, SiteAction)>) -> Result<(), String> {
     match kind {
         "EXECUTE_JOB" => {
             if let Some(part) = ["mapping", "storage_mapping", "additional_io_job"].iter().find(|key| has(data, key)) {
@@ -175,14 +175,14 @@ fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, Wish)>) -> R
                     shown(data.get("alloc"))
                 )
             })?;
-            wishes.push((at, Wish::Start { job, on: Some(on) }));
+            wishes.push((at, SiteAction::Start { job, on: Some(on) }));
         }
-        "REJECT_JOB" => wishes.push((at, Wish::Reject { job: job(kind, data.get("job_id"))? })),
+        "REJECT_JOB" => wishes.push((at, SiteAction::Reject { job: job(kind, data.get("job_id"))? })),
         "KILL_JOB" => {
             let jobs = data.get("job_ids").and_then(Value::as_array);
             let jobs = jobs.ok_or_else(|| format!("asks for a {kind} without a list `job_ids`"))?;
             for named in jobs {
-                wishes.push((at, Wish::Kill { job: job(kind, Some(named))? }));
+                wishes.push((at, SiteAction::Kill { job: job(kind, Some(named))? }));
             }
         }
         "CALL_ME_LATER" => {
@@ -190,7 +190,7 @@ fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, Wish)>) -> R
             let then = then.and_then(moment).ok_or_else(|| {
                 format!("asks for a {kind} at {}, where a time in seconds was expected", shown(data.get("timestamp")))
             })?;
-            wishes.push((at, Wish::Call { at: then }));
+            wishes.push((at, SiteAction::Call { at: then }));
         }
         // Jobs come from the users of the grid alone, so there is no registration to be finished.
         "NOTIFY" if data.get("type").and_then(Value::as_str) == Some("registration_finished") => {}
@@ -259,9 +259,9 @@ mod tests {
 
     #[test]
     fn killed_jobs_are_told_of_before_what_happens_later() {
-        let killed = |job| Happened::Ended { job: JobId(job), how: End::Killed, on: NodeSet::all(1), progress: 0.5 };
+        let killed = |job| SiteEvent::Ended { job: JobId(job), how: End::Killed, on: NodeSet::all(1), progress: 0.5 };
         let [five, seven] = [5, 7].map(|secs| Time::from_micros(secs * 1_000_000));
-        let happened = [(five, killed(1)), (five, killed(2)), (seven, Happened::Called), (seven, killed(3))];
+        let happened = [(five, killed(1)), (five, killed(2)), (seven, SiteEvent::Called), (seven, killed(3))];
         let message = happens(seven, &happened);
         let told = |event: &Value| {
             (event["timestamp"].as_f64(), event["type"].as_str().map(str::to_owned), event["data"]["job_ids"].clone())

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Advice, End, Happened, SiteLine, VERSION, Wish, brief, call, seconds};
+use super::{Advice, End, SiteAction, SiteEvent, SiteLine, VERSION, brief, call, seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
@@ -69,12 +69,12 @@ struct Down {
 }
 
 impl Question {
-    pub fn new(ask: u64, now: Time, happened: &[(Time, Happened)]) -> Question {
-        let line = |(_, happened): &(Time, Happened)| match happened {
-            &Happened::Submitted { job, nodes, walltime, .. } => {
+    pub fn new(ask: u64, now: Time, happened: &[(Time, SiteEvent)]) -> Question {
+        let line = |(_, happened): &(Time, SiteEvent)| match happened {
+            &SiteEvent::Submitted { job, nodes, walltime, .. } => {
                 Line::Submitted { job, nodes, walltime: seconds(walltime.micros()) }
             }
-            Happened::Ended { job, how, on, .. } => {
+            SiteEvent::Ended { job, how, on, .. } => {
                 let how = match how {
                     End::Done => "done",
                     End::Walltime => "walltime",
@@ -82,17 +82,17 @@ impl Question {
                 };
                 Line::Ended { job: *job, how, nodes: on.to_string() }
             }
-            Happened::Lost { job, on, waits } => {
+            SiteEvent::Lost { job, on, waits } => {
                 let walltime = waits.map(|walltime| seconds(walltime.micros()));
                 Line::Lost { job: *job, nodes: on.to_string(), waits: waits.is_some(), walltime }
             }
-            Happened::Nodes { down } => {
+            SiteEvent::Nodes { down } => {
                 let down =
                     down.iter().map(|one| Down { nodes: one.nodes.to_string(), back: seconds(one.back.micros()) });
                 Line::Nodes { down: down.collect() }
             }
-            &Happened::Recalled { job } => Line::Recalled { job },
-            Happened::Called => Line::Called,
+            &SiteEvent::Recalled { job } => Line::Recalled { job },
+            SiteEvent::Called => Line::Called,
         };
         Question { kind: "manage", ask, t: seconds(now.micros()), events: happened.iter().map(line).collect() }
     }
@@ -126,7 +126,7 @@ impl Answer {
     /// What it asks for, or what no such answer says.
     pub fn advice(self, now: Time) -> Result<Advice, String> {
         let wish = |order: Order| {
-            Ok::<Wish, String>(match order {
+            Ok::<SiteAction, String>(match order {
                 Order::Start { job, nodes } => {
                     let nodes = nodes.map(|text| {
                         NodeSet::parse(&text).ok_or_else(|| {
@@ -136,11 +136,11 @@ impl Answer {
                             )
                         })
                     });
-                    Wish::Start { job, on: nodes.transpose()? }
+                    SiteAction::Start { job, on: nodes.transpose()? }
                 }
-                Order::Reject { job } => Wish::Reject { job },
-                Order::Kill { job } => Wish::Kill { job },
-                Order::Call { t } => Wish::Call { at: call(t)? },
+                Order::Reject { job } => SiteAction::Reject { job },
+                Order::Kill { job } => SiteAction::Kill { job },
+                Order::Call { t } => SiteAction::Call { at: call(t)? },
             })
         };
         let wishes: Result<Vec<_>, String> = self.orders.into_iter().map(|order| Ok((now, wish(order)?))).collect();

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 1;
 
 /// What has happened at a site that a program outside manages.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happened {
+pub enum SiteEvent {
     /// A job has come. How long it runs, only the job itself knows: whether a program is told is for its conversation
     /// to say.
     Submitted { job: JobId, nodes: u32, walltime: Span, runtime: Span },
@@ -48,7 +48,7 @@ pub enum End {
 
 /// What a program outside wants to be done at its site.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum SiteAction {
     /// On these nodes, or on the lowest that are free.
     Start {
         job: JobId,
@@ -70,7 +70,7 @@ pub enum Wish {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Advice {
     /// None is for a time before the question.
-    pub wishes: Vec<(Time, Wish)>,
+    pub wishes: Vec<(Time, SiteAction)>,
     /// The program has been thinking until then, in virtual time, and hears of nothing before.
     pub ready: Time,
 }

@@ -27,7 +27,7 @@ impl<'a> Hello<'a> {
 
 /// What has happened to a user whose planner is a program outside.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
+pub enum UserEvent {
     /// The time of a job has come: it can be handed in from now on.
     Due { job: JobId, nodes: u32, walltime: Span, site: Option<String> },
     /// A job that was handed in is over, in whatever way.
@@ -40,7 +40,7 @@ pub enum Heard {
 
 /// What a program wants to be done about the jobs of a user.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Plan {
+pub enum UserAction {
     /// Hands a job in, for one site or for any.
     Submit { job: JobId, site: Option<String> },
     /// Asks for a job back.
@@ -68,15 +68,15 @@ enum Line<'a> {
 }
 
 impl<'a> Question<'a> {
-    pub fn new(ask: u64, now: Time, heard: &'a [Heard]) -> Question<'a> {
-        let line = |heard: &'a Heard| match heard {
-            Heard::Due { job, nodes, walltime, site } => {
+    pub fn new(ask: u64, now: Time, heard: &'a [UserEvent]) -> Question<'a> {
+        let line = |heard: &'a UserEvent| match heard {
+            UserEvent::Due { job, nodes, walltime, site } => {
                 let walltime = seconds(walltime.micros());
                 Line::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
             }
-            &Heard::Over { job } => Line::Over { job },
-            &Heard::Recalled { job, in_time } => Line::Recalled { job, in_time },
-            Heard::Called => Line::Called,
+            &UserEvent::Over { job } => Line::Over { job },
+            &UserEvent::Recalled { job, in_time } => Line::Recalled { job, in_time },
+            UserEvent::Called => Line::Called,
         };
         Question { kind: "plan", ask, t: seconds(now.micros()), events: heard.iter().map(line).collect() }
     }
@@ -94,7 +94,7 @@ pub struct Answer {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PlanWord {
-    Plan,
+    UserAction,
 }
 
 #[derive(Debug, Deserialize)]
@@ -107,12 +107,12 @@ enum Order {
 
 impl Answer {
     /// What it asks for, or what no such answer says.
-    pub fn advice(self) -> Result<Vec<Plan>, String> {
+    pub fn advice(self) -> Result<Vec<UserAction>, String> {
         let plan = |order| {
             Ok(match order {
-                Order::Submit { job, site } => Plan::Submit { job, site },
-                Order::Recall { job } => Plan::Recall { job },
-                Order::Call { t } => Plan::Call { at: call(t)? },
+                Order::Submit { job, site } => UserAction::Submit { job, site },
+                Order::Recall { job } => UserAction::Recall { job },
+                Order::Call { t } => UserAction::Call { at: call(t)? },
             })
         };
         self.orders.into_iter().map(plan).collect()

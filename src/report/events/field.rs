@@ -4,7 +4,7 @@ use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
 use crate::decimal::{put_float, put_number, put_number_and, put_seconds};
 use crate::grid::{CableId, EdgeId, Invalid, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::Answer;
+use crate::protocol::ReserveAnswer;
 use crate::report::text;
 use crate::time::Time;
 
@@ -220,29 +220,29 @@ impl Field for Invalid {
 }
 
 /// Under a key for each answer that there is.
-impl Field for Answer {
+impl Field for ReserveAnswer {
     fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         match self {
-            Answer::Accepted { site, start, nodes } => {
+            ReserveAnswer::Accepted { site, start, nodes } => {
                 site.put("accepted", writer, line);
                 start.put("start", writer, line);
                 nodes.put("cores", writer, line);
             }
-            Answer::Declined => line.extend_from_slice(b",\"declined\":true"),
-            Answer::Invalid(invalid) => invalid.put("invalid", writer, line),
+            ReserveAnswer::Declined => line.extend_from_slice(b",\"declined\":true"),
+            ReserveAnswer::Invalid(invalid) => invalid.put("invalid", writer, line),
         }
     }
 
-    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Answer, Unreadable> {
+    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ReserveAnswer, Unreadable> {
         if at.accept(",\"declined\":true") {
-            return Ok(Answer::Declined);
+            return Ok(ReserveAnswer::Declined);
         }
         if !at.is_at_key("accepted") {
-            return Invalid::read("invalid", reader, at).map(Answer::Invalid);
+            return Invalid::read("invalid", reader, at).map(ReserveAnswer::Invalid);
         }
         let site = Field::read("accepted", reader, at)?;
         let start = Field::read("start", reader, at)?;
-        Ok(Answer::Accepted { site, start, nodes: Field::read("cores", reader, at)? })
+        Ok(ReserveAnswer::Accepted { site, start, nodes: Field::read("cores", reader, at)? })
     }
 }
 

@@ -7,7 +7,7 @@ use super::stints::{Left, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
 use crate::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::Answer;
+use crate::protocol::ReserveAnswer;
 use crate::time::{Span, Time};
 
 /// Who tells of something, and when.
@@ -267,13 +267,13 @@ impl Tally {
         self.ended(*job)
     }
 
-    pub fn answered(&mut self, _: By, job: &JobId, ready: &Time, deadline: &Time, answer: &Answer) -> Taken {
+    pub fn answered(&mut self, _: By, job: &JobId, ready: &Time, deadline: &Time, answer: &ReserveAnswer) -> Taken {
         let row = self.open(*job)?;
         if row.answered.is_some() {
             return Err(Inconsistent::Answered(*job));
         }
         let (ready, deadline, answer) = (*ready, *deadline, answer.clone());
-        let is_accepted = matches!(answer, Answer::Accepted { .. });
+        let is_accepted = matches!(answer, ReserveAnswer::Accepted { .. });
         row.answered = Some(AnsweredRow { ready, deadline, answer, moved: 0, until: None, broken: None });
         if is_accepted {
             return Ok(None);
@@ -293,7 +293,7 @@ impl Tally {
         nodes: &NodeSet,
     ) -> Taken {
         let row = self.promised(*job)?;
-        row.answer = Answer::Accepted { site: *site, start: *start, nodes: nodes.clone() };
+        row.answer = ReserveAnswer::Accepted { site: *site, start: *start, nodes: nodes.clone() };
         row.moved += 1;
         row.until = Some(*until);
         Ok(None)

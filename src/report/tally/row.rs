@@ -8,7 +8,7 @@ use super::SiteFacts;
 use super::stints::{Left, Stint, Stints};
 use crate::grid::{Area, Invalid, Job, Needs, NodeSet};
 use crate::kernel::ActorId;
-use crate::protocol::{Answer, Bargain};
+use crate::protocol::{Bargain, ReserveAnswer};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct AnsweredRow {
     pub ready: Time,
     pub deadline: Time,
     /// What was booked last, if anything was.
-    pub answer: Answer,
+    pub answer: ReserveAnswer,
     /// How often other nodes were booked as some had failed, and the end of what was booked last.
     pub moved: u32,
     pub until: Option<Time>,

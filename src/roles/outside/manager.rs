@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::grid::{Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::outside::{Advice, End, Happened, Wish, seconds};
+use crate::protocol::outside::{Advice, End, SiteAction, SiteEvent, seconds};
 use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
 use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
 use crate::time::{Span, Time};
@@ -24,7 +24,7 @@ pub trait Decides: Send {
     }
 
     /// What is to be done about what has happened. Nothing, once it has failed.
-    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice;
+    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
 
     /// It has asked for what cannot be; from now on it has failed.
     fn refuse(&mut self, now: Time, why: &str);
@@ -57,9 +57,9 @@ pub struct Managed {
     /// How often it has been told of nodes since anything ran here.
     idle_changes: u32,
     /// What has happened that the program has not heard of.
-    happened: Vec<(Time, Happened)>,
+    happened: Vec<(Time, SiteEvent)>,
     /// What it wants at later times, each in the order in which it was said.
-    later: BTreeMap<Time, VecDeque<Wish>>,
+    later: BTreeMap<Time, VecDeque<SiteAction>>,
     calls: BTreeSet<Time>,
     /// It hears of nothing before that.
     ready: Time,
@@ -118,7 +118,7 @@ impl Managed {
         if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
             self.waiting.insert(job, Waiting { giver, nodes, walltime, runtime, losses });
             let (walltime, runtime) = (self.stretched(walltime, nodes), self.stretched(runtime, nodes));
-            self.happened.push((now, Happened::Submitted { job, nodes, walltime, runtime }));
+            self.happened.push((now, SiteEvent::Submitted { job, nodes, walltime, runtime }));
         }
     }
 
@@ -129,12 +129,11 @@ impl Managed {
             return None;
         }
         self.waiting.remove(&job);
-        let submitted =
-            |(_, happened): &(Time, Happened)| matches!(happened, Happened::Submitted { job: its, .. } if *its == job);
+        let submitted = |(_, happened): &(Time, SiteEvent)| matches!(happened, SiteEvent::Submitted { job: its, .. } if *its == job);
         match self.happened.iter().position(submitted) {
             // It has never heard of it.
             Some(place) => drop(self.happened.remove(place)),
-            None => self.happened.push((now, Happened::Recalled { job })),
+            None => self.happened.push((now, SiteEvent::Recalled { job })),
         }
         Some(losses)
     }
@@ -159,7 +158,7 @@ impl Managed {
             }
             while let Some(call) = self.calls.first().copied().filter(|call| *call <= now) {
                 self.calls.remove(&call);
-                self.happened.push((now, Happened::Called));
+                self.happened.push((now, SiteEvent::Called));
             }
             if self.happened.is_empty() || self.decider.has_failed() {
                 return Ok(());
@@ -176,7 +175,7 @@ impl Managed {
         self.ready = advice.ready;
         for (at, wish) in advice.wishes {
             // A call is for its own time, whenever it is asked for.
-            if at <= now || matches!(wish, Wish::Call { .. }) {
+            if at <= now || matches!(wish, SiteAction::Call { .. }) {
                 self.obey(now, wish, orders)?;
             } else {
                 self.later.entry(at).or_default().push_back(wish);
@@ -185,26 +184,26 @@ impl Managed {
         Ok(())
     }
 
-    fn obey(&mut self, now: Time, wish: Wish, orders: &mut Vec<Order>) -> Result<(), String> {
+    fn obey(&mut self, now: Time, wish: SiteAction, orders: &mut Vec<Order>) -> Result<(), String> {
         match wish {
-            Wish::Start { job, on } => orders.push(self.start(now, job, on)?),
-            Wish::Reject { job } => {
+            SiteAction::Start { job, on } => orders.push(self.start(now, job, on)?),
+            SiteAction::Reject { job } => {
                 let Waiting { giver, .. } = self.leave_queue(job, "rejects")?;
                 orders.push(Order::Say(giver, Message::Declined(Declined { task: task(job) })));
             }
-            Wish::Kill { job } => match self.running.remove(&job) {
+            SiteAction::Kill { job } => match self.running.remove(&job) {
                 Some(runs) => {
                     self.free.unite(&runs.on);
                     let progress = self.progress(now, &runs);
-                    self.happened.push((now, Happened::Ended { job, how: End::Killed, on: runs.on, progress }));
+                    self.happened.push((now, SiteEvent::Ended { job, how: End::Killed, on: runs.on, progress }));
                     orders.push(Order::Kill(task(job)));
                 }
                 // Whoever dates an order cannot know what ends until then.
                 None if self.has_ended_unheard(job) => {}
                 None => return Err(format!("kills job {}, which is not running", job.0)),
             },
-            Wish::Call { at } if at > now => drop(self.calls.insert(at)),
-            Wish::Call { at } => {
+            SiteAction::Call { at } if at > now => drop(self.calls.insert(at)),
+            SiteAction::Call { at } => {
                 let (at, now) = (seconds(at.micros()), seconds(now.micros()));
                 return Err(format!("asks to be called at {at} s, which is not later than {now} s"));
             }
@@ -215,7 +214,7 @@ impl Managed {
     /// Whether a job has ended by itself, and the program has not heard of it.
     fn has_ended_unheard(&self, job: JobId) -> bool {
         self.happened.iter().any(|(_, happened)| {
-            matches!(happened, Happened::Ended { job: its, how, .. } if *its == job && *how != End::Killed)
+            matches!(happened, SiteEvent::Ended { job: its, how, .. } if *its == job && *how != End::Killed)
         })
     }
 
@@ -298,7 +297,7 @@ impl Manager for Managed {
         self.free.unite(&runs.on);
         let how = if runs.work.walltime < runs.work.runtime { End::Walltime } else { End::Done };
         let progress = self.progress(now, &runs);
-        self.happened.push((now, Happened::Ended { job, how, on: runs.on, progress }));
+        self.happened.push((now, SiteEvent::Ended { job, how, on: runs.on, progress }));
     }
 
     /// It waits here again, unless its giver is told, who sees to it.
@@ -312,14 +311,14 @@ impl Manager for Managed {
             self.waiting.insert(job, Waiting { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
             self.stretched(walltime, nodes)
         });
-        self.happened.push((now, Happened::Lost { job, on, waits }));
+        self.happened.push((now, SiteEvent::Lost { job, on, waits }));
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
         self.down = NodeSet::default();
         down.iter().for_each(|one| self.down.unite(&one.nodes));
         self.idle_changes = if self.running.is_empty() { self.idle_changes + 1 } else { 0 };
-        self.happened.push((now, Happened::Nodes { down: down.to_vec() }));
+        self.happened.push((now, SiteEvent::Nodes { down: down.to_vec() }));
     }
 
     /// A program that starts nobody, however often nodes have failed and come back, may not know what to do about that;

@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use crate::grid::{Job, JobId, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::outside::planner::{Heard, Plan};
+use crate::protocol::outside::planner::{UserAction, UserEvent};
 use crate::protocol::outside::seconds;
-use crate::protocol::{Enqueue, Message, Over, Recall, Recalled};
+use crate::protocol::{Enqueue, JobEnded, Message, Recall, Recalled};
 use crate::roles::user::{Out, Planner, Script, Then};
 use crate::time::{Span, Time};
 
 /// Somebody outside who decides for a user.
 pub trait Plans: Send {
     /// What is to be done about what the user has heard. Nothing, once it has failed.
-    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan>;
+    fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction>;
 
     /// It has asked for what cannot be; from now on it has failed.
     fn refuse(&mut self, now: Time, why: &str);
@@ -43,7 +43,7 @@ pub struct Planned {
     /// What has been handed in and is not over.
     out: BTreeMap<JobId, Held>,
     calls: BTreeSet<Time>,
-    heard: Vec<Heard>,
+    heard: Vec<UserEvent>,
     /// For which times there are timers.
     timers: BTreeSet<Time>,
 }
@@ -81,9 +81,9 @@ impl Planned {
         }
     }
 
-    fn obey(&mut self, now: Time, plan: Plan, out: &mut Out) -> Result<(), String> {
+    fn obey(&mut self, now: Time, plan: UserAction, out: &mut Out) -> Result<(), String> {
         match plan {
-            Plan::Submit { job, site } => {
+            UserAction::Submit { job, site } => {
                 let pinned = site.map(|name| {
                     let known = self.sites.get(&name).copied();
                     known.ok_or_else(|| {
@@ -107,13 +107,13 @@ impl Planned {
                 out.send(held.to, Message::Enqueue(enqueue));
                 self.out.insert(job, held);
             }
-            Plan::Recall { job } => {
+            UserAction::Recall { job } => {
                 let held = self.out.get(&job);
                 let held = held.ok_or_else(|| format!("recalls job {}, which has not been submitted", job.0))?;
                 out.send(held.to, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
             }
-            Plan::Call { at } if at > now => drop(self.calls.insert(at)),
-            Plan::Call { at } => {
+            UserAction::Call { at } if at > now => drop(self.calls.insert(at)),
+            UserAction::Call { at } => {
                 let [at, now] = [at, now].map(|time| seconds(time.micros()));
                 return Err(format!("asks to be called at {at} s, which is not later than {now} s"));
             }
@@ -127,13 +127,13 @@ impl Planned {
                 let task = enqueue.job.tasks[0];
                 let name = |site| self.sites.iter().find_map(|(name, id)| (*id == site).then(|| name.clone()));
                 let (job, site) = (enqueue.job.id, enqueue.site.and_then(name));
-                self.heard.push(Heard::Due { job, nodes: task.cores, walltime: task.walltime, site });
+                self.heard.push(UserEvent::Due { job, nodes: task.cores, walltime: task.walltime, site });
                 self.held.insert(job, Held { to, enqueue, is_known: false });
             }
         }
         while let Some(call) = self.calls.first().copied().filter(|call| *call <= now) {
             self.calls.remove(&call);
-            self.heard.push(Heard::Called);
+            self.heard.push(UserEvent::Called);
         }
     }
 }
@@ -145,8 +145,8 @@ impl Planner for Planned {
 
     fn hear(&mut self, now: Time, _: ActorId, message: Message, _: &mut Out) {
         match message {
-            Message::Over(Over { job, .. }) if self.out.remove(&job).is_some() => {
-                self.heard.push(Heard::Over { job });
+            Message::JobEnded(JobEnded { job, .. }) if self.out.remove(&job).is_some() => {
+                self.heard.push(UserEvent::Over { job });
                 for (think, to, message) in self.then.iter_mut().flat_map(|then| then.take(job)) {
                     if let Message::Enqueue(enqueue) = message {
                         self.due.entry(now + think).or_default().push((to, enqueue));
@@ -157,7 +157,7 @@ impl Planner for Planned {
                 if in_time && let Some(held) = self.out.remove(&job) {
                     self.held.insert(job, held);
                 }
-                self.heard.push(Heard::Recalled { job, in_time });
+                self.heard.push(UserEvent::Recalled { job, in_time });
             }
             _ => {}
         }

@@ -88,7 +88,7 @@ impl Planner for Resubmit {
         let Recalled { task, in_time, .. } = match message {
             Message::Recalled(recalled) => recalled,
             // What follows a job may wait too long as well.
-            Message::Over(over) => {
+            Message::JobEnded(over) => {
                 return self.hand_in(out, |script, out, said| script.follow(now, over, out, said));
             }
             _ => return,

@@ -8,7 +8,7 @@ use crate::few;
 use crate::grid::{Job, JobId};
 use crate::kernel::ActorId;
 use crate::min_tree::MinTree;
-use crate::protocol::{Enqueue, Message, Over, Submit};
+use crate::protocol::{Enqueue, JobEnded, Message, Submit};
 use crate::time::Time;
 
 /// Jobs that are sent ahead together. Enough that the router seldom waits for the next ones, few enough that the
@@ -60,7 +60,7 @@ impl Script {
     pub(super) fn follow(
         &mut self,
         now: Time,
-        over: Over,
+        over: JobEnded,
         out: &mut Out,
         said: &mut dyn FnMut(Time, ActorId, &Message),
     ) {
@@ -141,7 +141,7 @@ impl Planner for Script {
 
     /// What became of a job is for the log to tell; it changes nothing here, unless another one follows it.
     fn hear(&mut self, now: Time, _: ActorId, message: Message, out: &mut Out) {
-        if let Message::Over(over) = message {
+        if let Message::JobEnded(over) = message {
             self.follow(now, over, out, &mut |_, _, _| {});
         }
     }

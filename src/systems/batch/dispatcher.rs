@@ -13,7 +13,7 @@ use crate::few;
 use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
-use crate::protocol::{Declined, Ended, Enqueue, Lost, Message, Over, Recall, Recalled, Record};
+use crate::protocol::{Declined, Ended, Enqueue, JobEnded, Lost, Message, Recall, Recalled, Record};
 use crate::roles::site::left_of;
 use crate::time::{Span, Stamp, Time};
 
@@ -92,7 +92,7 @@ impl Dispatcher {
         match chosen {
             Err(why) => {
                 if let Some(think) = think {
-                    out.send(user, Message::Over(Over { job: job.id, think }));
+                    out.send(user, Message::JobEnded(JobEnded { job: job.id, think }));
                 }
                 // Who has been here before has arrived, and cannot be turned away any more.
                 out.log(match self.returned.remove(&job.id) {
@@ -316,7 +316,7 @@ impl Live {
 
     fn tell_over(&self, job: JobId, out: &mut Out) {
         if let Some(think) = self.think {
-            out.send(self.user, Message::Over(Over { job, think }));
+            out.send(self.user, Message::JobEnded(JobEnded { job, think }));
         }
     }
 }

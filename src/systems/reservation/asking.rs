@@ -4,7 +4,7 @@ use super::book::Offer;
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
 use crate::grid::{NodeSet, Request, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{self, Answer, Booked, Message, Record, Reserve};
+use crate::protocol::{self, Booked, Message, Record, Reserve, ReserveAnswer};
 use crate::time::{Span, Time};
 
 /// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy
@@ -92,7 +92,7 @@ impl MetaScheduler {
         let Asked { user, reserve, request, search, .. } = asked;
         match next {
             Some(offer) => self.book(now, (user, reserve, request), offer, search, out),
-            None => Self::answer(user, &reserve, Answer::Declined, out),
+            None => Self::answer(user, &reserve, ReserveAnswer::Declined, out),
         }
     }
 
@@ -145,7 +145,7 @@ impl MetaScheduler {
         let waits = self.has_to_bring(&reserve, site);
         let (end, nodes_held) = (start + self.lasts(cluster, &request), nodes.clone());
         let (runtime, staging) = (runtime(&reserve, &request), reserve.staging);
-        Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
+        Self::answer(user, &reserve, ReserveAnswer::Accepted { site, start, nodes }, out);
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
         }

@@ -16,8 +16,8 @@ use crate::grid::{Invalid, JobId, NodeSet, Request, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
 use crate::protocol::{
-    Answer, Answered, Cancel, Ended, Hold, Message, Outcome, Provided, Recall, Recalled, Record, Reserve, Verdict,
-    Withdraw,
+    Answered, Cancel, Ended, Hold, Message, Outcome, Provided, Recall, Recalled, Record, Reserve, ReserveAnswer,
+    Verdict, Withdraw,
 };
 use crate::time::{Span, Stamp, Time};
 
@@ -126,7 +126,7 @@ impl MetaScheduler {
             return;
         }
         if !self.seen.insert(id) {
-            let answer = Answer::Invalid(Invalid::Duplicate);
+            let answer = ReserveAnswer::Invalid(Invalid::Duplicate);
             out.send(user, Message::Answered(Answered { job: id, answer }));
             return;
         }
@@ -135,9 +135,9 @@ impl MetaScheduler {
         let request = Request::of(job, *ready, *deadline);
         let request = request.and_then(|request| request.check(self.largest).map(|()| request));
         match request {
-            Err(invalid) => Self::answer(user, &reserve, Answer::Invalid(invalid), out),
+            Err(invalid) => Self::answer(user, &reserve, ReserveAnswer::Invalid(invalid), out),
             Ok(request) => match self.find(now, &request, *staging, &[]) {
-                None => Self::answer(user, &reserve, Answer::Declined, out),
+                None => Self::answer(user, &reserve, ReserveAnswer::Declined, out),
                 Some((cluster, offer)) => {
                     self.book(now, (user, reserve, request), (cluster, offer), Search::default(), out);
                 }
@@ -209,7 +209,7 @@ impl MetaScheduler {
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
 
-    pub(super) fn answer(user: ActorId, reserve: &Reserve, answer: Answer, out: &mut Out) {
+    pub(super) fn answer(user: ActorId, reserve: &Reserve, answer: ReserveAnswer, out: &mut Out) {
         let Reserve { job, ready, deadline, .. } = reserve;
         let (id, ready, deadline) = (job.id, *ready, *deadline);
         out.log(Record::Answered { job: id, ready, deadline, answer: answer.clone() });

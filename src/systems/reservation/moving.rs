@@ -6,7 +6,7 @@
 use super::book::Offer;
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
 use crate::grid::{JobId, NodeSet, Request, TaskId};
-use crate::protocol::{self, Answer, Answered, Booked, Message, Record};
+use crate::protocol::{self, Answered, Booked, Message, Record, ReserveAnswer};
 use crate::time::Time;
 
 /// A job for which a site has been asked.
@@ -172,7 +172,7 @@ impl MetaScheduler {
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
         }
-        let answer = Answer::Accepted { site, start, nodes: nodes.clone() };
+        let answer = ReserveAnswer::Accepted { site, start, nodes: nodes.clone() };
         out.send(live.user, Message::Answered(Answered { job, answer }));
         (live.cluster, live.start, live.end, live.nodes) = (cluster, start, until, nodes);
         let is_given = live.phase == Phase::Given;

@@ -13,7 +13,7 @@ use super::reference::AvailRectList;
 use super::*;
 use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
-use crate::protocol::{Answer, Cancel, Ended, Message, Record, Reserve};
+use crate::protocol::{Cancel, Ended, Message, Record, Reserve, ReserveAnswer};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User};
 use crate::time::{Span, Stamp, Time};
@@ -330,7 +330,7 @@ fn told(log: &[Entry<Record>]) -> Vec<String> {
     let line = |entry: &Entry<Record>| {
         let now = entry.stamp.time.seconds();
         Some(match &entry.record {
-            Record::Answered { job, answer: Answer::Accepted { site, start, nodes }, .. } => {
+            Record::Answered { job, answer: ReserveAnswer::Accepted { site, start, nodes }, .. } => {
                 format!("{now}: {job} gets {nodes} of {} at {}", site.0, start.seconds())
             }
             Record::Answered { job, answer, .. } => format!("{now}: {job} {answer:?}"),
@@ -437,7 +437,7 @@ proptest! {
         let (mut promised, mut used, mut ends) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in &log {
             match &entry.record {
-                Record::Answered { job, answer: Answer::Accepted { site, start, nodes }, ready, deadline } => {
+                Record::Answered { job, answer: ReserveAnswer::Accepted { site, start, nodes }, ready, deadline } => {
                     let task = &asked[job.0 as usize];
                     prop_assert!(start >= ready && *start + Span::from_secs(task.2) <= *deadline);
                     prop_assert_eq!(nodes.len(), task.5);

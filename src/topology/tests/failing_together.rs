@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::load_text;
 use crate::grid::{Bookings, Calendar, JobId, Killed, NodeSet, Outages, TaskId};
 use crate::kernel::{ActorId, Entry, judge};
-use crate::protocol::{Answer, Record};
+use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{Names, Status, Tally};
 use crate::roles::queue;
 use crate::time::{Span, Time};
@@ -420,7 +420,7 @@ fn check_promises(
         match record {
             Record::Answered { job, answer, ready, deadline } => {
                 prop_assert!(answered.insert(*job), "{} is answered twice", job);
-                if let Answer::Accepted { site, start, nodes } = answer {
+                if let ReserveAnswer::Accepted { site, start, nodes } = answer {
                     let until = *start + stretched(Span::from_secs(request(job).2));
                     prop_assert!(start >= ready && until <= *deadline);
                     promises.entry(*job).or_default().push((*site, *start, until, nodes.clone()));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::load_text;
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Entry, Place};
-use crate::protocol::{Answer, Record};
+use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{Names, Status, Systems, Tally, Untaken};
 use crate::roles::queue;
 use crate::time::{Stamp, Time};
@@ -272,7 +272,7 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
                 Record::Answered { job, answer, .. } => {
                     assert!(answered.insert(job), "{policy}: request {job} is answered twice");
                     match answer {
-                        Answer::Accepted { start, nodes, .. } => {
+                        ReserveAnswer::Accepted { start, nodes, .. } => {
                             promised.insert(job, (start, nodes));
                             accepted += 1;
                         }
@@ -335,7 +335,7 @@ fn whoever_cannot_have_the_lowest_nodes_of_a_shared_site_gets_others() {
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         log.iter().for_each(|entry| tally.add(entry).unwrap());
         let answer = |entry: &Entry<Record>| match &entry.record {
-            Record::Answered { job, answer: Answer::Accepted { start, nodes, .. }, .. } => {
+            Record::Answered { job, answer: ReserveAnswer::Accepted { start, nodes, .. }, .. } => {
                 Some((*job, format!("{nodes} from {} s", start.seconds())))
             }
             Record::Answered { job, .. } => Some((*job, "declined".to_owned())),
@@ -395,7 +395,7 @@ fn whoever_asks_for_nodes_that_are_down_gets_others_of_a_site_that_lets_its_time
             Record::Answered { answer, .. } => Some(answer),
             _ => None,
         });
-        let Some(Answer::Accepted { start: at, nodes, .. }) = answer else { panic!("{latency}: {answer:?}") };
+        let Some(ReserveAnswer::Accepted { start: at, nodes, .. }) = answer else { panic!("{latency}: {answer:?}") };
         // The job ran on two of these, as there is more room beside it. It goes on where nobody has booked anything.
         assert_eq!((at.seconds().to_string(), nodes.to_string()), (start.to_string(), "0 3-4".to_owned()), "{latency}");
         let moved = |entry: &Entry<Record>| matches!(&entry.record, Record::Moved { cores, .. } if apart(cores, nodes));
@@ -423,7 +423,7 @@ fn a_site_that_lets_its_time_serves_all_others_too() {
         for Entry { stamp, actor, record } in log {
             let is_york = Plan::of(&topology).names[actor.index()] == "york";
             match record {
-                Record::Answered { job, answer: Answer::Accepted { start, nodes, .. }, .. } => {
+                Record::Answered { job, answer: ReserveAnswer::Accepted { start, nodes, .. }, .. } => {
                     promised.insert(job, (start, nodes));
                 }
                 Record::Started { task, cores } if is_york => {

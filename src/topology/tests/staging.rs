@@ -3,7 +3,7 @@
 
 use super::load_text;
 use crate::kernel::{Place, judge};
-use crate::protocol::{Answer, Record};
+use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{Names, Tally};
 use crate::systems::reservation::fit;
 use crate::time::Stamp;
@@ -41,7 +41,7 @@ fn told(topology: &Topology) -> (Vec<String>, String) {
     tally.transfers_csv(put).unwrap();
     let story = log.iter().filter_map(|entry| {
         let what = match &entry.record {
-            Record::Answered { job, answer: Answer::Accepted { start, .. }, .. } => {
+            Record::Answered { job, answer: ReserveAnswer::Accepted { start, .. }, .. } => {
                 format!("{job} is to start at {}", start.seconds())
             }
             Record::Sent { edge, from, to, active, .. } => {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::until;
-use crate::protocol::Answer;
+use crate::protocol::ReserveAnswer;
 use crate::report::Tally;
 use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
 use crate::report::page::html::{at, counted, escape, percent};
@@ -90,7 +90,7 @@ struct Booking {
 fn bookings(tally: &Tally) -> Vec<Booking> {
     let rows = tally.jobs.values().filter_map(|row| Some((row, row.answered.as_ref()?)));
     let bookings = rows.filter_map(|(row, answered)| {
-        let Answer::Accepted { site, start, nodes } = &answered.answer else { return None };
+        let ReserveAnswer::Accepted { site, start, nodes } = &answered.answer else { return None };
         let site = tally.site_index(*site)?;
         let end = until(tally, row, answered)?;
         let freed = match (row.given_up().is_some(), row.tasks.first().and_then(|task| task.end)) {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{Better, Measure, Subject, SummaryPart, Topic, Words, is_zero};
 use crate::few;
 use crate::grid::{NodeSet, Request};
-use crate::protocol::Answer;
+use crate::protocol::ReserveAnswer;
 use crate::report::account::{Account, Table};
 use crate::report::page::Page;
 use crate::report::page::html::count;
@@ -162,9 +162,9 @@ impl Answers<'_> {
         sum.submitted += 1;
         match row.answered.as_ref().map(|answered| (&answered.answer, answered)) {
             None => sum.unanswered += 1,
-            Some((Answer::Invalid(_), _)) => sum.invalid += 1,
-            Some((Answer::Declined, _)) => sum.declined += 1,
-            Some((Answer::Accepted { site, start, nodes }, answered)) => {
+            Some((ReserveAnswer::Invalid(_), _)) => sum.invalid += 1,
+            Some((ReserveAnswer::Declined, _)) => sum.declined += 1,
+            Some((ReserveAnswer::Accepted { site, start, nodes }, answered)) => {
                 sum.accepted += 1;
                 sum.moved += u64::from(answered.moved > 0);
                 let late = row.tasks.first().and_then(|task| task.start).filter(|at| at > start && answered.moved == 0);
@@ -216,9 +216,9 @@ impl Answers<'_> {
         line.maybe(request, |line, request| line.span(request.duration)).time(*deadline);
         line.maybe(request, |line, request| line.number(request.nodes));
         match answer {
-            Answer::Declined => line.text("declined").text(",,,,,,,,,,"),
-            Answer::Invalid(invalid) => line.text("invalid").text(invalid.name()).text(",,,,,,,,,"),
-            Answer::Accepted { site, start, nodes } => {
+            ReserveAnswer::Declined => line.text("declined").text(",,,,,,,,,,"),
+            ReserveAnswer::Invalid(invalid) => line.text("invalid").text(invalid.name()).text(",,,,,,,,,"),
+            ReserveAnswer::Accepted { site, start, nodes } => {
                 let end = until(self.tally, row, answered).unwrap_or(*start);
                 let ran = row.tasks.first();
                 line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
@@ -311,7 +311,7 @@ fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
 
 /// The end of what was booked last, if anything was: checkpoints take time as well.
 fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
-    let Answer::Accepted { site, start, .. } = answered.answer else { return None };
+    let ReserveAnswer::Accepted { site, start, .. } = answered.answer else { return None };
     let booked = || {
         let Request { duration, nodes, .. } = request(row, answered)?;
         Some(start + tally.failing.stretched(tally.site_index(site)?, duration, nodes))
@@ -357,7 +357,7 @@ pub(in crate::report) mod tests {
             tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
         };
         let nodes = || NodeSet::all(2);
-        let mut ask = |id: u32, answer: Answer| {
+        let mut ask = |id: u32, answer: ReserveAnswer| {
             let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(4), 2, Kind(0)) };
             let (job, arrive) = (JobId(id), minute(u64::from(id)));
             let asked = Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None };
@@ -365,12 +365,12 @@ pub(in crate::report) mod tests {
             let (ready, deadline) = (minute(10), minute(60));
             add(u64::from(id), ROUTER, Record::Answered { job, ready, deadline, answer });
         };
-        let accepted = |start: u64| Answer::Accepted { site: YORK, start: minute(start), nodes: nodes() };
+        let accepted = |start: u64| ReserveAnswer::Accepted { site: YORK, start: minute(start), nodes: nodes() };
         ask(0, accepted(10));
         ask(1, accepted(20));
         ask(2, accepted(30));
-        ask(3, Answer::Declined);
-        ask(4, Answer::Invalid(Invalid::NoNodes));
+        ask(3, ReserveAnswer::Declined);
+        ask(4, ReserveAnswer::Invalid(Invalid::NoNodes));
         let task = TaskId { job: JobId(0), index: 0 };
         add(10, YORK, Record::Started { task, cores: nodes() });
         add(11, ROUTER, Record::Cancelled { job: JobId(2) });
@@ -451,7 +451,7 @@ pub(in crate::report) mod tests {
             let asked = Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None };
             add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB });
             let nodes = NodeSet::parse(nodes).unwrap();
-            let answer = Answer::Accepted { site: YORK, start: minute(start), nodes };
+            let answer = ReserveAnswer::Accepted { site: YORK, start: minute(start), nodes };
             add(0, ROUTER, Record::Answered { job, ready: minute(10), deadline: minute(60), answer });
         }
         add(8, YORK, Record::Down { cores: NodeSet::all(2), since: minute(8) });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Reservations, request};
-use crate::protocol::Answer;
+use crate::protocol::ReserveAnswer;
 use crate::report::Tally;
 use crate::report::page::html::{bar, count, counted, escape, number, percent, span, table};
 use crate::report::page::{Page, ROWS_MAX};
@@ -35,7 +35,7 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
         let Some(answered) = &row.answered else { continue };
         let user = users.entry(row.user.index()).or_default();
         match &answered.answer {
-            Answer::Accepted { site, start, nodes } => {
+            ReserveAnswer::Accepted { site, start, nodes } => {
                 user.accepted += 1;
                 if let Some((site, request)) = tally.site_index(*site).zip(request(row, answered)) {
                     let booked = &mut sites[site];
@@ -44,11 +44,11 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
                     booked.wait += start.since(request.ready).micros() as f64 / 1e6;
                 }
             }
-            Answer::Declined => {
+            ReserveAnswer::Declined => {
                 user.declined += 1;
                 *reasons.entry("declined: no site has room in time".to_owned()).or_default() += 1;
             }
-            Answer::Invalid(why) => {
+            ReserveAnswer::Invalid(why) => {
                 user.invalid += 1;
                 *reasons.entry(format!("invalid: {why}")).or_default() += 1;
             }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::grid::{Checkpoint, Every, Expected, Killed, QueueOrder, Recovery};
-use crate::protocol::outside::planner::{Heard, Plan};
-use crate::protocol::outside::{Advice, Happened, Wish};
+use crate::protocol::outside::planner::{UserAction, UserEvent};
+use crate::protocol::outside::{Advice, SiteAction, SiteEvent};
 use crate::roles::outside::{Decides, Managed, Planned, Plans};
 use crate::roles::queue::{Ask, Policy, Step};
 use crate::roles::site::Manager;
@@ -61,24 +61,24 @@ impl AsPolicy {
 }
 
 impl Decides for AsPolicy {
-    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         for (_, happened) in happened {
             match happened {
-                &Happened::Submitted { job, nodes, walltime, .. } => {
+                &SiteEvent::Submitted { job, nodes, walltime, .. } => {
                     self.known.insert(job, (nodes, walltime, Time::ZERO));
                     self.policy.submit(now, self.ask(job));
                 }
-                Happened::Ended { job, .. } => self.leaves(now, *job),
-                Happened::Lost { job, waits, .. } => {
+                SiteEvent::Ended { job, .. } => self.leaves(now, *job),
+                SiteEvent::Lost { job, waits, .. } => {
                     self.leaves(now, *job);
                     if let Some(walltime) = waits {
                         self.known.get_mut(job).expect("it was submitted").1 = *walltime;
                         self.lost.push(*job);
                     }
                 }
-                Happened::Nodes { down } => self.plan_around(now, down),
-                Happened::Recalled { job } => self.policy.withdraw(now, TaskId { job: *job, index: 0 }),
-                Happened::Called => {}
+                SiteEvent::Nodes { down } => self.plan_around(now, down),
+                SiteEvent::Recalled { job } => self.policy.withdraw(now, TaskId { job: *job, index: 0 }),
+                SiteEvent::Called => {}
             }
         }
         let mut steps = Vec::new();
@@ -86,11 +86,11 @@ impl Decides for AsPolicy {
         let wish = |step| {
             let Step::Start { job: TaskId { job, .. }, nodes } = step else { panic!("nothing is booked here") };
             self.known.get_mut(&job).expect("it was submitted").2 = now;
-            (now, Wish::Start { job, on: Some(nodes) })
+            (now, SiteAction::Start { job, on: Some(nodes) })
         };
         let mut wishes: Vec<_> = steps.into_iter().map(wish).collect();
         // Some start a job when nothing else happens.
-        wishes.extend(self.policy.wake().filter(|at| *at > now).map(|at| (now, Wish::Call { at })));
+        wishes.extend(self.policy.wake().filter(|at| *at > now).map(|at| (now, SiteAction::Call { at })));
         Advice { wishes, ready: now }
     }
 
@@ -111,22 +111,22 @@ struct Scripted {
 }
 
 impl Decides for Scripted {
-    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         let told = happened.iter().map(|(at, happened)| {
             let at = at.micros() / 1_000_000;
             match happened {
-                Happened::Submitted { job, .. } => format!("{at} submitted {}", job.0),
-                Happened::Ended { job, how, on, progress } => format!("{at} {how:?} {} {on} {progress}", job.0),
-                Happened::Lost { job, on, waits } => {
+                SiteEvent::Submitted { job, .. } => format!("{at} submitted {}", job.0),
+                SiteEvent::Ended { job, how, on, progress } => format!("{at} {how:?} {} {on} {progress}", job.0),
+                SiteEvent::Lost { job, on, waits } => {
                     let waits = waits.map_or("is gone".to_owned(), |left| format!("waits for {} s", left.seconds()));
                     format!("{at} lost {} {on}, {waits}", job.0)
                 }
-                Happened::Nodes { down } => {
+                SiteEvent::Nodes { down } => {
                     let down = down.iter().map(|one| format!("{} until {}", one.nodes, one.back.seconds()));
                     format!("{at} down [{}]", down.collect::<Vec<_>>().join(", "))
                 }
-                Happened::Recalled { job } => format!("{at} recalled {}", job.0),
-                Happened::Called => format!("{at} called"),
+                SiteEvent::Recalled { job } => format!("{at} recalled {}", job.0),
+                SiteEvent::Called => format!("{at} called"),
             }
         });
         let told: Vec<String> = told.collect();
@@ -165,12 +165,12 @@ fn play_script(jobs: &[Rigid], answers: Vec<Advice>) -> (Vec<String>, Vec<Entry<
     (told, log)
 }
 
-fn now(at: u64, wishes: Vec<Wish>) -> Advice {
+fn now(at: u64, wishes: Vec<SiteAction>) -> Advice {
     Advice { wishes: wishes.into_iter().map(|wish| (second(at), wish)).collect(), ready: second(at) }
 }
 
-fn start(job: u32, on: &str) -> Wish {
-    Wish::Start { job: JobId(job), on: (!on.is_empty()).then(|| NodeSet::parse(on).unwrap()) }
+fn start(job: u32, on: &str) -> SiteAction {
+    SiteAction::Start { job: JobId(job), on: (!on.is_empty()).then(|| NodeSet::parse(on).unwrap()) }
 }
 
 proptest! {
@@ -302,9 +302,9 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
     let jobs = [rigid(0, 2, 10, 5), rigid(0, 2, 10, 20), rigid(1, 4, 9, 9), rigid(2, 1, 8, 8)];
     let answers = vec![
         now(0, vec![start(0, "2-3"), start(1, "")]),
-        now(1, vec![Wish::Reject { job: JobId(2) }, Wish::Call { at: second(4) }]),
+        now(1, vec![SiteAction::Reject { job: JobId(2) }, SiteAction::Call { at: second(4) }]),
         // It kills what runs and takes its nodes at once.
-        now(2, vec![Wish::Kill { job: JobId(0) }, start(3, "2")]),
+        now(2, vec![SiteAction::Kill { job: JobId(0) }, start(3, "2")]),
     ];
     let (told, log) = play_script(&jobs, answers);
     let expected = [
@@ -352,7 +352,7 @@ fn who_takes_time_to_think_is_obeyed_then_and_hears_the_rest_later() {
 #[test]
 fn what_ends_before_a_dated_kill_has_ended_and_what_was_killed_is_not_killed_again() {
     let jobs = [rigid(0, 2, 10, 5), rigid(0, 1, 10, 9), rigid(1, 1, 5, 5)];
-    let kill = |job| Wish::Kill { job: JobId(job) };
+    let kill = |job| SiteAction::Kill { job: JobId(job) };
     let answers = vec![
         now(0, vec![start(0, "0-1"), start(1, "2")]),
         Advice { wishes: vec![(second(6), kill(0)), (second(6), kill(1)), (second(7), kill(1))], ready: second(8) },
@@ -366,16 +366,16 @@ fn what_ends_before_a_dated_kill_has_ended_and_what_was_killed_is_not_killed_aga
 #[test]
 fn who_orders_what_cannot_be_is_refused_in_words() {
     let jobs = [rigid(0, 2, 10, 5), rigid(0, 3, 10, 5)];
-    let cases: Vec<(Vec<Wish>, &str)> = vec![
+    let cases: Vec<(Vec<SiteAction>, &str)> = vec![
         (vec![start(7, "0-1")], "starts job 7, which is not waiting here"),
         (vec![start(0, "0-1"), start(0, "2-3")], "starts job 0, which runs already"),
         (vec![start(0, "0")], "starts job 0 on 1 nodes (0), but it requests 2"),
         (vec![start(0, "3-4")], "starts job 0 on node 4 of a site that has 4"),
         (vec![start(0, "0-1"), start(1, "1-3")], "starts job 1 on 1-3, of which other jobs have 1"),
         (vec![start(0, ""), start(1, "")], "starts job 1 on 3 nodes, but only 2 are free"),
-        (vec![Wish::Kill { job: JobId(0) }], "kills job 0, which is not running"),
-        (vec![start(0, ""), Wish::Reject { job: JobId(0) }], "rejects job 0, which runs already"),
-        (vec![Wish::Call { at: second(0) }], "asks to be called at 0 s, which is not later than 0 s"),
+        (vec![SiteAction::Kill { job: JobId(0) }], "kills job 0, which is not running"),
+        (vec![start(0, ""), SiteAction::Reject { job: JobId(0) }], "rejects job 0, which runs already"),
+        (vec![SiteAction::Call { at: second(0) }], "asks to be called at 0 s, which is not later than 0 s"),
         // Two numbers whose difference plus one is more than any number.
         (vec![start(0, "0-4294967295")], "starts job 0 on node 4294967295 of a site that has 4"),
     ];
@@ -407,20 +407,20 @@ struct Chooser {
 }
 
 impl Plans for Chooser {
-    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan> {
+    fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
         let at = now.micros() / 1_000_000;
         self.told.lock().unwrap().push(format!("{at}: {heard:?}"));
-        let submit = |job: u32, site: &str| Plan::Submit { job: JobId(job), site: Some(site.to_owned()) };
+        let submit = |job: u32, site: &str| UserAction::Submit { job: JobId(job), site: Some(site.to_owned()) };
         heard
             .iter()
             .flat_map(|heard| match heard {
-                Heard::Due { job: JobId(1), .. } => {
-                    [5_000_000, 6_500_000].map(|at| Plan::Call { at: Time::from_micros(at) }).to_vec()
+                UserEvent::Due { job: JobId(1), .. } => {
+                    [5_000_000, 6_500_000].map(|at| UserAction::Call { at: Time::from_micros(at) }).to_vec()
                 }
-                Heard::Due { job, .. } => vec![submit(job.0, "york")],
-                Heard::Called if at == 5 => vec![submit(1, "york")],
-                Heard::Called => vec![Plan::Recall { job: JobId(1) }],
-                Heard::Recalled { job, in_time: true } => vec![submit(job.0, "hull")],
+                UserEvent::Due { job, .. } => vec![submit(job.0, "york")],
+                UserEvent::Called if at == 5 => vec![submit(1, "york")],
+                UserEvent::Called => vec![UserAction::Recall { job: JobId(1) }],
+                UserEvent::Recalled { job, in_time: true } => vec![submit(job.0, "hull")],
                 _ => vec![],
             })
             .collect()
@@ -505,7 +505,7 @@ fn who_is_taken_back_and_fits_nowhere_then_is_given_up() {
         })
         .collect();
     assert_eq!(of_it, ["arrived", "withdrawn", "removed"]);
-    assert_eq!(told[5], format!("6: {:?}", [Heard::Over { job: JobId(1) }]));
+    assert_eq!(told[5], format!("6: {:?}", [UserEvent::Over { job: JobId(1) }]));
 }
 
 /// Its site does not know of the recall when it tells of the end, nor the router of the end when it passes the recall
@@ -513,6 +513,6 @@ fn who_is_taken_back_and_fits_nowhere_then_is_given_up() {
 #[test]
 fn a_recall_that_meets_the_news_of_the_end_is_answered() {
     let (told, _) = choose(&[rigid(0, 1, 1, 1), rigid(1, 2, 10, 1)], [2, 2], 1, None);
-    let heard = [Heard::Recalled { job: JobId(1), in_time: false }, Heard::Over { job: JobId(1) }];
+    let heard = [UserEvent::Recalled { job: JobId(1), in_time: false }, UserEvent::Over { job: JobId(1) }];
     assert_eq!(told.last(), Some(&format!("8: {heard:?}")));
 }

@@ -190,7 +190,7 @@ proptest! {
         for entry in &log {
             let now = entry.stamp.time;
             match &entry.record {
-                Record::Answered { job, answer: Answer::Accepted { site, start, nodes }, ready, deadline } => {
+                Record::Answered { job, answer: ReserveAnswer::Accepted { site, start, nodes }, ready, deadline } => {
                     let until = *start + stretched(Span::from_secs(asked[job.0 as usize].2));
                     prop_assert!(start >= ready && until <= *deadline);
                     promised.insert(*job, (*site, *start, until, nodes.clone()));
