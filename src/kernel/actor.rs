@@ -1,4 +1,4 @@
-//! Actors, what happens to them, and what they may do about it.
+//! Actors, the events that they receive and the actions that they may take.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{Span, Stamp, Time};
 
-/// A state machine that takes part in a run. It never waits, never reads a clock, never touches the world.
+/// A state machine that takes part in a run. It never waits, reads a clock or does I/O.
 pub trait Actor<M, R> {
-    /// Takes everything that falls due for this actor at one stamp, ordered by (sender, sender's sequence number).
-    /// The first batch of every actor holds [`Cause::Start`] and comes at stamp zero.
+    /// Handles all events of one stamp for this actor, ordered by (sender, sender's sequence number). The first batch
+    /// of every actor holds [`Cause::Start`], at stamp zero.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<M>>, out: &mut Outbox<M, R>);
 }
 
-/// An actor's place in the topology's order; the same in every layout.
+/// Index of an actor in the topology's order; identical in every layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ActorId(pub u32);
 
@@ -29,10 +29,10 @@ impl fmt::Display for ActorId {
     }
 }
 
-/// One thing that happened to an actor.
+/// One event for an actor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event<M> {
-    /// Who caused it; the actor itself for a timer and for the start.
+    /// Sender; the actor itself for a timer and for the start.
     pub from: ActorId,
     pub cause: Cause<M>,
 }
@@ -46,22 +46,22 @@ pub enum Cause<M> {
     Timer(u64),
 }
 
-/// The promise that comes with each kind of message: what its receiver may do about it, and how soon.
+/// Promise of a message: how soon its receiver may react to it.
 ///
-/// The hub uses it to run ahead without waiting for an answer, so a receiver that reacts sooner than promised
-/// has broken the contract and stops the run.
+/// The hub relies on it to run ahead without waiting for an answer, so a receiver that reacts sooner than promised
+/// stops the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// The receiver may send something at once.
+    /// The receiver may send at once.
     Now,
-    /// Nothing that the receiver sends because of this message leaves it before this long after the arrival.
+    /// Nothing that the receiver sends in reaction leaves it earlier than this long after the arrival.
     After(Span),
-    /// The receiver never sends anything because of this message.
+    /// The receiver never sends anything in reaction.
     Never,
 }
 
 impl Reaction {
-    /// The earliest stamp at which the receiver could send something because of a message that arrives at `arrival`.
+    /// Earliest stamp at which the receiver could send in reaction to a message that arrives at `arrival`.
     pub fn earliest(self, arrival: Stamp) -> Stamp {
         match self {
             Reaction::Now => arrival,
@@ -79,7 +79,7 @@ pub trait Message {
     fn name(&self) -> &'static str;
 }
 
-/// Where an actor writes what it does in answer to a batch.
+/// Actions and records of an actor in reaction to one batch.
 #[derive(Debug)]
 pub struct Outbox<M, R> {
     now: Stamp,
@@ -87,7 +87,7 @@ pub struct Outbox<M, R> {
     pub(super) records: Vec<R>,
 }
 
-/// Something an actor asked for; the kernel numbers and delivers it.
+/// An action of an actor; the kernel numbers and delivers it.
 #[derive(Debug)]
 pub(super) enum Action<M> {
     Send {
@@ -95,7 +95,7 @@ pub(super) enum Action<M> {
         sent: Stamp,
         message: M,
     },
-    /// Nothing leaves because of it before the floor.
+    /// Timer; nothing leaves the actor because of it before `floor`.
     Wake {
         at: Stamp,
         token: u64,
@@ -117,21 +117,21 @@ impl<M, R> Outbox<M, R> {
         self.actions.push(Action::Send { to, sent: self.now, message });
     }
 
-    /// Sends now what would otherwise be sent at a later time, once nothing can change it any more. The receiver
-    /// cannot tell the difference; the hub can go on without waiting for it.
+    /// Sends a message as if at the later time `time`, once nothing can change it any more. The receiver cannot tell
+    /// the difference; the hub can proceed without waiting for it.
     pub fn send_at(&mut self, time: Time, to: ActorId, message: M) {
         assert!(time >= self.now.time, "a message sent at {time} lies in the past of {}", self.now);
         let sent = if time == self.now.time { self.now } else { Stamp::at(time) };
         self.actions.push(Action::Send { to, sent, message });
     }
 
-    /// Hands this actor [`Cause::Timer`] at that time (at the next step, if it is now).
+    /// Sets a timer: [`Cause::Timer`] at `time` (in the next step, if that is now).
     pub fn wake_at(&mut self, time: Time, token: u64) {
         self.wake(time, token, None);
     }
 
-    /// Like [`Outbox::wake_at`], with the promise that the actor will send nothing and set none but quiet timers in
-    /// answer, so that nobody has to wait for it.
+    /// Like [`Outbox::wake_at`], with the promise that the actor sends nothing in reaction and sets only quiet timers,
+    /// so that the hub need not wait for it.
     pub fn wake_quietly_at(&mut self, time: Time, token: u64) {
         self.wake(time, token, Some(Stamp::NEVER));
     }
@@ -142,7 +142,7 @@ impl<M, R> Outbox<M, R> {
         self.wake(time, token, Some(floor));
     }
 
-    /// Writes one record to the run's log.
+    /// Appends one record to the run's log.
     pub fn log(&mut self, record: R) {
         self.records.push(record);
     }

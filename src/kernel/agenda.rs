@@ -1,8 +1,8 @@
-//! What is pending at a place, in order. Heaps move small keys about, and what they stand for stays where it is.
+//! Pending events of a place, in order. Heaps hold small keys; the payloads stay in their slots.
 //!
-//! Much of what is asked for falls due at the very time it is asked for, one step later: timers for now, and all
-//! messages of a grid without latency. It waits in a heap of its own, which stays as small as an instant is, whatever
-//! else is to come.
+//! Many events are due at the time at which they are created, one step later: timers for now, and all messages of a
+//! grid without latency. They have a heap of their own, which stays as small as one instant, however many events are
+//! due later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,26 +12,26 @@ use crate::time::{Stamp, Time};
 
 pub(super) struct Agenda<M> {
     later: BinaryHeap<Reverse<Key>>,
-    /// What came in for the time that was reached by then.
+    /// Events that were due at the current time when they were added.
     soon: BinaryHeap<Reverse<Key>>,
     reached: Time,
-    /// What keys stand for; a vacant slot holds anything.
+    /// Payloads of the keys; the content of a vacant slot is arbitrary.
     slots: Vec<Slot<M>>,
     vacant: Vec<u32>,
 }
 
-/// Something that will happen to an actor.
+/// A future event of an actor.
 pub(super) struct Pending<M> {
     pub stamp: Stamp,
     pub to: ActorId,
     pub from: ActorId,
     pub number: u64,
-    /// For a timer: nothing leaves its actor because of it before this.
+    /// Timer only: nothing leaves its actor because of it before this.
     pub floor: Stamp,
     pub cause: Cause<M>,
 }
 
-/// The order of all that happens: by stamp, receiver, sender, sender's number. No two are alike in these.
+/// Order of all events: stamp, receiver, sender, sender's number. Unique.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     /// Time, step and receiver in one number, as it is compared far more often than read.
@@ -67,7 +67,7 @@ impl<M> Agenda<M> {
             }
             None => {
                 self.slots.push(filled);
-                u32::try_from(self.slots.len() - 1).expect("memory ends before 32 bits do")
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 pending events")
             }
         };
         let when = u128::from(stamp.time.micros()) << 64 | u128::from(stamp.step) << 32 | u128::from(to.0);
@@ -75,7 +75,7 @@ impl<M> Agenda<M> {
         heap.push(Reverse(Key { when, from, number, slot }));
     }
 
-    /// When the next thing happens, and to whom.
+    /// Stamp and receiver of the next event.
     pub fn next(&self) -> Option<(Stamp, ActorId)> {
         self.heads().into_iter().flatten().min().map(Key::when)
     }
@@ -105,7 +105,7 @@ impl Key {
 }
 
 impl<M: Message> Pending<M> {
-    /// The earliest stamp at which its receiver could send anything because of it.
+    /// Earliest stamp at which the receiver could send in reaction.
     pub fn floor(&self) -> Stamp {
         match &self.cause {
             Cause::Message(message) => message.reaction().earliest(self.stamp),

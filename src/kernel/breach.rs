@@ -1,29 +1,29 @@
-//! What stops a run because somebody broke the rules of the kernel.
+//! Violations of the kernel's rules; each stops a run.
 
 use super::ActorId;
 use crate::time::{Stamp, Time};
 
-/// An actor or a peer that does what it promised not to do. Nothing is silently reordered: the run stops.
+/// An actor or a peer breaks a promise. Nothing is silently reordered: the run stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Breach {
-    /// An actor acted sooner than the contract of the message that it answers allows.
+    /// An actor acts sooner than the message that it reacts to allows.
     Promise { actor: ActorId, cause: &'static str, promised: Stamp, did: &'static str, at: Stamp },
-    /// Virtual time has stopped: actors go on answering each other within one instant.
+    /// Virtual time stands still: actors keep answering each other within one instant.
     Livelock { actor: ActorId, stamp: Stamp, cause: &'static str },
-    /// Something would happen after [`Time::LATEST`]: nobody is to blame, but the run cannot go on.
+    /// An event is due after [`Time::LATEST`]. No peer is at fault, but the run cannot continue.
     Late { actor: ActorId, what: &'static str, due: Stamp },
-    /// A leaf sent a message that leaves it sooner than it had promised.
+    /// A leaf sends a message that leaves it sooner than promised.
     Early { leaf: usize, from: ActorId, message: &'static str, promised: Stamp, arrival: Stamp },
-    /// A leaf said that it may send sooner than it had promised.
+    /// A leaf reports a floor below its promise.
     Floor { leaf: usize, promised: Stamp, floor: Stamp },
-    /// A leaf sent something that no honest leaf sends.
+    /// A leaf sends a frame that no honest leaf sends.
     Protocol { leaf: usize, what: &'static str },
-    /// The hub sent something that no honest hub sends.
+    /// The hub sends a frame that no honest hub sends.
     Hub { what: &'static str },
 }
 
 impl Breach {
-    /// The breach in words; `actor` and `leaf` give the names.
+    /// Text of the breach; `actor` and `leaf` give the names.
     pub fn describe(&self, actor: &dyn Fn(ActorId) -> String, leaf: &dyn Fn(usize) -> String) -> String {
         match self {
             Breach::Promise { actor: who, cause, promised, did, at } => format!(

@@ -1,17 +1,17 @@
-//! The hub's side of the synchronisation: run ahead as far as the leaves' promises allow, and grant them the same.
+//! The hub's side of the synchronisation: runs ahead as far as the leaves' promises allow, and grants them the same.
 //!
-//! For each leaf the hub keeps a *view* of its floor: what the leaf reported last, lowered by the earliest reaction
-//! to each message that the leaf has not yet taken into account. Whatever a leaf sends leaves it at its view or later,
-//! so the hub may run everything strictly before `min over leaves (view + latency)`, its *safe* bound. In turn nothing
-//! new can reach a leaf before `safe + latency`, which is what the hub grants.
+//! For each leaf the hub keeps a *view* of its floor: the floor that the leaf reported last, lowered by the earliest
+//! reaction to each message that the leaf has not yet acknowledged. Everything that a leaf sends leaves it at its view
+//! or later, so the hub may run everything strictly before `min over leaves (view + latency)`, its *safe* bound. In
+//! turn nothing new can reach a leaf before `safe + latency`, which is what the hub grants.
 //!
 //! (Between two leaves without latency a message takes one step and not two, so there the grant is `safe` itself.)
 //!
-//! Latencies are those of a star, so a detour over another leaf is never quicker than the direct way, and the bound
+//! Latencies are those of a star, so a detour over another leaf is never shorter than the direct path, and the bound
 //! above covers chains of reactions too.
 //!
-//! Cost: O(log leaves) an event and a message; O(leaves) a wait, to see whom to contact; O(frames to a leaf that it has
-//! not answered) an answer.
+//! Costs: O(log leaves) per event and message; O(leaves) per wait, to choose the leaves to contact; O(unacknowledged
+//! frames of the leaf) per answer.
 
 use std::collections::VecDeque;
 
@@ -22,45 +22,45 @@ use crate::time::{Span, Stamp, Time};
 
 pub struct Hub<M, R> {
     place: Place<M, R>,
-    /// For each actor the leaf where it lives; `None` if it lives here.
+    /// Leaf on which an actor lives, by actor; `None` if it lives here.
     homes: Vec<Option<usize>>,
     leaves: Vec<LeafState<M>>,
-    /// For each leaf the earliest stamp at which something from it could still arrive here.
+    /// Earliest stamp at which anything from a leaf could still arrive here, by leaf.
     reach: MinTree<Stamp>,
-    /// The number of the last message of each actor that came from a leaf.
+    /// Number of the last message from a leaf, by actor.
     last_numbers: Vec<u64>,
     logs: Vec<Vec<Entry<R>>>,
-    /// How many messages and records have come from leaves.
+    /// Messages and records received from leaves.
     received: u64,
     batches: u64,
     record_check: RecordCheck<R>,
     finishing: bool,
 }
 
-/// What is wrong with a record of this actor, where it is none that such an actor writes.
+/// Checks a record: an error if such an actor never writes it.
 pub type RecordCheck<R> = Box<dyn Fn(ActorId, &R) -> Result<(), &'static str> + Send>;
 
 struct LeafState<M> {
-    /// The smallest latency of the actors that live there.
+    /// Smallest latency of the leaf's actors.
     latency: Span,
     reported: Stamp,
-    /// All of its records before this are here.
+    /// All records of the leaf before this have been received.
     done: Stamp,
-    /// It has been asked for all of its records before this.
+    /// All records before this have been requested.
     asked: Stamp,
-    /// Its last record.
+    /// Order key of the last record received.
     last_entry: Option<(Stamp, ActorId)>,
-    /// The earliest reaction to each frame that it has not answered, by the frame's number, and the earliest of them
-    /// all: a leaf that has nothing to say may leave many unanswered.
+    /// Earliest reaction to each unacknowledged frame, by frame number, and the minimum of them: a leaf with nothing to
+    /// send may leave many unacknowledged.
     unacked: VecDeque<(u64, Stamp)>,
     unacked_min: Stamp,
-    /// The earliest reaction to the mail that waits to be sent.
+    /// Earliest reaction to the mail that is not sent yet.
     unsent: Stamp,
     mail: Vec<Envelope<M>>,
     granted: Stamp,
     sent: u64,
     acked: u64,
-    /// Whether it has been told that the run is over.
+    /// True if the leaf has been told that the run is over.
     dismissed: bool,
     finished: bool,
     last_down: Option<(&'static str, Stamp)>,
@@ -69,47 +69,47 @@ struct LeafState<M> {
     messages_up: u64,
 }
 
-/// Whom the hub writes to before it waits.
+/// The leaves that the hub writes to before it blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contact {
-    /// All leaves that have mail or could go on, so that one round trip serves all. Best where the way is long.
+    /// All leaves that have mail or could proceed, so that one round trip serves all. Best for long latencies.
     All,
-    /// Only the leaves that hold the hub up; mail for others is kept until they do, or until there is much of it.
-    /// Best where all share a processor, since every frame costs the same whoever gets it.
+    /// Only the leaves that block the hub; mail for others is kept until they block it, or until it exceeds
+    /// [`MAIL_KEPT`]. Best where all share a processor, since a frame costs the same for every leaf.
     Blockers,
 }
 
-/// Mail that a leaf may be kept waiting for.
+/// Messages kept back for one leaf at most.
 const MAIL_KEPT: usize = 512;
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Everything before this may be run at the hub.
+    /// The hub may run everything before this.
     pub safe: Stamp,
-    /// How many events have been run there.
+    /// Events run at the hub.
     pub events: u64,
-    /// How many messages and records have come from leaves.
+    /// Messages and records received from leaves.
     pub received: u64,
-    /// How many leaves have said goodbye.
+    /// Leaves that have sent their last frame.
     pub leaves_finished: usize,
 }
 
-/// What the hub knows of one leaf, for a report of who waits for whom.
+/// State of one leaf as the hub knows it, for stall reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeafStatus {
     /// Nothing leaves it before this.
     pub floor: Stamp,
     pub granted: Stamp,
-    /// Frames sent to it that it has not answered, though an answer is due.
+    /// Frames sent to it that are not acknowledged though an answer is due.
     pub unanswered: usize,
-    /// The last message to it and its arrival.
+    /// Name and arrival of the last message to it.
     pub last_down: Option<(&'static str, Stamp)>,
-    /// The last message from it and its arrival.
+    /// Name and arrival of the last message from it.
     pub last_up: Option<(&'static str, Stamp)>,
-    /// Whether the hub can go no further because of it.
+    /// True if the hub cannot proceed because of it.
     pub blocks: bool,
-    /// It has been asked for all of its records before the second of these, and has told those before the first.
+    /// Records outstanding: sent up to the first stamp, requested up to the second.
     pub asked: Option<(Stamp, Stamp)>,
     pub finished: bool,
     pub messages_down: u64,
@@ -117,13 +117,13 @@ pub struct LeafStatus {
 }
 
 impl<M: Message, R> Hub<M, R> {
-    /// A hub where `actors` live, with the rest of the run's actors dealt out to `leaves`.
+    /// A hub that holds `actors`; the run's other actors live on `leaves`.
     pub fn new(actors: Vec<(ActorId, BoxedActor<M, R>)>, leaves: &[Vec<ActorId>], latencies: Latencies) -> Hub<M, R> {
         let mut homes = vec![None; latencies.len()];
         let mut peers = Vec::new();
         let mut reach = MinTree::new(leaves.len(), Stamp::NEVER);
         for (leaf, ids) in leaves.iter().enumerate() {
-            let latency = ids.iter().map(|id| latencies[id.index()]).min().expect("a leaf plays at least one actor");
+            let latency = ids.iter().map(|id| latencies[id.index()]).min().expect("a leaf has at least one actor");
             ids.iter().for_each(|id| homes[id.index()] = Some(leaf));
             reach.set(leaf, Stamp::ZERO.after(latency));
             peers.push(LeafState::new(latency));
@@ -142,12 +142,12 @@ impl<M: Message, R> Hub<M, R> {
         }
     }
 
-    /// Takes in only such records of leaves as pass this.
+    /// Rejects records of leaves that fail this check.
     pub fn with_record_check(self, record_check: RecordCheck<R>) -> Hub<M, R> {
         Hub { record_check, ..self }
     }
 
-    /// The last stamp that ran at the hub.
+    /// Stamp of the last batch run at the hub.
     pub fn now(&self) -> Stamp {
         self.place.now()
     }
@@ -156,13 +156,13 @@ impl<M: Message, R> Hub<M, R> {
         self.place.events()
     }
 
-    /// How many batches have run here: with what came from leaves, and between which two of them, this says where the
-    /// hub is.
+    /// Batches run here. Together with the frames received, and the batches between which they came, this identifies
+    /// the hub's state.
     pub fn batches(&self) -> u64 {
         self.batches
     }
 
-    /// How many leaves there are.
+    /// Number of leaves.
     pub fn leaves(&self) -> usize {
         self.leaves.len()
     }
@@ -181,12 +181,12 @@ impl<M: Message, R> Hub<M, R> {
         self.reach.min()
     }
 
-    /// When the next thing happens here that no leaf can interfere with any more, if there is one.
+    /// Stamp of the next event here, if no leaf can precede it.
     pub fn due(&self) -> Option<Stamp> {
         self.place.next().filter(|next| *next < self.safe())
     }
 
-    /// Runs up to `batches` batches that no leaf can interfere with any more; says whether there were that many.
+    /// Runs up to `batches` batches that no leaf can precede. True if there were that many.
     pub fn advance(&mut self, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
             match self.place.next() {
@@ -201,7 +201,7 @@ impl<M: Message, R> Hub<M, R> {
         Ok(true)
     }
 
-    /// Takes in a frame of a leaf.
+    /// Processes a frame of a leaf.
     pub fn receive(&mut self, leaf: usize, up: Up<M, R>) -> Result<(), Breach> {
         let promised = self.leaves[leaf].acknowledge(leaf, up.acked)?;
         if up.floor < promised {
@@ -237,7 +237,8 @@ impl<M: Message, R> Hub<M, R> {
         Ok(())
     }
 
-    /// The frames to send before waiting: to leaves that have mail, or that could go on if they were told so.
+    /// Sends the frames that are due before blocking: to leaves that have mail, or that could proceed with a later
+    /// grant.
     pub fn flush(&mut self, contact: Contact, send: &mut dyn FnMut(usize, Down<M>)) {
         let safe = self.safe();
         if safe.is_never() && self.place.next().is_none() {
@@ -256,19 +257,19 @@ impl<M: Message, R> Hub<M, R> {
         }
     }
 
-    /// Ends the run early: the frames that let every leaf run what it still may, and say its last word.
+    /// Ends the run early: sends each leaf a last frame, so that it runs what it may and sends its last frame.
     pub fn stop(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
         for leaf in 0..self.leaves.len() {
             let grant = self.grant(leaf);
             let peer = &mut self.leaves[leaf];
-            // Whoever has said goodbye has still to know that all was in vain.
+            // Finished leaves are told too, as the whole run has failed.
             send(leaf, peer.frame(grant, Instruction::Stop));
         }
         self.finishing = true;
     }
 
-    /// The log is whole before this stamp, though it may go on after it: what may be shown of a run that has not ended,
-    /// or ended early.
+    /// The log is complete before this stamp, though it may have later entries: the part that may be shown of a run
+    /// that has not ended, or ended early.
     pub fn settled(&self) -> Stamp {
         self.leaves.iter().map(|peer| peer.done).fold(self.done(), Stamp::min)
     }
@@ -278,7 +279,8 @@ impl<M: Message, R> Hub<M, R> {
         self.place.next().unwrap_or(Stamp::NEVER).min(self.safe()).max(self.place.now())
     }
 
-    /// Asks those leaves how far they are whose logs keep the log of the run from being whole up to where it could be.
+    /// Requests progress from the leaves whose missing records keep the run's log from being complete as far as it
+    /// could be.
     pub fn ask(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
         let done = self.done();
         for leaf in 0..self.leaves.len() {
@@ -291,7 +293,7 @@ impl<M: Message, R> Hub<M, R> {
         }
     }
 
-    /// The leaves that have not told yet what they have been asked for.
+    /// Leaves with outstanding requests for records.
     pub fn asked(&self) -> Vec<usize> {
         (0..self.leaves.len()).filter(|leaf| self.is_asked(*leaf)).collect()
     }
@@ -300,7 +302,7 @@ impl<M: Message, R> Hub<M, R> {
         self.leaves[leaf].is_asked()
     }
 
-    /// Nothing that a leaf has not been sent can reach it before this.
+    /// Nothing unsent can reach the leaf before this.
     fn grant(&self, leaf: usize) -> Stamp {
         let peer = &self.leaves[leaf];
         let from_leaves = if peer.latency.is_zero() { self.safe() } else { self.safe().after(peer.latency) };
@@ -308,17 +310,17 @@ impl<M: Message, R> Hub<M, R> {
         from_leaves.min(from_here).max(peer.granted)
     }
 
-    /// Whether nothing is left to do anywhere, and every leaf has said its last word.
+    /// True if nothing is left to run and every leaf has sent its last frame.
     pub fn finished(&self) -> bool {
         self.finishing && self.leaves.iter().all(|peer| peer.finished)
     }
 
-    /// Takes the records that have come up at the hub since the last call.
+    /// Takes the hub's records since the last call.
     pub fn take_log(&mut self) -> Vec<Entry<R>> {
         self.place.take_log()
     }
 
-    /// Takes the leaves' records: of each leaf those that it has sent so far.
+    /// Takes the records received from leaves so far, by leaf.
     pub fn take_leaf_logs(&mut self) -> Vec<Vec<Entry<R>>> {
         self.logs.iter_mut().map(std::mem::take).collect()
     }
@@ -340,12 +342,12 @@ impl<M: Message, R> Hub<M, R> {
         self.leaves.iter().map(status).collect()
     }
 
-    /// Whether all is done but the leaves' last words.
+    /// True if only the leaves' last frames are missing.
     pub fn finishing(&self) -> bool {
         self.finishing
     }
 
-    /// The leaves that must answer before the hub can go on; each has been sent what it needs by [`Hub::flush`].
+    /// Leaves that must answer before the hub can proceed; [`Hub::flush`] has sent each what it needs.
     pub fn blockers(&self) -> Vec<usize> {
         (0..self.leaves.len()).filter(|leaf| self.is_blocker(*leaf)).collect()
     }
@@ -358,14 +360,14 @@ impl<M: Message, R> Hub<M, R> {
         }
     }
 
-    /// Whether this leaf has said its last word.
+    /// True if this leaf has sent its last frame.
     pub fn has_finished(&self, leaf: usize) -> bool {
         self.leaves[leaf].finished
     }
 
-    /// Puts a message into the mail of the leaf where its receiver lives.
+    /// Appends a message to the mail of its receiver's leaf.
     fn post(&mut self, envelope: Envelope<M>) {
-        let leaf = self.homes[envelope.to.index()].expect("whoever does not live here lives at a leaf");
+        let leaf = self.homes[envelope.to.index()].expect("an actor that does not live here lives on a leaf");
         let peer = &mut self.leaves[leaf];
         let reaction = envelope.message.reaction().earliest(envelope.arrival);
         peer.unsent = peer.unsent.min(reaction);
@@ -381,7 +383,7 @@ impl<M: Message, R> Hub<M, R> {
         self.reach.set(leaf, self.leaves[leaf].reach());
     }
 
-    /// Refuses what no honest leaf sends, before it can do harm.
+    /// Rejects messages that no honest leaf sends, before they can do harm.
     fn check(&self, leaf: usize, envelope: &Envelope<M>, promised: Stamp) -> Result<(), Breach> {
         let wrong = |what| Err(Breach::Protocol { leaf, what });
         let known = |id: ActorId| id.index() < self.homes.len();
@@ -459,27 +461,27 @@ impl<M> LeafState<M> {
         }
     }
 
-    /// Whether it has yet to tell what it has been asked for. Its goodbye tells everything.
+    /// True if requested records are missing. Its last frame carries all of them.
     fn is_asked(&self) -> bool {
         self.done < self.asked && !self.finished
     }
 
-    /// The earliest stamp at which anything could still leave this leaf, as far as the hub knows.
+    /// Earliest stamp at which anything could still leave this leaf, as far as the hub knows.
     fn view(&self) -> Stamp {
         self.reported.min(self.unsent).min(self.unacked_min)
     }
 
-    /// The earliest stamp at which anything from this leaf could still arrive at the hub.
+    /// Earliest stamp at which anything from this leaf could still arrive at the hub.
     fn reach(&self) -> Stamp {
         self.view().after(self.latency)
     }
 
-    /// Whether the hub, which may run everything before `safe`, can go no further because of this leaf.
+    /// True if this leaf keeps the hub, which may run everything before `safe`, from proceeding.
     fn holds_up(&self, safe: Stamp) -> bool {
         !safe.is_never() && self.reach() == safe
     }
 
-    /// Notes which frames the leaf has taken into account; gives what it had promised, knowing those.
+    /// Acknowledges frames up to `acked`. Returns the leaf's promise, given those frames.
     fn acknowledge(&mut self, leaf: usize, acked: u64) -> Result<Stamp, Breach> {
         if acked < self.acked || acked > self.sent {
             return Err(Breach::Protocol { leaf, what: "it answers a frame that was never sent" });
@@ -515,9 +517,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever a leaf has been sent and has heard of: nothing leaves it before the earliest reaction to the rest.
+        /// Nothing leaves a leaf before the earliest reaction to its unacknowledged frames.
         #[test]
-        fn the_view_of_a_leaf_is_lowered_by_all_that_it_has_not_heard(
+        fn unacknowledged_frames_lower_the_view_of_a_leaf(
             frames in prop::collection::vec((0u64..50, 0u64..4), 0..40),
         ) {
             let mut peer = LeafState::<()>::new(Span::ZERO);

@@ -1,4 +1,4 @@
-//! The slow, obvious judge: an engine that is nothing but the meaning of a run, for tests to hold the others against.
+//! A slow, obvious reference engine, which tests compare the others with.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::time::{Span, Stamp};
 ///
 /// # Panics
 ///
-/// When an actor breaks a promise, or writes to nobody.
+/// If an actor breaks a promise, or sends to an actor that does not exist.
 pub fn run<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencies: &[Span]) -> Vec<Entry<R>> {
     assert_eq!(actors.len(), latencies.len(), "every actor has one link");
     let mut due: BTreeMap<Key, Due<M>> = BTreeMap::new();
@@ -62,7 +62,7 @@ pub fn run<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencie
     log
 }
 
-/// The total order of everything that happens.
+/// Total order of all events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     at: Stamp,
@@ -73,6 +73,6 @@ struct Key {
 
 struct Due<M> {
     cause: Cause<M>,
-    /// The earliest stamp at which the receiver may send something because of this.
+    /// Earliest stamp at which the receiver may send in reaction.
     excuse: Stamp,
 }

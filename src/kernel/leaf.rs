@@ -1,4 +1,4 @@
-//! The leaf's side of the synchronisation: run what the hub has granted, and say how soon anything else may come.
+//! The leaf's side of the synchronisation: runs what the hub has granted, and reports its floor.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,46 +6,46 @@ use super::place::{BoxedActor, Latencies, Place};
 use super::{ActorId, Breach, Entry, Envelope, Message};
 use crate::time::Stamp;
 
-/// From the hub to a leaf.
+/// Frame from the hub to a leaf.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Down<M> {
-    /// Everything strictly before this may be run: nothing sooner will be sent any more.
+    /// Everything strictly before this may be run: nothing earlier will be sent any more.
     pub grant: Stamp,
     pub then: Instruction,
     pub mail: Vec<Envelope<M>>,
 }
 
-/// What a leaf is to do once it has a frame.
+/// Instruction of a frame to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Instruction {
-    /// Run what the grant allows.
+    /// Run as far as the grant allows.
     Run,
-    /// The run is over: run what the grant allows, and send the rest of the log.
+    /// The run is over: run as far as the grant allows, and send the rest of the log.
     Finish,
-    /// The same, but the run has failed.
+    /// The run has failed: run as far as the grant allows, and send the rest of the log.
     Stop,
-    /// Wait: a later piece of the same frame says the rest. All pieces count as one.
+    /// Wait for further pieces of this frame. All pieces are acknowledged as one.
     Wait,
-    /// Run what the grant allows, and say so even if there is nothing else to say: the log is wanted up to there.
+    /// Run as far as the grant allows, and report even without news: the log up to there is wanted.
     Report,
 }
 
-/// From a leaf to the hub.
+/// Frame from a leaf to the hub.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Up<M, R> {
-    /// How many frames of the hub are taken into account in this one.
+    /// Frames of the hub acknowledged by this one.
     pub acked: u64,
-    /// The earliest stamp at which this leaf could still send anything, unless it is handed something new.
+    /// Earliest stamp at which this leaf could still send anything, unless it receives something new.
     pub floor: Stamp,
     /// Everything before this has run, and its records are in this frame or an earlier one.
     pub done: Stamp,
-    /// The last frame: everything has run and the log is whole.
+    /// The last frame: everything has run and the log is complete.
     pub finished: bool,
     pub mail: Vec<Envelope<M>>,
     pub log: Vec<Entry<R>>,
 }
 
-/// What the hub can count on anyway while only some of a frame's pieces are there.
+/// Promise that holds for the pieces of a frame before its last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
     pub floor: Stamp,
@@ -53,7 +53,7 @@ pub struct Promise {
 }
 
 impl<M> Down<M> {
-    /// Cuts a frame in two that say the same as one; `None` where there is nothing to cut.
+    /// Splits a frame into two with the same meaning; `None` if it cannot be split.
     pub fn cut(mut self) -> Option<(Down<M>, Down<M>)> {
         let half = self.mail.len() / 2;
         let rest = self.mail.split_off(half);
@@ -63,8 +63,8 @@ impl<M> Down<M> {
 }
 
 impl<M, R> Up<M, R> {
-    /// Cuts a frame in two that say the same as one; `None` where there is nothing to cut. The first promises only what
-    /// the hub knew `before`.
+    /// Splits a frame into two with the same meaning; `None` if it cannot be split. The first promises only what the
+    /// hub knew `before`.
     pub fn cut(mut self, before: Promise) -> Option<(Up<M, R>, Up<M, R>)> {
         let half = (self.mail.len() + self.log.len()) / 2;
         let mail = self.mail.split_off(half.min(self.mail.len()));
@@ -81,21 +81,21 @@ pub struct Leaf<M, R> {
     finish: bool,
     stopped: bool,
     finished: bool,
-    /// Pieces of a frame are here, and its end is not.
+    /// True if only some pieces of a frame have arrived.
     waits: bool,
-    /// The hub wants to hear how far it is.
+    /// True if the hub has requested progress.
     asked: bool,
     acked: u64,
-    /// What the hub takes for this leaf's floor: what it was told last, lowered by what it has sent since.
+    /// This leaf's floor as the hub knows it: the last one reported, lowered by the mail received since.
     believed: Stamp,
-    /// What the hub could count on before the last frame, and what it has been told since.
+    /// Promise known to the hub before the last frame, and progress reported since.
     before: Promise,
     done: Stamp,
 }
 
-/// Batches after which a leaf that has much to do sends what it has so far.
+/// Batches after which a busy leaf sends what it has.
 const BATCHES_PER_TURN: usize = 256;
-/// Records that a leaf keeps back until it has something else to say.
+/// Records that a leaf keeps back while it has nothing else to send.
 const LOG_KEPT: usize = 1024;
 
 impl<M: Message, R> Leaf<M, R> {
@@ -115,27 +115,27 @@ impl<M: Message, R> Leaf<M, R> {
         }
     }
 
-    /// The last stamp that ran here.
+    /// Stamp of the last batch run here.
     pub fn now(&self) -> Stamp {
         self.place.now()
     }
 
-    /// Whether the last frame has been handed out.
+    /// True if the last frame has been returned.
     pub fn finished(&self) -> bool {
         self.finished
     }
 
-    /// Whether the hub has said that the run has failed.
+    /// True if the hub has reported that the run failed.
     pub fn stopped(&self) -> bool {
         self.stopped
     }
 
-    /// What the pieces of the last frame may promise, but for the last of them.
+    /// Promise for the pieces of the last frame, except its last piece.
     pub fn before(&self) -> Promise {
         self.before
     }
 
-    /// Takes in a frame of the hub. Call [`Leaf::turn`] until it has nothing more to say.
+    /// Processes a frame of the hub. Call [`Leaf::turn`] until it returns `None`.
     pub fn receive(&mut self, down: Down<M>) -> Result<(), Breach> {
         if down.grant < self.granted {
             return Err(Breach::Hub { what: "it withdraws a grant" });
@@ -161,7 +161,7 @@ impl<M: Message, R> Leaf<M, R> {
         Ok(())
     }
 
-    /// Runs a while; gives the frame that the hub should have, if it would learn anything from it.
+    /// Runs some batches. Returns a frame for the hub if it contains news.
     pub fn turn(&mut self) -> Result<Option<Up<M, R>>, Breach> {
         if self.finished || self.waits {
             return Ok(None);
@@ -172,13 +172,13 @@ impl<M: Message, R> Leaf<M, R> {
         let floor = self.place.floor(done);
         self.finished = self.finish && !more;
 
-        let worth_saying = more
+        let has_news = more
             || self.finished
             || self.asked
             || floor != self.believed
             || !self.place.leaving.is_empty()
             || self.place.log.len() >= LOG_KEPT;
-        if !worth_saying {
+        if !has_news {
             return Ok(None);
         }
         self.asked &= more;

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::ActorId;
 use crate::time::Stamp;
 
-/// One record of the log. The log is ordered by (stamp, actor); an actor's records of one stamp keep its order.
+/// One record of the log. The log is ordered by (stamp, actor); records of one actor and stamp keep their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry<R> {
     pub stamp: Stamp,
@@ -17,7 +17,7 @@ pub struct Entry<R> {
     pub record: R,
 }
 
-/// Merges the logs of places, each in log order, into the log of the run. No actor lives at two places.
+/// Merges logs of places, each in log order, into the log of the run. Every actor lives at one place.
 fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
     let mut sources: Vec<_> = logs.into_iter().map(|log| log.into_iter().peekable()).collect();
     let mut heads: BinaryHeap<_> = (0..sources.len())
@@ -33,8 +33,8 @@ fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
     })
 }
 
-/// The logs of places as they come in, and go on as one: what is whole in all of them leaves in the order of the run's
-/// log.
+/// Merges the logs of places while they grow: entries that are final in all of them are returned in the order of the
+/// run's log.
 pub struct LogMerger<R> {
     logs: Vec<Vec<Entry<R>>>,
     waiting: usize,
@@ -45,7 +45,7 @@ impl<R> LogMerger<R> {
         LogMerger { logs: (0..places).map(|_| Vec::new()).collect(), waiting: 0 }
     }
 
-    /// Takes what comes next in the log of a place.
+    /// Appends to the log of a place.
     pub fn add(&mut self, place: usize, log: Vec<Entry<R>>) {
         self.waiting += log.len();
         match self.logs[place].is_empty() {
@@ -54,12 +54,12 @@ impl<R> LogMerger<R> {
         }
     }
 
-    /// How many entries wait for others.
+    /// Number of entries not returned yet.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// What comes before this stamp: the logs are whole up to there.
+    /// Returns the entries before this stamp; all logs must be complete up to there.
     pub fn settle(&mut self, before: Stamp) -> Vec<Entry<R>> {
         let settled = self.logs.iter_mut().map(|log| match log.partition_point(|entry| entry.stamp < before) {
             0 => Vec::new(),
@@ -74,9 +74,9 @@ impl<R> LogMerger<R> {
     }
 }
 
-/// A fingerprint of an ordered log: 128 bits of XXH3 over its encoded entries.
+/// Fingerprint of an ordered log: 128 bits of XXH3 over its encoded entries.
 ///
-/// It tells runs apart that differ by accident. It is no defence against somebody who wants two logs to look alike.
+/// Distinguishes runs that differ by accident. It does not withstand deliberate collisions.
 #[derive(Clone, Default)]
 pub struct Digest {
     hasher: Xxh3,
@@ -91,7 +91,7 @@ impl Digest {
         self.hasher.update(bytes);
     }
 
-    /// The digest of what has been seen so far, as 32 hexadecimal digits.
+    /// Digest of the bytes so far, as 32 hexadecimal digits.
     pub fn finish(&self) -> String {
         format!("{:032x}", self.hasher.digest128())
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_is_the_published_one_of_all_that_was_seen() {
+    fn the_digest_of_pieces_is_the_published_one_of_the_whole() {
         assert_eq!(Digest::new().finish(), "99aa06d3014798d86001c324468d497f");
         let [mut whole, mut parts] = [Digest::new(), Digest::new()];
         whole.update(b"a log");

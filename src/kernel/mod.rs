@@ -1,7 +1,7 @@
-//! What a run means. Pure: no sockets, no files, no clocks, no threads; generic over what actors say and log.
+//! Meaning of a run. Pure: no sockets, files, clocks or threads; generic over the messages and records of actors.
 //!
-//! A run is a set of [`Actor`]s and the latencies of their links. One [`Place`] that holds them all is the meaning of
-//! a run; a [`Hub`] with [`Leaf`]s gives the same log, whatever happens to the frames between them.
+//! A run is a set of [`Actor`]s and the latencies of their links. One [`Place`] that holds all actors defines the
+//! result; a [`Hub`] with [`Leaf`]s gives the same log, however the frames between them are delayed.
 
 mod actor;
 mod agenda;

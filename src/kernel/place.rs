@@ -1,8 +1,8 @@
-//! A place runs some of a run's actors: all of them inline, the router's at the hub, a site's or a user's at a leaf.
+//! A place runs part of a run's actors: all of them inline, the router's at the hub, a site's or a user's at a leaf.
 //!
-//! The order of all that happens is `(stamp, receiver, sender, sender's number)`: nothing in it depends on where an
-//! actor lives or when a frame came in. Effects are strictly later than their causes, so what falls due for two
-//! actors at one stamp is independent, and a place may run its part of a stamp without knowing the others'.
+//! The order of all events is `(stamp, receiver, sender, sender's number)`: nothing in it depends on where an actor
+//! lives or when a frame arrives. Effects are strictly later than their causes, so the batches of two actors at one
+//! stamp are independent, and a place may run its part of a stamp without knowing the others'.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,10 +17,10 @@ use crate::time::{Span, Stamp, Time};
 
 pub type BoxedActor<M, R> = Box<dyn Actor<M, R> + Send>;
 
-/// Steps that one instant may take. An exchange without latency that goes on for longer never ends.
+/// Steps of one instant at most. A longer exchange without latency never ends.
 pub const STEPS_MAX: u32 = 1_000_000;
 
-/// A message on its way, with all that decides its place in the order.
+/// A message in transit, with everything that determines its order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope<M> {
     pub arrival: Stamp,
@@ -30,8 +30,8 @@ pub struct Envelope<M> {
     pub message: M,
 }
 
-/// Each actor's latency to the hub, by its number. Between two actors both latencies add up; what an actor sends to
-/// itself takes none.
+/// Latency of each actor to the hub, by actor. Between two actors both latencies add up; a message to itself takes
+/// none.
 pub type Latencies = Arc<[Span]>;
 
 pub struct Place<M, R> {
@@ -39,7 +39,7 @@ pub struct Place<M, R> {
     latencies: Latencies,
     agenda: Agenda<M>,
     floors: Floors,
-    /// Messages for actors that live elsewhere, in the order in which they were sent.
+    /// Messages for actors that live elsewhere, in the order of sending.
     pub(super) leaving: Vec<Envelope<M>>,
     /// Records in log order.
     pub(super) log: Vec<Entry<R>>,
@@ -54,16 +54,16 @@ struct Resident<M, R> {
     next_number: u64,
 }
 
-/// The earliest stamps at which what is pending could make somebody send. Kept only where somebody asks.
+/// Earliest stamps at which pending events could make an actor send. Maintained only on leaves.
 #[derive(Default)]
 struct Floors {
     kept: bool,
-    /// (floor, when the pending event runs); an entry is stale once its event has run.
+    /// (floor, stamp of the pending event); an entry is stale once its event has run.
     heap: BinaryHeap<Reverse<(Stamp, Stamp)>>,
 }
 
 impl<M: Message, R> Place<M, R> {
-    /// A place where these actors live, out of as many as there are latencies. Each begins with [`Cause::Start`].
+    /// A place with these actors, out of as many as there are latencies. Each begins with [`Cause::Start`].
     pub fn new(actors: Vec<(ActorId, BoxedActor<M, R>)>, latencies: Latencies) -> Place<M, R> {
         Place::with_floors(actors, latencies, false)
     }
@@ -93,37 +93,37 @@ impl<M: Message, R> Place<M, R> {
         place
     }
 
-    /// When the next thing happens here, if anything is pending.
+    /// Stamp of the next event here.
     pub fn next(&self) -> Option<Stamp> {
         self.agenda.next().map(|(stamp, _)| stamp)
     }
 
-    /// The stamp of the last batch that ran.
+    /// Stamp of the last batch that ran.
     pub fn now(&self) -> Stamp {
         self.now
     }
 
-    /// How many events have been handled here.
+    /// Events handled here.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Takes the records that have come up since the last call, in log order.
+    /// Takes the records since the last call, in log order.
     pub fn take_log(&mut self) -> Vec<Entry<R>> {
         std::mem::take(&mut self.log)
     }
 
-    /// The records that have come up since they were last cleared, in log order.
+    /// Records since the last [`Place::clear_log`], in log order.
     pub fn log(&self) -> &[Entry<R>] {
         &self.log
     }
 
-    /// Forgets those records, and keeps the memory for the next ones.
+    /// Drops the records and keeps the allocation.
     pub fn clear_log(&mut self) {
         self.log.clear();
     }
 
-    /// Runs up to `batches` batches, all strictly before `bound`; says whether there were that many.
+    /// Runs up to `batches` batches, all strictly before `bound`. True if there were that many.
     pub fn run_before(&mut self, bound: Stamp, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
             match self.next() {
@@ -142,14 +142,14 @@ impl<M: Message, R> Place<M, R> {
         if from == to { Span::ZERO } else { self.latencies[from.index()] + self.latencies[to.index()] }
     }
 
-    /// Takes in a message from elsewhere; the receiver lives here.
+    /// Accepts a message from elsewhere for an actor that lives here.
     pub(super) fn accept(&mut self, envelope: Envelope<M>) {
         let Envelope { arrival, from, to, number, message } = envelope;
         self.push(Pending { stamp: arrival, to, from, number, floor: arrival, cause: Cause::Message(message) });
     }
 
-    /// The earliest stamp at which anybody here could send anything because of what is pending, given that
-    /// everything before `done` has run.
+    /// Earliest stamp at which any actor here could send because of pending events, given that everything before `done`
+    /// has run.
     pub(super) fn floor(&mut self, done: Stamp) -> Stamp {
         while let Some(Reverse((floor, runs))) = self.floors.heap.peek() {
             if *runs >= done {
@@ -160,7 +160,7 @@ impl<M: Message, R> Place<M, R> {
         Stamp::NEVER
     }
 
-    /// Runs the next batch: all that falls due for one actor at one stamp.
+    /// Runs the next batch: all events of one actor at one stamp.
     pub(super) fn step(&mut self) -> Result<(), Breach> {
         let Some(first) = self.agenda.pop() else { return Ok(()) };
         let (now, to) = (first.stamp, first.to);
@@ -193,7 +193,7 @@ impl<M: Message, R> Place<M, R> {
         self.carry_out(to, earliest, cause)
     }
 
-    /// Numbers and delivers what `actor` asked for, none of which may come to pass before `earliest`.
+    /// Numbers and delivers the actions of `actor`, none of which may take effect before `earliest`.
     fn carry_out(&mut self, actor: ActorId, earliest: Stamp, cause: &'static str) -> Result<(), Breach> {
         let mut actions = std::mem::take(&mut self.outbox.actions);
         let first = self.take_numbers(actor, actions.len());
@@ -226,9 +226,9 @@ impl<M: Message, R> Place<M, R> {
         Ok(())
     }
 
-    /// The first of so many numbers that the actor's actions get.
+    /// Reserves `count` consecutive numbers of the actor and returns the first.
     fn take_numbers(&mut self, actor: ActorId, count: usize) -> u64 {
-        let resident = self.residents[actor.index()].as_mut().expect("whoever acts lives here");
+        let resident = self.residents[actor.index()].as_mut().expect("an actor that acts lives here");
         let first = resident.next_number;
         resident.next_number += count as u64;
         first

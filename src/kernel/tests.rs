@@ -1,5 +1,5 @@
-//! The kernel under hostile conditions: random actors, random latencies (none too), frames delayed at will.
-//! Whatever happens, hub and leaves must give the log of one place that holds everybody.
+//! The kernel under hostile conditions: random actors, random latencies (zero too), frames delayed at random. In all
+//! cases hub and leaves must give the log of one place that holds all actors.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ type Cast = Vec<(ActorId, BoxedActor<Word, u64>)>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Word {
-    /// How many more messages it may give rise to, in a chain.
+    /// Length of the chain of further messages that it may cause.
     life: u8,
     /// 0: answer at once; 1: never; otherwise: after two microseconds less.
     patience: u8,
@@ -35,7 +35,7 @@ impl Message for Word {
     }
 }
 
-/// Does something random, but always within its promises; logs everything that it sees.
+/// Acts at random within its promises; logs every event.
 struct Gossip {
     id: ActorId,
     everybody: u32,
@@ -51,7 +51,7 @@ impl Gossip {
         self.state % below
     }
 
-    /// Sends one or two words, early or after a timer, but none before `earliest`.
+    /// Sends one or two words, directly or after a timer, but none before `earliest`.
     fn talk(&mut self, earliest: Time, life: u8, out: &mut Outbox<Word, u64>) {
         if life == 0 {
             return;
@@ -118,7 +118,7 @@ fn inline(actors: Cast, latencies: Latencies) -> Vec<Entry<u64>> {
     log
 }
 
-/// A hub and its leaves with a wire between them that delivers frames in order, but whenever chance likes.
+/// A hub and its leaves with wires between them that deliver frames in order, after random delays.
 struct Wires {
     hub: Hub<Word, u64>,
     leaves: Vec<Leaf<Word, u64>>,
@@ -128,7 +128,7 @@ struct Wires {
     idle: u32,
     merger: LogMerger<u64>,
     log: Vec<Entry<u64>>,
-    /// How many messages have gone to each leaf and come from it, and how many records have come from all.
+    /// Messages sent to each leaf and received from it, and records received from all.
     letters: Vec<(u64, u64)>,
     records: usize,
 }
@@ -160,12 +160,12 @@ impl Wires {
         (self.chance % below as u64) as usize
     }
 
-    /// Something somewhere goes on for a bit.
+    /// One random step of the hub, a leaf or a wire.
     fn tick(&mut self) -> Result<(), Breach> {
         if self.draw(4) == 0 { self.hub_turn() } else { self.deliver() }
     }
 
-    /// A frame arrives somewhere, or a leaf goes on.
+    /// Delivers a frame, or runs a leaf.
     fn deliver(&mut self) -> Result<(), Breach> {
         let leaves = self.leaves.len();
         match self.draw(3) {
@@ -197,7 +197,7 @@ impl Wires {
             _ => {}
         }
         self.idle += 1;
-        assert!(self.idle < 10_000, "everybody waits for everybody: {:#?}", self.hub.leaf_statuses());
+        assert!(self.idle < 10_000, "deadlock: {:#?}", self.hub.leaf_statuses());
         Ok(())
     }
 
@@ -241,14 +241,14 @@ impl Wires {
         while !self.hub.finished() {
             self.tick()?;
         }
-        assert_eq!(self.hub.asked(), [0; 0], "whoever has said goodbye has told all");
+        assert_eq!(self.hub.asked(), [0; 0], "finished leaves have sent all records");
         self.settle(Stamp::NEVER);
         assert_eq!(self.merger.waiting(), 0);
         self.check_the_counts();
         Ok(std::mem::take(&mut self.log))
     }
 
-    /// After the end: what the hub has counted is what has gone over the wires.
+    /// After the end, the hub's counters match the traffic on the wires.
     fn check_the_counts(&self) {
         let counted = |status: LeafStatus| (status.messages_down, status.messages_up);
         assert_eq!(self.hub.leaf_statuses().into_iter().map(counted).collect::<Vec<_>>(), self.letters);
@@ -259,7 +259,7 @@ impl Wires {
         assert_eq!(leaves_finished, self.leaves.len());
     }
 
-    /// Ends the run early, and hears everybody's last words.
+    /// Ends the run early, and receives all last frames.
     fn stop(&mut self) -> Result<(), Breach> {
         let down = &mut self.down;
         self.hub.stop(&mut |leaf, frame| down[leaf].push_back(frame));
@@ -270,7 +270,7 @@ impl Wires {
     }
 }
 
-/// Cuts a frame as often as chance likes, as if it were too long.
+/// Splits a frame at random, as if it were too long.
 fn pieces<F: Clone>(frame: F, chance: &mut u64, cut: &dyn Fn(F) -> Option<(F, F)>) -> Vec<F> {
     *chance = mix(*chance);
     match chance.is_multiple_of(3).then(|| cut(frame.clone())).flatten() {
@@ -288,7 +288,7 @@ fn nodes() -> impl Strategy<Value = Vec<(u64, usize)>> {
     prop::collection::vec((0u64..4, 0usize..5), 1..8)
 }
 
-/// The first of `count` places and one more is the hub: whoever lives there has no latency.
+/// The first of `count + 1` places is the hub: its actors have no latency.
 fn lay_out(mut nodes: Vec<(u64, usize)>, count: usize) -> (Vec<usize>, Latencies) {
     nodes.iter_mut().for_each(|(latency, home)| {
         *home %= count + 1;
@@ -320,7 +320,7 @@ proptest! {
         let found = wires.run(chance).expect("gossips keep their promises");
         prop_assert_eq!(&found, &expected);
 
-        // Gossips write down each event.
+        // Gossips log each event.
         let mut here: Vec<_> = found.iter().filter(|entry| homes[entry.actor.index()] == 0).collect();
         prop_assert_eq!(wires.hub.events(), here.len() as u64);
         here.dedup_by_key(|entry| (entry.stamp, entry.actor));
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_that_is_stopped_leaves_the_beginning_of_its_log(
+    fn a_stopped_run_leaves_a_prefix_of_its_log(
         seed: u64,
         chance: u64,
         ticks in 0usize..400,
@@ -354,7 +354,7 @@ proptest! {
     }
 }
 
-/// Answers a word sooner than the word's contract allows, or sends out of a timer before the floor of that.
+/// Answers a word sooner than its contract allows, or sends from a timer before the timer's floor.
 struct Hasty {
     floor: Option<Time>,
 }
@@ -408,9 +408,9 @@ fn an_actor_that_answers_too_soon_stops_the_run_in_every_layout() {
     }
 }
 
-/// A leaf is only believed as far as it keeps its word: whatever it says too soon or falsely stops the run.
+/// Every frame of a leaf that breaks its promises stops the run.
 #[test]
-fn a_lying_leaf_is_found_out() {
+fn a_lying_leaf_stops_the_run() {
     let honest = || {
         let (mut actors, latencies) = opener_and_hasty(7, None);
         actors.pop();
@@ -439,7 +439,7 @@ fn a_lying_leaf_is_found_out() {
         honest().receive(0, up(2, Stamp::NEVER, vec![mail(stamp(24), 1, 0, 1)])),
         Err(Breach::Early { leaf: 0, from: ActorId(1), message: "Word", promised: stamp(15), arrival: stamp(24) })
     );
-    // Without having heard of the word it has promised never to speak again.
+    // The leaf has promised to send nothing, and has not acknowledged the word that could change this.
     assert!(matches!(
         honest().receive(0, up(1, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 1)])),
         Err(Breach::Early { .. })
@@ -475,9 +475,9 @@ fn a_lying_leaf_is_found_out() {
     }
 }
 
-/// What a report of a stall is made of.
+/// Data of a stall report.
 #[test]
-fn the_hub_tells_who_holds_it_up() {
+fn the_hub_names_the_leaf_that_blocks_it() {
     let (mut actors, latencies) = opener_and_hasty(7, None);
     actors.pop();
     let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
@@ -491,7 +491,7 @@ fn the_hub_tells_who_holds_it_up() {
     hub.flush(Contact::All, &mut |_, _| {});
     hub.receive(0, up(1, Stamp::NEVER, false)).unwrap();
     tell(&hub, Stamp::NEVER, false, false);
-    // The word that has gone out may be answered from 15 on.
+    // The word that has been sent may be answered from 15 on.
     hub.advance(10).unwrap();
     tell(&hub, stamp(15), true, false);
     hub.flush(Contact::All, &mut |_, _| {});
@@ -504,7 +504,7 @@ fn the_hub_tells_who_holds_it_up() {
     assert!(hub.finished() && hub.blockers().is_empty() && hub.leaf_statuses()[0].finished);
 }
 
-/// Wakes up so long before the last time that it could no longer be told of anything that happens at the hub then.
+/// Sets a timer so close to the last time that news from the hub could no longer arrive.
 struct Late(u64);
 
 impl Actor<Word, u64> for Late {
@@ -517,7 +517,7 @@ impl Actor<Word, u64> for Late {
 }
 
 #[test]
-fn who_may_run_for_ever_is_still_told_when_the_run_is_over() {
+fn a_leaf_with_an_unlimited_grant_still_receives_the_end() {
     // The first leaf is so far away that nothing can reach it any more, while the hub still waits for the second.
     let latencies: Latencies = [0, 1 << 57, 0].map(Span::from_micros).into();
     for chance in 0..20 {
@@ -527,7 +527,7 @@ fn who_may_run_for_ever_is_still_told_when_the_run_is_over() {
     }
 }
 
-/// Asks for something to happen at a time, by a timer or by a message.
+/// Requests an event at a time, by a timer or by a message.
 struct Planning(Time, bool);
 
 impl Actor<Word, u64> for Planning {
@@ -560,7 +560,7 @@ fn nothing_happens_after_the_last_time() {
 }
 
 #[test]
-fn a_frame_is_cut_as_long_as_there_is_something_to_cut() {
+fn a_frame_can_be_split_down_to_single_entries() {
     let word = Word { life: 0, patience: 0, content: 0 };
     let mail = |count| -> Vec<_> {
         (0..count)
@@ -603,7 +603,7 @@ fn a_frame_is_cut_as_long_as_there_is_something_to_cut() {
     }
 }
 
-/// Two that answer each other at once, for ever.
+/// Answers itself at once, for ever.
 struct Echo;
 
 impl Actor<Word, u64> for Echo {
@@ -615,7 +615,7 @@ impl Actor<Word, u64> for Echo {
 }
 
 #[test]
-fn an_exchange_that_never_lets_time_go_on_is_an_error() {
+fn an_endless_exchange_without_latency_is_an_error() {
     let actors: Cast = vec![(ActorId(0), Box::new(Echo))];
     let mut place = Place::new(actors, Arc::from([Span::ZERO]));
     let end = place.run_before(Stamp::NEVER, usize::MAX);
@@ -623,7 +623,7 @@ fn an_exchange_that_never_lets_time_go_on_is_an_error() {
     assert_eq!(end, Err(Breach::Livelock { actor: ActorId(0), stamp, cause: "Word" }));
 }
 
-/// Does what a function says.
+/// Runs a function for each event.
 struct Does<F>(F);
 
 impl<F: FnMut(Cause<Word>, &mut Outbox<Word, u64>)> Actor<Word, u64> for Does<F> {
@@ -636,16 +636,16 @@ fn acked(acked: u64, floor: Stamp, done: Stamp) -> Up<Word, u64> {
     Up { acked, floor, done, finished: false, mail: vec![], log: vec![] }
 }
 
-/// What a hub writes: to whom, up to where, and what then.
+/// Frames written by a hub: leaf, grant, instruction.
 fn written(write: impl FnOnce(&mut dyn FnMut(usize, Down<Word>))) -> Vec<(usize, Stamp, Instruction)> {
     let mut frames = Vec::new();
     write(&mut |leaf, down| frames.push((leaf, down.grant, down.then)));
     frames
 }
 
-/// One leaf holds the hub up, the second one has mail, and the third could not do anything with what it would be told.
+/// One leaf blocks the hub, the second has mail, and the third could not use a frame.
 #[test]
-fn the_hub_writes_to_those_who_should_hear_something() {
+fn the_hub_writes_to_leaves_that_need_a_frame() {
     let word = Word { life: 0, patience: 1, content: 0 };
     for (letters, is_much) in [(1, false), (512, false), (513, true)] {
         let crier = move |cause, out: &mut Outbox<Word, u64>| {
@@ -663,7 +663,7 @@ fn the_hub_writes_to_those_who_should_hear_something() {
         for (leaf, floor) in [stamp(30), Stamp::NEVER, stamp(50)].into_iter().enumerate() {
             hub.receive(leaf, acked(1, floor, stamp(10))).unwrap();
         }
-        // Nothing of the first comes before 40, so nothing that is new gets to anybody before 50.
+        // Nothing from the first arrives before 40, so nothing new reaches any leaf before 50.
         assert_eq!((hub.safe(), hub.advance(9)), (stamp(40), Ok(false)));
         let [first, second] = [0, 1].map(|leaf| (leaf, stamp(50), Instruction::Run));
         match is_much {
@@ -685,7 +685,7 @@ fn the_hub_writes_to_those_who_should_hear_something() {
 }
 
 #[test]
-fn leaves_that_keep_the_log_from_being_whole_are_asked_once() {
+fn leaves_that_keep_the_log_incomplete_are_asked_once() {
     let clock = |_, out: &mut Outbox<Word, u64>| out.log(0);
     let timers = move |cause, out: &mut Outbox<Word, u64>| match cause {
         Cause::Start => [10, 20, 30, 40].map(Time::from_micros).into_iter().for_each(|at| out.wake_quietly_at(at, 0)),
@@ -698,7 +698,7 @@ fn leaves_that_keep_the_log_from_being_whole_are_asked_once() {
     hub.flush(Contact::All, &mut |_, _| {});
     hub.receive(0, acked(1, Stamp::NEVER, stamp(10))).unwrap();
 
-    // The start, 10 and 20 have run, so nothing comes to the leaf before 40.
+    // The start, 10 and 20 have run, so nothing reaches the leaf before 40.
     assert_eq!((hub.advance(3), hub.settled(), hub.asked()), (Ok(true), stamp(10), vec![]));
     assert_eq!(ask(&mut hub), [(0, stamp(40), Instruction::Report)]);
     for (done, left) in [(10, Some((stamp(10), stamp(40)))), (25, Some((stamp(25), stamp(40)))), (40, None)] {
@@ -709,19 +709,19 @@ fn leaves_that_keep_the_log_from_being_whole_are_asked_once() {
         let status = &hub.leaf_statuses()[0];
         assert_eq!((status.asked, status.blocks), (left, left.is_some()));
     }
-    // It has told all that the hub itself has done, and then one more batch runs.
+    // It has sent all records up to the hub's own progress, and then one more batch runs.
     hub.advance(1).unwrap();
     assert_eq!((hub.settled(), ask(&mut hub)), (stamp(40), vec![]));
     hub.advance(1).unwrap();
     assert_eq!((hub.settled(), ask(&mut hub)), (stamp(40), vec![(0, Stamp::NEVER, Instruction::Report)]));
-    // Whoever knows that the run is over tells everything anyway.
+    // A leaf that knows that the run is over sends everything anyway.
     hub.receive(0, acked(3, Stamp::NEVER, stamp(50))).unwrap();
     hub.flush(Contact::All, &mut |_, _| {});
     assert_eq!((hub.finishing(), ask(&mut hub)), (true, vec![]));
 }
 
 #[test]
-fn a_leaf_says_only_what_the_hub_would_not_know() {
+fn a_leaf_sends_only_news() {
     const SENDS: u64 = 2_000;
     const FORGOES: u64 = 2_001;
     let word = Word { life: 0, patience: 1, content: 0 };
@@ -741,8 +741,7 @@ fn a_leaf_says_only_what_the_hub_would_not_know() {
     };
     let actors = vec![(ActorId(1), Box::new(Does(actor)) as BoxedActor<_, _>)];
     let mut leaf = Leaf::new(actors, [0, 10].map(Span::from_micros).into());
-    // What it says: how many frames it has heard, its floor, how far it is, and how many messages and records come with
-    // it.
+    // Content of its frame: acknowledged frames, floor, progress, messages, records, last.
     let hear = |leaf: &mut Leaf<_, _>, grant, then| {
         leaf.receive(Down { grant, then, mail: vec![] }).unwrap();
         let said = leaf.turn().unwrap();
@@ -752,13 +751,13 @@ fn a_leaf_says_only_what_the_hub_would_not_know() {
     let floor = stamp(90);
     let rows = [
         (10, Instruction::Run, Some((1, floor, stamp(10), 0, 0, false))),
-        // Some records may wait, until somebody asks for them, or until they are many.
+        // Records may wait until they are requested or numerous.
         (25, Instruction::Run, None),
         (26, Instruction::Report, Some((3, floor, stamp(26), 0, 5, false))),
         (31, Instruction::Run, None),
         (35, Instruction::Run, None),
         (40, Instruction::Run, None),
-        // The floor is what it was, as something else could still be sent then.
+        // The floor is unchanged, as something else could still be sent then.
         (45, Instruction::Run, Some((7, floor, stamp(45), 1, 1_019, false))),
         (51, Instruction::Run, Some((8, Stamp::NEVER, stamp(51), 0, 0, false))),
         (60, Instruction::Run, None),

@@ -1,4 +1,5 @@
-//! Batch queues: a user hands a job in, the dispatcher passes it on to a site, and users hear of what they wait for.
+//! Batch queues: a user submits a job, the dispatcher passes it on to a site, and the user learns of the end of jobs
+//! that it waits for.
 
 use std::sync::Arc;
 
@@ -8,71 +9,71 @@ use crate::grid::{Job, JobId, Kind, Needs, Staging, TaskId};
 use crate::kernel::ActorId;
 use crate::time::Span;
 
-/// A user hands in a job of one task.
+/// Submission of a job of one task by a user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Enqueue {
     pub job: Arc<Job>,
-    /// The only site that it may go to, if its user has chosen.
+    /// The only eligible site, if the user has chosen one.
     pub site: Option<ActorId>,
-    /// The kind of core that it needs; none if it does not say.
+    /// Kind of core that the job needs; `None` for any.
     pub kind: Option<Kind>,
-    /// Its user wants to hear of its end, for something is to be handed in this long after it.
+    /// Think time: the user is to be informed of the job's end, as it submits another job this long after it.
     pub think: Option<Span>,
-    /// What each of its task's cores stands for needs of its node, if it does not need all of it.
+    /// Needs per core of each task; `None` if it needs whole nodes.
     pub needs: Option<Needs>,
-    /// The data that goes with it, if any does.
+    /// Data of the job; `None` if it has none.
     pub staging: Option<Staging>,
 }
 
-/// The dispatcher puts a job into the queue of a site.
+/// Placement of a job in the queue of a site by the dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     pub job: JobId,
     pub nodes: u32,
-    /// What the site's policy knows.
+    /// Known to the site's policy.
     pub walltime: Span,
-    /// What only the job itself knows.
+    /// Known only to the job itself.
     pub runtime: Span,
-    /// How often it has been lost already.
+    /// Times that the job has been lost before.
     pub losses: u32,
-    /// Where nodes may fail: for how long after it comes none does, so that nobody hears of its loss sooner.
+    /// Where nodes may fail: the job is not lost earlier than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
 }
 
-/// The dispatcher gives a job to a site whose jobs share its nodes.
+/// Placement of a job at a site whose jobs share its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Admit {
     pub job: JobId,
-    /// Parallel tasks.
+    /// Number of parallel tasks.
     pub tasks: u32,
-    /// What each of them needs of its node.
+    /// Needs of each of them.
     pub needs: Needs,
-    /// How long it would run on nodes of its own, which only the job itself knows.
+    /// Run time on nodes of its own, known only to the job itself.
     pub runtime: Span,
-    /// How often it has been lost already.
+    /// Times that the job has been lost before.
     pub losses: u32,
 }
 
-/// The dispatcher gives a job to a site for which a program outside decides.
+/// Placement of a job at a site that an external program manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entrust {
     pub job: JobId,
     pub nodes: u32,
-    /// What the program knows.
+    /// Known to the program.
     pub walltime: Span,
-    /// What only the job itself knows.
+    /// Known only to the job itself.
     pub runtime: Span,
-    /// How often it has been lost already.
+    /// Times that the job has been lost before.
     pub losses: u32,
 }
 
-/// Such a site does not take a job that it has been given: it has not run there and will not.
+/// Refusal by an externally managed site of a job placed there: it has not run there and will not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
     pub task: TaskId,
 }
 
-/// A job is over that its user waits for, in whatever way.
+/// End, of any kind, of a job that its user waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEnded {
     pub job: JobId,
@@ -80,7 +81,7 @@ pub struct JobEnded {
 }
 
 impl Queue {
-    /// How long the job holds its nodes: at its walltime it is killed.
+    /// Time that the job holds its nodes; it is killed at its walltime.
     pub fn lasts(&self) -> Span {
         self.runtime.min(self.walltime)
     }

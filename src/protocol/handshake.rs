@@ -1,19 +1,19 @@
-//! How a process joins a run: who it speaks for, and what both sides must agree on before the first message.
+//! Joining a run: the parties of a process, and what both sides must agree on before the first message.
 //!
-//! A peer that is turned away reads the reason in the close of its connection, so a refusal has no type here.
+//! A refused peer reads the reason in the close of its connection, so a refusal has no type here.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Names the wire format. It is settled within TLS, before the first byte of a message, because the encoding cannot
-/// tell one version from another.
+/// Name of the wire format. It is negotiated within TLS, before the first byte of a message, because the encoding
+/// cannot distinguish versions.
 pub const PROTOCOL: &str = "hansa/1";
 
-/// The release of this program. Two releases may compute different results, so one run is made by one release.
+/// Release of this program. Two releases may compute different results, so all processes of a run have one release.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// Who takes part in a run.
+/// A member of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Party {
     Router,
@@ -39,7 +39,7 @@ impl Party {
         }
     }
 
-    /// Without the role, which the router is called by.
+    /// Name without the role; the router's is its role.
     pub fn name(&self) -> &str {
         match self {
             Party::Router => self.role(),
@@ -47,7 +47,7 @@ impl Party {
         }
     }
 
-    /// For files, services and the like, as a site and a user may share a name: `site-york`.
+    /// Name for files and services, as a site and a user may share a name: `site-york`.
     pub fn slug(&self) -> String {
         match self {
             Party::Router => self.role().to_owned(),
@@ -56,7 +56,7 @@ impl Party {
     }
 }
 
-/// Who lives in one process: `site york`, `site york and durham`, `site york and 6 more`.
+/// Label of the parties in one process: `site york`, `site york and durham`, `site york and 6 more`.
 pub fn label(parties: &[Party]) -> String {
     match parties {
         [] => "nobody".to_owned(),
@@ -76,14 +76,15 @@ impl fmt::Display for TopologyHash {
     }
 }
 
-/// The first frame of a newcomer.
+/// First frame of a new process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Everybody who lives in this process.
+    /// All parties in this process.
     pub parties: Vec<Party>,
     pub topology: TopologyHash,
     pub release: String,
-    /// Its number on its machine. Who is told that it is gone does not take that for the end of its successor.
+    /// Number of this process among those of its machine. A notice of its end is not taken for the end of its
+    /// successor.
     pub process: u32,
 }
 
@@ -93,9 +94,9 @@ impl Hello {
     }
 }
 
-/// The router's answer to a hello that it accepts; nobody has joined before it has arrived.
+/// The router's answer to a hello that it accepts; a process has joined once it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// How many parties the run still waits for.
+    /// Parties that the run still waits for.
     pub missing: u32,
 }

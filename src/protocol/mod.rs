@@ -1,4 +1,4 @@
-//! What actors say to each other and write to the log, one file per conversation, and how it becomes bytes.
+//! Messages between actors and records of the log, one file per conversation, and their encoding.
 
 mod batch;
 pub mod codec;
@@ -30,10 +30,10 @@ pub use reservation::{
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
 
-/// Declares what may be said, and how soon its receiver may react to it.
+/// Declares the messages, each with the earliest reaction of its receiver.
 macro_rules! messages {
     ($($name:ident($message:pat) => $reaction:expr,)+) => {
-        /// Everything that one actor may say to another.
+        /// A message from one actor to another.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Message {
             $($name($name),)+
@@ -55,10 +55,10 @@ macro_rules! messages {
     };
 }
 
-// New ones come last: on the wire a message has its number.
+// Append new ones: on the wire a message is identified by its index.
 messages! {
     Submit(_) => Now,
-    // Users submit by their own calendar, so what became of a job changes nothing that they send.
+    // Users submit by their own calendar, so the outcome of a job changes nothing that they send.
     Outcome(_) => Never,
     Run(run) => end_or_loss(run.runtime, run.safe),
     Ended(_) => Now,
@@ -70,16 +70,16 @@ messages! {
     Withdraw(_) => Never,
     Enqueue(_) => Now,
     Queue(queue) => end_or_loss(queue.lasts(), queue.safe),
-    // Nobody hands in the next job without having thought.
+    // The next job is submitted only after the think time.
     JobEnded(over) => After(over.think),
     Ship(_) => Now,
     Landed(_) => Now,
     Book(_) => Now,
     Booked(_) => Now,
-    // It is answered, and others may start at once in its stead.
+    // It is answered, and other jobs may start at once in its place.
     Recall(_) => Now,
     Recalled(_) => Now,
-    // Others may end sooner because of it.
+    // Other jobs may end sooner because of it.
     Admit(_) => Now,
     Inquire(_) => Now,
     Informed(_) => Now,
@@ -94,17 +94,17 @@ messages! {
     Coordinated(_) => Now,
     Provided(_) => Now,
     Lost(_) => Now,
-    // It may be declined, and others may be killed because of it.
+    // It may be declined, and other jobs may be killed because of it.
     Entrust(_) => Now,
     Declined(_) => Now,
     Revoked(_) => Now,
     Postponed(_) => Now,
-    // Others may start at once.
+    // Other jobs may start at once.
     Release(_) => Now,
 }
 
-/// A task that lasts so long starts when it is told of or later, and does not end sooner; it may be lost as soon as a
-/// node fails, which none does for a while that is `safe`.
+/// A task of this duration starts on arrival or later, and does not end sooner; it may be lost as soon as a node fails,
+/// which none does for the time `safe`.
 fn end_or_loss(lasts: Span, safe: Option<Span>) -> Reaction {
     After(safe.map_or(lasts, |safe| safe.min(lasts)))
 }

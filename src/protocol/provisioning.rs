@@ -1,43 +1,42 @@
-//! Users and sites that bargain for time: users ask what there is, what it costs and how likely it is, claim some of
-//! it, and put tasks into queues or into what they have claimed. The router carries all of it and adds nothing but
-//! latency.
+//! Negotiation between users and sites: users ask for free slots, prices and chances, claim some of the time, and put
+//! tasks into queues or into bookings. The router carries all messages and only adds latency.
 //!
-//! Whatever is told may be out of date when it comes: an advertisement has the version of the plan that it was taken
-//! from, a quote its number, and a claim says which of them it leans on.
+//! Information may be outdated on arrival: an advertisement carries the version of the plan that it was taken from, a
+//! quote its number, and a claim names those that it relies on.
 //!
-//! Everything may be reacted to at once: a site answers when it is asked, and whoever learns of a price claims it.
+//! All messages may be reacted to at once: a site answers on arrival, and a user that receives a price may claim it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, QuoteId, Receipt, TaskId};
 use crate::time::{Span, Time};
 
-/// A user asks a site something.
+/// Query of a user to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquire {
-    /// The user's own number for it.
+    /// Number of the query, chosen by the user.
     pub number: u64,
     pub query: Query,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
-    /// How many tasks run and wait there.
+    /// Number of running and waiting tasks.
     Load,
-    /// Which slots are free.
+    /// Free slots.
     Slots,
-    /// What this very time costs.
+    /// Price of exactly this part.
     Price(Part),
-    /// What so many processors cost for so long, at every start that makes a difference.
+    /// Prices of `procs` processors for `span`, at every start that makes a difference.
     Prices { procs: u32, span: Span },
-    /// The same not before a time, and at that time itself.
+    /// Prices at the start of this part and at every later start that makes a difference.
     PricesFrom(Part),
-    /// How likely a job starts in time that does `work`, and is submitted so many steps from now: it asks for all of
-    /// the time until its work begins, and for as long as that takes.
+    /// Probability that a job that does `work` starts in time, by number of steps until its submission. The job
+    /// requests all of the time until its work begins, and the duration of the work.
     Chances { work: Part, step: Span },
 }
 
-/// The site answers.
+/// Answer of a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Informed {
     pub number: u64,
@@ -49,52 +48,52 @@ pub enum Reply {
     Load(u32),
     Slots(Advert),
     Prices(Quote),
-    /// By step, as probabilities.
+    /// Probabilities by step.
     Chances(Vec<f64>),
-    /// It cannot be answered.
+    /// The query cannot be answered.
     Denied(Denial),
 }
 
-/// What a claim leans on.
+/// Basis of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lot {
-    /// Parts of advertised slots, by their places in the advertisement: all of them, or none.
+    /// Parts of advertised slots, by their indices in the advertisement: all of them, or none.
     Slots { version: u64, parts: Vec<(u32, Part)> },
-    /// What was quoted, from this start on.
+    /// A quoted part, from this start on.
     Quote { quote: QuoteId, start: Time },
 }
 
-/// A user books time at a site.
+/// Booking of time at a site by a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The user's own number for it.
+    /// Number of the claim, chosen by the user.
     pub number: u64,
-    /// What it is for.
+    /// Job that the booking is for.
     pub job: JobId,
     pub lot: Lot,
 }
 
-/// The site grants it, or says why not.
+/// Answer of a site to a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
     pub number: u64,
     pub result: Result<Vec<Receipt>, Denial>,
 }
 
-/// A user gives a booking back.
+/// Return of a booking by its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Return {
     pub booking: BookingId,
 }
 
-/// The site says what that costs.
+/// Cost of a returned booking, reported by its site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Returned {
     pub booking: BookingId,
     pub result: Result<Area, Denial>,
 }
 
-/// A coordinator says what is to become of its hold at a site. Late or twice it means the same.
+/// Order of a coordinator about its hold at a site. Idempotent, and valid when late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coordinate {
     pub hold: HoldId,
@@ -103,17 +102,17 @@ pub struct Coordinate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pledge {
-    /// To hold this for a while, at the fee that was quoted for it, if it was.
+    /// Hold this for a while, at the quoted fee, if it was quoted.
     Hold { part: Part, quote: Option<QuoteId> },
-    /// What is held is wanted.
+    /// Commit the hold.
     Commit,
-    /// It is not.
+    /// Release the hold.
     Abort,
-    /// It is not, though it was committed.
+    /// Cancel the committed hold.
     Cancel,
 }
 
-/// The site answers a coordinator.
+/// Answer of a site to a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coordinated {
     pub hold: HoldId,
@@ -129,47 +128,47 @@ pub enum PledgeAnswer {
     Cancelled,
 }
 
-/// A user puts a task into a site's queue, or into what it has booked there.
+/// Submission of a task to a site's queue, or into bookings there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enter {
     pub task: TaskId,
     pub procs: u32,
-    /// What it asks for.
+    /// Requested time.
     pub walltime: Span,
-    /// What only the task itself knows.
+    /// Known only to the task itself.
     pub runtime: Span,
-    /// It does nothing before this, even if it has its processors.
+    /// The task does nothing before this, even if it has its processors.
     pub not_before: Time,
-    /// The bookings that it runs in, and how many processors of each; none, if it queues. What does not fit there
-    /// joins the queue.
+    /// Bookings that it runs in, with the number of processors of each; empty if it queues. A task that does not fit
+    /// there joins the queue.
     pub within: Vec<(BookingId, u32)>,
-    /// Its user wants to know when it starts.
+    /// True if its user is to be informed of its start.
     pub tells: bool,
-    /// How often it has been lost already.
+    /// Times that the task has been lost before.
     pub losses: u32,
 }
 
-/// The site does not take a task.
+/// Refusal of a task by its site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Barred {
     pub task: TaskId,
     pub why: Denial,
 }
 
-/// A task has started that its user asked about.
+/// Start of a task, if its user has asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     pub task: TaskId,
 }
 
-/// The site takes a booking from its user, as nodes have failed: whoever waits for it joins the queue.
+/// Revocation of a booking by its site, as nodes have failed: tasks that wait for it join the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revoked {
     pub job: JobId,
     pub booking: BookingId,
 }
 
-/// The site lets a booking begin later, as nodes have failed, and says what it costs now.
+/// Postponement of a booking by its site, as nodes have failed, with its new cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Postponed {
     pub job: JobId,

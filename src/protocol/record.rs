@@ -1,4 +1,4 @@
-//! The records of the run's log: what happened, as the actor that it happened to tells it.
+//! Records of the run's log: events, each as written by the actor that it happened to.
 
 use std::sync::Arc;
 
@@ -16,174 +16,172 @@ use crate::words::words;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// The router took in a job of a user.
+    /// The router accepted a job of a user.
     Arrived { job: Arc<Job>, user: ActorId },
-    /// The router turned a job away: one of its tasks fits no site.
+    /// The router refused a job: one of its tasks fits no site.
     Refused { job: Arc<Job>, user: ActorId, task: u32 },
-    /// The router gave a task to a site.
+    /// The router assigned a task to a site.
     Assigned { task: TaskId, site: ActorId },
     /// A site started a task on these cores.
     Started { task: TaskId, cores: NodeSet },
-    /// A site saw a task end.
+    /// A task ended at a site.
     Finished { task: TaskId },
-    /// The router saw the last task of a job end; `value` is what its user got for it, if it has a value curve.
+    /// The last task of a job ended; `value` is the user's benefit, if the job has a value curve.
     Completed { job: JobId, value: Option<f64> },
-    /// The router gave a job up after its final deadline.
+    /// The router removed a job after its final deadline.
     Removed { job: JobId },
-    /// The router turned a job away: with what it has promised already, the job would come too late.
+    /// The router refused a job: given earlier promises, it would finish too late.
     NotAdmitted { job: Arc<Job>, user: ActorId },
     /// The router answered a request for nodes between two times.
     Answered { job: JobId, ready: Time, deadline: Time, answer: ReserveAnswer },
-    /// A user took a request back in time.
+    /// A user cancelled a request in time.
     Cancelled { job: JobId },
-    /// The router turned a job away that no queue will take.
+    /// The router rejected a job that no queue accepts.
     Rejected { job: Arc<Job>, user: ActorId, why: Invalid },
-    /// A site ended a task that had had its walltime.
+    /// A site killed a task at its walltime.
     Killed { task: TaskId },
-    /// The router let data go from one site to another; it uses its links from `active` on.
+    /// The router started a transfer from one site to another; it uses its links from `active` on.
     Sent { edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
-    /// All of that data has arrived.
+    /// A transfer was completed.
     Delivered { edge: EdgeId },
-    /// A site took a task off its cores, to go on later.
+    /// A site suspended a task.
     Suspended { task: TaskId },
-    /// A site let a suspended task go on, on these cores.
+    /// A site resumed a suspended task on these cores.
     Resumed { task: TaskId, cores: NodeSet },
-    /// A site put a running task on other cores.
+    /// A site moved a running task to other cores.
     Moved { task: TaskId, cores: NodeSet },
-    /// A site gives a task this much of what it could use of its cores from now on; until then, all of it.
+    /// Share of its cores that a task gets from now on; initially all.
     Shared { task: TaskId, share: f64 },
-    /// The router took a task back from the site that it had given it to; it has not run there.
+    /// The router withdrew a task from its site; it has not run there.
     Withdrawn { task: TaskId },
-    /// The parallel tasks of the job that has just arrived need only so much of their nodes.
+    /// Needs per node of the parallel tasks of the job that has just arrived.
     Needs { job: JobId, needs: Needs },
-    /// Of the nodes that a site has just put a task on, these have one more of its parallel tasks than was told before.
+    /// Nodes that have one more of the parallel tasks of the task just placed than recorded before.
     Stacked { task: TaskId, cores: NodeSet },
-    /// A site told a user which slots are free.
+    /// A site advertised free slots to a user.
     Advertised { user: ActorId, version: u64, slots: Vec<Slot> },
-    /// A site told a user what so many processors cost for so long, start by start.
+    /// A site quoted to a user the prices of `procs` processors for `span`, by start.
     Quoted { user: ActorId, procs: u32, span: Span, offers: Vec<Offer> },
-    /// A site let a user have processors, for a job.
+    /// A site booked processors for a job of a user.
     Booked { user: ActorId, job: JobId, receipt: Receipt },
-    /// A site holds processors for a user until then.
+    /// A site holds processors for a user until `expiry`.
     Held { user: ActorId, hold: HoldId, part: Part, fee: Area, expiry: Time },
-    /// A site did not let a user have what it wanted for a job.
+    /// A site denied a user's claim for a job.
     Denied { user: ActorId, job: JobId, why: Refusal },
-    /// A booking was given back before its time was over; if in time, this is paid in the place of its price.
+    /// A booking was returned before its end; if in time, the penalty is paid in place of its price.
     Returned { booking: BookingId, used: Area, penalty: Option<Area> },
-    /// The time of a booking was over; tasks have used so much of it.
+    /// A booking ended; tasks have used this much of it.
     Elapsed { booking: BookingId, used: Area },
-    /// A site let go of a task that its user took back before it had done anything.
+    /// A site dropped a task that its user recalled before it had done anything.
     Dropped { task: TaskId },
-    /// What became of a hold.
+    /// A hold ended.
     Settled { hold: HoldId, fate: HoldFate },
-    /// What came of a user's bargaining for a job, and why it was not booked.
+    /// A user's negotiation for a job ended, with the reason if nothing was booked.
     Bargained { job: JobId, end: Bargain, why: Option<Reason> },
-    /// A site took a task in, from this user: whoever hands in what is not theirs is known by it.
+    /// A site accepted a task from this user: the record identifies users that submit tasks of others.
     Entered { user: ActorId, task: TaskId },
-    /// A site broke its contract with a user. One of the two lies, and the run is over.
+    /// A user accused a site of a breach of contract. One of the two lies, and the run ends.
     Accused { site: ActorId, fault: Fault },
-    /// The network let data go for a user, as they told it to; it uses its links from `active` on.
+    /// The network started a transfer on behalf of a user; it uses its links from `active` on.
     Shipped { user: ActorId, edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
-    /// Cores of a site have been down since then.
+    /// Cores of a site went down at `since`.
     Down { cores: NodeSet, since: Time },
-    /// Cores of a site that were down have been up since then.
+    /// Cores of a site came up again at `since`.
     Up { cores: NodeSet, since: Time },
-    /// A site lost a task as one of its cores failed; so much of its work is saved.
+    /// A site lost a task as one of its cores failed; `saved` of its work is kept.
     Lost { task: TaskId, saved: Span },
-    /// A task has saved its work so often since it started or went on, which took so long.
+    /// Checkpoints of a task since it started or resumed, and the time that they took.
     Checkpointed { task: TaskId, times: u64, spent: Span },
-    /// Nodes of what the router has promised failed, and it has found others, perhaps for another time or elsewhere.
+    /// Nodes of a promise of the router failed, and it has found others, possibly at another time or site.
     Rebooked { job: JobId, site: ActorId, start: Time, until: Time, nodes: NodeSet },
-    /// Nodes of what the router has promised failed, and the promise with them; its user is given so much for it.
+    /// Nodes of a promise of the router failed, and the promise with them; its user is compensated.
     Broken { job: JobId, compensation: Area },
-    /// A link has been down since then.
+    /// A link went down at `since`.
     LinkDown { link: CableId, since: Time },
-    /// A link that was down has been up since then.
+    /// A link came up again at `since`.
     LinkUp { link: CableId, since: Time },
-    /// The data of an edge stands still, as a link on its way is down; so much is left.
+    /// A transfer stalled with `left` bytes to send, as a link on its route is down.
     Stalled { edge: EdgeId, left: u64 },
-    /// The data of an edge goes on with so much left to send: over these links, if not those it was on before, and from
-    /// `active` on.
+    /// A transfer continued with `left` bytes to send: over these links, if they changed, and from `active` on.
     Continued { edge: EdgeId, left: u64, via: Vec<CableId>, active: Time },
-    /// A site took a booking from its user, as cores failed: so much of it was used and is paid for, and its user is
-    /// given so much.
+    /// A site revoked a booking of a user, as cores failed: `used` of it is paid for, and the user is compensated.
     Revoked { booking: BookingId, used: Area, paid: Area, compensation: Area },
-    /// A site lets a booking begin later, as cores failed; this is what it is now, and what it costs.
+    /// A site postponed a booking, as cores failed; the receipt has its new time and cost.
     Postponed { receipt: Receipt },
 }
 
 words! {
-    /// Why a user did not get what it wanted.
+    /// Reason of a refusal to a user.
     Refusal {
-        /// It would have been right a little earlier.
+        /// Valid a little earlier, but no longer.
         Stale = "stale",
-        /// Others have the processors.
+        /// The processors are taken.
         NoRoom = "no_room",
-        /// It was no part of a slot that may be taken.
+        /// It was not part of a slot that may be taken.
         BadSubslot = "bad_subslot",
-        /// It made no sense, or the site is too small for it.
+        /// It was invalid, or the site is too small for it.
         Unfit = "unfit",
     }
-    /// How a hold ended.
+    /// End of a hold.
     HoldFate {
-        /// It has become a booking.
+        /// Turned into a booking.
         Committed = "committed",
-        /// Given back before a commit.
+        /// Released before a commit.
         Released = "released",
-        /// Its lease was over.
+        /// Lease expired.
         Expired = "expired",
-        /// Cores failed that it was about.
+        /// Cores of the hold failed.
         Broken = "broken",
     }
-    /// What a site has done that no honest one does.
+    /// Fault of a site that no honest site has.
     Fault {
-        /// It has not answered when its answer had to be there.
+        /// No answer by the time that it was due.
         Silent = "silent",
-        /// It answers a question that it was not asked, or has already answered.
+        /// Answer to a query that was not sent, or already answered.
         Unasked = "unasked",
-        /// What it says is no answer to what it was asked.
+        /// Answer that does not fit the query.
         Senseless = "senseless",
-        /// It does not take a task that it has said it would.
+        /// Refusal of a task that it had agreed to take.
         Unwilling = "unwilling",
     }
-    /// How bargaining for a job ended.
+    /// End of a negotiation for a job.
     Bargain {
         /// All that it needs is booked.
         Booked = "booked",
         /// No site had room for it.
         Refused = "refused",
-        /// Whenever it was to be booked, it was not so any more.
+        /// Every attempt to book it was outdated.
         Stale = "stale",
-        /// Its user gave up.
+        /// The user gave up.
         GivenUp = "given_up",
     }
-    /// Why a user did not get what it bargained for, as far as it knows.
+    /// Reason of a failed negotiation, as far as the user knows.
     Reason {
         /// Sites answered, but named no start.
         NoStart = "no site named a start",
-        /// All starts that sites named would have been over before a claim and a task can be there.
+        /// All starts named by sites would be over before a claim and a task can arrive.
         TooSoon = "no site named a start that a claim can still reach",
-        /// Nothing that was advertised is of use.
+        /// No advertised slot is of use.
         NoPlan = "no plan fits the slots that sites advertised",
-        /// Others came first, or time passed, as often as it tried.
+        /// Every attempt lost to others or to time.
         Gone = "what it claimed was gone, as often as it tried",
-        /// A claim was denied, as the processors are others'.
+        /// A claim was denied, as the processors are taken.
         NoRoom = "a site had no room for its claim",
         /// A claim was denied for another reason.
         Unfit = "a site found its claim unfit",
-        /// For a job that imitates a reservation.
+        /// Jobs that imitate a reservation only.
         NoChance = "no site saw a chance of a start in time",
-        /// The time when its work is wanted came first.
+        /// The time at which its work is wanted came first.
         TooLate = "it was too late to submit it",
-        /// Its job was in a queue when its work was wanted.
+        /// Its job was still queued when its work was wanted.
         NotStarted = "it had not started when its work was wanted",
         /// Several sites are wanted at once.
         NoCommonStart = "no start suits all sites",
         /// They named starts, but refused to hold them or held them too briefly.
         NotHeld = "not all sites held the same start, as often as it tried",
-        /// A lease had run out, or nodes had failed, when it came to committing.
+        /// A lease had expired, or nodes had failed, before the commit.
         NotCommitted = "a site no longer held what it was to commit to",
-        /// So the job is given up, while others of its tasks are still bargained for.
+        /// The job is given up, while other tasks of it are still negotiated.
         Lost = "a task was lost before all had been bought",
     }
 }
@@ -200,7 +198,7 @@ impl From<Denial> for Refusal {
 }
 
 impl From<Denial> for Reason {
-    /// Why a claim was denied that is not made again.
+    /// Reason of a denied claim that is not repeated.
     fn from(denial: Denial) -> Reason {
         match Refusal::from(denial) {
             Refusal::Stale => Reason::Gone,
@@ -210,21 +208,21 @@ impl From<Denial> for Reason {
     }
 }
 
-/// Who writes records.
+/// Role that writes records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
     Router,
     Site,
     User,
-    /// A user who has nothing to tell, as the router does it for them.
+    /// A user with nothing to record, as the router does it on its behalf.
     Mute,
 }
 
 impl Record {
-    /// The role that writes records of this kind. What users hand in, the router tells; where nobody there knows of it,
-    /// they do.
+    /// Role that writes records of this kind. The router records submissions; where no service there knows of them,
+    /// their users do.
     ///
-    /// Whether it was about a job or a task of theirs is for the report to see, which knows all that was told before.
+    /// The report, which knows all earlier records, checks that a user writes only about its own jobs and tasks.
     pub fn author(&self) -> Author {
         match self {
             Record::Started { .. }
@@ -275,7 +273,7 @@ impl Record {
         }
     }
 
-    /// What is wrong if somebody of this role has written it.
+    /// Error if a member of this role may not write the record.
     pub fn written_by(&self, author: Author) -> Result<(), &'static str> {
         match self.author() {
             right if right == author => Ok(()),
@@ -286,7 +284,7 @@ impl Record {
         }
     }
 
-    /// Whether it says what became of a job, which its user knows where no service does.
+    /// True for outcomes of a job, which its user records where no service does.
     fn is_of_a_job(&self) -> bool {
         matches!(
             self,

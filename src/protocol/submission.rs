@@ -1,4 +1,4 @@
-//! User to router and back: here is a job; this became of it.
+//! User to router and back: submission and outcome of a job.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::{Job, JobId};
 
-/// A user hands in a job.
+/// Submission of a job by a user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Submit {
     pub job: Arc<Job>,
 }
 
-/// The router tells a user how a job ended.
+/// Outcome of a job, sent by the router to its user.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub job: JobId,
@@ -21,10 +21,10 @@ pub struct Outcome {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// Every task has run to its end.
+    /// All tasks have finished.
     Completed,
-    /// Given up after its final deadline; it will never finish.
+    /// Removed after its final deadline; it will never finish.
     Removed,
-    /// Not taken in at all.
+    /// Not accepted.
     Refused,
 }

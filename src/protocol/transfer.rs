@@ -1,25 +1,25 @@
-//! Those who let data go and the network that they share: carry this; it is there.
+//! Senders of data and the network that they share: transfer a load; the load has arrived.
 
 use serde::{Deserialize, Serialize};
 
 use crate::grid::EdgeId;
 
-/// Somebody lets data go from one site to another.
+/// Transfer of data from one site to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ship {
-    /// The owner's own number for it.
+    /// Number of the load, chosen by its owner.
     pub load: u64,
     /// Indices into the topology's sites.
     pub from: u32,
     pub to: u32,
     pub bytes: u64,
-    /// Whose data it is.
+    /// The edge that the data belongs to.
     pub edge: EdgeId,
-    /// Whether the network is to write down that it was sent and has arrived, as the owner does not do so itself.
+    /// True if the network is to record start and end of the transfer, as the owner does not.
     pub on_behalf: bool,
 }
 
-/// All of a load has arrived.
+/// Arrival of all of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Landed {
     pub load: u64,

@@ -1,46 +1,45 @@
-//! The form of a journal: records of bytes, each with its length and a check that takes in all records before it. So
-//! whatever a crash leaves at the end (half a record, a block of zeros, an older piece of the same file) is told from a
-//! record.
+//! Format of a journal: records of bytes, each with its length and a check that covers all records before it. So any
+//! remainder of a crash (half a record, a block of zeros, an older piece of the file) is distinguished from a record.
 //!
 //! ```text
-//! record = length of body (4 bytes, little end first), check (8 bytes), body
-//! body   = what it is (1 byte), numbers of variable length, bytes
+//! record = length of body (4 bytes, little endian), check (8 bytes), body
+//! body   = kind (1 byte), numbers of variable length, bytes
 //! ```
 //!
-//! Costs: a hash and a copy of each frame to write it, and the same to read it.
+//! Costs: a hash and a copy of each frame to write it, and again to read it.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::kernel::Contact;
 use crate::protocol::codec::FRAME_MAX;
 
-/// What a hub does of its own accord that may give rise to frames.
+/// An action of the hub that may send frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It writes to whoever should hear something.
+    /// Writes to leaves that need a frame.
     Flush(Contact),
-    /// It asks leaves how far they are.
+    /// Requests progress of leaves.
     Ask,
 }
 
-/// What a journal tells, in the order in which it happened.
+/// An entry of a journal, in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// A piece of what the journal is of. All pieces come first.
+    /// A piece of the description of the run. All pieces come first.
     Head(&'a [u8]),
-    /// The hub has run so many batches since the last item that tells, and then has a turn in which it has something to
-    /// say.
+    /// The hub has run `after` batches since the last `Turn` or `Up`, and then takes a turn in which it sends
+    /// something.
     Turn { after: u64, turn: Turn },
-    /// What it says in its turn to this leaf.
+    /// A frame to this leaf, sent in the hub's turn.
     Down { leaf: usize, frame: &'a [u8] },
-    /// The hub has run so many batches since, and takes in a frame of this leaf.
+    /// The hub has run `after` batches since, and receives a frame of this leaf.
     Up { after: u64, leaf: usize, frame: &'a [u8] },
 }
 
-/// Longer than any record of ours.
+/// Upper bound of a body in bytes.
 const BODY_MAX: usize = FRAME_MAX + 64;
 const HEADER: usize = 12;
-/// The longest piece of a head.
+/// Longest piece of a head in bytes.
 pub const PIECE_MAX: usize = 1 << 20;
 
 const HEAD: u8 = 0;
@@ -50,7 +49,7 @@ const FLUSH_ALL: u8 = 3;
 const FLUSH_BLOCKERS: u8 = 4;
 const ASK: u8 = 5;
 
-/// Writes records behind each other.
+/// Appends records to a journal.
 #[derive(Clone, Debug, Default)]
 pub struct JournalWriter {
     chain: u64,
@@ -94,25 +93,25 @@ impl JournalWriter {
     }
 }
 
-/// Reads what a [`JournalWriter`] has written.
+/// Reads the output of a [`JournalWriter`].
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     chain: u64,
 }
 
-/// What is at the beginning of some bytes.
+/// Start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A record that is so long.
+    /// A record of this length.
     Record(usize),
-    /// The beginning of something that is so long, if it is anything.
+    /// The start of a possible record of this length; more bytes are needed.
     More(usize),
-    /// No record of this journal, or not here: the journal ends before it.
+    /// No record of this journal: the journal ends before it.
     Torn,
 }
 
 impl Reader {
-    /// Looks at what comes next, and goes behind it if it is a record; the bytes begin where the last one has ended.
+    /// Examines the next record, and advances behind it if it is complete. `bytes` begin at the end of the last record.
     pub fn next(&mut self, bytes: &[u8]) -> Next {
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Next::More(HEADER) };
         let (length, check) = header.split_first_chunk::<4>().expect("a header is longer");
@@ -129,13 +128,13 @@ impl Reader {
         Next::Record(HEADER + length)
     }
 
-    /// Goes on writing where this has come to.
+    /// Writer that continues after the last record read.
     pub fn into_writer(self) -> JournalWriter {
         JournalWriter { chain: self.chain }
     }
 }
 
-/// What a record tells that a [`Reader`] has found.
+/// Parses a record that a [`Reader`] has found.
 pub fn parse_record(record: &[u8]) -> Item<'_> {
     item(&record[HEADER..]).expect("a reader finds only what tells something")
 }
@@ -170,7 +169,7 @@ fn item(body: &[u8]) -> Option<Item<'_>> {
     })
 }
 
-/// Seven bits a byte, the lowest first.
+/// Appends a number, seven bits a byte, the lowest first.
 fn number(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

@@ -1,17 +1,16 @@
-//! What a run needs to go on after it has lost some of its processes. Pure: bytes in, bytes out.
+//! Recovery of a run that has lost some of its processes. Pure: bytes in, bytes out.
 //!
-//! Actors are deterministic, so recovery is replay. While a run goes on, the router's side writes down in a
-//! [`Journal`](journal) what came from each leaf, what went to each, and how far its own actors were at the time.
+//! Actors are deterministic, so recovery is replay. During a run the router writes to a [`Journal`](journal) each frame
+//! from a leaf, each frame to a leaf, and the progress of its own actors at the time.
 //!
-//! - A **leaf** that was lost begins from the start and is sent its mail again. What it says again is held against what
-//!   it had said ([`Repeats`]), byte for byte, and goes no further. A leaf's frames are a function of the frames to it,
-//!   in their order, and of nothing else: not of when they come, nor of how many come at once.
-//! - A **hub** that was lost is taken through the journal ([`Rehearsal`]): it runs as many batches as the lost one had,
-//!   takes in the same frames at the same places, and says what the lost one said. What it says is held against the
-//!   journal too.
+//! - A **leaf** that was lost starts over and is sent its mail again. Frames that it repeats are compared with its
+//!   earlier ones ([`Repeats`]), byte for byte, and dropped. A leaf's frames are a function of the frames to it, in
+//!   their order, and of nothing else: neither of their arrival times nor of their grouping.
+//! - A **hub** that was lost is replayed from the journal ([`Rehearsal`]): it runs as many batches as before, receives
+//!   the same frames at the same points, and sends the same frames, which are compared with the journal too.
 //!
-//! Whoever is taken through a shorter journal than was written has only come less far, and nobody is contradicted by
-//! that, as leaves begin from the start. So a journal may lose its tail.
+//! A hub replayed from a truncated journal is only less advanced, and contradicts no leaf, as leaves start over. So a
+//! journal may lose its tail.
 
 pub mod journal;
 mod rehearsal;

@@ -1,4 +1,4 @@
-//! Takes a new hub through a journal, to where the hub was that has written it.
+//! Replays a journal on a new hub, up to the state of the hub that wrote it.
 
 use std::collections::VecDeque;
 
@@ -7,16 +7,16 @@ use crate::kernel::{Breach, Down, Hub};
 use crate::protocol::codec::{self, CodecError};
 use crate::protocol::{Message, Record};
 
-/// A hub that does again what another one has done.
+/// A hub that repeats the actions of a lost one.
 #[derive(Debug, Default)]
 pub struct Rehearsal {
-    /// What it has said, and the journal has not told of yet.
+    /// Frames sent that the journal has not confirmed yet.
     sent: VecDeque<(usize, Vec<u8>)>,
-    /// How many items it has gone through.
+    /// Items replayed.
     items: u64,
 }
 
-/// A hub cannot be taken through a journal.
+/// Error of a replay.
 #[derive(Debug, thiserror::Error)]
 pub enum RehearsalError {
     #[error("item {item} of the journal: the router {what}")]
@@ -30,7 +30,7 @@ pub enum RehearsalError {
 }
 
 impl Rehearsal {
-    /// Does what the journal tells of next. The hub's records have to be taken from it now and then.
+    /// Replays the next item. Take the hub's records from it now and then.
     pub fn play(&mut self, hub: &mut Hub<Message, Record>, item: Item<'_>) -> Result<(), RehearsalError> {
         self.items += 1;
         let number = self.items;
@@ -69,7 +69,7 @@ impl Rehearsal {
         }
     }
 
-    /// What the hub has said at last and the journal does not tell of: its writer was stopped just then.
+    /// Frames sent last that the journal does not contain, as its writer was stopped just then.
     pub fn unwritten(self) -> VecDeque<(usize, Vec<u8>)> {
         self.sent
     }
@@ -88,7 +88,7 @@ impl Rehearsal {
     }
 }
 
-/// The frames of a message to a leaf, which is cut where it is too long.
+/// Appends the frames of a message to a leaf, which is split if it is too long.
 fn in_pieces(down: Down<Message>, leaf: usize, sent: &mut VecDeque<(usize, Vec<u8>)>) -> Result<(), CodecError> {
     let mut pieces = vec![down];
     while let Some(piece) = pieces.pop() {

@@ -1,32 +1,33 @@
-//! A leaf that begins again says again what it has said: this holds the one against the other, whichever comes first,
-//! and keeps what the other has not come to yet.
+//! Compares the repeated frames of a restarted leaf with its earlier ones, in any interleaving, and keeps those without
+//! a counterpart.
 
 use std::collections::VecDeque;
 
-/// What a leaf has said, and says again.
+/// Earlier and repeated frames of a restarted leaf.
 #[derive(Clone, Debug, Default)]
 pub struct Repeats {
-    /// What it had said and has yet to say again, or what it says that has not been looked up yet: never both.
+    /// Frames without a counterpart: earlier ones not repeated yet, or new ones not compared yet. One of the two is
+    /// empty.
     expected: VecDeque<Vec<u8>>,
     sent: VecDeque<Vec<u8>>,
-    /// Frames that it has said again.
+    /// Frames repeated.
     repeated: u64,
 }
 
-/// A leaf sent a different message than before, though it has been told the same.
+/// A restarted leaf sent a different frame than before, though its input was identical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its frame {frame} had {had} bytes and has {has} now, and differs from byte {at} on")]
 pub struct Divergence {
-    /// Which frame of its own, from 1.
+    /// Number of the frame among the leaf's own, from 1.
     pub frame: u64,
-    /// The first byte that is not the same.
+    /// Offset of the first byte that differs.
     pub at: usize,
     pub had: usize,
     pub has: usize,
 }
 
 impl Repeats {
-    /// The next frame that it had said.
+    /// Adds the next earlier frame.
     pub fn push_expected(&mut self, frame: &[u8]) -> Result<(), Divergence> {
         match self.sent.pop_front() {
             Some(sent) => self.compare(frame, &sent),
@@ -37,7 +38,7 @@ impl Repeats {
         }
     }
 
-    /// The next frame that it says.
+    /// Adds the next frame of the restarted leaf.
     pub fn push_sent(&mut self, frame: &[u8]) -> Result<(), Divergence> {
         match self.expected.pop_front() {
             Some(had) => self.compare(&had, frame),
@@ -48,17 +49,17 @@ impl Repeats {
         }
     }
 
-    /// Whether it has said again all that is known here.
+    /// True if it has repeated all frames known here.
     pub fn has_caught_up(&self) -> bool {
         self.expected.is_empty()
     }
 
-    /// How many frames it has said again.
+    /// Frames repeated.
     pub fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// What it says beyond all that it had said: this is new.
+    /// Frames beyond all earlier ones, which are new.
     pub fn into_new_frames(self) -> VecDeque<Vec<u8>> {
         self.sent
     }

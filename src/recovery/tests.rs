@@ -4,7 +4,7 @@ use super::Repeats;
 use super::journal::{Item, JournalWriter, Next, Reader, Turn, parse_record};
 use crate::kernel::Contact;
 
-/// An item, with a frame of its own.
+/// An item that owns its frame.
 #[derive(Clone, Debug, PartialEq)]
 enum Owned {
     Head(Vec<u8>),
@@ -46,7 +46,7 @@ fn items() -> impl Strategy<Value = Vec<Owned>> {
     prop::collection::vec(item, 1..12)
 }
 
-/// All that a reader finds, and where it ends.
+/// All items that a reader finds, and their end.
 fn read(bytes: &[u8]) -> (Vec<Owned>, usize, Reader) {
     let (mut found, mut at, mut reader) = (Vec::new(), 0, Reader::default());
     while let Next::Record(length) = reader.next(&bytes[at..]) {
@@ -66,10 +66,9 @@ fn write(items: &[Owned]) -> (Vec<u8>, Vec<usize>) {
 }
 
 proptest! {
-    /// Wherever a journal is cut off, whatever follows there, what is found is its beginning; and it can be gone on
-    /// from there.
+    /// Cut off at any point and followed by any bytes, a journal reads as a prefix of itself, and can be continued.
     #[test]
-    fn what_is_read_is_always_a_beginning_of_what_was_written(
+    fn a_damaged_journal_reads_as_a_prefix(
         items in items(),
         cut: prop::sample::Index,
         tail in prop_oneof![Just(Vec::new()), Just(vec![0; 64]), prop::collection::vec(any::<u8>(), 1..64)],
@@ -82,7 +81,7 @@ proptest! {
         let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
         let mut torn = bytes[..cut].to_vec();
         torn.extend_from_slice(&tail);
-        // A tail that happens to be the rest is no tear.
+        // A tail that equals the rest is no tear.
         prop_assume!(!torn.starts_with(&bytes[..ends[whole + 1]]));
         let (found, at, reader) = read(&torn);
         prop_assert_eq!(&found[..], &items[..whole]);
@@ -95,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bit_that_has_turned_is_noticed(items in items(), at: prop::sample::Index, bit in 0u8..8) {
+    fn a_flipped_bit_is_noticed(items in items(), at: prop::sample::Index, bit in 0u8..8) {
         let (mut bytes, ends) = write(&items);
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
@@ -103,9 +102,9 @@ proptest! {
         prop_assert_eq!(&read(&bytes).0[..], &items[..whole]);
     }
 
-    /// Whichever of the two is known first, frame by frame.
+    /// In any interleaving, frame by frame.
     #[test]
-    fn repeats_are_recognised_in_any_interleaving(
+    fn repeated_frames_are_recognised_in_any_interleaving(
         had in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..12),
         news in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..4),
         order in prop::collection::vec(any::<bool>(), 32),
@@ -145,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn a_reader_asks_for_no_more_than_a_record_may_have() {
+fn a_reader_requests_at_most_the_longest_record() {
     let mut bytes = vec![0xff, 0xff, 0xff, 0x7f];
     bytes.extend([0; 8]);
     assert_eq!(Reader::default().next(&bytes), Next::Torn);

@@ -1,11 +1,12 @@
-//! How messages become bytes: the one module that knows the encoding, which is bincode's.
+//! Encoding of messages: the one module that knows the encoding, which is bincode's.
 //!
-//! bincode writes what goes over the wire. What a run encodes for itself, all records for the digest and all jobs that
-//! are put aside, is the same bytes by a writer of our own, which is compiled into one piece with what it writes.
+//! bincode writes messages for the wire. A run's own encodings (records for the digest, jobs that are set aside) are
+//! the same bytes from a writer of our own, which is inlined into the types that it writes.
 //!
-//! What is encoded can be decoded: one limit, [`FRAME_MAX`], and it counts bytes. Decoding is bounded by what has
-//! really arrived: a list that claims more elements than bytes are left is refused before anything is allocated for it,
-//! so a value takes up at most some hundred times its bytes. Trailing bytes are an error, and no input makes it panic.
+//! Every encoded value can be decoded: there is one limit, [`FRAME_MAX`], and it counts bytes. Decoding is bounded by
+//! the bytes that have arrived: a list that claims more elements than bytes are left is rejected before any allocation
+//! for it, so a value takes up at most a few hundred times its bytes. Trailing bytes are an error, and no input causes
+//! a panic.
 
 mod reader;
 mod writer;
@@ -19,11 +20,10 @@ use writer::{Count, Writer};
 pub use reader::DecodeError;
 pub use writer::EncodeError;
 
-/// The longest frame in bytes that may be written or read.
+/// Longest frame in bytes that may be written or read.
 pub const FRAME_MAX: usize = 4 << 20;
 
-/// The longest message or record. A frame that holds nothing else has room for it; any frame that holds more can be
-/// cut.
+/// Longest message or record in bytes. A frame with nothing else has room for it; longer frames can be split.
 pub const MESSAGE_MAX: usize = FRAME_MAX - 256;
 
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum CodecError {
     TooLong(usize),
 }
 
-/// Appends the encoding of `value`, which somebody else will read, to `bytes`.
+/// Appends the encoding of `value` for another process to `bytes`.
 pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let before = bytes.len();
     bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
@@ -53,14 +53,14 @@ pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecE
     }
 }
 
-/// How many bytes the encoding of `value` takes, whether a frame has room for them or not.
+/// Length of the encoding of `value` in bytes, even if longer than a frame.
 pub fn length<T: Serialize>(value: &T) -> Result<usize, CodecError> {
     let mut count = Count::default();
     value.serialize(Writer(&mut count))?;
     Ok(count.0)
 }
 
-/// Reads one value that takes up all of `bytes`.
+/// Decodes one value that takes up all of `bytes`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if bytes.len() > FRAME_MAX {
         return Err(CodecError::TooLong(bytes.len()));
@@ -73,13 +73,13 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     }
 }
 
-/// Appends the same bytes, for this program alone, however many they are.
+/// Appends the encoding of `value` for this process to `bytes`; no limit of length.
 pub fn pack<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     value.serialize(Writer(bytes))?;
     Ok(())
 }
 
-/// Reads what [`pack`] has written.
+/// Decodes the output of [`pack`].
 pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     Ok(T::deserialize(&mut Reader { rest: bytes })?)
 }
@@ -111,10 +111,10 @@ mod tests {
     use crate::report::tests::any_entry;
     use crate::time::{Span, Time};
 
-    /// What the fuzzers have found, each once a crash; now an error.
+    /// Crashes found by the fuzzers, which are errors now.
     #[test]
     fn hostile_lengths_are_refused_and_not_allocated() {
-        // A frame of records, one of which claims a set of cores of some 2^58 runs.
+        // A frame of records, one of which claims a set of cores of about 2^58 runs.
         let cores: &[u8] = &[
             0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x03, 0x03, 0x03, 0x03, 0x03, 0x77, 0x03,
             0x03, 0x03, 0x09, 0x00, 0xf8, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0x03, 0x03, 0x03,
@@ -129,7 +129,7 @@ mod tests {
         assert!(decode::<Down<Message>>(&mail).is_err());
     }
 
-    /// Another encoding reads the same values: no message leans on this one's peculiarities.
+    /// A second encoding reads equal values: no message depends on this one's peculiarities.
     #[test]
     fn every_message_and_record_survives_two_encodings() {
         let worth = Worth { max: 130.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap() };
@@ -308,7 +308,7 @@ mod tests {
         assert!(matches!(encode(&vec![7u64; FRAME_MAX - 4], &mut Vec::new()), Err(CodecError::TooLong(_))));
     }
 
-    /// Before the first element is read, let alone allocated for: the error is that of the list.
+    /// The error is that of the list, before its first element is read, let alone allocated.
     #[test]
     fn a_list_is_held_against_the_bytes_that_are_left() {
         let refused = |bytes: &[u8], claimed, left| {
@@ -325,7 +325,7 @@ mod tests {
         assert!(matches!(error, CodecError::Decode(DecodeError::Length { claimed: 0x100_0000_0000, left: 1 })));
     }
 
-    /// bincode's own writer as judge.
+    /// Compares with bincode's own writer.
     fn written_alike<T: Serialize>(value: &T) {
         let mut bytes = Vec::new();
         pack(value, &mut bytes).unwrap();
@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    /// bincode's own reader as judge, where neither of its bounds gets in the way.
+    /// Compares with bincode's own reader, where neither limit applies.
     fn agree<T: DeserializeOwned + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
         let judge = bincode::serde::decode_from_slice::<T, _>(bytes, bincode::config::standard());
         let judge = judge.ok().filter(|(_, used)| *used == bytes.len()).map(|(value, _)| value);

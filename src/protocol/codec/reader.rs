@@ -1,13 +1,13 @@
-//! Reads values as bincode writes them (its standard configuration), out of bytes that anybody may have sent.
+//! Reads values as bincode writes them (its standard configuration), from untrusted bytes.
 //!
-//! bincode's own reader will not do. Its limit counts the widths of the integers that come out, not the bytes that went
-//! in, so it refuses some of what was written within the limit; and it guards no list. Here a list is held against the
-//! bytes that are left before anything is allocated for it: each of its elements takes at least one.
+//! bincode's own reader is not sufficient. Its limit counts the widths of the integers decoded, not the bytes read, so
+//! it rejects some values that were written within the limit; and it guards no list. Here the length of a list is
+//! compared with the bytes left before any allocation: each of its elements takes at least one byte.
 
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// What is wrong with bytes that should be a value.
+/// Error in bytes that should be a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("the bytes end in the middle of a value")]
@@ -26,12 +26,12 @@ pub enum DecodeError {
     Value(String),
 }
 
-/// What is left to read.
+/// The bytes left to read.
 pub struct Reader<'b> {
     pub rest: &'b [u8],
 }
 
-/// The bytes that announce wider numbers; everything below is a number itself.
+/// Bytes that announce wider numbers; smaller bytes are numbers themselves.
 pub(super) const U16: u8 = 251;
 pub(super) const U32: u8 = 252;
 pub(super) const U64: u8 = 253;
@@ -55,7 +55,7 @@ impl<'b> Reader<'b> {
         self.array().map(|[byte]| byte)
     }
 
-    /// A number that may be announced by up to this byte.
+    /// Reads a number that is announced by at most the byte `widest`.
     #[inline]
     fn number(&mut self, widest: u8) -> Result<u64, DecodeError> {
         match self.byte()? {
@@ -81,7 +81,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// How many elements follow, of which there cannot be more than bytes.
+    /// Reads the number of elements that follow, which cannot exceed the number of bytes left.
     fn length(&mut self) -> Result<usize, DecodeError> {
         let claimed = self.number(U64)?;
         let left = self.rest.len();

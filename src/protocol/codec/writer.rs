@@ -1,9 +1,9 @@
 //! Writes values as bincode does (its standard configuration): numbers below 251 in a byte, wider ones after a byte
 //! that announces their width, lists after their length, structs field after field, variants after their number.
 //!
-//! bincode's own writer checks and counts each byte of each number in a call of its own, which is nothing beside
-//! sending a message. But every record of every run is encoded for the digest, so here all of it is compiled into one
-//! piece. Tests compare the two.
+//! bincode's own writer checks and counts each byte of each number in a separate call, which is negligible beside
+//! sending a message. But every record of every run is encoded for the digest, so here all of it is inlined. Tests
+//! compare the two.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::ser::{self, Serialize};
 
 use super::reader::{U16, U32, U64};
 
-/// What cannot be written.
+/// Error for values that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     #[error("a list of unknown length")]
@@ -22,7 +22,7 @@ pub enum EncodeError {
     Value(String),
 }
 
-/// Where bytes go.
+/// Destination of bytes.
 pub trait Sink {
     fn put<const N: usize>(&mut self, bytes: [u8; N]);
     fn put_slice(&mut self, bytes: &[u8]);
@@ -39,7 +39,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Keeps nothing but how many they are.
+/// Counts bytes without storing them.
 #[derive(Default)]
 pub struct Count(pub usize);
 
@@ -80,7 +80,7 @@ impl<S: Sink> Writer<'_, S> {
     }
 }
 
-/// Values of the types whose methods say nothing but that no message has them.
+/// Rejects types that no message has.
 macro_rules! foreign {
     ($($method:ident($kind:ty);)*) => {$(
         fn $method(self, _: $kind) -> Result<(), EncodeError> {
@@ -249,7 +249,7 @@ impl<S: Sink> ser::Serializer for Writer<'_, S> {
     }
 }
 
-/// One value after the other, whatever they are parts of.
+/// Writes the parts of a compound value in order.
 macro_rules! parts {
     ($($part:ident $method:ident($($key:ty)?);)*) => {$(
         impl<S: Sink> ser::$part for Writer<'_, S> {

@@ -1,9 +1,8 @@
-//! Batsim's protocol, version 4, as its schedulers speak it: a JSON object a message, with the virtual time and what
-//! has happened, each with a time of its own.
+//! Batsim's protocol, version 4: one JSON object per message, with the virtual time and a list of events, each with its
+//! own time.
 //!
-//! A site is a platform of as many machines as it has nodes, without storage, energy or messages to jobs; its jobs are
-//! a workload `w0`, each with a profile of its own, which is a delay. What else a scheduler may ask of Batsim is
-//! refused by name.
+//! A site is a platform with a machine per node, without storage, energy or messages to jobs; its jobs are a workload
+//! `w0`, each with its own profile, which is a delay. Other requests of a scheduler are rejected by name.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,10 +11,10 @@ use super::{Advice, End, SiteAction, SiteEvent, brief, moment, seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
-/// What Batsim calls the only workload that there is.
+/// Batsim's name of the only workload.
 const WORKLOAD: &str = "w0";
 
-/// The platform, before anything happens.
+/// The platform, before any event.
 pub fn begins(site: &str, nodes: u32) -> Value {
     let machine = |id: u32| json!({ "id": id, "name": format!("{site}-{id}"), "state": "idle", "properties": {} });
     message(
@@ -46,13 +45,13 @@ pub fn begins(site: &str, nodes: u32) -> Value {
     )
 }
 
-/// All that has happened since the last question, each with its time.
+/// All events since the last question, each with its time.
 pub fn happens(now: Time, happened: &[(Time, SiteEvent)]) -> Value {
     let instants = happened.chunk_by(|one, next| one.0 == next.0);
     message(now, instants.flat_map(|instant| events(instant[0].0, instant)).collect())
 }
 
-/// What has happened at one time. Killed jobs are told of like all others, and then all together, as Batsim does.
+/// Events of one time. Killed jobs are reported like all others, and then all together, as Batsim does.
 fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
     let mut events = Vec::with_capacity(happened.len());
     let mut killed = Vec::new();
@@ -88,7 +87,7 @@ fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
                     killed.push(id);
                 }
             }
-            // It has no word for a job that is taken back or lost, so that happens at no site that it manages.
+            // Batsim has no message for a recalled or lost job, so sites that it manages have neither.
             SiteEvent::Recalled { .. } | SiteEvent::Lost { .. } | SiteEvent::Nodes { .. } => {}
             SiteEvent::Called => events.push(event(at, "REQUESTED_CALL", &json!({}))),
         }
@@ -115,7 +114,7 @@ fn id(job: JobId) -> String {
     format!("{WORKLOAD}!{}", job.0)
 }
 
-/// What a scheduler says.
+/// Message of a scheduler.
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an object with `now` and `events`")]
 pub struct Reply {
@@ -133,11 +132,11 @@ struct Event {
     data: Value,
 }
 
-/// What a scheduler may ask for here.
+/// Requests of a scheduler that are supported.
 pub const KNOWN: &str = "EXECUTE_JOB, REJECT_JOB, KILL_JOB, CALL_ME_LATER";
 
 impl Reply {
-    /// What it asks for, or what cannot be done.
+    /// The requested actions, or an error if one is not supported.
     pub fn advice(self, asked: Time) -> Result<Advice, String> {
         let ready = moment(self.now).filter(|ready| *ready >= asked).ok_or_else(|| {
             format!("says that the time is {} s, but was asked at {} s", self.now, seconds(asked.micros()))
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn killed_jobs_are_told_of_before_what_happens_later() {
+    fn killed_jobs_are_reported_before_later_events() {
         let killed = |job| SiteEvent::Ended { job: JobId(job), how: End::Killed, on: NodeSet::all(1), progress: 0.5 };
         let [five, seven] = [5, 7].map(|secs| Time::from_micros(secs * 1_000_000));
         let happened = [(five, killed(1)), (five, killed(2)), (seven, SiteEvent::Called), (seven, killed(3))];

@@ -21,7 +21,7 @@ pub struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
-    /// To a program that is asked then, and the kind of whose bids wins.
+    /// Hello to a program that is asked then; `wins` is the kind of bid that wins.
     pub fn new(
         topology: &'a str,
         seed: u64,
@@ -47,11 +47,11 @@ pub struct Question<'a> {
     pub kind: &'static str,
     pub ask: u64,
     pub t: f64,
-    /// Tasks that the program has not heard of.
+    /// Tasks that are new to the program.
     pub new: Vec<TaskLine<'a>>,
-    /// Tasks that it has heard of and will not hear of again: their jobs are over.
+    /// Tasks known to the program whose jobs are over; they do not appear again.
     pub over: Vec<String>,
-    /// Whose bids are wanted, in this order.
+    /// Tasks that need bids, in this order.
     pub queue: Vec<String>,
 }
 
@@ -59,12 +59,12 @@ pub struct Question<'a> {
 pub struct TaskLine<'a> {
     pub task: String,
     pub job: JobId,
-    /// When the job was submitted.
+    /// Submission of the job.
     pub submitted: f64,
     pub runtime: f64,
     pub cores: u32,
     pub kind: &'a str,
-    /// The longest way from the task's start to the end of the job, and from the job's start.
+    /// Longest path from the task's start to the end of the job, and from the job's start.
     pub rank: f64,
     pub critical_path: f64,
     pub worth: &'a Option<Worth>,

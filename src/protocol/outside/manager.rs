@@ -61,7 +61,7 @@ enum Line {
     Called,
 }
 
-/// Nodes that are down, and when they are expected back.
+/// Nodes that are down, and their expected return.
 #[derive(Debug, Serialize)]
 struct Down {
     nodes: String,
@@ -123,7 +123,7 @@ enum Order {
 }
 
 impl Answer {
-    /// What it asks for, or what no such answer says.
+    /// The requested actions, or an error if the answer is invalid.
     pub fn advice(self, now: Time) -> Result<Advice, String> {
         let wish = |order: Order| {
             Ok::<SiteAction, String>(match order {

@@ -1,7 +1,7 @@
-//! What programs outside are told and what they say: the conversations of docs/outside.md, and Batsim's.
+//! Messages to and from external programs: the conversations of docs/outside.md, and Batsim's.
 //!
-//! Here is only what is said. Who says it over what, and what becomes of a program that does not answer, is the edge's
-//! business; what an answer may ask for is for those to check whom it is about (`roles/outside/`).
+//! Only the content is here. Transport and failures of programs are up to the edge; `roles/outside/` checks that an
+//! answer is about jobs that the program may decide on.
 
 pub mod batsim;
 pub mod bidder;
@@ -13,43 +13,41 @@ use serde::{Deserialize, Serialize};
 use crate::grid::{Expected, JobId, NodeSet};
 use crate::time::{Span, Time};
 
-/// The version of the conversation in lines. It goes up when a program that kept to the last one would be
-/// misunderstood; more keys in what Hansa says do not count.
+/// Version of the line conversation. It increases when a program of the last version would be misunderstood; additional
+/// keys in the messages of Hansa do not count.
 pub const VERSION: u32 = 1;
 
-/// What has happened at a site that a program outside manages.
+/// An event at a site that an external program manages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SiteEvent {
-    /// A job has come. How long it runs, only the job itself knows: whether a program is told is for its conversation
-    /// to say.
+    /// A job arrived. Only the job itself knows its run time; each conversation decides if the program learns it.
     Submitted { job: JobId, nodes: u32, walltime: Span, runtime: Span },
-    /// A job has left these nodes for good, having done this part of its work.
+    /// A job has left these nodes for good, with this part of its work done.
     Ended { job: JobId, how: End, on: NodeSet, progress: f64 },
-    /// A node of a running job has failed, so it has left all of them; how long it may run from now on, if it waits
-    /// here again.
+    /// A running job has left all its nodes, as one failed; `waits` is its new walltime if it is queued here again.
     Lost { job: JobId, on: NodeSet, waits: Option<Span> },
     /// These nodes are down, and all others are up.
     Nodes { down: Vec<Expected> },
-    /// A job that waited has been taken back.
+    /// A waiting job was recalled.
     Recalled { job: JobId },
-    /// The time has come at which the program wanted to be asked.
+    /// The time at which the program asked to be called.
     Called,
 }
 
-/// How a job has ended.
+/// End of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Done,
-    /// Its walltime was over.
+    /// Killed at its walltime.
     Walltime,
-    /// The program has ordered it.
+    /// Killed by the program.
     Killed,
 }
 
-/// What a program outside wants to be done at its site.
+/// An action that an external program requests at its site.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SiteAction {
-    /// On these nodes, or on the lowest that are free.
+    /// Starts a job on these nodes, or on the lowest free ones.
     Start {
         job: JobId,
         on: Option<NodeSet>,
@@ -60,22 +58,22 @@ pub enum SiteAction {
     Kill {
         job: JobId,
     },
-    /// It wants to be asked then, whatever happens until then.
+    /// Requests a call at this time, even without events.
     Call {
         at: Time,
     },
 }
 
-/// What a program wants, and when.
+/// Requested actions with their times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Advice {
-    /// None is for a time before the question.
+    /// Ordered by time; never before the question.
     pub wishes: Vec<(Time, SiteAction)>,
-    /// The program has been thinking until then, in virtual time, and hears of nothing before.
+    /// End of the program's thinking time, in virtual time; no events are delivered to it before.
     pub ready: Time,
 }
 
-/// The first answer of every program that talks in lines.
+/// First answer of every program that uses lines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HelloAnswer {
@@ -90,31 +88,31 @@ enum HelloWord {
     Hello,
 }
 
-/// A site as programs are told of it.
+/// A site as described to programs.
 #[derive(Debug, Serialize)]
 pub struct SiteLine<'a> {
     pub name: &'a str,
     pub nodes: u32,
 }
 
-/// Seconds, as programs everywhere like them. All that has one number of microseconds has one number here.
+/// Seconds, as usual in other programs. Equal numbers of microseconds give equal numbers.
 pub fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// The time that a program means, to the microsecond; `None` if no run goes on for so long.
+/// Time in microseconds for a number of seconds; `None` if no run lasts that long.
 pub fn moment(seconds: f64) -> Option<Time> {
     let micros = (seconds * 1e6).round();
-    // What a double counts without gaps.
+    // Integers up to 2^53, which doubles represent exactly.
     (0.0..=9_007_199_254_740_992.0).contains(&micros).then(|| Time::from_micros(micros as u64))
 }
 
-/// When a program that talks in lines wants to be called.
+/// Requested call time of a program that uses lines.
 fn call(t: f64) -> Result<Time, String> {
     moment(t).ok_or_else(|| format!("asks to be called at {t} s, which is not a time of the run"))
 }
 
-/// Of what a program says so much as can be shown.
+/// The beginning of a program's output that can be shown.
 pub fn brief(said: &str) -> String {
     let shown = |letter: char| if letter.is_control() { letter.escape_default().collect() } else { letter.to_string() };
     said.trim_end().chars().take(200).map(shown).collect()

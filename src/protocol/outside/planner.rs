@@ -15,7 +15,7 @@ pub struct Hello<'a> {
     topology: &'a str,
     seed: u64,
     user: &'a str,
-    /// Those that it may choose from.
+    /// Sites that it may choose from.
     sites: Vec<SiteLine<'a>>,
 }
 
@@ -25,27 +25,27 @@ impl<'a> Hello<'a> {
     }
 }
 
-/// What has happened to a user whose planner is a program outside.
+/// An event for a user whose planner is an external program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UserEvent {
-    /// The time of a job has come: it can be handed in from now on.
+    /// A job is due: it can be submitted from now on.
     Due { job: JobId, nodes: u32, walltime: Span, site: Option<String> },
-    /// A job that was handed in is over, in whatever way.
+    /// A submitted job is over, in any way.
     Over { job: JobId },
-    /// An answer to a recall: if it was in time, the job is with its user again.
+    /// Answer to a recall: if it was in time, the user has the job again.
     Recalled { job: JobId, in_time: bool },
-    /// The time has come at which the program wanted to be asked.
+    /// The time at which the program asked to be called.
     Called,
 }
 
-/// What a program wants to be done about the jobs of a user.
+/// An action that a program requests for the jobs of a user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UserAction {
-    /// Hands a job in, for one site or for any.
+    /// Submits a job, to one site or to any.
     Submit { job: JobId, site: Option<String> },
-    /// Asks for a job back.
+    /// Recalls a job.
     Recall { job: JobId },
-    /// Wants to be asked then, whatever happens until then.
+    /// Requests a call at this time, even without events.
     Call { at: Time },
 }
 
@@ -106,7 +106,7 @@ enum Order {
 }
 
 impl Answer {
-    /// What it asks for, or what no such answer says.
+    /// The requested actions, or an error if the answer is invalid.
     pub fn advice(self) -> Result<Vec<UserAction>, String> {
         let plan = |order| {
             Ok(match order {
