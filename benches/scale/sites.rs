@@ -4,7 +4,7 @@
 //! run up costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at
 //! counts, beside the few sites that are then asked; asking each is many times that.
 
-use hansa::grid::{Habit, Kind, QueueOrder, Site, User};
+use hansa::grid::{Behaviour, Kind, QueueOrder, Site, User};
 use hansa::kernel::Place;
 use hansa::protocol::{Answer, Message, Record};
 use hansa::systems::Service;
@@ -125,7 +125,7 @@ fn requests(sites: u32) -> u32 {
 
 /// As many requests to each site, however many there are; jobs take all the time that they ask for.
 fn reserving(policy: &str, sites: u32) -> Topology {
-    let source = Source::Reservations(reservations::Demand {
+    let source = Source::Reservations(reservations::RequestGenerator {
         seed: 1,
         requests: requests(sites),
         nodes: NODES,
@@ -178,7 +178,7 @@ fn topology(
         users: vec![User {
             name: "alice".to_owned(),
             latency: Span::ZERO,
-            habit: Habit::Script,
+            habit: Behaviour::Script,
             approach: hansa::grid::Approach::default(),
             program: hansa::grid::Program::default(),
         }],

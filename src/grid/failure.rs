@@ -13,15 +13,15 @@ use crate::words::words;
 /// Something that fails, and when.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failure {
-    pub what: Fragile,
-    pub course: Course,
+    pub what: FailureTarget,
+    pub course: FailurePattern,
     /// Whether planners are told when nodes will be back as soon as they go down.
     pub announced: bool,
 }
 
 /// What fails.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub enum Fragile {
+pub enum FailureTarget {
     /// Some nodes of a site, an index into the topology's.
     Nodes { site: usize, nodes: NodeSet },
     /// A link, likewise.
@@ -34,7 +34,7 @@ pub struct CableId(pub u32);
 
 /// When it is down.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub enum Course {
+pub enum FailurePattern {
     Once {
         at: Time,
         lasts: Span,
@@ -116,7 +116,9 @@ impl Failure {
     /// How often a second it strikes a task on so many nodes of a site that has so many: what is drawn counts, what is
     /// written down does not. Where only some nodes fail, the task has its part of them.
     pub fn rate(&self, site: u32, task: u32) -> f64 {
-        let (Fragile::Nodes { nodes, .. }, Course::Drawn(drawn)) = (&self.what, &self.course) else { return 0.0 };
+        let (FailureTarget::Nodes { nodes, .. }, FailurePattern::Drawn(drawn)) = (&self.what, &self.course) else {
+            return 0.0;
+        };
         let often = 1e6 / drawn.mtbf.micros() as f64;
         let width = f64::from(task) * f64::from(nodes.len()) / f64::from(site.max(1));
         match drawn.per {

@@ -25,12 +25,12 @@ mod terms;
 mod ways;
 mod workflow;
 
-pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
+pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, RectangleQuery, Set};
 pub use check::{JobError, LONGEST};
 pub use counts::Counts;
 pub use curve::{Curve, CurveError, CurvePart};
 pub use demand::{Demand, Share};
-pub use failure::{CableId, Course, Distribution, Drawn, Failure, Fragile, Law, Per, Traced};
+pub use failure::{CableId, Distribution, Drawn, Failure, FailurePattern, FailureTarget, Law, Per, Traced};
 pub use graph::Graph;
 pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use layers::Layers;
@@ -41,12 +41,12 @@ pub use nodes::NodeSet;
 pub use order::QueueOrder;
 pub use outages::{Change, Expected, Outages};
 pub use program::{Endpoint, Program};
-pub use recovery::{Bookings, Checkpoint, Every, Interrupted, Killed, Recovery, Saves};
+pub use recovery::{Bookings, Checkpoint, CheckpointSchedule, Every, Interrupted, Killed, Recovery};
 pub use request::{Invalid, Request};
-pub use site::{Habit, Named, Reserved, Site, Speed, User};
+pub use site::{Behaviour, Named, Reserved, Site, Speed, User};
 pub use slots::{
-    Advert, Area, BadPart, BookingId, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote, QuoteId, Rate,
-    Receipt, Slot, Taken,
+    Advert, Allocation, Area, BadPart, BookingId, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote,
+    QuoteId, Rate, Receipt, Slot,
 };
 pub use staging::{Staging, Volumes};
 pub use terms::{Approach, Crash, PlanMode, Terms};

@@ -79,7 +79,7 @@ pub enum Every {
 
 /// How one task saves its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saves {
+pub struct CheckpointSchedule {
     every: Span,
     cost: Span,
 }
@@ -100,7 +100,7 @@ impl Default for Recovery {
 
 impl Checkpoint {
     /// How a task saves that failures strike so often a second; not at all, if it need not.
-    pub fn saves(&self, rate: f64) -> Option<Saves> {
+    pub fn saves(&self, rate: f64) -> Option<CheckpointSchedule> {
         let every = match self.every {
             Every::Never => return None,
             Every::Span(every) => every,
@@ -110,7 +110,7 @@ impl Checkpoint {
                 Span::from_micros((best * millionths as f64 / 1e6).round() as u64)
             }
         };
-        (!every.is_zero()).then_some(Saves { every, cost: self.cost })
+        (!every.is_zero()).then_some(CheckpointSchedule { every, cost: self.cost })
     }
 }
 
@@ -127,12 +127,12 @@ impl Recovery {
     }
 
     /// How a task saves its work that runs on so many nodes of a site which has so many, and fails in these ways.
-    pub fn saves(&self, failures: &[Failure], site: u32, task: u32) -> Option<Saves> {
+    pub fn saves(&self, failures: &[Failure], site: u32, task: u32) -> Option<CheckpointSchedule> {
         self.checkpoint?.saves(failures.iter().map(|failure| failure.rate(site, task)).sum())
     }
 }
 
-impl Saves {
+impl CheckpointSchedule {
     /// How long so much work takes with its checkpoints, of which there is none at its end.
     pub fn stretched(self, work: Span) -> Span {
         let times = work.micros().saturating_sub(1) / self.every.micros();

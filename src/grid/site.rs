@@ -75,7 +75,7 @@ pub struct User {
     pub name: String,
     /// Latency of the link to the router, one way.
     pub latency: Span,
-    pub habit: Habit,
+    pub habit: Behaviour,
     pub approach: Approach,
     /// Who decides for it, if that is its habit.
     pub program: Program,
@@ -84,7 +84,7 @@ pub struct User {
 /// What a user does about its jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Habit {
+pub enum Behaviour {
     /// It hands them in by the calendar, and waits.
     #[default]
     Script,

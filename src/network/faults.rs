@@ -25,7 +25,7 @@ use crate::time::Time;
 /// Links that fail, and the flows that are under way among them.
 pub struct Faults {
     rule: Interrupted,
-    fragile: Vec<Fragile>,
+    fragile: Vec<FailureTarget>,
     /// When each of them changes next.
     due: BinaryHeap<Reverse<(Time, usize)>>,
     detours: Detours,
@@ -39,7 +39,7 @@ pub struct Faults {
 }
 
 /// A cable that fails, with all of its directions.
-pub struct Fragile {
+pub struct FailureTarget {
     pub cable: CableId,
     pub links: Vec<LinkId>,
     pub outages: Outages,
@@ -104,7 +104,7 @@ impl Detours {
 }
 
 impl Faults {
-    pub fn new(rule: Interrupted, fragile: Vec<Fragile>, detours: Detours) -> Faults {
+    pub fn new(rule: Interrupted, fragile: Vec<FailureTarget>, detours: Detours) -> Faults {
         let due = fragile.iter().zip(0..).filter_map(|(one, which)| Some(Reverse((one.outages.next()?, which))));
         Faults {
             rule,
@@ -241,7 +241,7 @@ impl Faults {
             && at <= to
         {
             self.due.pop();
-            let Fragile { cable, links, outages } = &mut self.fragile[which];
+            let FailureTarget { cable, links, outages } = &mut self.fragile[which];
             for change in outages.advance(at) {
                 self.detours.trees.clear();
                 self.notices.push(Notice::Turned { cable: *cable, is_up: change.is_up, since: change.at });

@@ -46,7 +46,7 @@ mod tests;
 
 pub use carrier::{ALARM, Carrier, Network};
 pub use exchange::Exchange;
-pub use faults::{Detours, Faults, Fragile};
+pub use faults::{Detours, FailureTarget, Faults};
 pub use flows::{Ended, FlowId, FlowTime, Flows, Moment, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
 pub use map::{Hop, Map};

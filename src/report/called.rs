@@ -19,7 +19,7 @@ impl Called {
                     (next..).zip(&table.jobs).filter(|(_, job)| job.name.is_some() || !job.task_names.is_empty());
                 called.extend(named.map(|(id, job)| (JobId(id), (job.name.clone(), job.task_names.clone()))));
             }
-            next += workload.source.supply().jobs_in_all() as u32;
+            next += workload.source.job_source().jobs_in_all() as u32;
         }
         Called(called)
     }

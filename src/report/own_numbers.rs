@@ -53,7 +53,7 @@ impl OwnNumbers {
                 let (jobs, profiles, ids) = (jobs.clone(), profiles.clone(), ids.clone());
                 own.numbered.push(Numbered { first: next, jobs, profiles, ids });
             }
-            next += workload.source.supply().jobs_in_all() as u32;
+            next += workload.source.job_source().jobs_in_all() as u32;
         }
         own
     }

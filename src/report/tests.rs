@@ -44,7 +44,7 @@ pub(crate) fn topology() -> Topology {
     let user = |name: &str| User {
         name: name.to_owned(),
         latency: Span::ZERO,
-        habit: crate::grid::Habit::Script,
+        habit: crate::grid::Behaviour::Script,
         approach: crate::grid::Approach::default(),
         program: crate::grid::Program::default(),
     };

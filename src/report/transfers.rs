@@ -19,7 +19,7 @@ use super::tally::SiteFacts;
 use super::text::{Row, put_ends};
 use super::{Inconsistent, Tally};
 use crate::decimal::put_number;
-use crate::grid::{CableId, EdgeId, Fragile, JobId};
+use crate::grid::{CableId, EdgeId, FailureTarget, JobId};
 use crate::network::{Link, LinkId, Paths};
 use crate::time::Time;
 use crate::topology::{Cables, Topology, paths};
@@ -154,7 +154,7 @@ impl Transfers {
         Transfers {
             paths: topology.cables.is_some().then(|| paths(topology)),
             cables: topology.cables.clone(),
-            comes_again: topology.failures.iter().any(|failure| matches!(failure.what, Fragile::Nodes { .. })),
+            comes_again: topology.failures.iter().any(|failure| matches!(failure.what, FailureTarget::Nodes { .. })),
             rows: VecDeque::new(),
             gone: 0,
             lets_go: false,

@@ -2,7 +2,7 @@
 //! and seed.
 
 use super::{Cast, CastError, Givers, Grid};
-use crate::grid::{Failure, Fragile, News, Outages, Recovery, Site};
+use crate::grid::{Failure, FailureTarget, News, Outages, Recovery, Site};
 use crate::kernel::ActorId;
 use crate::roles;
 use crate::roles::scheduler::InTurn;
@@ -28,7 +28,7 @@ impl Failing<'_> {
     /// How a site fails, by its number; `None` if it never does.
     pub fn site(&self, site: usize) -> Option<Fails> {
         let outages = Outages::of_site(site, self.failures, self.seed)?;
-        let its = |failure: &&Failure| matches!(failure.what, Fragile::Nodes { site: at, .. } if at == site);
+        let its = |failure: &&Failure| matches!(failure.what, FailureTarget::Nodes { site: at, .. } if at == site);
         let failures = self.failures.iter().filter(its).cloned().collect();
         Some(Fails { outages, failures, recovery: self.recovery.clone() })
     }

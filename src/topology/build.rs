@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Topology, faults, link_names, paths};
 use crate::few;
-use crate::grid::{self, Habit, Job, JobId, Site};
+use crate::grid::{self, Behaviour, Job, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::network::{Exchange, Network};
@@ -273,9 +273,11 @@ fn user_of(
     let script = |says, later, then| roles::Script::saying(says).later(later).then(then);
     let rest = || -> Result<Box<dyn Planner>, CastError> {
         Ok(match user.habit {
-            Habit::Script => Box::new(script(says, later, then)),
-            Habit::Resubmit { patience, most } => Box::new(Resubmit::new(script(says, later, then), patience, most)),
-            Habit::External => Box::new(planned(stage.topology, outsider, says, later, then, &stage.sites)?),
+            Behaviour::Script => Box::new(script(says, later, then)),
+            Behaviour::Resubmit { patience, most } => {
+                Box::new(Resubmit::new(script(says, later, then), patience, most))
+            }
+            Behaviour::External => Box::new(planned(stage.topology, outsider, says, later, then, &stage.sites)?),
         })
     };
     Ok(match negotiator {

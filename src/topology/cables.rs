@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Site, Topology};
 use crate::few;
 use crate::grid::CableId;
-use crate::network::{Detours, Duplex, Efficiency, Faults, Fragile, Hop, Link, LinkId, Map, Mode, Model, Paths};
+use crate::network::{Detours, Duplex, Efficiency, FailureTarget, Faults, Hop, Link, LinkId, Map, Mode, Model, Paths};
 use crate::settings::units::SPAN_MAX;
 use crate::time::Span;
 
@@ -265,9 +265,9 @@ pub fn faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
     let numbers = cables.numbers();
     let fragile = |cable: usize| {
         let links = (0..cables.links[cable].directions()).map(|direction| LinkId(numbers[cable] + direction));
-        Some(Fragile { cable: CableId(cable as u32), links: links.collect(), outages: failing.link(cable)? })
+        Some(FailureTarget { cable: CableId(cable as u32), links: links.collect(), outages: failing.link(cable)? })
     };
-    let fragile: Vec<Fragile> = topology.failing_links().into_iter().filter_map(fragile).collect();
+    let fragile: Vec<FailureTarget> = topology.failing_links().into_iter().filter_map(fragile).collect();
     if fragile.is_empty() {
         return None;
     }

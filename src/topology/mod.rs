@@ -29,7 +29,7 @@ pub use overrides::{NoOverride, Override};
 use std::collections::BTreeSet;
 
 use crate::few;
-use crate::grid::{Every, Failure, Fragile, Interrupted, Recovery};
+use crate::grid::{Every, Failure, FailureTarget, Interrupted, Recovery};
 use crate::settings::version;
 use crate::systems::{Failing, Service, System, managers};
 use crate::time::Span;
@@ -72,8 +72,8 @@ impl Topology {
     /// The links that fail, in order.
     pub fn failing_links(&self) -> BTreeSet<usize> {
         let link = |failure: &Failure| match failure.what {
-            Fragile::Link(link) => Some(link),
-            Fragile::Nodes { .. } => None,
+            FailureTarget::Link(link) => Some(link),
+            FailureTarget::Nodes { .. } => None,
         };
         self.failures.iter().filter_map(link).collect()
     }

@@ -34,7 +34,7 @@ impl Topology {
 
     /// How many jobs are submitted in all.
     pub fn jobs(&self) -> u64 {
-        self.workloads.iter().map(|workload| workload.source.supply().jobs_in_all()).sum()
+        self.workloads.iter().map(|workload| workload.source.job_source().jobs_in_all()).sum()
     }
 
     fn write(&self, mut page: Page) -> String {

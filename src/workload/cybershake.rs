@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::workflow::parallel::{CYBERSHAKE_CORES, CYBERSHAKE_TASKS, cybershake};
-use super::{Row, Source, Supply, Train};
+use super::{JobSource, Source, SourceRow, Train};
 use crate::grid::{Job, JobId, Kind};
 use crate::settings::{Context, Fields, Fit, Walk};
 
@@ -15,7 +15,7 @@ pub struct Cybershake {
     pub kind: Kind,
 }
 
-pub const ROW: Row = Row {
+pub const ROW: SourceRow = SourceRow {
     name: "cybershake",
     about: "the CyberShake workflow of 8,039 tasks, some of which need 288 cores",
     read: |w, context| {
@@ -62,7 +62,7 @@ impl Cybershake {
     }
 }
 
-impl Supply for Cybershake {
+impl JobSource for Cybershake {
     fn name(&self) -> &'static str {
         ROW.name
     }
@@ -83,7 +83,7 @@ impl Supply for Cybershake {
         u64::from(self.train.workflows) * u64::from(CYBERSHAKE_TASKS)
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         ("workflow", "CyberShake".to_owned())
     }
 }

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::workflow::CostTable;
-use super::{Row, Source, Supply, Train};
+use super::{JobSource, Source, SourceRow, Train};
 use crate::grid::{DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Step, Workflow, WorkflowError};
 use crate::math;
 use crate::random::{SplitMix64, mix};
@@ -63,7 +63,7 @@ pub struct Layered {
     pub edges: Vec<(u32, u32)>,
 }
 
-pub const ROW: Row = Row {
+pub const ROW: SourceRow = SourceRow {
     name: "layered",
     about: "random layered workflows with the parameters of daggen",
     read: |w, context| {
@@ -94,7 +94,7 @@ impl Generator {
     }
 }
 
-impl Supply for Generator {
+impl JobSource for Generator {
     fn name(&self) -> &'static str {
         ROW.name
     }
@@ -143,7 +143,7 @@ impl Supply for Generator {
         u64::from(self.train.workflows) * u64::from(self.shape.tasks)
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         ("workflow", format!("generated, layered, of {}", counted(self.shape.tasks.into(), "task")))
     }
 }

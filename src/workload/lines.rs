@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 /// The longest line that is read. A longer one is skipped, whatever its length, and told.
 pub const LINE_MAX: usize = 1 << 14;
 
-pub struct Lines<R> {
+pub struct LineReader<R> {
     input: R,
     buffer: Vec<u8>,
     number: u64,
@@ -18,9 +18,9 @@ pub enum Line<'a> {
     TooLong,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub fn new(input: R) -> Lines<R> {
-        Lines { input, buffer: Vec::new(), number: 0 }
+impl<R: BufRead> LineReader<R> {
+    pub fn new(input: R) -> LineReader<R> {
+        LineReader { input, buffer: Vec::new(), number: 0 }
     }
 
     /// The next line with its number, which counts from 1; `None` at the end.
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_line_that_never_ends_takes_no_memory() {
         let endless = io::repeat(b'7').take(50 << 20).chain(&b"\nshort\r\nlast"[..]);
-        let mut lines = Lines::new(BufReader::new(endless));
+        let mut lines = LineReader::new(BufReader::new(endless));
         assert_eq!(lines.next().unwrap(), Some((1, Line::TooLong)));
         assert_eq!(lines.next().unwrap(), Some((2, Line::Text(b"short"))));
         assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b"last"))));
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_longest_line_is_still_read() {
         let text = [vec![b'1'; LINE_MAX], b"\n".to_vec(), vec![b'2'; LINE_MAX + 1], b"\n3".to_vec()].concat();
-        let mut lines = Lines::new(&text[..]);
+        let mut lines = LineReader::new(&text[..]);
         assert_eq!(lines.next().unwrap(), Some((1, Line::Text(&text[..LINE_MAX]))));
         assert_eq!(lines.next().unwrap(), Some((2, Line::TooLong)));
         assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b"3"))));

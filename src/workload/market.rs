@@ -7,7 +7,7 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 use super::staging::NEEDS_LINKS;
-use super::{Platform, Row, Source, Supply, WorkloadError};
+use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
 use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth};
 use crate::random::{LogUniform, SplitMix64};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
@@ -51,7 +51,7 @@ words! {
     }
 }
 
-pub const ROW: Row = Row {
+pub const ROW: SourceRow = SourceRow {
     name: "market",
     about: "the market paper's generator: random jobs at a given load",
     read: |w, context| {
@@ -83,7 +83,7 @@ impl Generator {
     }
 }
 
-impl Supply for Generator {
+impl JobSource for Generator {
     fn name(&self) -> &'static str {
         ROW.name
     }
@@ -131,7 +131,7 @@ impl Supply for Generator {
         u64::from(self.jobs) * u64::from(self.tasks.1)
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         let basis = LoadBasis::ALL.iter().find(|(_, basis, _)| *basis == self.load_basis);
         let basis = basis.map_or("the cores".to_owned(), |basis| remark(basis.2));
         ("job", format!("generated for a load of {:.1} % of {basis}", self.load * 100.0))

@@ -40,14 +40,14 @@ pub struct Workload {
 }
 
 /// A source that a topology may name.
-pub struct Row {
+pub struct SourceRow {
     pub name: &'static str,
     pub about: &'static str,
     /// Walks one with the usual settings, and gives what has become of it.
     pub read: fn(&mut dyn Walk, &Context<'_>) -> Source,
 }
 
-pub const ALL: &[Row] = &[
+pub const ALL: &[SourceRow] = &[
     market::ROW,
     table::ROW,
     reservations::GENERATED,
@@ -63,19 +63,19 @@ pub const ALL: &[Row] = &[
 
 /// Declares what can supply jobs: once here, and its rows above.
 macro_rules! sources {
-    ($($variant:ident($supply:ty)),+ $(,)?) => {
+    ($($variant:ident($job_source:ty)),+ $(,)?) => {
         /// Where the jobs of a workload come from, as a topology describes it.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         #[serde(tag = "source", rename_all = "snake_case")]
-        pub enum Source { $($variant($supply)),+ }
+        pub enum Source { $($variant($job_source)),+ }
 
         impl Source {
-            pub fn supply(&self) -> &dyn Supply {
-                match self { $(Source::$variant(supply) => supply),+ }
+            pub fn job_source(&self) -> &dyn JobSource {
+                match self { $(Source::$variant(job_source) => job_source),+ }
             }
 
-            pub fn supply_mut(&mut self) -> &mut dyn Supply {
-                match self { $(Source::$variant(supply) => supply),+ }
+            pub fn job_source_mut(&mut self) -> &mut dyn JobSource {
+                match self { $(Source::$variant(job_source) => job_source),+ }
             }
         }
     };
@@ -87,13 +87,13 @@ sources! {
     Layered(layered::Generator),
     Parallel(parallel::Generator),
     Cybershake(cybershake::Cybershake),
-    Reservations(reservations::Demand),
-    Requests(reservations::Asks),
+    Reservations(reservations::RequestGenerator),
+    Requests(reservations::RequestList),
     Rigid(rigids::Rigids),
 }
 
 /// What supplies jobs, as a topology sees it.
-pub trait Supply {
+pub trait JobSource {
     /// What a topology calls it.
     fn name(&self) -> &'static str;
 
@@ -107,7 +107,7 @@ pub trait Supply {
     fn tasks_in_all(&self) -> u64;
 
     /// What people call one of these jobs, and where they come from: goes on after their number.
-    fn told(&self) -> (&'static str, String);
+    fn describe(&self) -> (&'static str, String);
 }
 
 /// What a generator must know of the grid to aim at a load: how many cores there are of each kind.
@@ -219,14 +219,14 @@ impl Source {
 
     /// All requests for reservations of this workload in order of arrival, each as a job of one task, numbered on from
     /// `next`. Whether they make sense is for the scheduler to tell.
-    pub fn asks(&self, next: &mut Numbering) -> Result<Vec<(Job, reservations::Ask)>, WorkloadError> {
+    pub fn asks(&self, next: &mut Numbering) -> Result<Vec<(Job, reservations::ListedRequest)>, WorkloadError> {
         let asks = match self {
             Source::Reservations(demand) => demand.asks(),
             Source::Requests(table) => table.asks.clone(),
             Source::Rigid(rigids) => return rigids.ask(next),
             _ => Vec::new(),
         };
-        let job = |ask: reservations::Ask| {
+        let job = |ask: reservations::ListedRequest| {
             let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
             let request = ask.request;
             let walltime = request.duration;

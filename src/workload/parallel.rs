@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::workflow::parallel::Parallel;
-use super::{Row, Source, Supply, Train};
+use super::{JobSource, Source, SourceRow, Train};
 use crate::grid::{DATA_MAX, Job, JobId, Kind, Workflow};
 use crate::math;
 use crate::random::{SplitMix64, mix};
@@ -28,7 +28,7 @@ pub struct Generator {
     pub kind: Kind,
 }
 
-pub const ROW: Row = Row {
+pub const ROW: SourceRow = SourceRow {
     name: "parallel",
     about: "random layered workflows of parallel tasks, each of which depends on two of the layer before",
     read: |w, context| {
@@ -93,7 +93,7 @@ impl Generator {
     }
 }
 
-impl Supply for Generator {
+impl JobSource for Generator {
     fn name(&self) -> &'static str {
         ROW.name
     }
@@ -121,7 +121,7 @@ impl Supply for Generator {
         u64::from(self.train.workflows) * u64::from(self.tasks)
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         ("workflow", format!("generated, of {}", counted(self.tasks.into(), "parallel task")))
     }
 }

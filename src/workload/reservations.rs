@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::lublin::{Lublin, Sizes, Stream, Times, Types};
 use super::staging::{Data, walk_volumes};
-use super::{Row, Source, Supply};
+use super::{JobSource, Source, SourceRow};
 use crate::grid::{Request, Volumes};
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::CORES_MAX;
@@ -15,7 +15,7 @@ use crate::settings::{
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Demand {
+pub struct RequestGenerator {
     pub seed: u64,
     pub requests: u32,
     /// The largest size of a request.
@@ -37,7 +37,7 @@ pub struct Demand {
 
 /// A request, how long its job really runs, and when its user cancels it, if at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Ask {
+pub struct ListedRequest {
     pub request: Request,
     pub runtime: Span,
     pub cancel: Option<Time>,
@@ -46,27 +46,27 @@ pub struct Ask {
 
 /// Requests that are written out one by one; they may make no sense, which is for the scheduler to tell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Asks {
+pub struct RequestList {
     pub data: Data,
     /// In order of arrival.
-    pub asks: Vec<Ask>,
+    pub asks: Vec<ListedRequest>,
 }
 
-pub const GENERATED: Row = Row {
+pub const GENERATED: SourceRow = SourceRow {
     name: "reservations",
     about: "the reservation paper's generator: requests with ready times and deadlines",
     read: |w, context| {
-        let mut demand = Demand::usual(context);
+        let mut demand = RequestGenerator::usual(context);
         demand.walk(w, context);
         Source::Reservations(demand)
     },
 };
 
-pub const WRITTEN: Row = Row {
+pub const WRITTEN: SourceRow = SourceRow {
     name: "requests",
     about: "a list of requests for reservations",
     read: |w, context| {
-        let mut asks = Asks { data: Data::default(), asks: Vec::new() };
+        let mut asks = RequestList { data: Data::default(), asks: Vec::new() };
         asks.walk(w, context);
         Source::Requests(asks)
     },
@@ -77,9 +77,9 @@ const REQUESTS_MAX: u32 = 10_000_000;
 const FACTOR: Millionths = Millionths::to(1_000);
 const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
 
-impl Demand {
-    fn usual(context: &Context<'_>) -> Demand {
-        Demand {
+impl RequestGenerator {
+    fn usual(context: &Context<'_>) -> RequestGenerator {
+        RequestGenerator {
             seed: context.seed,
             requests: 1,
             nodes: context.widest(),
@@ -94,7 +94,7 @@ impl Demand {
     }
 }
 
-impl Supply for Demand {
+impl JobSource for RequestGenerator {
     fn name(&self) -> &'static str {
         GENERATED.name
     }
@@ -145,12 +145,12 @@ impl Supply for Demand {
         self.requests.into()
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         ("request", "generated".to_owned())
     }
 }
 
-impl Supply for Asks {
+impl JobSource for RequestList {
     fn name(&self) -> &'static str {
         WRITTEN.name
     }
@@ -162,7 +162,7 @@ impl Supply for Asks {
             key("request", "").means("a request, in order of arrival").need("at least one [[workload.request]]");
         let request = request.each("a table that describes a request");
         let mut before = Time::ZERO;
-        w.rows(request, Layout::Sections("workload.request"), &mut self.asks, Ask::usual, |ask, w| {
+        w.rows(request, Layout::Sections("workload.request"), &mut self.asks, ListedRequest::usual, |ask, w| {
             ask.walk(w, before);
             if w.reads() {
                 ask.volumes = each;
@@ -181,21 +181,21 @@ impl Supply for Asks {
         self.asks.len() as u64
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         ("request", "written out in the topology".to_owned())
     }
 }
 
-impl Ask {
-    fn usual() -> Ask {
+impl ListedRequest {
+    fn usual() -> ListedRequest {
         let (arrive, duration) = (Time::ZERO, Span::ZERO);
         let request = Request { arrive, ready: arrive, duration, deadline: arrive, nodes: 1 };
-        Ask { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING }
+        ListedRequest { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING }
     }
 
     /// Only what nobody could mean is complained about: the scheduler has its own answer to what makes no sense.
     fn walk(&mut self, w: &mut dyn Walk, before: Time) {
-        let Ask { request, runtime, cancel, .. } = self;
+        let ListedRequest { request, runtime, cancel, .. } = self;
         let Request { arrive, ready, duration, deadline, nodes } = request;
         if w.reads() {
             *arrive = before;
@@ -240,16 +240,16 @@ const HABITS_NODES: u32 = 128;
 const SLACK_STREAM: u64 = 0x5_1AC4;
 const USE_STREAM: u64 = 0x0_05ED;
 
-impl Demand {
+impl RequestGenerator {
     /// In order of arrival, with real run times.
-    pub fn asks(&self) -> Vec<Ask> {
+    pub fn asks(&self) -> Vec<ListedRequest> {
         let mut random = SplitMix64::new(mix(self.seed ^ USE_STREAM));
         let least = self.used_millionths as f64 / 1e6;
         let mut ask = |request: Request| {
             let used = least + random.unit() * (1.0 - least);
             let seconds = (request.duration.micros() as f64 * used) as u64 / SECOND;
             let runtime = Span::from_secs(seconds.max(1)).min(request.duration);
-            Ask { request, runtime, cancel: None, volumes: self.data.each }
+            ListedRequest { request, runtime, cancel: None, volumes: self.data.each }
         };
         self.requests().into_iter().map(&mut ask).collect()
     }

@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead};
 
-use super::lines::{Line, Lines};
+use super::lines::{Line, LineReader};
 use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, Trace, bearable};
 use crate::decimal::{put_number, put_seconds};
 use crate::time::{Span, Time};
@@ -40,7 +40,7 @@ const HEADER_MAX: usize = 1_000;
 
 /// Reads a whole log; memory goes to the jobs and nothing else.
 pub fn read(input: impl BufRead) -> io::Result<Trace> {
-    let mut lines = Lines::new(input);
+    let mut lines = LineReader::new(input);
     let mut collector = Collector::default();
     let mut comments = 0;
     while let Some((number, line)) = lines.next()? {

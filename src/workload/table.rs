@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::staging::{Data, walk_volumes};
-use super::{Row, Source, Supply};
+use super::{JobSource, Source, SourceRow};
 use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Needs, Task, Volumes, Worth};
 use crate::settings::limits::{CORES_MAX, EDGES_MAX, POINTS_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
@@ -37,7 +37,7 @@ pub struct ListedJob {
     pub volumes: Volumes,
 }
 
-pub const ROW: Row = Row {
+pub const ROW: SourceRow = SourceRow {
     name: "table",
     about: "a list of jobs",
     read: |w, context| {
@@ -47,7 +47,7 @@ pub const ROW: Row = Row {
     },
 };
 
-impl Supply for Table {
+impl JobSource for Table {
     fn name(&self) -> &'static str {
         ROW.name
     }
@@ -77,7 +77,7 @@ impl Supply for Table {
         self.jobs.iter().map(|job| job.tasks.len() as u64).sum()
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         let from = match self.jobs.as_slice() {
             [ListedJob { name: Some(name), .. }] => format!("called {name}"),
             _ => "listed one by one".to_owned(),

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::by_hand::{CLUSTERS, Model};
 use crate::edge::Failure;
-use crate::grid::{Curve, Edge, Habit, Kind, QueueOrder, Task, Worth};
+use crate::grid::{Behaviour, Curve, Edge, Kind, QueueOrder, Task, Worth};
 use crate::kernel::Place;
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
@@ -207,7 +207,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         users: vec![User {
             name: "alice".to_owned(),
             latency: Span::ZERO,
-            habit: Habit::Script,
+            habit: Behaviour::Script,
             approach: crate::grid::Approach::default(),
             program: crate::grid::Program::default(),
         }],

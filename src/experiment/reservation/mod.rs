@@ -21,7 +21,7 @@ use crate::few;
 use crate::grid::Request;
 use crate::systems::reservation::fit::{self, Fit};
 use crate::systems::reservation::{RectEnd, Trial};
-use crate::workload::reservations::Demand;
+use crate::workload::reservations::RequestGenerator;
 use crate::workload::staging::Data;
 
 pub const NODES: u32 = 1024;
@@ -99,7 +99,7 @@ pub fn settings() -> Vec<Setting> {
 
 impl Setting {
     fn requests(self, seed: u64, requests: u32) -> Vec<Request> {
-        let demand = Demand {
+        let demand = RequestGenerator {
             seed,
             requests,
             nodes: NODES,

@@ -18,7 +18,7 @@ mod tree;
 use std::fmt;
 use std::ops::Range;
 
-pub use self::rectangles::{Bounds, Rectangle, Wish};
+pub use self::rectangles::{Bounds, Rectangle, RectangleQuery};
 pub use self::set::{Bits, Set};
 use self::tree::Tree;
 use super::{Counts, NodeSet};
@@ -29,7 +29,7 @@ use crate::time::{Span, Time};
 pub struct Calendar {
     nodes: u32,
     counts: Counts,
-    kept: Kept,
+    kept: TreeByWidth,
 }
 
 /// A booking or release that does not fit what is in the calendar; nothing has changed.
@@ -45,7 +45,7 @@ pub enum Clash {
 
 /// The same tree over the kinds of sets.
 #[derive(Clone)]
-enum Kept {
+enum TreeByWidth {
     Few(Tree<Bits<4>>),
     Some(Tree<Bits<16>>),
     Many(Tree<NodeSet>),
@@ -54,9 +54,9 @@ enum Kept {
 macro_rules! with {
     ($kept:expr, $tree:ident => $body:expr) => {
         match $kept {
-            Kept::Few($tree) => $body,
-            Kept::Some($tree) => $body,
-            Kept::Many($tree) => $body,
+            TreeByWidth::Few($tree) => $body,
+            TreeByWidth::Some($tree) => $body,
+            TreeByWidth::Many($tree) => $body,
         }
     };
 }
@@ -65,9 +65,9 @@ impl Calendar {
     /// A site's nodes `0..nodes`, all free.
     pub fn new(nodes: u32) -> Calendar {
         let kept = match nodes {
-            0..=256 => Kept::Few(Tree::new()),
-            257..=1024 => Kept::Some(Tree::new()),
-            _ => Kept::Many(Tree::new()),
+            0..=256 => TreeByWidth::Few(Tree::new()),
+            257..=1024 => TreeByWidth::Some(Tree::new()),
+            _ => TreeByWidth::Many(Tree::new()),
         };
         Calendar { nodes, counts: Counts::default(), kept }
     }

@@ -7,7 +7,7 @@ use crate::time::{Span, Time};
 
 /// What a booking asks of a calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct RectangleQuery {
     pub from: Time,
     /// The latest start.
     pub latest: Time,
@@ -36,7 +36,7 @@ impl Calendar {
     /// Calls with the rectangle of every start worth a look, in order of time: the first and the last that are wished,
     /// and those at which something before the booking ends or something after it begins. If any start will do, so
     /// does one of these, and the earliest of all is among them. Without bounds a rectangle is as long as the booking.
-    pub fn rectangles(&self, wish: &Wish, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
+    pub fn rectangles(&self, wish: &RectangleQuery, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
         if self.nodes < wish.width {
             return;
         }
@@ -52,7 +52,7 @@ fn rectangles<S: Set>(
     tree: &Tree<S>,
     counts: &Counts,
     nodes: u32,
-    wish: &Wish,
+    wish: &RectangleQuery,
     bounds: Option<Bounds>,
     each: &mut impl FnMut(Rectangle),
 ) {
@@ -89,7 +89,7 @@ fn rectangles<S: Set>(
     }
 }
 
-fn starts<S: Set>(tree: &Tree<S>, wish: &Wish) -> Vec<Time> {
+fn starts<S: Set>(tree: &Tree<S>, wish: &RectangleQuery) -> Vec<Time> {
     let mut starts = vec![wish.from, wish.latest];
     tree.starts(wish.from, wish.latest, &mut |start| starts.push(start));
     let back = |end: Time| Time::from_micros(end.micros() - wish.span.micros());

@@ -47,7 +47,7 @@ impl Judge {
         (span, width): (u64, u32),
         ceiling: u64,
     ) {
-        let wish = Wish { from: at(from), latest: at(latest), span: Span::from_micros(span), width };
+        let wish = RectangleQuery { from: at(from), latest: at(latest), span: Span::from_micros(span), width };
         let bounds = Bounds { floor: at(self.now), ceiling: at(ceiling) };
         let (mut short, mut long) = (Vec::new(), Vec::new());
         calendar.rectangles(&wish, None, &mut |found| short.push(found));

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use super::NodeSet;
-use super::failure::{Course, Drawn, Failure, Fragile, Per, Traced};
+use super::failure::{Drawn, Failure, FailurePattern, FailureTarget, Per, Traced};
 use crate::random::{SplitMix64, mix};
 use crate::time::{Span, Time};
 
@@ -76,19 +76,19 @@ enum Source {
 impl Outages {
     /// Those of a site; `None` if its nodes never fail.
     pub fn of_site(site: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
-        let its = |what: &Fragile| match what {
-            Fragile::Nodes { site: at, nodes } => (*at == site).then(|| nodes.clone()),
-            Fragile::Link(_) => None,
+        let its = |what: &FailureTarget| match what {
+            FailureTarget::Nodes { site: at, nodes } => (*at == site).then(|| nodes.clone()),
+            FailureTarget::Link(_) => None,
         };
         Outages::of(failures, its, seed)
     }
 
     /// Those of a link; `None` if it never fails.
     pub fn of_link(link: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
-        Outages::of(failures, |what| (*what == Fragile::Link(link)).then(|| NodeSet::all(1)), seed)
+        Outages::of(failures, |what| (*what == FailureTarget::Link(link)).then(|| NodeSet::all(1)), seed)
     }
 
-    fn of(failures: &[Failure], its: impl Fn(&Fragile) -> Option<NodeSet>, seed: u64) -> Option<Outages> {
+    fn of(failures: &[Failure], its: impl Fn(&FailureTarget) -> Option<NodeSet>, seed: u64) -> Option<Outages> {
         let mut streams = Vec::new();
         for (failure, table) in failures.iter().zip(1u64..) {
             if let Some(nodes) = its(&failure.what) {
@@ -225,10 +225,10 @@ fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>)
         streams.push(Stream { nodes, source, announced: failure.announced, usually, next: None });
     };
     match &failure.course {
-        Course::Once { at, lasts } => {
+        FailurePattern::Once { at, lasts } => {
             stream(nodes.clone(), Source::Listed([(*at, *at + *lasts)].into(), 0), *lasts);
         }
-        Course::Drawn(drawn) => {
+        FailurePattern::Drawn(drawn) => {
             let whole = match drawn.per {
                 Per::Site => vec![nodes.clone()],
                 Per::Node => nodes.each().map(|node| NodeSet::run(node, node)).collect(),
@@ -239,7 +239,7 @@ fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>)
                 stream(nodes, Source::Drawn(*drawn, random), drawn.mttr);
             }
         }
-        Course::Traced(trace) => {
+        FailurePattern::Traced(trace) => {
             let mut by_component: BTreeMap<u32, Vec<(Time, Time)>> = BTreeMap::new();
             for Traced { down, up, component } in trace.iter() {
                 by_component.entry(*component).or_default().push((*down, *up));

@@ -9,13 +9,13 @@ fn second(second: u64) -> Time {
     Time::ZERO + Span::from_secs(second)
 }
 
-fn failure(nodes: &str, course: Course) -> Failure {
+fn failure(nodes: &str, course: FailurePattern) -> Failure {
     let nodes = NodeSet::parse(nodes).unwrap();
-    Failure { what: Fragile::Nodes { site: SITE, nodes }, course, announced: true }
+    Failure { what: FailureTarget::Nodes { site: SITE, nodes }, course, announced: true }
 }
 
 fn once(nodes: &str, at: u64, lasts: u64) -> Failure {
-    failure(nodes, Course::Once { at: second(at), lasts: Span::from_secs(lasts) })
+    failure(nodes, FailurePattern::Once { at: second(at), lasts: Span::from_secs(lasts) })
 }
 
 fn drawn(nodes: &str, mtbf: u64, mttr: u64, per: Per, share_millionths: u64) -> Failure {
@@ -23,7 +23,7 @@ fn drawn(nodes: &str, mtbf: u64, mttr: u64, per: Per, share_millionths: u64) -> 
     let between = law(Distribution::Weibull, 0.7);
     let repair = law(Distribution::Lognormal, 1.0);
     let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
-    failure(nodes, Course::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }))
+    failure(nodes, FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }))
 }
 
 fn told(changes: &[Change]) -> Vec<String> {
@@ -66,7 +66,7 @@ fn a_repair_that_is_not_announced_is_guessed_ever_longer() {
 fn a_trace_takes_down_its_components_in_order() {
     let traced = |component, down, up| Traced { down: second(down), up: second(up), component };
     let trace = vec![traced(1, 1, 4), traced(0, 2, 3), traced(1, 6, 7), traced(2, 8, 9)];
-    let mut outages = Outages::of_site(SITE, &[failure("4-5", Course::Traced(Arc::new(trace)))], 1).unwrap();
+    let mut outages = Outages::of_site(SITE, &[failure("4-5", FailurePattern::Traced(Arc::new(trace)))], 1).unwrap();
     // Components are places among the nodes that fail: of these two the third one has none.
     assert_eq!(told(&outages.advance(second(9))), ["1 5 down", "2 4 down", "3 4 up", "4 5 up", "6 5 down", "7 5 up"]);
 }
@@ -96,8 +96,8 @@ fn what_is_drawn_has_the_means_and_shares_that_were_asked_for() {
 
 #[test]
 fn links_have_outages_of_their_own() {
-    let course = Course::Once { at: second(1), lasts: Span::from_secs(1) };
-    let all = [Failure { what: Fragile::Link(2), course, announced: false }];
+    let course = FailurePattern::Once { at: second(1), lasts: Span::from_secs(1) };
+    let all = [Failure { what: FailureTarget::Link(2), course, announced: false }];
     assert_eq!(told(&Outages::of_link(2, &all, 1).unwrap().advance(second(9))), ["1 0 down", "2 0 up"]);
     assert!(Outages::of_site(2, &all, 1).is_none());
 }

@@ -38,7 +38,7 @@ impl FreeSlot {
 
 /// What was taken of one rectangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct Allocation {
     pub root: u32,
     pub procs: u32,
 }
@@ -200,7 +200,7 @@ impl FreeList {
     /// a rectangle that is gone leaves a gap for what is added, so that only what lies between the two is shifted. A
     /// gap looks like what has been there, which lasted for all of the work; what is added does not, unless the work
     /// takes no time, and so is not like it.
-    pub fn take_found(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
+    pub fn take_found(&mut self, start: Time, end: Time, mut taken: impl FnMut(Allocation)) {
         let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();
         let mut before: SmallVec<[FreeSlot; 8]> = SmallVec::new();
         let mut after: SmallVec<[FreeSlot; 8]> = SmallVec::new();
@@ -208,7 +208,7 @@ impl FreeList {
         for at in 0..self.touched.len() {
             let (place, take) = self.touched[at];
             let free = self.list[place];
-            taken(Taken { root: free.root, procs: take });
+            taken(Allocation { root: free.root, procs: take });
             if free.start < start {
                 before.push(FreeSlot { end: start, procs: take, ..free });
             }

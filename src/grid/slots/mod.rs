@@ -8,6 +8,6 @@ mod slot;
 mod tests;
 
 pub use area::{Area, Rate};
-pub use free::{FreeList, FreeSlot, Taken};
+pub use free::{Allocation, FreeList, FreeSlot};
 pub use offer::{Advert, BookingId, Denial, Grant, HoldId, Offer, Quote, QuoteId, Receipt};
 pub use slot::{BadPart, Part, Slot};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::grid::{Course, Failure, Fragile as What, Traced};
+use crate::grid::{Failure, FailurePattern, FailureTarget as What, Traced};
 use crate::network::judge::{self, Sent};
 use crate::network::map::Hop;
 use crate::network::{Efficiency, Link, Mode};
@@ -90,14 +90,14 @@ fn play(
         .zip(outages)
         .filter(|(_, all)| !all.is_empty())
         .map(|(cable, all)| {
-            let course = Course::Traced(Arc::new(all.iter().map(traced).collect()));
+            let course = FailurePattern::Traced(Arc::new(all.iter().map(traced).collect()));
             Failure { what: What::Link(cable), course, announced: true }
         })
         .collect();
     let fragile = (0..wires.len()).filter_map(|cable| {
         let its = (0..).zip(&laid.cables).filter(|(_, of)| of.0 as usize == cable);
         let links = its.map(|(link, _)| LinkId(link)).collect();
-        Some(Fragile { cable: CableId(cable as u32), links, outages: Outages::of_link(cable, &failures, 1)? })
+        Some(FailureTarget { cable: CableId(cable as u32), links, outages: Outages::of_link(cable, &failures, 1)? })
     });
     let detours = Detours::new(map, (0..sites).collect(), laid.cables.clone());
     let mut faults = Faults::new(rule, fragile.collect(), detours);

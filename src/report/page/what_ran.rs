@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::html::{bar, count, counted, definitions, escape, number, percent, span, table};
 use super::{Page, ROWS_MAX};
-use crate::grid::Habit;
+use crate::grid::Behaviour;
 use crate::report::Use;
 use crate::report::summary::work;
 use crate::report::tally::Fate;
@@ -25,7 +25,7 @@ impl Page<'_> {
             };
             facts.push((what, format!("<code>{}</code>{about}", escape(name))));
         }
-        let is_planned = |user: &&User| user.habit == Habit::External;
+        let is_planned = |user: &&User| user.habit == Behaviour::External;
         let planned: Vec<&str> = self.topology.users.iter().filter(is_planned).map(|user| user.name.as_str()).collect();
         if let Some(first) = planned.first() {
             let who = match planned.len() - 1 {
@@ -143,7 +143,7 @@ impl Page<'_> {
 }
 
 fn workload(workload: &Workload) -> String {
-    let supply = workload.source.supply();
-    let (job, from) = supply.told();
+    let source = workload.source.job_source();
+    let (job, from) = source.describe();
     format!("{} {}", counted(supply.jobs_in_all(), job), escape(&from))
 }

@@ -1,7 +1,7 @@
 //! What a manager does about tasks that may be lost, by how often each has been.
 
 use super::Loss;
-use crate::grid::{Failure, Killed, Recovery, Saves};
+use crate::grid::{CheckpointSchedule, Failure, Killed, Recovery};
 use crate::time::Span;
 
 pub struct Attempts {
@@ -23,7 +23,7 @@ impl Attempts {
     }
 
     /// How a task on so many nodes saves its work.
-    fn saves(&self, nodes: u32) -> Option<Saves> {
+    fn saves(&self, nodes: u32) -> Option<CheckpointSchedule> {
         self.recovery.saves(&self.failures, self.nodes, nodes)
     }
 

@@ -1,7 +1,7 @@
 //! Who decides at a site, and what they may decide.
 
 use super::tasks::{Running, Tasks};
-use crate::grid::{Demand, Expected, Layers, Saves, TaskId};
+use crate::grid::{CheckpointSchedule, Demand, Expected, Layers, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Record};
 use crate::time::{Span, Time};
@@ -165,7 +165,7 @@ pub fn rank(task: TaskId) -> u64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
     /// How it saves its work; its run time is with all its checkpoints.
-    pub saves: Option<Saves>,
+    pub saves: Option<CheckpointSchedule>,
     /// Whether whoever gave it is told; else its manager sees to it alone.
     pub is_told: bool,
 }

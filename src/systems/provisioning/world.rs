@@ -165,9 +165,10 @@ impl World {
 
     /// The same where nodes of all providers fail now and then.
     pub fn failing(mut self) -> World {
-        use crate::grid::{Course, Failure, Fragile, NodeSet, Recovery};
-        let (what, once) = (Fragile::Nodes { site: 0, nodes: NodeSet::all(1) }, Span::from_secs(1));
-        let failures = [Failure { what, course: Course::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
+        use crate::grid::{Failure, FailurePattern, FailureTarget, NodeSet, Recovery};
+        let (what, once) = (FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) }, Span::from_secs(1));
+        let failures =
+            [Failure { what, course: FailurePattern::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
         let failing = crate::systems::Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 };
         let fails = failing.site(0).expect("it fails");
         self.providers.iter_mut().for_each(|provider| provider.fails = Some(fails.attempts(provider.cores)));

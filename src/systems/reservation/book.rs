@@ -3,7 +3,7 @@
 use super::blocked::Blocked;
 use super::fit::{Fit, Measure, Seek};
 use super::rules::RectEnd;
-use crate::grid::{Bounds, Calendar, Clash, Expected, NodeSet, Rectangle, Request, Wish};
+use crate::grid::{Bounds, Calendar, Clash, Expected, NodeSet, Rectangle, RectangleQuery, Request};
 use crate::time::Time;
 
 /// The booked nodes of one cluster, and the rules by which more are booked.
@@ -63,7 +63,7 @@ impl Book {
         self.calendar.advance(now);
         let latest = request.latest_start(now)?;
         let from = request.ready.max(now);
-        let wish = Wish { from, latest, span: request.duration, width: request.nodes };
+        let wish = RectangleQuery { from, latest, span: request.duration, width: request.nodes };
         if self.fit.measure == Measure::Start {
             let (start, nodes) = self.calendar.earliest(from, wish.span, wish.width, latest)?;
             return Some(Offer { start, nodes, rank: 0 });
@@ -114,7 +114,7 @@ impl Book {
         Some(Bound { rank: self.fit.rank(&rectangle), start, is_exact: false })
     }
 
-    fn preferred(&self, now: Time, wish: &Wish, deadline: Time) -> Option<(Time, i128)> {
+    fn preferred(&self, now: Time, wish: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {
         let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
         let bounds = (self.fit.measure != Measure::Nodes).then_some(Bounds { floor: now, ceiling });
         let mut best: Option<(Time, i128)> = None;

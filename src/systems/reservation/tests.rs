@@ -17,7 +17,7 @@ use crate::protocol::{Cancel, Ended, Message, Record, Reserve, ReserveAnswer};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User};
 use crate::time::{Span, Stamp, Time};
-use crate::workload::reservations::Demand;
+use crate::workload::reservations::RequestGenerator;
 
 fn at(second: u64) -> Time {
     Time::from_micros(second * 1_000_000)
@@ -246,8 +246,8 @@ fn larger_clusters_choose_alike_too() {
     histories(5_000, 2_000, RectEnd::Clip, 5);
 }
 
-fn demand(size: f64) -> Demand {
-    Demand {
+fn demand(size: f64) -> RequestGenerator {
+    RequestGenerator {
         seed: 1,
         requests: 10_000,
         nodes: 1024,
@@ -267,7 +267,7 @@ fn demand(size: f64) -> Demand {
 fn the_papers_workload_offers_the_known_load() {
     for (size, load) in [(5.0, 0.45), (6.0, 0.57), (7.0, 0.85), (8.0, 1.30), (9.0, 2.18)] {
         let loads = (1..=5).map(|seed| {
-            let requests = Demand { seed, ..demand(size) }.requests();
+            let requests = RequestGenerator { seed, ..demand(size) }.requests();
             assert!(requests.is_sorted_by_key(|request| request.arrive));
             assert!(requests.iter().all(|r| r.check(1024).is_ok() && r.nodes.is_power_of_two() && r.nodes >= 32));
             let work: f64 = requests.iter().map(|r| r.duration.micros() as f64 * f64::from(r.nodes)).sum();

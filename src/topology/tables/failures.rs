@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::grid::{
-    Bookings, Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Interrupted, Killed, Law, NodeSet, Per,
-    Recovery, Traced,
+    Bookings, Checkpoint, Distribution, Drawn, Every, Failure, FailurePattern, FailureTarget, Interrupted, Killed, Law,
+    NodeSet, Per, Recovery, Traced,
 };
 use crate::settings::units::{MILLION, exact, span};
 use crate::settings::{
@@ -73,7 +73,7 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Known<
 fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &Known<'_>, w: &mut dyn Walk) {
     // Where no failure could be read, anything may have been meant.
     let all = w.purpose() == Purpose::List || failures.is_empty();
-    let is_link = |failure: &Failure| matches!(failure.what, Fragile::Link(_));
+    let is_link = |failure: &Failure| matches!(failure.what, FailureTarget::Link(_));
     let (nodes, links) = (all || !failures.iter().all(is_link), all || failures.iter().any(is_link));
     let why = "expected a [[failure]] of a `site`: it is about tasks whose nodes fail";
     let killed = key("killed", "where a task goes when its node fails").only_if(nodes, why);
@@ -105,7 +105,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &Known<'_
         let cost = key("cost", "").means("how long a task stands still to save its work").need("a time, such as \"20 s\"");
         w.set(cost, &mut checkpoint.cost, SPAN);
         let Some(fields) = w.fields() else { return };
-        let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.course, Course::Drawn(_));
+        let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.course, FailurePattern::Drawn(_));
         let is_drawn = failures.iter().any(drawn);
         if let (Every::Young(_), Some(field)) = (checkpoint.every, fields.get("every")) {
             if checkpoint.cost.is_zero() && fields.has("cost") {
@@ -184,17 +184,17 @@ impl Written {
     fn of(failure: &Failure) -> Written {
         let mut written = Written { announced: failure.announced, ..Written::default() };
         match &failure.what {
-            Fragile::Nodes { site, nodes } => (written.site, written.nodes) = (Some(*site), Some(nodes.clone())),
-            Fragile::Link(link) => written.link = Some(*link),
+            FailureTarget::Nodes { site, nodes } => (written.site, written.nodes) = (Some(*site), Some(nodes.clone())),
+            FailureTarget::Link(link) => written.link = Some(*link),
         }
         match &failure.course {
-            Course::Once { at, lasts } => (written.at, written.lasts) = (Some(*at), Some(*lasts)),
-            Course::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }) => {
+            FailurePattern::Once { at, lasts } => (written.at, written.lasts) = (Some(*at), Some(*lasts)),
+            FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }) => {
                 (written.mtbf, written.between) = (Some(*mtbf), *between);
                 (written.mttr, written.repair) = (Some(*mttr), *repair);
                 (written.per, written.share_millionths) = (*per, *share_millionths);
             }
-            Course::Traced(all) => written.outages = all.to_vec(),
+            FailurePattern::Traced(all) => written.outages = all.to_vec(),
         }
         written
     }
@@ -203,16 +203,16 @@ impl Written {
     fn meant(self) -> Option<Failure> {
         let Written { between, repair, per, share_millionths, announced, .. } = self;
         let what = match (self.site, self.link) {
-            (Some(site), None) => Fragile::Nodes { site, nodes: self.nodes? },
-            (None, Some(link)) => Fragile::Link(link),
+            (Some(site), None) => FailureTarget::Nodes { site, nodes: self.nodes? },
+            (None, Some(link)) => FailureTarget::Link(link),
             _ => return None,
         };
         let course = match (self.at, self.mtbf) {
-            (Some(at), None) => Course::Once { at, lasts: self.lasts? },
+            (Some(at), None) => FailurePattern::Once { at, lasts: self.lasts? },
             (None, Some(mtbf)) => {
-                Course::Drawn(Drawn { mtbf, between, mttr: self.mttr?, repair, per, share_millionths })
+                FailurePattern::Drawn(Drawn { mtbf, between, mttr: self.mttr?, repair, per, share_millionths })
             }
-            (None, None) if !self.outages.is_empty() => Course::Traced(Arc::new(self.outages)),
+            (None, None) if !self.outages.is_empty() => FailurePattern::Traced(Arc::new(self.outages)),
             _ => return None,
         };
         Some(Failure { what, course, announced })
@@ -337,7 +337,7 @@ impl Written {
 
 /// Whether what fails is of a site where nodes are booked for a later time.
 fn books_nodes(failure: &Failure, known: &Known<'_>) -> bool {
-    let Fragile::Nodes { site, .. } = failure.what else { return false };
+    let FailureTarget::Nodes { site, .. } = failure.what else { return false };
     let systems = known.sites.get(site).map_or(&[][..], |site| &site.systems);
     systems.iter().any(|system| known.systems[*system].traits.books_nodes)
 }

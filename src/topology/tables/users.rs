@@ -3,7 +3,7 @@
 use super::names::{FreshName, TakenNames};
 use super::programs::walk_planner;
 use super::{latency_key, tables, walk_count};
-use crate::grid::Habit;
+use crate::grid::Behaviour;
 use crate::settings::{LATENCY, Layout, NAME, NameIndex, POSITIVE_SPAN, Walk, key};
 use crate::systems::{self, Row};
 use crate::time::Span;
@@ -64,13 +64,13 @@ const TRIES_MAX: u32 = 1_000;
 fn walk_habit(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
     let User { habit, program, .. } = user;
     // A user with the usual habit need not say so.
-    if w.writes() && *habit == Habit::Script {
+    if w.writes() && *habit == Behaviour::Script {
         return;
     }
     let (mut planning, mut patience, mut most) = match *habit {
-        Habit::Script => (Planning::Script, Span::from_minutes(60), 3),
-        Habit::Resubmit { patience, most } => (Planning::Resubmit, patience, most),
-        Habit::External => (Planning::External, Span::from_minutes(60), 3),
+        Behaviour::Script => (Planning::Script, Span::from_minutes(60), 3),
+        Behaviour::Resubmit { patience, most } => (Planning::Resubmit, patience, most),
+        Behaviour::External => (Planning::External, Span::from_minutes(60), 3),
     };
     w.set(key("planner", "what it does about its jobs"), &mut planning, PLANNERS);
     let resubmits = planning == Planning::Resubmit;
@@ -93,9 +93,9 @@ fn walk_habit(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
         ));
     }
     *habit = match planning {
-        Planning::Script => Habit::Script,
-        Planning::Resubmit => Habit::Resubmit { patience, most },
-        Planning::External => Habit::External,
+        Planning::Script => Behaviour::Script,
+        Planning::Resubmit => Behaviour::Resubmit { patience, most },
+        Planning::External => Behaviour::External,
     };
 }
 
@@ -103,7 +103,7 @@ pub fn usual() -> User {
     User {
         name: String::new(),
         latency: Span::ZERO,
-        habit: Habit::Script,
+        habit: Behaviour::Script,
         approach: crate::grid::Approach::default(),
         program: crate::grid::Program::default(),
     }

@@ -73,7 +73,7 @@ pub fn read(known: &Known<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Work
     };
     let workloads: Vec<(Workload, Location)> = written.into_iter().filter_map(workload).collect();
 
-    let tasks: u64 = workloads.iter().map(|(workload, _)| workload.source.supply().tasks_in_all()).sum();
+    let tasks: u64 = workloads.iter().map(|(workload, _)| workload.source.job_source().tasks_in_all()).sum();
     if let Some(field) = root.get("workload").filter(|_| tasks > u64::from(u32::MAX)) {
         field.complain(format!("expected at most {} tasks in all, found up to {tasks}", u32::MAX));
     }
@@ -101,7 +101,7 @@ fn check_users(workloads: &[(Workload, Location)], known: &Known<'_>, root: &Fie
 pub fn write(workloads: &[Workload], known: &Known<'_>, w: &mut dyn Walk) {
     let written = |workload: &Workload| {
         let Workload { users, system, source } = workload.clone();
-        Written { name: source.supply().name().to_owned(), users, system, source: Some(source), location: None }
+        Written { name: source.job_source().name().to_owned(), users, system, source: Some(source), location: None }
     };
     walk(&mut workloads.iter().map(written).collect(), known, w);
 }
@@ -145,7 +145,7 @@ impl Written {
         let words: Vec<&str> = workload::ALL.iter().map(|row| row.name).collect();
         let source = &mut self.source;
         w.variants("source", &words, chosen, &mut |number, w| match source.as_mut().filter(|_| w.writes()) {
-            Some(source) => source.supply_mut().walk(w, context),
+            Some(source) => source.job_source_mut().walk(w, context),
             None => *source = Some((workload::ALL[number].read)(w, context)),
         });
         if let Some(fields) = w.fields() {

@@ -2,7 +2,7 @@
 
 use super::meeting::run;
 use super::*;
-use crate::grid::{Course, Every, Fragile, Interrupted, Killed, NodeSet, Per};
+use crate::grid::{Every, FailurePattern, FailureTarget, Interrupted, Killed, NodeSet, Per};
 use crate::kernel::Entry;
 use crate::protocol::Record;
 use crate::time::{Span, Time};
@@ -58,19 +58,19 @@ fn what_is_said_is_what_fails() {
     )
     .unwrap();
     let nodes = |number: usize| match &topology.failures[number].what {
-        Fragile::Nodes { site, nodes } => (*site, nodes.to_string()),
-        Fragile::Link(_) => panic!("no link fails"),
+        FailureTarget::Nodes { site, nodes } => (*site, nodes.to_string()),
+        FailureTarget::Link(_) => panic!("no link fails"),
     };
     assert_eq!(
         [0, 1, 2, 3].map(nodes),
         [(0, "0-2"), (1, "0-3"), (0, "1 4-5"), (0, "0-7")].map(|(site, nodes)| (site, nodes.to_owned()))
     );
     let hour = Time::ZERO + Span::from_secs(3600);
-    assert_eq!(topology.failures[1].course, Course::Once { at: hour, lasts: Span::from_minutes(5) });
+    assert_eq!(topology.failures[1].course, FailurePattern::Once { at: hour, lasts: Span::from_minutes(5) });
     assert_eq!([0, 1].map(|number| topology.failures[number].announced), [true, false]);
-    let Course::Drawn(drawn) = topology.failures[2].course else { panic!("it is drawn") };
+    let FailurePattern::Drawn(drawn) = topology.failures[2].course else { panic!("it is drawn") };
     assert_eq!((drawn.per, drawn.share_millionths, drawn.mttr), (Per::Site, 500_000, Span::from_secs(1)));
-    let Course::Traced(trace) = &topology.failures[3].course else { panic!("it is in a trace") };
+    let FailurePattern::Traced(trace) = &topology.failures[3].course else { panic!("it is in a trace") };
     let told: Vec<String> =
         trace.iter().map(|one| format!("{} {}-{}", one.component, one.down.seconds(), one.up.seconds())).collect();
     assert_eq!(told, ["1 5-30", "0 10-20", "0 40-41.5"]);

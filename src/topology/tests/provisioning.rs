@@ -216,12 +216,12 @@ fn workflows_of_parallel_tasks_are_sources() {
         load_text(&from("\"parallel\"\nworkflows = 2\nevery = \"1 h\"\ncores = 2\ndata = \"1 GB\""), &[]).unwrap();
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
     check_jobs(&topology).unwrap();
-    assert_eq!(topology.workloads[0].source.supply().tasks_in_all(), 200);
+    assert_eq!(topology.workloads[0].source.job_source().tasks_in_all(), 200);
     let large = from("\"cybershake\"\narrive = \"1 h\"").replace("cores = 8", "cores = 430");
     let topology = load_text(&large, &[]).unwrap();
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
     check_jobs(&topology).unwrap();
-    assert_eq!(topology.workloads[0].source.supply().tasks_in_all(), 8_039);
+    assert_eq!(topology.workloads[0].source.job_source().tasks_in_all(), 8_039);
 
     for (source, expected) in [
         ("\"parallel\"\ntasks = 5\ndepth = 6", "at most as many layers as tasks, found a depth of 6 for 5 tasks"),

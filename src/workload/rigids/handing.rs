@@ -4,7 +4,7 @@ use super::{Deal, Rigids};
 use crate::grid::{Job, JobId, Kind, Request, Task};
 use crate::time::Span;
 use crate::workload::packed::Packed;
-use crate::workload::reservations::Ask;
+use crate::workload::reservations::ListedRequest;
 use crate::workload::rigid::Rigid;
 use crate::workload::{Numbering, WorkloadError};
 

@@ -15,7 +15,7 @@ use super::needs;
 use super::rigid::Trace;
 use super::staging::Data;
 use super::terms::JobTerms;
-use super::{Row, Source, Supply};
+use super::{JobSource, Source, SourceRow};
 use crate::grid::{Needs, Staging};
 use crate::settings::units::MILLION;
 use crate::settings::{Context, FormExt, Maybe, Millionths, Walk, key};
@@ -79,19 +79,19 @@ words! {
     }
 }
 
-pub const SWF: Row = Row {
+pub const SWF: SourceRow = SourceRow {
     name: "swf",
     about: "rigid jobs of a log in the Standard Workload Format",
     read: |w, context| Source::Rigid(Rigids::read(Origin::Swf(LogFile::default()), w, context)),
 };
 
-pub const BATSIM: Row = Row {
+pub const BATSIM: SourceRow = SourceRow {
     name: "batsim",
     about: "rigid jobs of a Batsim workload, those with delays",
     read: |w, context| Source::Rigid(Rigids::read(Origin::Batsim(LogFile::default()), w, context)),
 };
 
-pub const LUBLIN: Row = Row {
+pub const LUBLIN: SourceRow = SourceRow {
     name: "lublin",
     about: "rigid jobs of the model of Lublin and Feitelson",
     read: |w, context| Source::Rigid(Rigids::read(Origin::Lublin(Lublin::usual(context).into()), w, context)),
@@ -147,7 +147,7 @@ impl Rigids {
     }
 }
 
-impl Supply for Rigids {
+impl JobSource for Rigids {
     fn name(&self) -> &'static str {
         match self.origin {
             Origin::Swf(_) => SWF.name,
@@ -197,7 +197,7 @@ impl Supply for Rigids {
         self.count.into()
     }
 
-    fn told(&self) -> (&'static str, String) {
+    fn describe(&self) -> (&'static str, String) {
         let from = match &self.origin {
             Origin::Swf(log) | Origin::Batsim(log) => format!("of {}", log.path),
             Origin::Lublin(_) => "of the model of Lublin and Feitelson".to_owned(),

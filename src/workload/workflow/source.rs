@@ -7,9 +7,9 @@ use crate::settings::limits::{EDGES_MAX, TASKS_MAX};
 use crate::settings::{Context, Field, Fields, FilePath, Fit, Moment, Walk, key};
 use crate::time::Time;
 use crate::workload::table::{ListedJob, Table};
-use crate::workload::{Row, Source};
+use crate::workload::{Source, SourceRow};
 
-pub const ROW: Row = Row {
+pub const ROW: SourceRow = SourceRow {
     name: "workflow",
     about: "a workflow from a file: WfFormat, DAX or DOT",
     read: |w, context| {

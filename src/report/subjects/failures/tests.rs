@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::grid::{Course, Failure, Fragile, Job, JobId, Kind, NodeSet, Task, TaskId};
+use crate::grid::{Failure, FailurePattern, FailureTarget, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::report::tests::{BOB, ROUTER, YORK, names, topology};
@@ -17,8 +17,8 @@ fn minutes(minutes: u64) -> Span {
 
 /// York's node 3, on which nobody runs here, is down for the second hour.
 fn failing() -> Tally {
-    let what = Fragile::Nodes { site: 0, nodes: NodeSet::run(3, 3) };
-    let once = Course::Once { at: Time::ZERO + minutes(60), lasts: minutes(60) };
+    let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::run(3, 3) };
+    let once = FailurePattern::Once { at: Time::ZERO + minutes(60), lasts: minutes(60) };
     let failures = vec![Failure { what, course: once, announced: true }];
     let topology = Topology { systems: vec![Service::new(Batch::default())], failures, ..topology() };
     Tally::new(&topology, &names())

@@ -332,7 +332,9 @@ pub(in crate::report) mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Checkpoint, Course, Every, Failure, Fragile, Invalid, Job, JobId, Kind, Recovery, Task, TaskId};
+    use crate::grid::{
+        Checkpoint, Every, Failure, FailurePattern, FailureTarget, Invalid, Job, JobId, Kind, Recovery, Task, TaskId,
+    };
     use crate::kernel::{ActorId, Entry};
     use crate::protocol::Record;
     use crate::report::tests::{BOB, ROUTER, YORK, names, table, topology};
@@ -431,8 +433,8 @@ pub(in crate::report) mod tests {
     #[test]
     fn what_failures_and_checkpoints_take_is_told_and_late_input_is_not_theirs() {
         let failure = Failure {
-            what: Fragile::Nodes { site: 0, nodes: NodeSet::all(2) },
-            course: Course::Once { at: minute(8), lasts: Span::from_minutes(4) },
+            what: FailureTarget::Nodes { site: 0, nodes: NodeSet::all(2) },
+            course: FailurePattern::Once { at: minute(8), lasts: Span::from_minutes(4) },
             announced: true,
         };
         let saves = Checkpoint { every: Every::Span(Span::from_minutes(3)), cost: Span::from_secs(30) };

@@ -6,23 +6,23 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{
-    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, QueueOrder,
-    Recovery, Reserved,
+    Checkpoint, Distribution, Drawn, Every, Failure, FailurePattern, FailureTarget, Killed, Law, News, Outages, Per,
+    QueueOrder, Recovery, Reserved,
 };
 use crate::roles::site::Manager;
 use crate::systems::{Failing, Fails};
 
 pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
-    let what = Fragile::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
-    Failure { what, course: Course::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
+    let what = FailureTarget::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
+    Failure { what, course: FailurePattern::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
 }
 
 pub(super) fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 0.8 };
     let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
     let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
-    let course = Course::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
-    Failure { what: Fragile::Nodes { site, nodes: NodeSet::all(nodes) }, course, announced }
+    let course = FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
+    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(nodes) }, course, announced }
 }
 
 /// A dispatcher, sites with queues whose nodes fail, and a user.

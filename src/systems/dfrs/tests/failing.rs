@@ -10,7 +10,9 @@ use super::judge::{Down, judge};
 use super::properties::any_images;
 use super::site::{SITE, WAY, admit, any_jobs, play};
 use super::{algorithm, timed};
-use crate::grid::{Checkpoint, Course, Every, Failure, Fragile, Killed, MoveCost, NodeSet, Recovery, Traced};
+use crate::grid::{
+    Checkpoint, Every, Failure, FailurePattern, FailureTarget, Killed, MoveCost, NodeSet, Recovery, Traced,
+};
 use crate::kernel::Entry;
 use crate::protocol::Record;
 use crate::systems::{Failing, Fails};
@@ -25,8 +27,8 @@ fn failing(nodes: u32, outages: &[(u32, u64, u64)], recovery: Recovery) -> Optio
     let traced = outages.iter().map(|&(component, down, up)| Traced { down: second(down), up: second(up), component });
     let mut traced: Vec<Traced> = traced.collect();
     traced.sort_unstable();
-    let what = Fragile::Nodes { site: 0, nodes: NodeSet::all(nodes) };
-    let failures = [Failure { what, course: Course::Traced(traced.into()), announced: true }];
+    let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::all(nodes) };
+    let failures = [Failure { what, course: FailurePattern::Traced(traced.into()), announced: true }];
     Failing { failures: &failures, recovery: &recovery, seed: 1 }.site(0)
 }
 
@@ -135,8 +137,8 @@ fn what_ends_in_the_instant_of_a_failure_has_ended() {
     let way = WAY.micros();
     let down = Traced { down: second(20) + WAY, up: second(40), component: 0 };
     assert_eq!(way, 1_000);
-    let what = Fragile::Nodes { site: 0, nodes: NodeSet::all(1) };
-    let failures = [Failure { what, course: Course::Traced(vec![down].into()), announced: true }];
+    let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) };
+    let failures = [Failure { what, course: FailurePattern::Traced(vec![down].into()), announced: true }];
     let fails = Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 }.site(0);
     let log = play(algorithm("Greedy *"), 1, None, fails, says(&timed(&jobs[..2])));
     assert_eq!(told(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);

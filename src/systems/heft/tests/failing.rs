@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::grid::{
-    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per, Recovery, TaskId,
+    Checkpoint, Distribution, Drawn, Every, Failure, FailurePattern, FailureTarget, Killed, Law, NodeSet, Per,
+    Recovery, TaskId,
 };
 use crate::kernel::{ActorId, Entry, judge};
 use crate::protocol::Record;
@@ -37,8 +38,8 @@ proptest! {
         let mut topology = load("grid.toml", &[], &mut read).unwrap().topology;
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
         let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(20));
-        let course = Course::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per: Per::Node, share_millionths: 1_000_000 });
-        let nodes = |site, count| Fragile::Nodes { site, nodes: NodeSet::all(count) };
+        let course = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per: Per::Node, share_millionths: 1_000_000 });
+        let nodes = |site, count| FailureTarget::Nodes { site, nodes: NodeSet::all(count) };
         topology.failures = [nodes(0, 5), nodes(1, 4)]
             .map(|what| Failure { what, course: course.clone(), announced: true })
             .to_vec();

@@ -6,19 +6,24 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{
-    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Interrupted, Killed, Law, Per, Recovery,
+    Checkpoint, Distribution, Drawn, Every, Failure, FailurePattern, FailureTarget, Interrupted, Killed, Law, Per,
+    Recovery,
 };
 
 fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
     let law = Law { kind: Distribution::Exponential, shape: 1.0 };
     let (mtbf, mttr) = (Span::from_minutes(mtbf), Span::from_minutes(20));
-    let course = Course::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
-    Failure { what: Fragile::Nodes { site, nodes: NodeSet::all(4) }, course, announced: true }
+    let course = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
+    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(4) }, course, announced: true }
 }
 
 fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
-    let what = Fragile::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
-    Failure { what, course: Course::Once { at: minutes(at), lasts: Span::from_minutes(lasts) }, announced: true }
+    let what = FailureTarget::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
+    Failure {
+        what,
+        course: FailurePattern::Once { at: minutes(at), lasts: Span::from_minutes(lasts) },
+        announced: true,
+    }
 }
 
 /// A job that arrives at minute 100.
@@ -180,7 +185,7 @@ proptest! {
         topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 2 * mtbf, Per::Site), once(1, "0-3", 30, 45)];
         if data.is_some() {
             let Failure { course, announced, .. } = drawn(0, mtbf, Per::Node);
-            topology.failures.push(Failure { what: Fragile::Link(0), course, announced });
+            topology.failures.push(Failure { what: FailureTarget::Link(0), course, announced });
         }
         let saves = Checkpoint { every: Every::Span(Span::from_minutes(every.max(1))), cost: Span::from_secs(30) };
         let checkpoint = (every > 0).then_some(saves);

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::grid::{
-    Bookings, Checkpoint, Course, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per, Receipt, Recovery, Traced,
+    Bookings, Checkpoint, Drawn, Every, Failure, FailurePattern, FailureTarget, Killed, Law, NodeSet, Per, Receipt,
+    Recovery, Traced,
 };
 use crate::protocol::{Postponed, Revoked};
 use crate::systems::Failing;
 
 /// Nodes that are down once.
 fn once(nodes: &str, at: u64, lasts: u64) -> Failure {
-    let what = Fragile::Nodes { site: 0, nodes: NodeSet::parse(nodes).unwrap() };
-    Failure { what, course: Course::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
+    let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::parse(nodes).unwrap() };
+    Failure { what, course: FailurePattern::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
 }
 
 fn fails(failures: &[Failure], recovery: &Recovery, seed: u64) -> Option<Fails> {
@@ -114,7 +115,7 @@ fn what_was_booked_last_gives_way_first() {
     assert!(revoked(&played).is_empty());
     // A node is taken to be back after 15 s, which is the mean; when it is not, after 30 s more.
     let outage = |(from, lasts)| Traced { down: second(from), up: second(from + lasts), component: 0 };
-    let course = Course::Traced([(84, 40), (900, 5), (920, 5), (940, 10)].map(outage).to_vec().into());
+    let course = FailurePattern::Traced([(84, 40), (900, 5), (920, 5), (940, 10)].map(outage).to_vec().into());
     let traced = Failure { course, announced: false, ..once("0", 0, 0) };
     let played = with(&[traced], &breaking(), says);
     assert_eq!(revoked(&played), [(second(99), BookingId(1))]);
@@ -187,7 +188,7 @@ fn nobody_is_sold_what_is_down_and_a_hold_lapses_with_it() {
 
 fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 1.0 };
-    let course = Course::Drawn(Drawn {
+    let course = FailurePattern::Drawn(Drawn {
         mtbf: Span::from_secs(mtbf),
         between: law(crate::grid::Distribution::Exponential),
         mttr: Span::from_secs(mttr),
@@ -195,7 +196,7 @@ fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
         per,
         share_millionths: 600_000,
     });
-    Failure { what: Fragile::Nodes { site: 0, nodes: NodeSet::all(PROCS) }, course, announced }
+    Failure { what: FailureTarget::Nodes { site: 0, nodes: NodeSet::all(PROCS) }, course, announced }
 }
 
 proptest! {
