@@ -1,5 +1,5 @@
-//! What may be written in topologies and experiments: every key, every name with a line about it, and a schema for
-//! editors.
+//! Keys and names that topologies and experiments may contain: every key, every name with a line about it, and a schema
+//! for editors.
 //!
 //! All of it is computed from the descriptions of the settings themselves.
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 use crate::settings::{Chapter, Listed, Shape, What, Word, reference, schema};
 use crate::{experiment, topology};
 
-/// The words that one key of a topology chooses from.
+/// Choices for one key of a topology.
 #[derive(Clone, Debug)]
 pub struct Section {
     /// The key with its table, such as `market.policy`.
     pub key: String,
     pub about: String,
     pub entries: Vec<Word>,
-    /// What else may be made of them, line by line.
+    /// Further values that can be built from the entries, one line each.
     pub rest: Vec<&'static str>,
 }
 
 /// All sections, in the order in which a topology names them.
 pub fn sections() -> Vec<Section> {
     let mut sections = Vec::new();
-    // What is there for all sites and users is there for each of them.
+    // Keys common to all sites and users exist for each of them, too.
     let own = topology::keys().into_iter().filter(|listed| listed.key.name != "defaults");
     gather("", own, &mut sections);
     sections
@@ -32,7 +32,7 @@ fn gather(above: &str, keys: impl IntoIterator<Item = Listed>, sections: &mut Ve
     for Listed { key, what, .. } in keys {
         let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
         match what {
-            // Several sources may have the same key.
+            // Several sources may have equal keys.
             What::Value(shape) if sections.iter().all(|section| section.key != path) => {
                 let (entries, rest) = match shape {
                     Shape::Words(entries) => (entries, Vec::new()),

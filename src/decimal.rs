@@ -1,11 +1,11 @@
-//! Numbers as decimal digits, by hand: the formatting machinery costs more than all else that is done for a line.
+//! Decimal digits of numbers without the formatting machinery, which costs more than all other work for a line.
 
 use std::io::Write;
 
-/// The digits of every number below a thousand, leading zeros and all, the first one in the lowest byte.
+/// Digits of every number below a thousand, with leading zeros, the first one in the lowest byte.
 const PADDED: [u32; 1000] = threes(true);
 
-/// The same without the zeros, and how many digits that leaves in the highest byte.
+/// Digits of every number below a thousand without leading zeros, with their count in the highest byte.
 const SHORT: [u32; 1000] = threes(false);
 
 const fn threes(padded: bool) -> [u32; 1000] {
@@ -24,21 +24,21 @@ const fn threes(padded: bool) -> [u32; 1000] {
 const THOUSAND: u64 = 1_000;
 const MILLION: u64 = 1_000_000;
 
-/// The digits of a number below a thousand, and how many there are.
+/// Digits of a number below a thousand, and their count.
 #[inline]
 fn three(number: u64) -> (u64, u32) {
     let short = SHORT[number as usize];
     (u64::from(short & 0x00ff_ffff), short >> 24)
 }
 
-/// Six digits, leading zeros and all.
+/// Six digits, with leading zeros.
 #[inline]
 fn six(number: u64) -> u64 {
     let [high, low] = [number / THOUSAND, number % THOUSAND].map(|three| u64::from(PADDED[three as usize]));
     high | low << 24
 }
 
-/// The first so many of these bytes. All eight are written, as that is one move, and the rest taken back.
+/// Appends the first `count` of these bytes. All eight are written, as that is one move, and the rest truncated.
 #[inline]
 fn put_bytes(line: &mut Vec<u8>, bytes: u64, count: u32) {
     let end = line.len() + count as usize;
@@ -52,14 +52,14 @@ pub fn put_number(line: &mut Vec<u8>, number: u64) {
     put_bytes(line, digits, count);
 }
 
-/// A number, and what separates it from the next one.
+/// Appends a number and the separator `after`.
 #[inline]
 pub fn put_number_and(line: &mut Vec<u8>, number: u64, after: u8) {
     let (digits, count) = if number < THOUSAND { three(number) } else { lower_digits(line, number) };
     put_bytes(line, digits | u64::from(after) << (8 * count), count + 1);
 }
 
-/// Writes all digits of a number but the last few, which it gives, and how many they are.
+/// Appends all digits of a number except the last few, which it returns with their count.
 fn lower_digits(line: &mut Vec<u8>, number: u64) -> (u64, u32) {
     if number < MILLION {
         let (digits, count) = three(number / THOUSAND);
@@ -69,7 +69,7 @@ fn lower_digits(line: &mut Vec<u8>, number: u64) -> (u64, u32) {
     (six(number % MILLION), 6)
 }
 
-/// Whole microseconds as decimal seconds, or other millionths, with the decimals that are needed.
+/// Appends microseconds as decimal seconds (or other millionths), with as few decimals as exact.
 pub fn put_seconds(line: &mut Vec<u8>, micros: u64) {
     let rest = micros % MILLION;
     match rest {
@@ -78,7 +78,7 @@ pub fn put_seconds(line: &mut Vec<u8>, micros: u64) {
     }
 }
 
-/// The same, and what separates it from what follows.
+/// Like [`put_seconds`], followed by the separator `after`.
 pub fn put_seconds_and(line: &mut Vec<u8>, micros: u64, after: u8) {
     let rest = micros % MILLION;
     match rest {
@@ -93,12 +93,12 @@ pub fn put_seconds_and(line: &mut Vec<u8>, micros: u64, after: u8) {
 fn put_decimals(line: &mut Vec<u8>, whole: u64, rest: u64) {
     put_number_and(line, whole, b'.');
     let digits = six(rest);
-    // Zeros at the end are those bytes that a digit of zero adds nothing to.
+    // Trailing zeros are the bytes to which a digit of zero adds nothing.
     let zeros = ((digits ^ 0x3030_3030_3030) << 16).leading_zeros() / 8;
     put_bytes(line, digits, 6 - zeros);
 }
 
-/// The shortest decimals that read back as the same number, as `{:?}` writes them.
+/// Appends the shortest decimals that parse as an equal number, as `{:?}` writes them.
 pub fn put_float(line: &mut Vec<u8>, number: f64) {
     match is_plain(number) {
         true => line.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes()),
@@ -106,12 +106,12 @@ pub fn put_float(line: &mut Vec<u8>, number: f64) {
     }
 }
 
-/// A finite number as serde_json writes it.
+/// Appends a finite number as serde_json writes it.
 pub fn put_json_float(line: &mut Vec<u8>, number: f64) {
     line.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
 }
 
-/// The shortest decimals as `{}` writes them: a whole number has none.
+/// Appends the shortest decimals as `{}` writes them: a whole number has none.
 pub fn put_shortest(line: &mut Vec<u8>, number: f64) {
     match is_plain(number) {
         true => {
@@ -123,7 +123,7 @@ pub fn put_shortest(line: &mut Vec<u8>, number: f64) {
     }
 }
 
-/// Whether nobody would write it with an exponent.
+/// True if the number is not written with an exponent.
 fn is_plain(number: f64) -> bool {
     number == 0.0 || (1e-4..1e15).contains(&number.abs())
 }
@@ -147,7 +147,7 @@ mod tests {
         prop_oneof![any::<f64>(), -1e6..1e6, decimals, any::<i16>().prop_map(f64::from)]
     }
 
-    // The formatting machinery is the judge.
+    // Compares with the formatting machinery.
     proptest! {
         #[test]
         fn numbers_are_as_the_machinery_writes_them(number in any::<u64>(), shift in 0u32..64) {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn all_numbers_around_a_power_of_ten_have_their_digits() {
+    fn numbers_around_powers_of_ten_have_their_digits() {
         let powers = (0..20).map(|power| 10u64.pow(power));
         for number in powers.flat_map(|power| [power - 1, power, power + 1, power + power / 10]).chain(0..2_000) {
             assert_eq!(put(put_number, number), number.to_string());

@@ -1,20 +1,20 @@
-//! Maps, sets and sorts for what is few, or seldom looked at.
+//! Maps, sets and sorts for small or rarely used collections.
 //!
-//! The standard ones are compiled anew for every pair of types: a tree in 6,000 statements, a sort in 3,000. Those
-//! here take a tenth of that. What there can be many of, in any order, is in a `BTreeMap`, and what is sorted while the
-//! clock runs is sorted by the standard library.
+//! The standard ones are compiled anew for every pair of types: a tree in 6,000 statements, a sort in 3,000. The ones
+//! here take a tenth of that. Large collections filled in any order use a `BTreeMap`, and sorts on a hot path use the
+//! standard library.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Index;
 
-/// A map that is one sorted list. A key beyond all others costs nothing more than its place; another one moves all that
-/// lies behind it.
+/// A map that is one sorted list. Inserting a key beyond all others is O(1) amortised; inserting elsewhere moves all
+/// later entries.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Map<K, V>(Vec<(K, V)>);
 
-/// What is seen of each pair. By name, as what has none is taken for something that has to be let go of.
+/// Projection of each pair. A named type, as an unnamed one is assumed to need a drop.
 type Each<'m, K, V, T> = std::iter::Map<std::slice::Iter<'m, (K, V)>, fn(&'m (K, V)) -> T>;
 
 impl<K, V> Default for Map<K, V> {
@@ -36,7 +36,7 @@ impl<K, V> Map<K, V> {
         self.0.is_empty()
     }
 
-    /// All, by their keys.
+    /// Pairs in order of keys.
     pub fn iter(&self) -> Each<'_, K, V, (&K, &V)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
@@ -93,7 +93,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).is_ok()
     }
 
-    /// The value that it had before.
+    /// Inserts a value and returns the key's previous value.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
             Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),
@@ -104,7 +104,7 @@ impl<K: Ord, V> Map<K, V> {
         }
     }
 
-    /// The value of this key, which is made if there is none.
+    /// Value of this key, which is created if it is missing.
     pub fn or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         let place = match self.find(&key) {
             Ok(place) => place,
@@ -130,7 +130,7 @@ impl<K: Ord, V> Map<K, V> {
         Some(self.0.remove(self.find(key).ok()?).1)
     }
 
-    /// Where it is, or would be. Most come in order, so that the end is looked at first.
+    /// Index of the key, or the index at which to insert it. Most keys come in order, so the end is examined first.
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
     where
         K: Borrow<Q>,
@@ -142,7 +142,7 @@ impl<K: Ord, V> Map<K, V> {
     }
 }
 
-/// Of two values with the same key the later one stays.
+/// The last of several values with equal keys wins.
 impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Map<K, V> {
         let mut map = Map::new();
@@ -221,7 +221,7 @@ impl<T: Ord> Set<T> {
         self.0.contains_key(item)
     }
 
-    /// Whether it was there.
+    /// Removes an item. True if it was in the set.
     pub fn remove<Q: Ord + ?Sized>(&mut self, item: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -229,7 +229,7 @@ impl<T: Ord> Set<T> {
         self.0.remove(item).is_some()
     }
 
-    /// Whether it is new.
+    /// Inserts an item. True if it is new.
     pub fn insert(&mut self, item: T) -> bool {
         self.0.insert(item, ()).is_none()
     }
@@ -254,7 +254,7 @@ impl<T> IntoIterator for Set<T> {
     }
 }
 
-/// A tree of what comes one by one. To collect it would sort it first.
+/// A tree of items inserted one by one; collecting it would sort the items first.
 pub fn tree<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut tree = BTreeMap::new();
     for (key, value) in pairs {
@@ -263,11 +263,11 @@ pub fn tree<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V
     tree
 }
 
-/// Sorts; what is equal stays in order.
+/// Stable sort.
 pub fn sort_by<T>(items: &mut [T], mut order: impl FnMut(&T, &T) -> Ordering) {
     let mut goes_to = places(items.len(), &mut |one, other| order(&items[one], &items[other]));
     for place in 0..items.len() {
-        // Whatever is exchanged away from here has come to where it belongs.
+        // Items that are swapped away from here have reached their final index.
         while goes_to[place] != place {
             let to = goes_to[place];
             items.swap(place, to);
@@ -280,7 +280,7 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
     sort_by(items, |one, other| key(one).cmp(&key(other)));
 }
 
-/// The place in order of each of so many.
+/// Index in sorted order of each of `many` items.
 fn places(many: usize, order: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut sorted: Vec<usize> = (0..many).collect();
     sorted.sort_by(|one, other| order(*one, *other));

@@ -1,7 +1,7 @@
 //! Hansa, a grid emulator: sites, a router and users exchange messages in deterministic virtual time.
 //!
-//! The modules in reading order, lowest first; each may use only those above it or in its own group. Only `edge`
-//! touches the world: sockets, files, processes, the terminal and the wall clock.
+//! The modules in reading order, lowest first; each may use only those above it or in its own group. Only `edge` does
+//! I/O: sockets, files, processes, the terminal and the wall clock.
 
 mod decimal;
 mod few;

@@ -1,4 +1,4 @@
-//! Functions that give the same bits on every platform, which those of the standard library do not promise.
+//! Functions with bit-identical results on every platform, which the standard library does not promise.
 
 pub fn ln(x: f64) -> f64 {
     libm::log(x)
@@ -25,13 +25,13 @@ pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
-/// The gamma distribution with this shape and scale 1: the chance of at most `x`.
+/// Cumulative gamma distribution with this shape and scale 1: the probability of at most `x`.
 pub fn gamma_cdf(shape: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
     let front = exp(shape * ln(x) - x - libm::lgamma(shape));
-    // The series is quick below the mean, the continued fraction above it.
+    // The series converges quickly below the mean, the continued fraction above it.
     if x < shape + 1.0 { front * lower_series(shape, x) } else { 1.0 - front * upper_fraction(shape, x) }
 }
 
@@ -47,7 +47,7 @@ fn lower_series(shape: f64, x: f64) -> f64 {
     sum
 }
 
-/// By Lentz's method.
+/// Evaluated by Lentz's method.
 fn upper_fraction(shape: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let mut b = x + 1.0 - shape;
@@ -69,13 +69,13 @@ fn upper_fraction(shape: f64, x: f64) -> f64 {
     fraction
 }
 
-/// The beta distribution: the chance of at most `x`.
+/// Cumulative beta distribution: the probability of at most `x`.
 pub fn beta_cdf(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
     }
     let front = exp(libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * ln(x) + b * libm::log1p(-x));
-    // The fraction is quick on one side of the mean, and the other side is its mirror image.
+    // The fraction converges quickly on one side of the mean, and the other side is its mirror image.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * beta_fraction(a, b, x) / a
     } else {
@@ -83,7 +83,7 @@ pub fn beta_cdf(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// By Lentz's method.
+/// Evaluated by Lentz's method.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -106,14 +106,14 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     fraction
 }
 
-/// The chance of at most `k` successes in `n` tries that each succeed with probability `q`.
+/// Probability of at most `k` successes in `n` trials with success probability `q`.
 pub fn binomial_cdf(n: u32, q: f64, k: u32) -> f64 {
     if k >= n { 1.0 } else { beta_cdf(f64::from(n - k), f64::from(k) + 1.0, 1.0 - q) }
 }
 
-/// Up to where the beta distribution has so much of itself, to nine digits; `a` and `b` are at least one.
+/// Quantile of the beta distribution for this share, to nine digits; `a` and `b` are at least one.
 pub fn beta_quantile(a: f64, b: f64, share: f64) -> f64 {
-    // Newton's steps, as long as they stay between what is known to be too low and too high.
+    // Newton steps while they stay within the current bracket, else bisection.
     let (mut low, mut high) = (0.0, 1.0);
     let mut x = a / (a + b);
     let scale = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_gamma_distribution_is_that_of_the_tables() {
-        // Of shape 1 it is the exponential, of a whole shape a sum of Poisson terms.
+        // Shape 1 gives the exponential, a whole shape a sum of Poisson terms.
         for x in [0.1, 0.5, 1.0, 3.0, 10.0] {
             let exponential = 1.0 - exp(-x);
             assert!((gamma_cdf(1.0, x) - exponential).abs() < 1e-14);

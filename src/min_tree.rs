@@ -1,13 +1,13 @@
-//! The least of a row of values, while single ones change.
+//! Minimum of a sequence of values that change one at a time.
 
-/// A complete binary tree, in which a change climbs only as far as it decides anything: a value that stays behind
-/// another costs next to nothing, and none costs more than O(log n). A look costs O(1).
+/// A complete binary tree in which a change climbs only as far as it affects a minimum: a value that stays behind
+/// another costs almost nothing, and a change costs at most O(log n). Reading the minimum costs O(1).
 #[derive(Clone, Debug)]
 pub struct MinTree<T> {
-    /// The root is at 1, and a node is the lesser of its children, which are at `2i` and `2i + 1`; the row is the
+    /// The root is at 1; a node is the minimum of its children, which are at `2i` and `2i + 1`; the values are the
     /// second half.
     nodes: Vec<T>,
-    /// What stands where nothing does: no value is greater.
+    /// Filler for missing values: no value is greater.
     none: T,
 }
 
@@ -16,7 +16,7 @@ impl<T: Copy + Ord> MinTree<T> {
         MinTree { nodes: vec![none; 2 * len.next_power_of_two()], none }
     }
 
-    /// Makes room for so many values.
+    /// Makes room for `len` values.
     pub fn reserve(&mut self, len: usize) {
         let row = self.row();
         if len > row {
@@ -28,12 +28,12 @@ impl<T: Copy + Ord> MinTree<T> {
         }
     }
 
-    /// The least value.
+    /// The minimum.
     pub fn min(&self) -> T {
         self.nodes[1]
     }
 
-    /// Where it is, if there is any: the first place among equals.
+    /// Index of the first minimum; `None` if there is no value.
     pub fn place_of_min(&self) -> Option<usize> {
         if self.min() == self.none {
             return None;
@@ -50,15 +50,15 @@ impl<T: Copy + Ord> MinTree<T> {
         self.climb(place);
     }
 
-    /// Sets a value, which counts once it has been [told](MinTree::tell).
+    /// Writes a value without updating the minimum; see [`tell`](MinTree::tell).
     pub fn write(&mut self, place: usize, value: T) {
         let row = self.row();
         self.nodes[row + place] = value;
     }
 
-    /// Makes known what was written.
+    /// Updates the minimum for values written at these places.
     pub fn tell(&mut self, places: &[u32]) {
-        // Where many have changed, comparing all costs less than a way up for each.
+        // If many have changed, recomputing all nodes costs less than one climb for each.
         if places.len() > self.row() / 8 {
             self.compare_all();
         } else {

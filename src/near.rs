@@ -1,8 +1,8 @@
-//! Near names, for those who mistyped one.
+//! Suggestions for mistyped names.
 
-/// The name that was most likely meant, if any is near enough.
+/// The name that was most likely meant; `None` if none is near enough.
 pub fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // So many callers have each an iterator of their own: what is done with it is compiled once.
+    // Each caller has its own iterator type; the body is compiled once.
     among(typed, &mut names.into_iter())
 }
 
@@ -15,8 +15,8 @@ fn among<'a>(typed: &str, names: &mut dyn Iterator<Item = &'a str>) -> Option<&'
         .take(CONSIDERED)
         .filter_map(|name| {
             let letters: Vec<char> = name.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
-            // One slip in up to four letters, two in up to seven, three in more: beyond that it is another word. A
-            // name that is cut off is still recognised.
+            // One slip in up to four letters, two in up to seven, three in longer words: beyond that it is a different
+            // word. A truncated name is still recognised.
             let allowed = ((typed.len().max(letters.len()) + 1) / 3).clamp(1, 3);
             let away = distance(&typed, &letters);
             let begun = typed.len() >= 2 && letters.starts_with(&typed);
@@ -29,7 +29,7 @@ fn among<'a>(typed: &str, names: &mut dyn Iterator<Item = &'a str>) -> Option<&'
 const LONGEST: usize = 64;
 const CONSIDERED: usize = 1_000;
 
-/// How many letters were left out, added, changed or swapped with their neighbour.
+/// Number of letters omitted, added, changed or swapped with their neighbour.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
+    fn typos_are_recognised_and_other_words_are_not() {
         let names = ["policy", "tick", "ccr", "p-slr", "pvd", "pvdsq"];
         let nearest = |typed| nearest(typed, names);
         assert_eq!(nearest("polcy"), Some("policy"));

@@ -1,11 +1,11 @@
-//! SplitMix64: one small seeded stream for whoever draws, the same on every platform.
+//! SplitMix64: a small seeded random stream, identical on every platform.
 
 use crate::math;
 
-/// The odd fraction of 2^64 by which the state advances: the golden ratio's.
+/// Increment of the state: the golden ratio's odd fraction of 2^64.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Scrambles a number; neighbours come out unrelated.
+/// Scrambles a number; the results of adjacent numbers are unrelated.
 pub const fn mix(number: u64) -> u64 {
     let z = number.wrapping_add(STEP);
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -24,7 +24,7 @@ impl SplitMix64 {
         SplitMix64 { state: seed }
     }
 
-    /// The stream as it is after so many numbers.
+    /// The stream after `numbers` draws.
     pub fn after(self, numbers: u64) -> SplitMix64 {
         SplitMix64 { state: self.state.wrapping_add(STEP.wrapping_mul(numbers)) }
     }
@@ -35,12 +35,12 @@ impl SplitMix64 {
         number
     }
 
-    /// Uniform in `[0, 1)`, with all 53 bits that fit there.
+    /// Uniform in `[0, 1)`, with all 53 bits of precision.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform among the whole numbers from `least` to `most`, both included.
+    /// Uniform integer from `least` to `most`, both included.
     pub fn int(&mut self, least: u64, most: u64) -> u64 {
         debug_assert!(least <= most, "no number lies between {least} and {most}");
         least + (self.unit() * ((most - least) as f64 + 1.0)) as u64
@@ -62,8 +62,7 @@ impl SplitMix64 {
     }
 }
 
-/// Uniform on a logarithmic scale between two positive numbers, for whoever draws often: their logarithms are taken
-/// once.
+/// Uniform on a logarithmic scale between two positive numbers, with precomputed logarithms for frequent draws.
 #[derive(Clone, Copy, Debug)]
 pub struct LogUniform {
     low: f64,
@@ -98,14 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn may_begin_further_on() {
+    fn a_stream_can_start_after_some_draws() {
         let mut stream = SplitMix64::new(9);
         (0..5).for_each(|_| _ = stream.next_u64());
         assert_eq!(SplitMix64::new(9).after(5), stream);
     }
 
     #[test]
-    fn stays_within_its_bounds() {
+    fn draws_stay_within_their_bounds() {
         let mut stream = SplitMix64::new(7);
         let mut seen = [false; 21];
         for _ in 0..10_000 {
@@ -131,7 +130,7 @@ mod tests {
         for (which, (draw, expected)) in rows.into_iter().enumerate() {
             let mut stream = SplitMix64::new(7);
             let found = (0..100_000).map(|_| draw(&mut stream)).sum::<f64>() / 1e5;
-            // At least five deviations.
+            // At least five standard deviations.
             assert!((found - expected).abs() < 0.05, "{which}: {found} is not {expected}");
         }
     }

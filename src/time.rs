@@ -1,4 +1,4 @@
-//! Virtual time: whole microseconds since the start of a run, and the stamps that order all that happens.
+//! Virtual time: whole microseconds since the start of a run, and the stamps that order all events.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -13,7 +13,7 @@ pub struct Span(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time(u64);
 
-/// A moment: a time, and a step within it, so that cause is strictly before effect even where a link has no latency.
+/// A time, and a step within it, so that cause is strictly before effect even over a link without latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stamp {
     pub time: Time,
@@ -23,7 +23,7 @@ pub struct Stamp {
 impl Span {
     pub const ZERO: Span = Span(0);
     pub const MAX: Span = Span(u64::MAX);
-    /// How people name lengths of time, the longest first.
+    /// Units of time in microseconds, the longest first.
     pub const UNITS: [(&str, u64); 6] =
         [("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 
@@ -55,7 +55,7 @@ impl Span {
         Span(self.0.saturating_add(other.0))
     }
 
-    /// Seconds as data files want them: exact, with only the decimals that are needed.
+    /// Seconds for data files: exact, with as few decimals as needed.
     pub fn seconds(self) -> Seconds {
         Seconds(self.0)
     }
@@ -63,10 +63,10 @@ impl Span {
 
 impl Time {
     pub const ZERO: Time = Time(0);
-    /// Later than everything that happens.
+    /// After all events.
     pub const NEVER: Time = Time(u64::MAX);
-    /// The last time at which anything happens, some two thousand years before [`Time::NEVER`]: so that whatever is
-    /// planned or asked for by then still has an end, and nobody is blamed for what never came of it.
+    /// The last time of events, about two thousand years before [`Time::NEVER`], so that everything planned or
+    /// requested by then still has an end that can be represented.
     pub const LATEST: Time = Time(u64::MAX - (1 << 56));
 
     pub const fn from_micros(micros: u64) -> Time {
@@ -77,12 +77,12 @@ impl Time {
         self.0
     }
 
-    /// How long ago `earlier` was; zero if it lies ahead.
+    /// Time since `earlier`; zero if that is in the future.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The first whole multiple of `period` that is not before this; this very time, if the period is zero.
+    /// First multiple of `period` not before this; this time itself if the period is zero.
     pub fn round_up(self, period: Span) -> Time {
         match period.0 {
             0 => self,
@@ -90,7 +90,7 @@ impl Time {
         }
     }
 
-    /// Seconds since the start as data files want them: exact, with only the decimals that are needed.
+    /// Seconds since the start for data files: exact, with as few decimals as needed.
     pub fn seconds(self) -> Seconds {
         Seconds(self.0)
     }
@@ -99,7 +99,7 @@ impl Time {
 impl Add<Span> for Time {
     type Output = Time;
 
-    /// Saturates at [`Time::NEVER`]: a span that a hostile peer made up must not wrap round to the past.
+    /// Saturates at [`Time::NEVER`]: a hostile peer's span must not wrap round to the past.
     fn add(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }
@@ -123,18 +123,18 @@ impl Sub for Time {
 
 impl Stamp {
     pub const ZERO: Stamp = Stamp { time: Time::ZERO, step: 0 };
-    /// Later than everything that happens.
+    /// After all events.
     pub const NEVER: Stamp = Stamp { time: Time::NEVER, step: u32::MAX };
 
-    /// The first stamp of a time.
+    /// First stamp of a time.
     pub const fn at(time: Time) -> Stamp {
         Stamp { time, step: 0 }
     }
 
-    /// When something sent now arrives over a link of this latency: after it, or at the next step if it has none.
+    /// Arrival over a link of this latency: after it, or in the next step if it is zero.
     pub const fn after(self, latency: Span) -> Stamp {
         if latency.is_zero() {
-            // Only a run that never ends gets near the last step; saturating keeps NEVER after itself.
+            // Only a run that never ends approaches the last step; saturating keeps NEVER after itself.
             return Stamp { time: self.time, step: self.step.saturating_add(1) };
         }
         let time = Time(self.time.0.saturating_add(latency.0));
@@ -171,7 +171,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// A human reading: `5 ms`, `90 s`, `2 h`; always exact, and always readable back from a topology file.
+/// Readable form: `5 ms`, `90 s`, `2 h`; always exact, and parsable in a topology file.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_spans_read_well() {
+    fn times_and_spans_are_readable() {
         assert_eq!(Span::from_millis(5).to_string(), "5 ms");
         assert_eq!(Span::from_minutes(120).to_string(), "2 h");
         assert_eq!(Time::from_micros(90_061_500_000).to_string(), "1d 01:01:01.5");

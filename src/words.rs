@@ -1,7 +1,7 @@
-//! Enums that people name in files. Named values of settings are spelled with hyphens (`round-robin`), but for the
-//! policies that a paper spells otherwise (`pe_w`); keys and what results say with underscores (`total_runtime`).
+//! Enums with names for files. Values of settings are spelled with hyphens (`round-robin`), except for policies that a
+//! paper spells otherwise (`pe_w`); keys and values in results with underscores (`total_runtime`).
 
-/// Declares enums by the words for their variants, so that word, meaning and variant are written once.
+/// Declares enums with the word for each variant, so that word, meaning and variant are written once.
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $(#[derive($($also:ident),+)])? $name:ident {
         $(#[doc = $about:literal] $(#[$default:ident])? $variant:ident = $word:literal),+ $(,)?

@@ -1,10 +1,10 @@
-//! What a job must fulfil before anybody works on it. Jobs come out of files and from strangers.
+//! Validity of jobs, which come from files and untrusted peers.
 
 use super::Job;
 use crate::time::Span;
 
-/// The longest that the tasks of a job may take together: up to here microseconds are exact as floating point
-/// numbers, and no sum of a few of them runs over. Some 285 years.
+/// Longest total run time of a job's tasks, about 285 years: up to here microseconds are exact as floating point
+/// numbers, and sums of a few of them do not overflow.
 pub const LONGEST: Span = Span::from_micros(1 << 53);
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum JobError {
 }
 
 impl Job {
-    /// Whether the job can be worked on at all; not whether it fits anywhere.
+    /// Checks that the job can be scheduled in principle, not that it fits any site.
     pub fn check(&self) -> Result<(), JobError> {
         self.check_tasks()?;
         self.check_edges()?;
@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_job_passes() {
+    fn a_valid_job_passes() {
         assert_eq!(job(&[(0, 1), (0, 2), (1, 2)]).check(), Ok(()));
     }
 
     #[test]
-    fn every_fault_is_told() {
+    fn every_fault_is_reported() {
         let worth = |max| Some(Worth { max, curve: Curve::new(1.0, 2.0, &[]).unwrap() });
         let edges = |edges: &[(u32, u32)]| job(edges).check().unwrap_err().to_string();
         assert_eq!(complaint(|job| job.tasks.clear()), "the job has no tasks");

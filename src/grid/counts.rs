@@ -1,38 +1,37 @@
-//! How many nodes are busy when.
+//! Number of busy nodes over time.
 //!
-//! A list of steps, in blocks. A block knows how many nodes are busy in it at best and at worst, so that most are
-//! passed as a whole, and what is busy throughout is noted once for all of its steps. A change that spans n steps costs
-//! O(n / 64 + 64). So does a question, and besides it passes the steps of those blocks in which there is enough room at
-//! some times and not at others.
+//! A list of steps, in blocks. A block knows its minimum and maximum of busy nodes, so that most blocks are passed as a
+//! whole, and it stores what applies to all its steps once. A change that spans n steps costs O(n / 64 + 64). So does a
+//! query, which also passes the steps of the blocks that have enough room at some times and not at others.
 
 use std::ops::{ControlFlow, Range};
 
 use crate::time::{Span, Time};
 
-/// Steps of a block at most. Tests make do with few, to have many blocks.
+/// Most steps of a block. Few in tests, so that they have many blocks.
 const FULL: usize = if cfg!(test) { 8 } else { 64 };
 /// Blocks of fewer steps are merged with a neighbour, if both fit well into one.
 const SPARSE: usize = FULL / 4;
 
-/// Steps `(from, busy)`, ascending; before the first one nothing is busy, nor from the last one on.
+/// Steps `(from, busy)`, ascending; nothing is busy before the first one or from the last one on.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     blocks: Vec<Block>,
 }
 
-/// Some steps, at least one.
+/// At least one step.
 #[derive(Clone, Debug)]
 struct Block {
     start: Time,
     least: u32,
     most: u32,
-    /// What is busy beside what the steps say. What is taken from a whole block may have been put on its steps one by
-    /// one, so both wrap around.
+    /// Busy nodes in addition to those of each step. A change of the whole block may be undone step by step, so both
+    /// values wrap around.
     more: u32,
     steps: Vec<(Time, u32)>,
 }
 
-/// Which step of which block.
+/// Index of a step and its block.
 #[derive(Clone, Copy)]
 struct Place {
     block: usize,
@@ -40,7 +39,7 @@ struct Place {
 }
 
 impl Counts {
-    /// From `(start, end, count)` in any order, in O(n log n).
+    /// Builds from `(start, end, count)` in any order, in O(n log n).
     pub fn of(busy: impl IntoIterator<Item = (Time, Time, u32)>) -> Counts {
         let mut changes: Vec<(Time, i64)> = Vec::new();
         for (start, end, count) in busy {
@@ -56,7 +55,7 @@ impl Counts {
                 steps.push((together[0].0, u32::try_from(level).expect("no more ends than began")));
             }
         }
-        // Some room is left in each.
+        // Leaves some room in each block.
         Counts { blocks: steps.chunks(FULL / 4 * 3).map(|steps| Block::new(steps.to_vec(), 0)).collect() }
     }
 
@@ -69,7 +68,7 @@ impl Counts {
         self.change(start, end, less, |busy| busy.wrapping_sub(count));
     }
 
-    /// Forgets everything before a time.
+    /// Drops everything before a time.
     pub fn advance(&mut self, now: Time) {
         let past = self.holding(now);
         self.blocks.drain(..past);
@@ -82,7 +81,7 @@ impl Counts {
         }
     }
 
-    /// When what is busy changes, after a time.
+    /// The first change after a time.
     pub fn next_change(&self, after: Time) -> Option<Time> {
         let next = self.blocks.partition_point(|block| block.start <= after);
         let within = next.checked_sub(1).and_then(|place| {
@@ -92,7 +91,7 @@ impl Counts {
         within.map(|step| step.0).or_else(|| self.blocks.get(next).map(|block| block.start))
     }
 
-    /// The most that are busy at once in the span.
+    /// Maximum of busy nodes in the span.
     pub fn most(&self, start: Time, end: Time) -> u32 {
         let within = self.touched(start, end);
         within.clone().fold(0, |most, place| {
@@ -105,7 +104,7 @@ impl Counts {
         })
     }
 
-    /// The fewest that are busy at once in the span, which is not empty.
+    /// Minimum of busy nodes in the span, which is not empty.
     pub fn fewest(&self, start: Time, end: Time) -> u32 {
         let within = self.touched(start, end);
         let begun = self.blocks.first().is_some_and(|first| first.start <= start);
@@ -119,7 +118,7 @@ impl Counts {
         })
     }
 
-    /// When the last step ends that overlaps the span and during which more than `limit` are busy.
+    /// End of the last step that overlaps the span and has more than `limit` busy nodes.
     pub fn last_crowd(&self, start: Time, end: Time, limit: u32) -> Option<Time> {
         self.touched(start, end).rev().find_map(|place| {
             let block = &self.blocks[place];
@@ -132,13 +131,13 @@ impl Counts {
         })
     }
 
-    /// The earliest start from `from` on at which at most `limit` are busy for the whole span.
+    /// Earliest start from `from` on with at most `limit` busy nodes in the whole span.
     pub fn earliest(&self, from: Time, span: Span, limit: u32) -> Time {
         self.earliest_ahead(from..Time::NEVER, span, limit, Time::NEVER).unwrap_or(Time::NEVER)
     }
 
-    /// The earliest of `starts`, ahead of a time, at which at most `limit` are busy for the whole span, or up to that
-    /// time.
+    /// Earliest of `starts`, before `ahead`, with at most `limit` busy nodes in the whole span, or up to `ahead` if
+    /// that is sooner.
     pub fn earliest_ahead(&self, starts: Range<Time>, span: Span, limit: u32, ahead: Time) -> Option<Time> {
         let from = starts.start;
         let mut search = Search { start: from, is_crowded: false, span, past: starts.end.min(ahead), ahead };
@@ -220,7 +219,7 @@ impl Counts {
         Place { block: place, step }
     }
 
-    /// Drops a step, if it changes nothing, and its block, if it was all of it: whether that is gone.
+    /// Drops a step that changes nothing, and its block if that is empty now. True if the block is gone.
     fn join(&mut self, at: Place) -> bool {
         let before = match (at.step.checked_sub(1), at.block.checked_sub(1)) {
             (Some(step), _) => self.blocks[at.block].busy(step),
@@ -259,7 +258,7 @@ impl Counts {
         block.refresh();
     }
 
-    /// The block whose span holds a time; the first one for times before all.
+    /// Index of the block that contains a time; the first one for earlier times.
     fn holding(&self, at: Time) -> usize {
         self.blocks.partition_point(|block| block.start <= at).saturating_sub(1)
     }
@@ -278,7 +277,7 @@ impl Block {
         block
     }
 
-    /// Finds out anew what is known of all steps.
+    /// Recomputes the block's summary of its steps.
     fn refresh(&mut self) {
         self.start = self.steps[0].0;
         (self.least, self.most) = (u32::MAX, 0);
@@ -288,7 +287,7 @@ impl Block {
         }
     }
 
-    /// Changes what is busy from a step on up to a time, and says which step that is.
+    /// Changes the steps from `first` up to a time, and returns the index of the step that begins there.
     fn change_from(&mut self, first: usize, end: Time, change: impl Fn(u32) -> u32) -> usize {
         let mut step = first;
         while self.steps.get(step).is_some_and(|step| step.0 < end) {
@@ -313,7 +312,7 @@ impl Block {
         self.touched(start, end).map(|step| self.busy(step))
     }
 
-    /// The step that holds a time; the first one for times before all.
+    /// Index of the step that contains a time; the first one for earlier times.
     fn holding(&self, at: Time) -> usize {
         self.steps.partition_point(|step| step.0 <= at).saturating_sub(1)
     }
@@ -325,15 +324,15 @@ impl Block {
     }
 }
 
-/// Passes what is busy in order of time, until it is clear from when on few enough are for long enough.
+/// Search for a long enough span with few enough busy nodes, in order of time.
 struct Search {
     start: Time,
-    /// Too many are busy where the search is; nothing starts before that has passed.
+    /// True while too many are busy; no start is possible before this ends.
     is_crowded: bool,
     span: Span,
-    /// What starts no earlier is of no use.
+    /// Exclusive upper bound of the start.
     past: Time,
-    /// What is busy from then on does not matter.
+    /// Busy nodes from here on do not matter.
     ahead: Time,
 }
 
@@ -362,7 +361,7 @@ mod tests {
         Time::from_micros(second * 1_000_000)
     }
 
-    /// What is busy in each second.
+    /// Busy nodes in each second.
     struct Table(Vec<u32>);
 
     impl Table {
@@ -384,8 +383,7 @@ mod tests {
     }
 
     impl Counts {
-        /// What is kept of each block is exact, and no two steps that follow one another are alike. Says how many there
-        /// are.
+        /// Checks that the summaries are exact and that adjacent steps differ. Returns the number of steps.
         fn check(&self, now: Time) -> usize {
             let mut before = 0;
             let mut steps = 0;
@@ -408,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_grow_sparse_are_merged() {
+    fn sparse_blocks_are_merged() {
         let mut stream = SplitMix64::new(5);
         let mut counts = Counts::default();
         let mut placed: Vec<(Time, Time)> = Vec::new();
@@ -416,7 +414,7 @@ mod tests {
             let from = stream.int(0, 70_000);
             placed.push((second(from), second(from + stream.int(1, 30_000))));
         }
-        // Some of them as a list that is made at once, which then changes.
+        // Some are built at once as a list, which then changes.
         let (listed, rest) = placed.split_at(500);
         counts.insert(second(1), second(2), 1);
         counts.remove(second(1), second(2), 1);
@@ -433,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_those_of_a_table() {
+    fn counts_equal_those_of_a_table() {
         let mut stream = SplitMix64::new(3);
         let mut blocks = 0;
         for _ in 0..200 {
@@ -488,7 +486,7 @@ mod tests {
         let crowd_end = crowd.map(|crowd| (crowd + 1..).find(|at| table.changes(*at)).map(second).unwrap());
         assert_eq!(counts.last_crowd(second(from), second(until), limit), crowd_end);
 
-        // From some time on nothing is busy any more.
+        // Nothing is busy any more from some time on.
         let span = stream.int(1, 30);
         let is_calm = |at: u64, end: u64| table.most(at, end.min(SECONDS)) <= limit;
         let earliest = (from..).find(|at| *at >= SECONDS || is_calm(*at, at + span)).unwrap();

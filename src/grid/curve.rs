@@ -1,4 +1,4 @@
-//! Value curves: what a result is worth as its age grows, in multiples of the job's critical path (SLR).
+//! Value curves: value of a result by its age, in multiples of the job's critical path (SLR).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A checked, non-increasing curve from 1 at the initial deadline to 0 at the final one.
 ///
-/// It travels as its deadlines and points and is checked again on arrival.
+/// It is serialised as deadlines and points, and checked again on arrival.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Plain")]
 pub struct Curve {
@@ -17,11 +17,11 @@ pub struct Curve {
 struct Vertex {
     slr: f64,
     value: f64,
-    /// The area under the curve from here to the final deadline.
+    /// Area under the curve from here to the final deadline.
     area: f64,
 }
 
-/// What is wrong with a curve, and where.
+/// Error in a curve, with its location.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CurveError {
     #[error("{0} is not a finite number, or too large")]
@@ -60,22 +60,22 @@ impl Curve {
         Ok(Curve { vertices })
     }
 
-    /// Until when a result has its full value.
+    /// End of the full value.
     pub fn initial(&self) -> f64 {
         self.vertices[0].slr
     }
 
-    /// From when on a result has no value.
+    /// Start of no value.
     pub fn final_(&self) -> f64 {
         self.last().slr
     }
 
-    /// The points between the two.
+    /// Points between the two deadlines.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.vertices[1..self.vertices.len() - 1].iter().map(|vertex| (vertex.slr, vertex.value))
     }
 
-    /// The share of its full value that a result still has.
+    /// Fraction of the full value at an age.
     pub fn factor(&self, slr: f64) -> f64 {
         if slr <= self.initial() {
             1.0
@@ -86,7 +86,7 @@ impl Curve {
         }
     }
 
-    /// The last age at which a result is still worth this share of its full value.
+    /// Last age with at least this fraction of the full value.
     pub fn last_at(&self, share: f64) -> f64 {
         let ahead = self.vertices.partition_point(|vertex| vertex.value >= share);
         let Some(high) = self.vertices.get(ahead) else { return self.final_() };
@@ -94,7 +94,7 @@ impl Curve {
         low.slr + (low.value - share) / (low.value - high.value) * (high.slr - low.slr)
     }
 
-    /// The area under the curve from here on.
+    /// Area under the curve from here on.
     pub fn remaining(&self, slr: f64) -> f64 {
         if slr >= self.final_() {
             0.0
@@ -106,9 +106,9 @@ impl Curve {
         }
     }
 
-    /// The factor strictly between the deadlines, and the vertex ahead. Of vertices at one place the last counts.
+    /// Fraction strictly between the deadlines, and the vertex ahead. The last of several vertices at one age counts.
     ///
-    /// Rounding may not take the line below its end, or the factor would rise there by the width of a hair.
+    /// Rounding must not take the line below its end, or the fraction would rise there by a tiny amount.
     fn between(&self, slr: f64) -> (f64, &Vertex) {
         let ahead = self.vertices.partition_point(|vertex| vertex.slr <= slr);
         let (low, high) = (&self.vertices[ahead - 1], &self.vertices[ahead]);
@@ -162,7 +162,7 @@ impl fmt::Display for CurvePart {
     }
 }
 
-/// A curve as it is written down.
+/// Serialised form of a curve.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Curve")]
 struct Plain {
@@ -194,7 +194,7 @@ mod tests {
     use crate::protocol::codec;
 
     #[test]
-    fn interpolates_on_the_segment_that_the_age_lies_on() {
+    fn curves_interpolate_on_the_segment_of_the_age() {
         let curve = Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap();
         for (slr, factor) in [(0.0, 1.0), (2.0, 1.0), (2.5, 0.9), (4.0, 0.6), (5.5, 0.2), (6.0, 0.0), (9.0, 0.0)] {
             assert!((curve.factor(slr) - factor).abs() < 1e-12, "factor({slr}) = {}", curve.factor(slr));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told_with_its_place() {
+    fn every_fault_is_reported_with_its_location() {
         let texts = [
             Curve::new(f64::NAN, 6.0, &[]),
             Curve::new(2.0, 6.0, &[(3.0, 1.0), (3.0, f64::INFINITY)]),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_over_the_wire_is_checked() {
+    fn deserialised_curves_are_checked() {
         let curve = Curve::new(2.0, 6.0, &[(3.0, 0.8)]).unwrap();
         let mut bytes = Vec::new();
         codec::encode(&curve, &mut bytes).unwrap();
@@ -264,9 +264,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is accepted never rises, and its remaining area is what is below it.
+        /// An accepted curve never rises, and its remaining area is the area below it.
         #[test]
-        fn never_rises(
+        fn curves_never_rise(
             points in prop::collection::vec((2.0f64..6.0, 0.0f64..=1.0), 0..6),
             mut ages in prop::collection::vec(0.0f64..7.0, 1..40),
         ) {

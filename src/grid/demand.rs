@@ -1,26 +1,26 @@
-//! What a task takes of each node that it is on.
+//! Resources that a task takes of each of its nodes.
 
 use std::fmt;
 
-/// A share of something, in billionths: whole numbers, so that sums do not depend on their order.
+/// A fraction of a whole, in billionths: integers, so that sums do not depend on their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share(u32);
 
-/// What a task takes of each of its nodes.
+/// Resources that a task takes of each of its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// What it can use of the processors.
+    /// Processor share that it can use.
     pub cpu: Share,
-    /// What it fills of the memory.
+    /// Memory share that it fills.
     pub memory: Share,
 }
 
 impl Share {
     pub const WHOLE: Share = Share(1_000_000_000);
-    /// The largest that leaves something.
+    /// The largest share below a whole.
     pub const ALL_BUT_ALL: Share = Share(Share::WHOLE.0 - 1);
 
-    /// The nearest share; `None` for what is none of a whole.
+    /// Nearest share; `None` for values outside of 0 to 1.
     pub fn of(part: f64) -> Option<Share> {
         let billionths = part * f64::from(Share::WHOLE.0);
         ((0.0..=1.0).contains(&part)).then(|| Share(billionths.round() as u32))
@@ -36,7 +36,7 @@ impl Share {
 }
 
 impl Demand {
-    /// A node to itself.
+    /// A whole node.
     pub const NODE: Demand = Demand { cpu: Share::WHOLE, memory: Share::WHOLE };
 }
 

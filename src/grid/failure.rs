@@ -1,4 +1,4 @@
-//! What of a grid fails, and by which rule: as a topology describes it.
+//! Failures of a grid's components and their patterns, as a topology describes them.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use crate::random::SplitMix64;
 use crate::time::{Span, Time};
 use crate::words::words;
 
-/// Something that fails, and when.
+/// A component that fails, and its pattern.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failure {
     pub what: FailureTarget,
     pub course: FailurePattern,
-    /// Whether planners are told when nodes will be back as soon as they go down.
+    /// True if planners learn the end of an outage at its start.
     pub announced: bool,
 }
 
-/// What fails.
+/// The component that fails.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum FailureTarget {
-    /// Some nodes of a site, an index into the topology's.
+    /// Nodes of a site, by its index in the topology.
     Nodes { site: usize, nodes: NodeSet },
-    /// A link, likewise.
+    /// A link, by its index in the topology.
     Link(usize),
 }
 
-/// A link of a topology by its place there, with all of its directions.
+/// Index of a link in the topology, with all of its directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CableId(pub u32);
 
-/// When it is down.
+/// Times of outages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum FailurePattern {
     Once {
@@ -40,57 +40,57 @@ pub enum FailurePattern {
         lasts: Span,
     },
     Drawn(Drawn),
-    /// From a trace: ascending by start, and those of a component do not overlap.
+    /// Outages of a trace: ascending by start, disjoint for each component.
     Traced(Arc<Vec<Traced>>),
 }
 
-/// A component of a trace is down from when to when.
+/// An outage of a component of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Traced {
     pub down: Time,
     pub up: Time,
-    /// Of nodes their place among those of the table.
+    /// Nodes only: index in the table's list of nodes.
     pub component: u32,
 }
 
-/// It fails again and again, and is repaired each time.
+/// Repeated random failures and repairs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Drawn {
-    /// From a repair to the next failure, in the mean.
+    /// Mean time from a repair to the next failure.
     pub mtbf: Span,
     pub between: Law,
-    /// How long it is down, in the mean.
+    /// Mean time to repair.
     pub mttr: Span,
     pub repair: Law,
     pub per: Per,
-    /// What part of the nodes goes down together, in millionths; where each fails for itself it is all of it.
+    /// Fraction of the nodes that fail together, in millionths; a whole if each fails independently.
     pub share_millionths: u64,
 }
 
-/// How lengths of time are distributed about their mean.
+/// Distribution of durations about their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Law {
     pub kind: Distribution,
-    /// Of a Weibull distribution its exponent; of a lognormal one the deviation of the logarithm.
+    /// Exponent of a Weibull distribution, or standard deviation of the logarithm of a lognormal one.
     pub shape: f64,
 }
 
 words! {
-    /// A distribution of lengths of time.
+    /// A distribution of durations.
     #[derive(Default)]
     Distribution {
-        /// Without memory: how long it has been up says nothing of how long it will be.
+        /// Memoryless: the time up so far says nothing about the time left.
         #[default]
         Exponential = "exponential",
         /// With a shape below 1 failures come in bursts, above 1 at more regular intervals.
         Weibull = "weibull",
-        /// The logarithm has a normal distribution, as repairs often have.
+        /// The logarithm is normally distributed, as is common for repairs.
         Lognormal = "lognormal",
     }
-    /// What has a course of its own.
+    /// Unit that fails independently.
     #[derive(Default)]
     Per {
-        /// Each node fails for itself.
+        /// Each node fails independently.
         #[default]
         Node = "node",
         /// The nodes fail together, all or a share of them.
@@ -99,7 +99,7 @@ words! {
 }
 
 impl Law {
-    /// A length with this mean; at least a microsecond, and at most what a span can be.
+    /// A random duration with this mean; at least a microsecond, and at most the longest span.
     pub fn draw(self, mean: Span, random: &mut SplitMix64) -> Span {
         let of_mean = match self.kind {
             Distribution::Exponential => random.exponential(1.0),
@@ -113,8 +113,8 @@ impl Law {
 }
 
 impl Failure {
-    /// How often a second it strikes a task on so many nodes of a site that has so many: what is drawn counts, what is
-    /// written down does not. Where only some nodes fail, the task has its part of them.
+    /// Rate per second at which it hits a task on `task` nodes of a site with `site` nodes. Only random failures count,
+    /// not listed ones. If it concerns only part of the nodes, the task has its share of them.
     pub fn rate(&self, site: u32, task: u32) -> f64 {
         let (FailureTarget::Nodes { nodes, .. }, FailurePattern::Drawn(drawn)) = (&self.what, &self.course) else {
             return 0.0;
@@ -129,14 +129,14 @@ impl Failure {
 }
 
 impl Drawn {
-    /// How many of so many nodes fail together.
+    /// Number of `nodes` nodes that fail together.
     pub fn struck(&self, nodes: u64) -> u64 {
         ((nodes * self.share_millionths + 500_000) / 1_000_000).clamp(1, nodes.max(1))
     }
 }
 
-/// The probability that none of `width` nodes is among the `struck` ones of all; a part of a node counts as so much of
-/// one. O(the fewer of both), but not above some six times the root of all.
+/// Probability that none of `width` nodes is among the `struck` ones of all; a fraction of a node counts
+/// proportionally. O(min(struck, width)), and at most about six times the root of all.
 fn spared(all: u64, struck: u64, width: f64) -> f64 {
     let (whole, part) = (width.floor() as u64, width.fract());
     let of = |width: u64| {
@@ -158,13 +158,13 @@ fn spared(all: u64, struck: u64, width: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Every choice of so many of few nodes, as bits.
+    /// All choices of `struck` out of `all` nodes, as bits.
     fn choices(all: u32, struck: u32) -> Vec<u32> {
         (0..1_u32 << all).filter(|bits| bits.count_ones() == struck).collect()
     }
 
     #[test]
-    fn what_a_task_is_spared_is_counted_out() {
+    fn the_probability_of_no_hit_equals_an_enumeration() {
         for all in 1..=8 {
             for (struck, width) in (1..=all).flat_map(|struck| (1..=all).map(move |width| (struck, width))) {
                 let choices = choices(all, struck);
@@ -174,7 +174,7 @@ mod tests {
                 assert!((found - expected).abs() < 1e-12, "{width} of {all}, {struck}: {found} {expected}");
             }
         }
-        // A part of a node counts as so much of one.
+        // A fraction of a node counts proportionally.
         assert_eq!(spared(4, 1, 0.5), 3.5 / 4.0);
         assert_eq!(spared(1_000_000, 500_000, 500_000.0), 0.0);
     }

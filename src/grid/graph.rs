@@ -1,12 +1,12 @@
-//! The shape of a job: who waits for whom, and what lies between a task and the job's end.
+//! Dependency graph of a job, and critical paths.
 
 use super::Edge;
 use crate::time::Span;
 
 /// Successors and predecessors of every task, each in ascending order.
 ///
-/// All lists are in one allocation, as there is a graph for every job: the starts of the lists of successors, their
-/// items, and the same for predecessors. List `i` is `items[starts[i]..starts[i + 1]]`.
+/// All lists share one allocation, as there is a graph for every job: the starts of the lists of successors, their
+/// items, and again for predecessors. List `i` is `items[starts[i]..starts[i + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     tasks: usize,
@@ -44,8 +44,8 @@ impl Graph {
         &items[starts[task] as usize..starts[task + 1] as usize]
     }
 
-    /// The longest way from the start of each task to the end of the job, where `delay(from, to)` is what an edge
-    /// adds. The largest of them is the critical path. Saturates, as jobs may come from strangers.
+    /// Longest path from the start of each task to the end of the job, where `delay(from, to)` is the delay of an edge.
+    /// The largest of them is the critical path. Saturates, as jobs may come from untrusted peers.
     pub fn upward_ranks(&self, runtime: impl Fn(usize) -> Span, delay: impl Fn(usize, usize) -> Span) -> Vec<Span> {
         let mut ranks = vec![Span::ZERO; self.len()];
         for task in (0..self.len()).rev() {
@@ -56,7 +56,7 @@ impl Graph {
     }
 }
 
-/// Writes one side's lists, from pairs of a list and an item.
+/// Writes the lists of one direction, from pairs of a list and an item.
 fn fill(lists: &mut [u32], count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) {
     let (starts, items) = lists.split_at_mut(count + 1);
     for (list, _) in pairs.clone() {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_follow_the_longest_way() {
+    fn ranks_follow_the_longest_path() {
         let edges = [(0, 1), (0, 2), (1, 3), (2, 3)].map(|(from, to)| Edge::new(from, to));
         let graph = Graph::new(5, &edges);
         assert_eq!((graph.successors(0), graph.successors(1), graph.successors(3)), (&[1, 2][..], &[3][..], &[][..]));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Curve;
 use crate::time::{Span, Time};
 
-/// A job's number: its place in the run's workloads, in the order the topology names them.
+/// Number of a job: its index over the run's workloads, in the order in which the topology names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u32);
 
@@ -18,7 +18,7 @@ pub struct TaskId {
     pub index: u32,
 }
 
-/// The way of one task's output to another task of the job.
+/// An edge: the transfer of one task's output to another task of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EdgeId {
     pub job: JobId,
@@ -30,29 +30,29 @@ pub struct EdgeId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Kind(pub u16);
 
-/// Work that is submitted as one, and is done when all its tasks are.
+/// Work that is submitted as a unit, and is done when all its tasks are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     pub id: JobId,
-    /// When its user submits it.
+    /// Time of submission.
     pub arrive: Time,
-    /// How many tasks the run's earlier jobs have: task `i` of this job has the global number `first_task + i`.
+    /// Number of tasks of the run's earlier jobs: task `i` of this job has the global number `first_task + i`.
     pub first_task: u32,
-    /// In topological order: a task's number is larger than those of its predecessors.
+    /// In topological order: a task has a larger number than its predecessors.
     pub tasks: Vec<Task>,
-    /// Ascending by (from, to), none twice.
+    /// Ascending by (from, to), unique.
     pub edges: Vec<Edge>,
-    /// What it is worth to its user; `None` where the workload has no notion of value.
+    /// Value for its user; `None` if the workload has no values.
     pub worth: Option<Worth>,
 }
 
-/// A rigid piece of work: so many cores of one kind for so long.
+/// A rigid task: a number of cores of one kind for a fixed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub runtime: Span,
     pub cores: u32,
     pub kind: Kind,
-    /// The time that its user asks for, where anybody counts on that; its runtime where nobody was asked.
+    /// Time requested by its user, for schedulers that rely on it; the run time if none was requested.
     pub walltime: Span,
 }
 
@@ -63,7 +63,7 @@ impl Task {
     }
 }
 
-/// Task `to` needs what task `from` has produced.
+/// Task `to` needs the output of task `from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Edge {
     pub from: u32,
@@ -73,22 +73,22 @@ pub struct Edge {
 }
 
 impl EdgeId {
-    /// In the place of a task: where the job's data is at home.
+    /// Replaces a task: the site where the job's data is stored.
     pub const HOME: u32 = u32::MAX;
 
-    /// The way of a job's input to its one task.
+    /// Transfer of a job's input to its one task.
     pub fn input(job: JobId) -> EdgeId {
         EdgeId { job, from: EdgeId::HOME, to: 0 }
     }
 
-    /// The way of what its one task has produced back to its user.
+    /// Transfer of the output of a job's one task back to its user.
     pub fn output(job: JobId) -> EdgeId {
         EdgeId { job, from: 0, to: EdgeId::HOME }
     }
 }
 
 impl Edge {
-    /// An edge along which nobody counts the bytes.
+    /// An edge without data.
     pub fn new(from: u32, to: u32) -> Edge {
         Edge { from, to, data: 0 }
     }
@@ -97,7 +97,7 @@ impl Edge {
 /// The value of a job's result as it ages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worth {
-    /// The value of a result that comes early enough.
+    /// Value of a result in time.
     pub max: f64,
     pub curve: Curve,
 }

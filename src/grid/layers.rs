@@ -1,18 +1,18 @@
-//! Where parallel tasks are that may share nodes with each other.
+//! Locations of parallel tasks that may share nodes.
 
 use super::NodeSet;
 
-/// The nodes of some parallel tasks, in layers: a node is in as many as it has tasks, the first ones.
+/// Nodes of parallel tasks, in layers: a node with n tasks is in the first n layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layers {
     /// All of the nodes.
     pub nodes: NodeSet,
-    /// Those with more than one task, those with more than two, and so on.
+    /// Nodes with more than one task, with more than two, and so on.
     pub more: Vec<NodeSet>,
 }
 
 impl Layers {
-    /// So many tasks on each of some nodes, which ascend.
+    /// Builds from ascending `(node, tasks)`.
     pub fn of(counts: &[(u32, u32)]) -> Layers {
         let highest = counts.iter().map(|count| count.1).max().unwrap_or(0);
         let mut layers = (0..highest).map(|layer| {
@@ -28,7 +28,7 @@ impl Layers {
     }
 }
 
-/// A task a node.
+/// One task per node.
 impl From<NodeSet> for Layers {
     fn from(nodes: NodeSet) -> Layers {
         Layers { nodes, more: Vec::new() }

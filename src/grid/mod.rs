@@ -1,4 +1,4 @@
-//! Nouns that several papers share.
+//! Types that several papers share.
 
 mod calendar;
 mod check;

@@ -1,34 +1,34 @@
-//! What it costs a job to go on elsewhere, or after a pause.
+//! Cost of resuming a job, on the same or on other nodes.
 
 use crate::time::Span;
 
-/// For how long a job makes no progress once it is resumed or moved.
+/// Time without progress after a job is resumed or moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MoveCost {
-    /// In any case.
+    /// Constant part.
     pub penalty: Span,
-    /// And for what of it comes from elsewhere, where that is reckoned.
+    /// Transfer of memory images, if it is modelled.
     pub images: Option<Images>,
 }
 
-/// How the memory of a job's tasks gets from node to node, through storage that all nodes reach.
+/// Transfer of the memory of a job's tasks from node to node, through storage shared by all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Images {
-    /// What a node has, in kB.
+    /// Memory of a node, in kB.
     pub memory_kb: u64,
-    /// What the images of one job get together, in bits a second.
+    /// Bandwidth that the images of one job share, in bits per second.
     pub bandwidth: u64,
 }
 
 impl MoveCost {
-    /// Of a job of which so many tasks come to nodes, each with such a share of a node's memory.
+    /// Cost for a job with `tasks` tasks on new nodes, each with this share of a node's memory.
     pub fn of(&self, tasks: u32, memory: f64) -> Span {
         self.penalty + self.images.map_or(Span::ZERO, |images| images.time(tasks, memory))
     }
 }
 
 impl Images {
-    /// What so many images take, one after the other or all at once, to the next microsecond.
+    /// Transfer time of the images, one after the other or all at once, rounded up to a microsecond.
     pub fn time(&self, tasks: u32, memory: f64) -> Span {
         let bytes = (memory * self.memory_kb as f64 * 1e3).round() as u64;
         let bits = 8 * u128::from(bytes) * u128::from(tasks);
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_take_what_their_bytes_take() {
+    fn transfer_time_of_images_follows_their_bytes() {
         let images = Images { memory_kb: 8_000_000, bandwidth: 10_000_000_000 };
         // 128 tasks of 8 GB are a terabyte: 8,192 Gb at 10 Gbps.
         assert_eq!(images.time(128, 1.0), Span::from_micros(819_200_000));
@@ -51,7 +51,7 @@ mod tests {
         let cost = MoveCost { penalty: Span::from_secs(300), images: Some(images) };
         assert_eq!(cost.of(2, 0.5), Span::from_micros(306_400_000));
         assert_eq!(MoveCost { images: None, ..cost }.of(2, 0.5), Span::from_secs(300));
-        // Whoever has one bit too many waits for it, and there is no end of very slow storage.
+        // One bit too many takes a microsecond more, and very slow storage saturates.
         assert_eq!(Images { memory_kb: 1, bandwidth: 8_001 }.time(1, 1.0), Span::from_micros(999_876));
         assert_eq!(Images { memory_kb: 1_000_000_000_000, bandwidth: 1 }.time(u32::MAX, 1.0), Span::MAX);
     }

@@ -1,9 +1,9 @@
-//! What is heard of a site's nodes by whoever is at the other end of its link.
+//! Information about a site's nodes at the other end of its link.
 
 use super::{Expected, Outages};
 use crate::time::{Span, Time};
 
-/// A site as its news tells it: late by its link, and at the times of its reports.
+/// Delayed view of a site's nodes: late by the link's latency, and sent at the times of the site's reports.
 #[derive(Clone, Debug)]
 pub struct News {
     outages: Outages,
@@ -16,19 +16,19 @@ impl News {
         News { outages, latency, report_every }
     }
 
-    /// How many nodes are down, as one hears now; never asked of an earlier time than before.
+    /// Number of nodes known to be down; times of successive calls must not decrease.
     pub fn down(&mut self, now: Time) -> u32 {
         self.hear(now);
         self.outages.count()
     }
 
-    /// Which these are, and when they are taken to be back; never asked of an earlier time than before.
+    /// Nodes known to be down, with their expected return; times of successive calls must not decrease.
     pub fn expected(&mut self, now: Time) -> Vec<Expected> {
         let sent = self.hear(now);
         self.outages.expected(sent)
     }
 
-    /// When what one hears now set out.
+    /// Send time of the information that arrives now.
     fn hear(&mut self, now: Time) -> Time {
         let sent = now.since(Time::ZERO + self.latency).micros();
         let period = self.report_every.micros().max(1);
@@ -37,17 +37,17 @@ impl News {
         sent
     }
 
-    /// When the next change is heard of.
+    /// Arrival of the next change.
     pub fn next(&self) -> Option<Time> {
         self.outages.next().map(|change| self.heard(change))
     }
 
-    /// When one hears of what happens at the site then.
+    /// Arrival of information about an event at the site at this time.
     pub fn heard(&self, at: Time) -> Time {
         at.round_up(self.report_every) + self.latency
     }
 
-    /// For how long after something has arrived that is sent now nothing changes.
+    /// Time without a change after the arrival of a message that is sent now.
     pub fn safe(&mut self, now: Time) -> Span {
         self.down(now);
         self.outages.next().map_or(Span::MAX, |change| change.since(now + self.latency))

@@ -1,13 +1,13 @@
-//! Sets of nodes (or cores) by identity, kept as sorted runs.
+//! Sets of nodes (or cores) by number, stored as sorted runs.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 
-/// A set of node numbers as ascending, disjoint, non-adjacent, inclusive runs; prints as `0-3 7`.
+/// A set of node numbers as ascending, disjoint, non-adjacent, inclusive runs; displayed as `0-3 7`.
 ///
-/// It travels as its runs, and is checked again on arrival.
+/// It is serialised as its runs, and checked again on arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<(u32, u32)>")]
 pub struct NodeSet {
@@ -24,7 +24,7 @@ impl NodeSet {
         set
     }
 
-    /// The lowest of its runs.
+    /// Its `count` lowest runs.
     pub fn lowest_runs(&self, count: usize) -> NodeSet {
         NodeSet { runs: self.runs.iter().take(count).copied().collect() }
     }
@@ -46,7 +46,7 @@ impl NodeSet {
         self.runs.iter().flat_map(|&(first, last)| first..=last)
     }
 
-    /// Reads back what the set prints as; `None` for anything else.
+    /// Parses the displayed form; `None` for anything else.
     pub fn parse(text: &str) -> Option<NodeSet> {
         let mut set = NodeSet::default();
         for run in text.split(' ').filter(|_| !text.is_empty()) {
@@ -61,7 +61,7 @@ impl NodeSet {
         Some(set)
     }
 
-    /// Takes the lowest `count` nodes out of this set; `None`, and no change, if it has fewer.
+    /// Removes the lowest `count` nodes and returns them; `None`, without change, if it has fewer.
     pub fn take_lowest(&mut self, count: u32) -> Option<NodeSet> {
         let mut missing = count;
         let mut whole = 0;
@@ -85,7 +85,7 @@ impl NodeSet {
         Some(taken)
     }
 
-    /// Adds the nodes of `other`, none of which may be here already.
+    /// Adds the nodes of `other`, none of which may be in the set.
     pub fn insert(&mut self, other: &NodeSet) {
         for &(first, last) in &other.runs {
             self.insert_run(first, last);
@@ -110,7 +110,7 @@ impl NodeSet {
     }
 }
 
-/// Sets that may overlap.
+/// Operations on sets that may overlap.
 impl NodeSet {
     /// The nodes `first..=last`.
     pub fn run(first: u32, last: u32) -> NodeSet {
@@ -144,7 +144,7 @@ impl NodeSet {
         (missing == 0).then_some(lowest)
     }
 
-    /// The nodes of `0..count` that are not here.
+    /// The nodes of `0..count` that are not in the set.
     pub fn complement(&self, count: u32) -> NodeSet {
         let mut rest = NodeSet::default();
         let mut next = 0;
@@ -189,7 +189,7 @@ impl NodeSet {
         common
     }
 
-    /// Adds the nodes of `other` that are not here.
+    /// Adds the nodes of `other` that are missing.
     pub fn unite(&mut self, other: &NodeSet) {
         if self.runs.is_empty() {
             self.runs.clone_from(&other.runs);
@@ -226,7 +226,7 @@ impl NodeSet {
         self.runs = merged;
     }
 
-    /// Removes the nodes of `other` that are here.
+    /// Removes the nodes of `other` that are present.
     pub fn subtract(&mut self, other: &NodeSet) {
         for &(first, last) in &other.runs {
             let from = before(&self.runs, first);
@@ -255,10 +255,10 @@ impl NodeSet {
     }
 }
 
-/// With so many runs to each of another set, that set's runs are looked up one by one instead of walking along both.
+/// Ratio of runs from which on the runs of the smaller set are found by binary search instead of a merge.
 const FEW: usize = 8;
 
-/// How many runs lie before a node.
+/// Number of runs before a node.
 fn before(runs: &[(u32, u32)], node: u32) -> usize {
     runs.partition_point(|run| run.1 < node)
 }
@@ -269,7 +269,7 @@ impl Serialize for NodeSet {
     }
 }
 
-/// By way of a plain vector, which does not allocate what a hostile length asks for.
+/// Deserialises via a plain vector, which does not allocate what a hostile length claims.
 impl TryFrom<Vec<(u32, u32)>> for NodeSet {
     type Error = &'static str;
 
@@ -308,7 +308,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain set of numbers: takes and returns in random order, always lowest first, always merged.
+        /// Compares with a plain set of numbers: random removals and additions; always lowest first, always merged.
         #[test]
         fn behaves_like_a_set_of_numbers(steps in prop::collection::vec((any::<bool>(), 0u32..12), 1..80)) {
             let mut free = NodeSet::all(40);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against plain sets of numbers, with sets of few runs and of many.
+        /// Compares with plain sets of numbers, for sets of few runs and of many.
         #[test]
         fn combines_like_sets_of_numbers(
             many in prop::collection::btree_set(0u32..90, 0..60),

@@ -1,18 +1,18 @@
-//! A program outside that decides in somebody's place.
+//! An external program that makes decisions.
 
 use serde::Serialize;
 
 use crate::time::Span;
 
-/// How such a program is started, or reached, and how long it may think.
+/// Command or address of an external program, and its time limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// The program and its arguments, as one would start it where that somebody is played; empty for one that runs
-    /// already.
+    /// The program and its arguments, as started on the host of the process that it decides for; empty for a program
+    /// that runs already.
     pub command: Vec<String>,
-    /// Where it listens, if that is not for us to choose.
+    /// Address of the program; empty if we choose it.
     pub socket: String,
-    /// On the clock of the wall: how long it may take to answer.
+    /// Wall time that it may take to answer.
     pub timeout: Span,
 }
 
@@ -22,12 +22,12 @@ impl Default for Program {
     }
 }
 
-/// Where a program listens, as ZeroMQ writes it.
+/// Address of a program, in ZeroMQ's notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A host and a port.
+    /// Host and port.
     Tcp(String),
-    /// The path of a socket of this machine.
+    /// Path of a local socket.
     Ipc(String),
 }
 
@@ -38,7 +38,7 @@ impl Endpoint {
         }
         let address = text.strip_prefix("tcp://")?;
         let (host, port) = address.rsplit_once(':')?;
-        // A star is where one listens, not where one calls.
+        // A star is valid for listening, not for connecting.
         let is_host = !host.is_empty() && host != "*" && !host.contains(char::is_whitespace);
         (is_host && port.parse::<u16>().is_ok_and(|port| port > 0)).then(|| Endpoint::Tcp(address.to_owned()))
     }

@@ -1,4 +1,4 @@
-//! What is done for tasks that failures kill.
+//! Handling of tasks that are killed by failures.
 
 use serde::Serialize;
 
@@ -6,78 +6,77 @@ use super::{Area, Failure};
 use crate::time::Span;
 use crate::words::words;
 
-/// What becomes of a task whose node fails.
+/// Handling of a task whose node fails.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recovery {
     pub killed: Killed,
-    /// After so many failures a task is given up.
+    /// Failures after which a task is given up.
     pub attempts: u32,
     pub checkpoint: Option<Checkpoint>,
     pub bookings: Bookings,
-    /// What part of a booking that is broken its user gets for it, in millionths.
+    /// Compensation for a broken booking, in millionths of its area.
     pub compensation_millionths: u64,
     pub data: Interrupted,
 }
 
 words! {
-    /// What becomes of nodes that are booked, or run what they were booked for, when they fail.
+    /// Treatment of nodes that fail while they are booked or run their booked task.
     #[derive(Default)]
     Bookings {
-        /// Others are booked: at the same time, later, or at another site; the promise breaks only if there are none.
+        /// Books other nodes, now or later, here or at another site; the promise breaks only if there are none.
         #[default]
         Move = "move",
-        /// The booking stays where it is, with the time that is left when its nodes are back.
+        /// The booking stays in place, with the time that is left when its nodes are back.
         Shorten = "shorten",
         /// The booking is cancelled.
         Break = "break",
     }
-    /// Where a task goes that a failure has killed.
+    /// Destination of a task that a failure has killed.
     #[derive(Default)]
     Killed {
-        /// To the head of the queue of its site, before all that wait.
+        /// To the head of its site's queue.
         #[default]
         Head = "head",
-        /// To the end of the queue of its site.
+        /// To the end of its site's queue.
         Tail = "tail",
         /// Back to the service or user that sent it to the site, which may choose another one.
         Back = "back",
-        /// It is lost, and its job with it.
+        /// The task is lost, and its job with it.
         Lost = "lost",
     }
-    /// What becomes of data on a link that fails.
+    /// Handling of data on a link that fails.
     #[derive(Default)]
     Interrupted {
-        /// It stops, and goes on with what is left when the link is back.
+        /// It stops, and continues when the link is back.
         #[default]
         Wait = "wait",
-        /// What is left goes over the shortest way that is whole; if there is none, it waits.
+        /// The rest takes the shortest route without failed links; if there is none, it waits.
         Reroute = "reroute",
-        /// What has been sent is lost, and all of it is sent again when the link is back.
+        /// All of it is sent again when the link is back.
         Restart = "restart",
     }
 }
 
-/// Tasks save what they have done, and go on from there.
+/// Tasks save their progress, and continue from there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Checkpoint {
     pub every: Every,
-    /// How long a task stands still while it saves.
+    /// Time that a task pauses to save.
     pub cost: Span,
 }
 
-/// How much of its work a task does between two checkpoints.
+/// Work of a task between two checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Every {
-    /// It makes none, as if nothing were said of checkpoints.
+    /// No checkpoints.
     Never,
     Span(Span),
-    /// So many millionths of what J. W. Young found best, "A first order approximation to the optimum checkpoint
-    /// interval", Communications of the ACM 17(9), 1974: the root of twice the cost times the mean time between
-    /// failures.
+    /// Millionths of the interval of J. W. Young, "A first order approximation to the optimum checkpoint interval",
+    /// Communications of the ACM 17(9), 1974: the root of twice the cost times the mean time between failures.
     Young(u64),
 }
 
-/// How one task saves its work.
+/// Checkpoint interval and cost of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointSchedule {
     every: Span,
@@ -99,7 +98,7 @@ impl Default for Recovery {
 }
 
 impl Checkpoint {
-    /// How a task saves that failures strike so often a second; not at all, if it need not.
+    /// Schedule of a task that failures hit at this rate per second; `None` if it needs no checkpoints.
     pub fn saves(&self, rate: f64) -> Option<CheckpointSchedule> {
         let every = match self.every {
             Every::Never => return None,
@@ -115,46 +114,46 @@ impl Checkpoint {
 }
 
 impl Recovery {
-    /// Whether a task is tried again that has been lost so often.
+    /// True if a task with this many losses is tried again.
     pub fn tries_again(&self, losses: u32) -> bool {
         self.killed != Killed::Lost && losses < self.attempts
     }
 
-    /// What a user gets for a booking that is broken.
+    /// Compensation of a user for a broken booking.
     pub fn compensation(&self, booked: Area) -> Area {
         let part = u128::from(booked.micros()) * u128::from(self.compensation_millionths) / 1_000_000;
         Area::from_micros(u64::try_from(part).unwrap_or(u64::MAX))
     }
 
-    /// How a task saves its work that runs on so many nodes of a site which has so many, and fails in these ways.
+    /// Schedule of a task on `task` nodes of a site with `site` nodes and these failures.
     pub fn saves(&self, failures: &[Failure], site: u32, task: u32) -> Option<CheckpointSchedule> {
         self.checkpoint?.saves(failures.iter().map(|failure| failure.rate(site, task)).sum())
     }
 }
 
 impl CheckpointSchedule {
-    /// How long so much work takes with its checkpoints, of which there is none at its end.
+    /// Duration of this work with its checkpoints, of which there is none at its end.
     pub fn stretched(self, work: Span) -> Span {
         let times = work.micros().saturating_sub(1) / self.every.micros();
         work + Span::from_micros(self.cost.micros().saturating_mul(times))
     }
 
-    /// How many checkpoints a task has made that has run for so long.
+    /// Checkpoints of a task after this run time.
     pub fn times(self, ran: Span) -> u64 {
         ran.micros() / (self.every + self.cost).micros()
     }
 
-    /// The same for one that has come to its end, where it makes none.
+    /// Checkpoints of a task that has finished after this run time, without one at its end.
     pub fn times_in_all(self, ran: Span) -> u64 {
         self.times(Span::from_micros(ran.micros().saturating_sub(1)))
     }
 
-    /// How much work so many checkpoints have saved.
+    /// Work saved by this many checkpoints.
     pub fn saved(self, times: u64) -> Span {
         Span::from_micros(self.every.micros().saturating_mul(times))
     }
 
-    /// How long they took.
+    /// Time spent on this many checkpoints.
     pub fn spent(self, times: u64) -> Span {
         Span::from_micros(self.cost.micros().saturating_mul(times))
     }
@@ -178,7 +177,7 @@ mod tests {
             assert_eq!(saves.saved(times), seconds(saved), "after {ran} s");
             assert_eq!(saves.spent(times), seconds(saved / 5), "after {ran} s");
         }
-        // What costs nothing takes as long as without.
+        // Without cost, work takes as long as without checkpoints.
         let free = Checkpoint { cost: Span::ZERO, ..checkpoint }.saves(0.0).unwrap();
         assert_eq!((free.stretched(seconds(20)), free.times_in_all(seconds(20))), (seconds(20), 1));
     }
@@ -186,7 +185,7 @@ mod tests {
     #[test]
     fn youngs_interval_is_the_root_of_twice_the_cost_times_the_mean_time_between_failures() {
         let young = |millionths| Checkpoint { every: Every::Young(millionths), cost: Span::from_secs(20) };
-        // Once in 36000 s: the root of 1 440 000 is 1200.
+        // One failure in 36000 s: the root of 1 440 000 is 1200.
         let every = |millionths| young(millionths).saves(1.0 / 36_000.0).unwrap().saved(1);
         assert_eq!(every(1_000_000), Span::from_secs(1_200));
         assert_eq!(every(500_000), Span::from_secs(600));

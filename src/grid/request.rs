@@ -1,23 +1,23 @@
-//! What is asked for, and whether it makes sense.
+//! Requests for nodes, and their validity.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Area, Job, LONGEST};
 use crate::time::{Span, Time};
 
-/// A rigid job that wants to run once, uninterrupted, between its ready time and its deadline.
+/// A rigid job that is to run once, uninterrupted, between its ready time and its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
     pub arrive: Time,
-    /// The earliest start.
+    /// Earliest start.
     pub ready: Time,
     pub duration: Span,
-    /// The latest end.
+    /// Latest end.
     pub deadline: Time,
     pub nodes: u32,
 }
 
-/// Why a request makes no sense. It changes nothing and counts in no rate.
+/// Reason why a request is invalid. Such requests change nothing and count in no rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Invalid {
     #[error("it is not one task")]
@@ -82,13 +82,13 @@ impl Invalid {
 }
 
 impl Request {
-    /// What a job of one task asks for: nodes for its walltime.
+    /// Request for a job of one task: nodes for its walltime.
     pub fn of(job: &Job, ready: Time, deadline: Time) -> Result<Request, Invalid> {
         let [task] = job.tasks.as_slice() else { return Err(Invalid::NotOneTask) };
         Ok(Request { arrive: job.arrive, ready, duration: task.walltime, deadline, nodes: task.cores })
     }
 
-    /// What a site with so many nodes has to say, before it looks into its calendar.
+    /// Checks against a site with this many nodes, before any look into its calendar.
     pub fn check(&self, nodes: u32) -> Result<(), Invalid> {
         let over = self.ready.micros().checked_add(self.duration.micros());
         match over {
@@ -103,18 +103,18 @@ impl Request {
         }
     }
 
-    /// The latest start; `None` if nothing can begin at `now` and end in time any more.
+    /// Latest start; `None` if no start from `now` on can end in time.
     pub fn latest_start(&self, now: Time) -> Option<Time> {
         let latest = Time::from_micros(self.deadline.micros().checked_sub(self.duration.micros())?);
         (self.ready.max(now) <= latest).then_some(latest)
     }
 
-    /// What is asked for, in node time.
+    /// Requested area in node time.
     pub fn area(&self) -> Area {
         Area::of(self.nodes, self.duration)
     }
 
-    /// How much longer than its duration a job takes whose booking ends then, counted from its ready time.
+    /// Time from ready until `end`, divided by the duration.
     pub fn slowdown(&self, end: Time) -> f64 {
         end.since(self.ready).micros() as f64 / self.duration.micros() as f64
     }

@@ -1,4 +1,4 @@
-//! Who a grid is made of: sites that own nodes, and users.
+//! Members of a grid: sites that own nodes, and users.
 
 use serde::Serialize;
 
@@ -10,30 +10,30 @@ pub struct Site {
     pub name: String,
     pub cores: u32,
     pub kind: Kind,
-    /// In millionths; where a system reckons with speeds, run times of tasks are divided by this.
+    /// Speed in millionths; for systems that model speeds, run times of tasks are divided by this.
     pub speed_millionths: u64,
-    /// Name of a site scheduler in the catalogue, or by one of its grammars.
+    /// Name of a site scheduler in the catalogue, or in one of its grammars.
     pub scheduler: String,
     /// Order of its queue, where a policy for queues runs it.
     pub order: QueueOrder,
-    /// Of a node, where jobs share nodes: what they take along when they are moved counts in it.
+    /// Memory of a node in kB, for jobs that share nodes and take their memory along when moved.
     pub memory_kb: u64,
-    /// At which rate the images of a job's tasks move, in bits a second, where that is reckoned.
+    /// Bandwidth for images of moved tasks, in bits per second, if it is modelled.
     pub image_bandwidth: Option<u64>,
-    /// Latency of the link to the router, one way.
+    /// One-way latency of the link to the router.
     pub latency: Span,
-    /// The site tells what has ended at whole multiples of this; at once, if it is zero.
+    /// Period of reports: ends are reported at whole multiples of it; at once, if it is zero.
     pub report_every: Span,
-    /// Nodes that are reserved for something other than jobs for some time.
+    /// Nodes reserved for purposes other than jobs.
     pub reserved: Vec<Reserved>,
-    /// The systems that use it, as indices into the topology's.
+    /// Systems that use the site, as indices into the topology's.
     pub systems: Vec<usize>,
     pub terms: Terms,
-    /// Who decides here, if its scheduler is a program outside.
+    /// The external program that is its scheduler, if it has one.
     pub program: Program,
 }
 
-/// Nodes that a site holds for something else: no job runs on them then. Those of one site do not overlap.
+/// Nodes reserved by a site: no job runs on them then. Those of one site are disjoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reserved {
     pub from: Time,
@@ -41,14 +41,14 @@ pub struct Reserved {
     pub nodes: NodeSet,
 }
 
-/// How fast a site is, in millionths: a task takes its run time divided by this.
+/// Speed of a site, in millionths: a task takes its run time divided by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed(pub u64);
 
 impl Speed {
     pub const USUAL: Speed = Speed(1_000_000);
 
-    /// How long so much work takes: to the nearest microsecond, and at least one.
+    /// Duration of this work, rounded to the nearest microsecond, and at least one.
     pub fn time(self, work: Span) -> Span {
         let work = u128::from(work.micros()) * 1_000_000;
         let speed = u128::from(self.0.max(1));
@@ -57,12 +57,12 @@ impl Speed {
 }
 
 impl Reserved {
-    /// Whether both are of some node at some time.
+    /// True if both contain a node at a common time.
     pub fn meets(&self, other: &Reserved) -> bool {
         self.from < other.until && other.from < self.until && self.nodes.meets(&other.nodes)
     }
 
-    /// The nodes that some of these have for some of that time.
+    /// Nodes that any of these reserve at any time between the two.
     pub fn over<'a>(all: impl Iterator<Item = &'a Reserved>, from: Time, until: Time) -> NodeSet {
         let mut nodes = NodeSet::default();
         all.filter(|one| one.from < until && from < one.until).for_each(|one| nodes.unite(&one.nodes));
@@ -73,24 +73,24 @@ impl Reserved {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct User {
     pub name: String,
-    /// Latency of the link to the router, one way.
+    /// One-way latency of the link to the router.
     pub latency: Span,
     pub habit: Behaviour,
     pub approach: Approach,
-    /// Who decides for it, if that is its habit.
+    /// The external program that decides for it, if it has one.
     pub program: Program,
 }
 
-/// What a user does about its jobs.
+/// A user's treatment of its jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Behaviour {
-    /// It hands them in by the calendar, and waits.
+    /// Submits them by the calendar, and waits.
     #[default]
     Script,
-    /// It takes back what has waited for so long in a queue, and hands it in again elsewhere; so often at most.
+    /// Recalls jobs that have waited this long in a queue, and submits them elsewhere, at most `most` times.
     Resubmit { patience: Span, most: u32 },
-    /// It does what a program outside says.
+    /// Follows an external program.
     External,
 }
 

@@ -1,25 +1,25 @@
-//! The data of a job that is handed in as one task: what it needs where it runs, and what it leaves there.
+//! Data of a job of one task: its input and output.
 
 use serde::{Deserialize, Serialize};
 
 use super::DATA_MAX;
 
-/// What crosses the network for a job, and where its data is at home.
+/// Data volumes of a job, and their home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staging {
     pub volumes: Volumes,
-    /// The site where its input lies and to which its output goes back: an index into the topology's.
+    /// Site that stores its input and receives its output, as an index into the topology's.
     pub home: u32,
 }
 
 impl Staging {
-    /// Whether there is data that has to be where the job runs before it may start.
+    /// True if input has to be transferred to the job's site before it may start.
     pub fn has_input(&self) -> bool {
         self.volumes.input > 0
     }
 }
 
-/// In bytes.
+/// Volumes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volumes {
     pub input: u64,
@@ -29,7 +29,7 @@ pub struct Volumes {
 impl Volumes {
     pub const NOTHING: Volumes = Volumes { input: 0, output: 0 };
 
-    /// Whether they are no larger than any data may be.
+    /// True if both are at most [`DATA_MAX`].
     pub fn make_sense(&self) -> bool {
         self.input <= DATA_MAX && self.output <= DATA_MAX
     }

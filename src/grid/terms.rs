@@ -1,29 +1,29 @@
-//! What sites and users say of themselves where time is bargained for.
+//! Terms of sites and approaches of users in the negotiation for time.
 
 use serde::Serialize;
 
 use crate::time::Span;
 use crate::words::words;
 
-/// On what terms a site lets its processors.
+/// Conditions on which a site sells its processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Terms {
     pub mode: PlanMode,
-    /// What a processor-second costs, in millionths.
+    /// Price of a processor-second, in millionths.
     pub price_millionths: u64,
-    /// The part of what is paid on top that is lost when a booking is taken back, in millionths.
+    /// Fraction of the surcharge that is lost when a booking is cancelled, in millionths.
     pub cancelled_millionths: u64,
-    /// The longest run that is accepted.
+    /// Longest accepted run.
     pub longest: Option<Span>,
 }
 
 words! {
-    /// How a site maintains its plan.
+    /// Maintenance of a site's plan.
     #[derive(Default)]
     PlanMode {
         /// Planned starts stay: for jobs that run exactly as long as they request.
         Exact = "exact",
-        /// The plan is rebuilt whenever something arrives, ends, is booked or is taken back.
+        /// The plan is rebuilt at every arrival, end, booking and cancellation.
         #[default]
         Rebuild = "rebuild",
     }
@@ -35,21 +35,21 @@ impl Default for Terms {
     }
 }
 
-/// How a user gets time from sites.
+/// Approach of a user to getting time from sites.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Approach {
-    /// By the name of its row; empty where nothing is bargained for.
+    /// Name of the strategy; empty where there is no negotiation.
     pub strategy: String,
-    /// What counts: 0 is the end, 1 is the cost.
+    /// Objective: 0 is the end, 1 is the cost.
     pub alpha: f64,
-    /// How long after its arrival a job should run.
+    /// Lead time between the arrival of a job and its run.
     pub ahead: Span,
-    /// Where the parts of a job run at the same time: indices into the topology's sites.
+    /// Sites where the parts of a job run at the same time, as indices into the topology's.
     pub legs: Vec<usize>,
     pub crash: Option<Crash>,
 }
 
-/// A user's process goes down, and comes back with nothing but its log.
+/// Crash of a user's process, which restarts with only its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Crash {
     pub at: Span,

@@ -1,14 +1,14 @@
-//! The longest ways through a job, as whoever reckons with it and whoever reports on it must both have them.
+//! Critical paths of a job, shared by scheduling and reports.
 
 use super::{Graph, Job};
 use crate::time::Span;
 
-/// How long the output of a task takes to another cluster, where no links say so: a share of its run time, in whole
-/// ticks, rounded up once.
+/// Transfer time of a task's output to another cluster, without links: a fraction of its run time, rounded up once to
+/// whole ticks.
 pub fn output_delay(runtime: Span, share_millionths: u64, tick: Span) -> Span {
     let tick = tick.micros().max(1);
     if let (Some(share), Some(unit)) = (runtime.micros().checked_mul(share_millionths), tick.checked_mul(1_000_000)) {
-        // As below; most tasks are short enough for this.
+        // As below in 64 bits; most tasks are short enough for this.
         return Span::from_micros(share.div_ceil(unit).saturating_mul(tick));
     }
     let tick = u128::from(tick);
@@ -17,8 +17,8 @@ pub fn output_delay(runtime: Span, share_millionths: u64, tick: Span) -> Span {
     Span::from_micros(micros.try_into().unwrap_or(u64::MAX))
 }
 
-/// The longest way from the start of each task to the end of the job, counting only delays that no placement can avoid:
-/// those between tasks that need different kinds of cores. The longest of all is the critical path.
+/// Longest path from the start of each task to the end of the job, counting only unavoidable delays: those between
+/// tasks that need different kinds of cores. The longest of all is the critical path.
 pub fn forced_ranks(job: &Job, graph: &Graph, delay: impl Fn(usize) -> Span) -> Vec<Span> {
     let forced = |from: usize, to: usize| match job.tasks[from].kind == job.tasks[to].kind {
         true => Span::ZERO,

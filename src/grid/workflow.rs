@@ -1,4 +1,4 @@
-//! Workflows: named tasks, and the data that goes from one to the next.
+//! Workflows: named tasks, and the data between them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -8,13 +8,13 @@ use serde::Serialize;
 use super::{Edge, Kind, LONGEST, Task};
 use crate::time::Span;
 
-/// A checked workflow: its tasks are in topological order, and nothing in it is too large to reckon with.
+/// A checked workflow: its tasks are in topological order, and all sizes are within their limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Workflow {
     pub name: String,
-    /// In topological order: a task's number is larger than those of its predecessors.
+    /// In topological order: a task has a larger number than its predecessors.
     pub tasks: Vec<Step>,
-    /// Ascending by (from, to), none twice.
+    /// Ascending by (from, to), unique.
     pub edges: Vec<Edge>,
 }
 
@@ -22,13 +22,12 @@ pub struct Workflow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     pub name: String,
-    /// How long it runs at speed 1.
+    /// Run time at speed 1.
     pub work: Span,
     pub cores: u32,
 }
 
-/// As much data as all edges of a workflow may carry together: whole bytes are exact as floating point numbers up to
-/// here.
+/// Most data of all edges of a workflow together, in bytes: whole bytes are exact as floating point numbers up to here.
 pub const DATA_MAX: u64 = 1 << 53;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +51,7 @@ pub enum WorkflowError {
 }
 
 impl WorkflowError {
-    /// The task at which one would look for a cycle, by its place among those that were given.
+    /// A task on the cycle, as an index into the input.
     pub fn on_cycle(&self) -> Option<usize> {
         match self {
             WorkflowError::Cycle { first, .. } => Some(*first),
@@ -62,8 +61,8 @@ impl WorkflowError {
 }
 
 impl Workflow {
-    /// Puts the tasks in topological order, which leaves them as they are where they are in one already. The edges
-    /// number the tasks in the order in which they are given here.
+    /// Sorts the tasks topologically, which keeps an order that is topological already. The edges number the tasks in
+    /// the order of the input.
     pub fn new(name: String, tasks: Vec<Step>, edges: Vec<Edge>) -> Result<Workflow, WorkflowError> {
         check(&tasks, &edges)?;
         let order = topological(&tasks, &edges)?;
@@ -87,23 +86,23 @@ impl Workflow {
         Ok(Workflow { name, tasks, edges })
     }
 
-    /// Its tasks as those of a job. Nothing in a run takes no time: the shortest take a microsecond.
+    /// Its tasks as those of a job. Tasks take at least a microsecond.
     pub fn job_tasks(&self, kind: Kind) -> Vec<Task> {
         let shortest = Span::from_micros(1);
         self.tasks.iter().map(|task| Task::new(task.work.max(shortest), task.cores, kind)).collect()
     }
 
-    /// How long all tasks take one after the other.
+    /// Total run time of all tasks.
     pub fn work(&self) -> Span {
         self.tasks.iter().fold(Span::ZERO, |sum, task| sum + task.work)
     }
 
-    /// The bytes on all edges.
+    /// Total bytes of all edges.
     pub fn data(&self) -> u64 {
         self.edges.iter().map(|edge| edge.data).sum()
     }
 
-    /// The longest chain of work, with all data already there.
+    /// Longest chain of run times, without transfers.
     pub fn critical_path(&self) -> Span {
         let mut until = vec![Span::ZERO; self.tasks.len()];
         let mut edges = self.edges.iter().peekable();
@@ -118,7 +117,7 @@ impl Workflow {
         longest
     }
 
-    /// How many tasks the longest chain has.
+    /// Number of tasks of the longest chain.
     #[cfg(test)]
     pub fn depth(&self) -> usize {
         let mut levels = vec![1usize; self.tasks.len()];
@@ -154,7 +153,7 @@ fn check(tasks: &[Step], edges: &[Edge]) -> Result<(), WorkflowError> {
     if data > DATA_MAX { Err(WorkflowError::TooMuchData) } else { Ok(()) }
 }
 
-/// Kahn's algorithm; of the tasks that are free, the one that was written first goes first.
+/// Kahn's algorithm; among ready tasks, the first of the input goes first.
 fn topological(tasks: &[Step], edges: &[Edge]) -> Result<Vec<u32>, WorkflowError> {
     let mut by_from: Vec<Edge> = edges.to_vec();
     by_from.sort_unstable();
@@ -178,8 +177,8 @@ fn topological(tasks: &[Step], edges: &[Edge]) -> Result<Vec<u32>, WorkflowError
     if order.len() == tasks.len() { Ok(order) } else { Err(cycle(tasks, edges, &waits)) }
 }
 
-/// Names a cycle among the tasks that still wait: each of them waits for another one of them, so that going back leads
-/// into a cycle sooner or later.
+/// Finds a cycle among the tasks that still wait: each of them waits for another one of them, so following predecessors
+/// leads into a cycle.
 fn cycle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
     let mut before: Vec<Option<u32>> = vec![None; tasks.len()];
     for edge in edges.iter().filter(|edge| waits[edge.from as usize] > 0) {
@@ -206,7 +205,7 @@ fn cycle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
     WorkflowError::Cycle { first: around[0] as usize, around: text }
 }
 
-/// Names of a cycle that are shown.
+/// Most names of a cycle in a message.
 const SHOWN: usize = 8;
 
 #[cfg(test)]
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_come_in_an_order_that_works() {
+    fn tasks_are_in_topological_order() {
         let sorted = workflow(&["a", "b", "c", "d"], &[(3, 1), (1, 0), (2, 0)]).unwrap();
         let names: Vec<&str> = sorted.tasks.iter().map(|task| task.name.as_str()).collect();
         assert_eq!(names, ["c", "d", "b", "a"]);
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told() {
+    fn every_fault_is_reported() {
         let told = |names: &[&str], pairs: &[(u32, u32)]| workflow(names, pairs).unwrap_err().to_string();
         assert_eq!(told(&[], &[]), "the workflow has no tasks");
         assert_eq!(told(&["a", "a"], &[]), "two tasks are called `a`");
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_circle_is_cut_short() {
+    fn a_long_cycle_is_abbreviated() {
         let names: Vec<String> = (0..20).map(|name| name.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let pairs: Vec<(u32, u32)> = (0..20).map(|at| (at, (at + 1) % 20)).collect();
@@ -269,13 +268,13 @@ mod tests {
     }
 
     proptest! {
-        /// Renumbered at will, a graph without circles keeps its names and edges, and every edge leads forward.
+        /// Renumbered at random, an acyclic graph keeps its names and edges, and every edge leads forward.
         #[test]
-        fn order_never_changes_what_is_meant(
+        fn the_order_of_the_input_does_not_change_the_workflow(
             pairs in prop::collection::btree_set((0u32..12, 0u32..12), 0..30),
             keys in prop::collection::vec(any::<u64>(), 12),
         ) {
-            // An edge leads from the smaller key to the larger one, so there is no circle.
+            // An edge leads from the smaller key to the larger one, so there is no cycle.
             let forward: BTreeSet<(u32, u32)> = pairs
                 .into_iter()
                 .filter(|(a, b)| keys[*a as usize] != keys[*b as usize])

@@ -36,7 +36,7 @@ pub struct Queue {
     pub runtime: Span,
     /// Times that the job has been lost before.
     pub losses: u32,
-    /// Where nodes may fail: the job is not lost earlier than this long after its arrival, which bounds the reaction.
+    /// Set if nodes may fail: the job is not lost earlier than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
 }
 

@@ -11,7 +11,7 @@ pub struct Run {
     pub task: TaskId,
     pub cores: u32,
     pub runtime: Span,
-    /// Where nodes may fail: the task is not lost earlier than this long after its arrival, which bounds the reaction.
+    /// Set if nodes may fail: the task is not lost earlier than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
 }
 

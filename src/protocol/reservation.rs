@@ -56,7 +56,7 @@ pub struct Hold {
     pub runtime: Span,
     /// The task is killed at its walltime, as its nodes are booked for no longer.
     pub walltime: Span,
-    /// Where nodes may fail: the task is not lost earlier than this long after its arrival, which bounds the reaction.
+    /// Set if nodes may fail: the task is not lost earlier than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
 }
 

@@ -22,7 +22,7 @@ pub const TOO_LONG_A_JOB: &str = "tasks that take less than 285 years together";
 mod tests {
     use super::*;
     use crate::grid::{Curve, Edge, Job, JobId, Kind, Needs, Staging, Task, Volumes, Worth};
-    use crate::kernel::{ActorId, Down, Envelope, Then};
+    use crate::kernel::{ActorId, Down, Envelope, Instruction};
     use crate::protocol::{Enqueue, Message, codec};
     use crate::time::{Span, Stamp, Time};
 
@@ -47,7 +47,7 @@ mod tests {
         let length = codec::length(&message).unwrap();
         assert!(length <= JOB_BYTES_MAX && length > JOB_BYTES_MAX - 256, "{length}");
         let envelope = Envelope { arrival: Stamp::NEVER, from: actor, to: actor, number: u64::MAX, message };
-        let down = Down { grant: Stamp::NEVER, then: Then::Run, mail: vec![envelope] };
+        let down = Down { grant: Stamp::NEVER, then: Instruction::Run, mail: vec![envelope] };
         assert!(codec::length(&down).unwrap() < length + 100);
     }
 }

@@ -1,5 +1,5 @@
-//! CyberShake for one site, as G. Singh's thesis on provisioning has it: 8,039 tasks, two of which take a day on 288
-//! processors before 4,017 short ones follow, each with a shorter one behind it.
+//! CyberShake for one site, as in G. Singh's thesis on provisioning: 8,039 tasks, two of which take a day on 288
+//! processors before 4,017 short ones follow, each with a shorter one after it.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::{JobSource, Source, SourceRow, Train};
 use crate::grid::{Job, JobId, Kind};
 use crate::settings::{Context, Fields, Fit, Walk};
 
-/// It comes once, or again and again.
+/// One workflow, or a series of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cybershake {
     pub train: Train,
@@ -45,7 +45,7 @@ impl Cybershake {
 
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
         self.train.check(fields);
-        // Wherever too wide tasks are answered during a run, all of it would be: it is always these cores that are
+        // If tasks that are too wide are refused during a run, the whole workflow would be: these cores are always
         // missing.
         if let Some((name, largest)) = context.largest(self.kind).filter(|(_, largest)| CYBERSHAKE_CORES > *largest) {
             let message =

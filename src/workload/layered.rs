@@ -1,8 +1,8 @@
 //! Random layered graphs with the parameters of DAGGEN (F. Suter, S. Hunold), from its public description.
 //!
-//! Level by level: about `tasks ^ fat` tasks each, give or take `1 - regularity` of that. A task of a later level waits
-//! for one to `density` times the size of the level before, each up to `jump` levels back. Costs are ours: DAGGEN
-//! counts operations of matrix codes, here times are uniform between two bounds, and `ccr` says what data weighs beside
+//! Level by level: about `tasks ^ fat` tasks each, plus or minus `1 - regularity` of that. A task of a later level
+//! waits for one to `density` times the size of the previous level, each up to `jump` levels back. Costs are ours:
+//! DAGGEN counts operations of matrix codes, here times are uniform between two bounds, and `ccr` weighs data against
 //! them.
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::settings::{
 };
 use crate::time::Span;
 
-/// Workflows of one shape that come one after the other, each with a graph and costs of its own.
+/// A series of workflows of one shape, each with its own graph and costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Generator {
     pub seed: u64,
@@ -28,36 +28,36 @@ pub struct Generator {
     pub kind: Kind,
 }
 
-/// What tasks and edges are drawn from.
+/// Distributions of the costs of tasks and edges.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Costs {
-    /// The shortest and the longest run time of a task at speed 1; all between are equally likely.
+    /// Shortest and longest run time of a task at speed 1, uniformly distributed.
     pub runtime: (Span, Span),
-    /// Communication to computation: an edge carries what `bandwidth` moves in this share of a time that is drawn as
-    /// run times are. In millionths.
+    /// Ratio of communication to computation, in millionths: an edge carries what `bandwidth` transfers in this
+    /// fraction of a random run time.
     pub ccr_millionths: u64,
-    /// In bits a second.
+    /// Bits per second.
     pub bandwidth: u64,
 }
 
-/// The shape of a graph, roughly.
+/// Parameters of a graph's shape.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub tasks: u32,
-    /// From a chain (near 0) to tasks that hardly wait for each other (1).
+    /// Parallelism: a chain (near 0) up to mostly independent tasks (1).
     pub fat: f64,
-    /// The share of the tasks of the level before that a task depends on.
+    /// Fraction of the previous level's tasks that a task depends on.
     pub density: f64,
-    /// 1: all levels have the same size.
+    /// 1: all levels have equal size.
     pub regularity: f64,
-    /// How many levels an edge may span.
+    /// Largest number of levels that an edge may span.
     pub jump: u32,
 }
 
 /// A graph whose edges lead from lower to higher tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layered {
-    /// The first task of each level, and the number of all.
+    /// First task of each level, and the total number.
     pub levels: Vec<u32>,
     /// Ascending by (from, to).
     pub edges: Vec<(u32, u32)>,
@@ -84,7 +84,7 @@ impl Generator {
             train: Train::ONE,
             shape: Shape { tasks: 1, fat: 0.5, density: 0.5, regularity: 0.5, jump: 1 },
             costs: Costs {
-                // As long as the paper's, if one of its units is a second.
+                // Equal to the paper's, if one of its units is a second.
                 runtime: (Span::from_secs(10), Span::from_secs(40)),
                 ccr_millionths: 1_000_000,
                 bandwidth: 1_000_000_000,
@@ -157,7 +157,7 @@ impl Generator {
             return;
         }
 
-        // They might be too large for a job: draws them, to see whether they are.
+        // Draws the workflows if they might be too large for a job.
         for number in 0..self.train.workflows {
             match self.workflow(number) {
                 Ok(workflow) if workflow.edges.len() <= EDGES_MAX => {}
@@ -172,7 +172,7 @@ impl Generator {
     }
 }
 
-/// The shortest and the longest run time of a task.
+/// Shortest and longest run time of a task.
 struct RunTimes {
     tasks: u32,
 }
@@ -208,7 +208,7 @@ impl Generator {
         self.train.arrivals().map(job).collect()
     }
 
-    /// One of the workflows; its stream depends on its number alone.
+    /// The workflow of this number; its random stream depends only on the number and the seed.
     pub fn workflow(&self, number: u32) -> Result<Workflow, WorkflowError> {
         let mut stream = SplitMix64::new(mix(mix(self.seed).wrapping_add(u64::from(number))));
         let layered = self.shape.draw(&mut stream);
@@ -226,7 +226,7 @@ impl Generator {
 }
 
 impl Costs {
-    /// The whole bytes of an edge for which so many microseconds were drawn; `None` beyond all bounds.
+    /// Bytes of an edge for a drawn time in microseconds; `None` on overflow.
     pub fn data(&self, micros: u64) -> Option<u64> {
         let bits = u128::from(self.bandwidth) * u128::from(micros);
         // A byte is 8 bits, and both microseconds and the ratio are millionths.
@@ -236,7 +236,7 @@ impl Costs {
 }
 
 impl Shape {
-    /// No graph of this shape has more edges.
+    /// Upper bound of the number of edges.
     pub fn edges_max(&self) -> f64 {
         let widest = (self.perfect() * (2.0 - self.regularity)).max(1.0).min(f64::from(self.tasks));
         f64::from(self.tasks) * (1.0 + self.density * widest).min(widest)
@@ -271,7 +271,7 @@ impl Shape {
         Layered { levels, edges }
     }
 
-    /// How many tasks a level has, more or less.
+    /// Average number of tasks of a level.
     fn perfect(&self) -> f64 {
         let width = math::exp(self.fat * math::ln(f64::from(self.tasks)));
         (width + 1e-9).floor().max(1.0)
@@ -297,7 +297,7 @@ impl Layered {
         *self.levels.last().expect("there is an end")
     }
 
-    /// Draws all costs, whole numbers from `least` to `most`: first the run times, task by task, then the edges.
+    /// Draws all costs, integers from `least` to `most`: first the run times, task by task, then the edges.
     pub fn costs(&self, processors: usize, least: u64, most: u64, stream: &mut SplitMix64) -> CostTable {
         let mut cost = || stream.int(least, most) as f64;
         let run = (0..self.tasks()).map(|_| (0..processors).map(|_| cost()).collect()).collect();
@@ -326,13 +326,13 @@ mod tests {
     const SHAPE: Shape = Shape { tasks: 200, fat: 0.6, density: 0.4, regularity: 0.7, jump: 2 };
 
     #[test]
-    fn costs_lie_where_they_should() {
+    fn costs_are_within_their_bounds() {
         let generator = generator(3, SHAPE);
         let workflow = generator.workflow(0).unwrap();
         assert_eq!(workflow.tasks.len(), 200);
         let within = |work: Span| (Span::from_secs(10)..=Span::from_secs(40)).contains(&work);
         assert!(workflow.tasks.iter().all(|task| within(task.work) && task.cores == 1));
-        // Half of what a gigabit link moves in 10 to 40 seconds.
+        // Half of what a gigabit link transfers in 10 to 40 seconds.
         assert!(workflow.edges.iter().all(|edge| (625_000_000..=2_500_000_000).contains(&edge.data)));
         let mean = workflow.data() / workflow.edges.len() as u64;
         assert!((1_450_000_000..1_680_000_000).contains(&mean), "{mean}");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn workflows_come_one_after_the_other_and_depend_on_their_number_alone() {
+    fn workflows_are_evenly_spaced_and_depend_on_their_number_only() {
         let three = generator(3, SHAPE);
         let jobs = three.jobs().unwrap();
         let arrivals: Vec<u64> = jobs.iter().map(|job| job.arrive.micros()).collect();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     proptest! {
-        /// Levels, parents and jumps are as the process says.
+        /// Levels, parents and jumps follow the parameters.
         #[test]
         fn graphs_have_their_shape(
             tasks in 1u32..120,

@@ -1,8 +1,8 @@
-//! Lines of a stream, none of which takes more memory than it should.
+//! Lines of a stream, with bounded memory.
 
 use std::io::{self, BufRead};
 
-/// The longest line that is read. A longer one is skipped, whatever its length, and told.
+/// Longest line that is read, in bytes. A longer one is skipped and reported.
 pub const LINE_MAX: usize = 1 << 14;
 
 pub struct LineReader<R> {
@@ -13,7 +13,7 @@ pub struct LineReader<R> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// Without its end.
+    /// Without the line ending.
     Text(&'a [u8]),
     TooLong,
 }
@@ -23,7 +23,7 @@ impl<R: BufRead> LineReader<R> {
         LineReader { input, buffer: Vec::new(), number: 0 }
     }
 
-    /// The next line with its number, which counts from 1; `None` at the end.
+    /// Next line with its number, from 1; `None` at the end.
     pub fn next(&mut self) -> io::Result<Option<(u64, Line<'_>)>> {
         self.buffer.clear();
         let mut limited = io::Read::take(&mut self.input, LINE_MAX as u64 + 1);

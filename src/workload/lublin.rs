@@ -1,8 +1,8 @@
 //! The workload model of Lublin and Feitelson ("The workload on parallel supercomputers: modeling the characteristics
-//! of rigid jobs", JPDC 63(11), 2003): sizes, run times that go with the sizes, and arrivals with a daily cycle.
+//! of rigid jobs", JPDC 63(11), 2003): sizes, run times correlated with the sizes, and arrivals with a daily cycle.
 //!
-//! The order of the draws is that of the authors' program, so with its generator of random numbers the jobs are the
-//! same, number for number. The usual stream is our own.
+//! The order of the draws is that of the authors' program, so with its random number generator the jobs are identical
+//! to the original's. The default stream is our own.
 
 use serde::Serialize;
 
@@ -19,62 +19,63 @@ use crate::words::words;
 pub struct Lublin {
     pub seed: u64,
     pub jobs: u32,
-    /// Nodes of the machine for which jobs are made: the largest size of a job.
+    /// Nodes of the target machine: the largest size of a job.
     pub nodes: u32,
     pub types: Types,
     pub stream: Stream,
     pub sizes: Sizes,
     pub times: Times,
-    /// Divides the times between arrivals, in millionths.
+    /// Divisor of the times between arrivals, in millionths.
     pub rate_millionths: u64,
 }
 
 words! {
-    /// What kinds of jobs there are.
+    /// Kinds of jobs.
     Types {
         /// Batch and interactive jobs, each with their own distributions.
         Two = "two",
-        /// All jobs alike.
+        /// One kind of jobs.
         One = "one",
     }
-    /// Where random numbers come from.
+    /// Source of random numbers.
     Stream {
-        /// The random numbers that Hansa uses everywhere.
+        /// Hansa's usual random numbers.
         Own = "own",
-        /// The 48-bit generator of the authors' program, for the same jobs.
+        /// The 48-bit generator of the authors' program, for identical jobs.
         Posix48 = "posix48",
     }
 }
 
-/// What a workload may say about sizes instead of the model's own parameters.
+/// Parameters of sizes that a workload may override.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sizes {
-    /// The share of jobs with one node.
+    /// Fraction of jobs with one node.
     pub serial: Option<f64>,
-    /// The share of jobs, of all, whose size is a power of two above one.
+    /// Fraction of all jobs whose size is a power of two above one.
     pub pow2: Option<f64>,
-    /// The least, the middle and the largest size, as powers of two.
+    /// Smallest, middle and largest size, as powers of two.
     pub low: Option<f64>,
     pub med: Option<f64>,
     pub high: Option<f64>,
-    /// The share of sizes between the smallest and the middle one.
+    /// Fraction of sizes between the smallest and the middle one.
     pub prob: Option<f64>,
-    /// How many nodes count as one when a run time is drawn that goes with the size.
+    /// Number of nodes that count as one in the correlation of run time and size.
     pub unit: Option<u32>,
 }
 
-/// The same about run times, gaps between arrivals and the daily cycle: shapes and scales of gamma distributions.
+/// Parameters of run times, gaps between arrivals and the daily cycle that a workload may override: shapes and scales
+/// of gamma distributions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Times {
-    /// Logarithms of run times, in seconds: those of short jobs, and those of long ones.
+    /// Logarithms of run times in seconds, for short jobs and for long ones.
     pub short: Option<(f64, f64)>,
     pub long: Option<(f64, f64)>,
-    /// The share of short jobs, and what each node more adds to it.
+    /// Fraction of short jobs, and its change per additional node.
     pub short_share: Option<f64>,
     pub short_by_size: Option<f64>,
-    /// Logarithms of the gaps between arrivals, in seconds.
+    /// Logarithms of gaps between arrivals in seconds.
     pub gap: Option<(f64, f64)>,
-    /// How many jobs come in each half hour of the day.
+    /// Arrivals in each half hour of the day.
     pub day: Option<(f64, f64)>,
 }
 
@@ -134,7 +135,7 @@ impl Times {
         w.set(key("gap", "shape and scale of the logarithms of gaps between arrivals").usual(OWN), gap, GAMMA);
         w.set(key("day", "shape and scale of the daily cycle, in half hours").usual(OWN), day, GAMMA);
         let Some(fields) = w.fields() else { return };
-        // What is too long is drawn anew, which has to come to an end.
+        // Longer values are drawn again, which must terminate.
         let bounded = [("short", *short, RUNTIME_MAX), ("long", *long, RUNTIME_MAX), ("gap", *gap, GAP_MAX)];
         for (key, gamma, most) in bounded {
             if let Some((shape, scale)) = gamma
@@ -161,7 +162,7 @@ struct Habits {
     /// Gamma distributions: shape and scale.
     short: (f64, f64),
     long: (f64, f64),
-    /// The chance of the short one is `pa * size + pb`.
+    /// The probability of the short one is `pa * size + pb`.
     pa: f64,
     pb: f64,
     gap: (f64, f64),
@@ -213,22 +214,22 @@ const ALIKE: Habits = Habits {
     day: (8.1737, 3.9631),
 };
 
-/// The machine that the parameters stand for has 2^7 nodes.
+/// The parameters are those of a machine with 2^7 nodes.
 const NODES_LOG2: f64 = 7.0;
 
-/// Longer run times, as logarithms, are drawn anew.
+/// Logarithms above this are drawn again.
 const RUNTIME_MAX: f64 = 12.0;
-/// Longer gaps, likewise.
+/// Logarithms of gaps above this are drawn again.
 const GAP_MAX: f64 = 13.0;
 
 const BUCKETS: usize = 48;
 const BUCKET_SECONDS: f64 = 1_800.0;
-/// The day is cut where it is quietest, at half past five.
+/// The day begins when it is quietest, at half past five.
 const FIRST_BUCKET: usize = 10;
 const LEAST_WEIGHT: f64 = 1e-9;
 
 impl Lublin {
-    /// Draws all jobs, in order of submission. Interactive jobs are of queue 0, batch jobs of queue 1.
+    /// Draws all jobs, in order of submission. Interactive jobs are in queue 0, batch jobs in queue 1.
     pub fn generate(&self) -> Packed {
         let mut uniform = match self.stream {
             Stream::Own => Uniform::Own(SplitMix64::new(self.seed)),
@@ -238,7 +239,7 @@ impl Lublin {
             Types::Two => (BATCH, INTERACTIVE),
             Types::One => (ALIKE, ALIKE),
         };
-        // A first batch job is drawn even where there are none.
+        // A first batch job is drawn even if there are none.
         let (batch_habits, other_habits) = (self.fit(batch), self.fit(other));
         let mut batch = Arrivals::new(&batch_habits, &mut uniform);
         let mut others = Arrivals::new(&other_habits, &mut uniform);
@@ -268,7 +269,7 @@ impl Lublin {
         Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
     }
 
-    /// Habits for this machine, unless the workload says otherwise.
+    /// Parameters for this machine, with the workload's overrides.
     fn fit(&self, habits: Habits) -> Habits {
         let shift = math::log2(f64::from(self.nodes)) - NODES_LOG2;
         let (sizes, times) = (&self.sizes, &self.times);
@@ -316,14 +317,14 @@ fn runtime(habits: &Habits, size: u32, unit: u32, uniform: &mut Uniform) -> u64 
     }
 }
 
-/// When the jobs of one kind come.
+/// Arrival times of one kind of jobs.
 struct Arrivals {
     gap: (f64, f64),
     weights: [f64; BUCKETS],
     bucket: usize,
     points: f64,
     remainder: f64,
-    /// Whole seconds.
+    /// Seconds, whole.
     clock: f64,
 }
 
@@ -335,7 +336,7 @@ impl Arrivals {
         arrivals
     }
 
-    /// Draws the next arrival: busy half hours let more pass than quiet ones.
+    /// Draws the next arrival: gaps pass faster in busy half hours than in quiet ones.
     fn step(&mut self, uniform: &mut Uniform) {
         let gap = loop {
             let gap = uniform.gamma(self.gap.0, self.gap.1);
@@ -357,13 +358,13 @@ impl Arrivals {
     }
 }
 
-/// How busy each half hour of the day is; 1 on average.
+/// Relative load of each half hour of the day; 1 on average.
 fn weights((shape, scale): (f64, f64)) -> [f64; BUCKETS] {
     let mut weights = [0.0; BUCKETS];
     for step in 0..BUCKETS {
         let middle = (FIRST_BUCKET + 1 + step) as f64;
         let cdf = |x: f64| math::gamma_cdf(shape, x / scale);
-        // A half hour in which nobody ever comes would let time stand still.
+        // Half hours without any arrivals would stop the clock.
         weights[(FIRST_BUCKET + step) % BUCKETS] = (cdf(middle + 0.5) - cdf(middle - 0.5)).max(LEAST_WEIGHT);
     }
     let mean = weights.iter().sum::<f64>() / BUCKETS as f64;
@@ -382,7 +383,7 @@ impl Uniform {
 
     fn draw(&mut self) -> f64 {
         match self {
-            // Never 0, whose logarithm nobody wants.
+            // Never 0, as its logarithm is taken.
             Uniform::Own(stream) => 1.0 - stream.unit(),
             Uniform::Posix48(state) => {
                 *state = state.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB) & ((1 << 48) - 1);
@@ -391,7 +392,7 @@ impl Uniform {
         }
     }
 
-    /// A sum of exponentials for the whole part of the shape, and a share of one for the rest.
+    /// A sum of exponentials for the integer part of the shape, and a scaled one for the rest.
     fn gamma(&mut self, shape: f64, scale: f64) -> f64 {
         let whole = shape.floor();
         let rest = shape - whole;
@@ -433,7 +434,7 @@ mod tests {
         (seconds(job.submit.micros()), seconds(job.runtime.unwrap().micros()), job.requested.unwrap(), job.queue)
     }
 
-    /// As the authors' program gives them with seed 1.
+    /// Output of the authors' program with seed 1.
     #[test]
     fn the_first_jobs_are_those_of_the_original() {
         let jobs = model(Types::One, Stream::Posix48, 6).generate();
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn the_constants_of_the_model_can_be_others() {
+    fn the_constants_of_the_model_can_be_overridden() {
         let jobs = |types, times: Times| Lublin { times, ..model(types, Stream::Own, 3_000) }.generate();
         let usual = jobs(Types::One, Times::default());
         let same = Times {
@@ -488,12 +489,12 @@ mod tests {
 
         let of = |jobs: &Packed, what: fn(Rigid) -> u64| jobs.iter().map(what).sum::<u64>() / jobs.len() as u64;
         let runtime = |job: Rigid| job.runtime.unwrap().micros() / 1_000_000;
-        // All are short, and last about e^2 seconds.
+        // All are short, and run for about e^2 seconds.
         let short =
             Times { short: Some((200.0, 0.01)), short_share: Some(1.0), short_by_size: Some(0.0), ..Times::default() };
         let short = jobs(Types::Two, short);
         assert!((5..10).contains(&of(&short, runtime)), "{}", of(&short, runtime));
-        // A gap of about e^3 seconds in the mean.
+        // Mean gap of about e^3 seconds.
         let dense = jobs(Types::One, Times { gap: Some((300.0, 0.01)), ..Times::default() });
         let last = |jobs: &Packed| jobs.last().unwrap().submit.micros() / 1_000_000;
         assert!((15..30).contains(&(last(&dense) / 3_000)) && last(&usual) / 3_000 > 300, "{}", last(&dense));

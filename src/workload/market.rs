@@ -1,7 +1,7 @@
-//! The market paper's workload generator: log-uniform sizes, random graphs and value curves, arrivals that follow
+//! The market paper's workload generator: log-uniform sizes, random graphs and value curves, and arrivals that follow
 //! the days of a week.
 //!
-//! The paper gives the distributions; the order of the draws is ours, and part of what a seed means.
+//! The paper gives the distributions; the order of the draws is ours, and determines the meaning of a seed.
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -24,25 +24,25 @@ pub struct Generator {
     pub jobs: u32,
     pub load: f64,
     pub load_basis: LoadBasis,
-    /// Fewest and most tasks of a job.
+    /// Smallest and largest number of tasks of a job.
     pub tasks: (u32, u32),
     /// Smallest and largest total run time of a job, in ticks.
     pub total_runtime: (u64, u64),
-    /// Most cores of a task.
+    /// Largest number of cores of a task.
     pub cores_max: u32,
-    /// The usual kind and the other one.
+    /// The common kind and the other one.
     pub kinds: [Kind; 2],
-    /// The usual kind's share of the tasks.
+    /// Fraction of tasks of the common kind.
     pub kind_share: f64,
-    /// Mean of the exponential that, floored and plus one, is the number of parents.
+    /// Mean of the exponential that, rounded down and plus one, is the number of parents.
     pub degree: f64,
-    /// Bits for each second that a task runs, which each of its edges carries; where links move data, that is what
-    /// the paper's ratio of communication to computation was.
+    /// Bits on each edge per second of its task's run time; for links with data transfers, this replaces the paper's
+    /// ratio of communication to computation.
     pub output: u64,
 }
 
 words! {
-    /// What the load of a generated workload is measured against.
+    /// Reference of the load of a generated workload.
     LoadBasis {
         /// All cores of the sites that the market uses.
         Total = "total",
@@ -153,7 +153,7 @@ impl Generator {
         self.check_widest(fields, context);
     }
 
-    /// If jobs that fit nowhere are errors, no task may come out too wide.
+    /// If jobs that fit no site are errors, no task may be too wide.
     fn check_widest(&self, fields: &Fields<'_>, context: &Context<'_>) {
         let Fit::Must(hint) = context.fit else { return };
         let share = self.kind_share;
@@ -176,7 +176,7 @@ impl Generator {
 
 const TOTAL_RUNTIME: &str = "the shortest and the longest total run time of a job, such as [\"10 min\", \"2 d\"]";
 
-/// The shortest and the longest total run time of a job, kept in ticks.
+/// Shortest and longest total run time of a job, in ticks.
 struct TotalRuntime {
     tick: Span,
     most_tasks: u32,
@@ -229,8 +229,8 @@ impl Generator {
         Ok(self.draw_ahead(usize::MAX, platform, tick, &mut number)?.0)
     }
 
-    /// Draws all jobs in order of arrival, and gives so many of them, the first ones; the rest can be drawn again one
-    /// by one. Each is shown to `take` before it is known when it arrives; what that finds wrong is told last.
+    /// Draws all jobs in order of arrival, and returns the first ones; the rest can be drawn again one by one. Each is
+    /// passed to `take` before its arrival is known; an error of `take` is reported last.
     pub fn draw_ahead<E: From<WorkloadError>>(
         &self,
         most: usize,
@@ -269,7 +269,7 @@ impl Generator {
         Ok((jobs, Some(Rest { generator: self.clone(), tick, first: first as u32, places })))
     }
 
-    /// A job that was drawn, as it arrives at a tick.
+    /// Turns a drawn job into one that arrives at a tick.
     fn job(&self, drawn: Drawn, arrive: f64, tick: Span) -> Result<Job, WorkloadError> {
         let mut job = drawn.at(arrive, tick).ok_or(WorkloadError::TooSparse)?;
         if self.output > 0 {
@@ -278,7 +278,7 @@ impl Generator {
         Ok(job)
     }
 
-    /// The draws of one job, in the order that gives them their meaning.
+    /// Draws one job; the order of the draws determines their meaning.
     fn draw(&self, stream: &mut SplitMix64) -> Drawn {
         let count = stream.int(u64::from(self.tasks.0), u64::from(self.tasks.1)) as usize;
         let total = stream.log_uniform(self.total_runtime.0 as f64, self.total_runtime.1 as f64);
@@ -315,7 +315,7 @@ impl Generator {
         edges
     }
 
-    /// What a task has written while it ran goes over each of its edges.
+    /// Puts a task's output on each of its edges.
     fn load_edges(&self, job: &mut Job) -> Option<()> {
         let mut all = 0u64;
         for edge in &mut job.edges {
@@ -327,7 +327,7 @@ impl Generator {
         Some(())
     }
 
-    /// How long, in ticks of the mean week, the jobs take to arrive so that they offer the load that is asked for.
+    /// Duration of the arrivals, in ticks of the mean week, that gives the requested load.
     fn span(&self, offer: &Offer, platform: &Platform) -> Result<f64, WorkloadError> {
         if let Some(homeless) = offer.kinds.iter().map(|(kind, _)| *kind).find(|kind| platform.cores(*kind) == 0) {
             return Err(WorkloadError::NoCores(homeless));
@@ -343,7 +343,7 @@ impl Generator {
     }
 }
 
-/// The work that jobs offer, in core ticks: all, and by kind in the order in which kinds came up.
+/// Work of jobs in core ticks: total, and by kind in the order of their first appearance.
 #[derive(Default)]
 struct Offer {
     all: f64,
@@ -362,20 +362,20 @@ impl Offer {
     }
 }
 
-/// The jobs after the first ones of a workload. They would fill memory, so each is drawn again when it is wanted: where
-/// its numbers begin and when it arrives is known, and it has a stream of its own.
+/// The jobs of a workload after the first ones. They would fill memory, so each is drawn again when it is needed: its
+/// first numbers and its arrival are stored, and it has its own random stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rest {
     generator: Generator,
     tick: Span,
-    /// The place of the first of them in the workload.
+    /// Index of the first of them in the workload.
     first: u32,
-    /// When each arrives, its number, and that of its first task.
+    /// Arrival, number, and number of the first task of each.
     places: Vec<(Time, JobId, u32)>,
 }
 
 impl Rest {
-    /// The places of these jobs in their workload.
+    /// Indices of these jobs in their workload.
     pub fn places(&self) -> std::ops::Range<u32> {
         self.first..self.first + self.places.len() as u32
     }
@@ -389,12 +389,12 @@ impl Rest {
     }
 }
 
-/// A job as drawn, in ticks, before it is known when it arrives.
+/// A drawn job in ticks, before its arrival is known.
 struct Drawn {
     tasks: Vec<DrawnTask>,
     edges: Vec<Edge>,
     curve: Curve,
-    /// The time since the job before, in units of the mean gap.
+    /// Time since the previous job, in units of the mean gap.
     gap: f64,
 }
 
@@ -445,12 +445,13 @@ fn draw_curve(stream: &mut SplitMix64) -> Curve {
     Curve::new(initial, final_, &points).expect("sorted draws between the deadlines make a curve")
 }
 
-/// A week in minutes, which are also the ticks that the mean week has.
+/// A week in minutes, which is also the number of ticks of the mean week.
 const WEEK: f64 = 10_080.0;
-/// The weights of a whole week's minutes, in halves: 10 busy and 14 quiet hours a weekday, 24 idle ones a weekend day.
+/// Sum of the weights of a week's minutes, in halves: 10 busy and 14 quiet hours per weekday, 24 idle ones per weekend
+/// day.
 const WEEK_WEIGHT: u64 = 60 * (5 * (10 * 6 + 14 * 2) + 2 * 24);
 
-/// The tick of a week that starts on Monday at which as much has arrived as at `mean` if all hours were alike.
+/// Tick of a week from Monday on at which as many jobs have arrived as at `mean` with uniform hours.
 fn calendar(mean: f64) -> f64 {
     let weeks = (mean / WEEK).floor();
     let mut left = (mean - weeks * WEEK) * (WEEK_WEIGHT as f64 / WEEK);
@@ -464,7 +465,7 @@ fn calendar(mean: f64) -> f64 {
     (weeks + 1.0) * WEEK
 }
 
-/// How busy an hour of the week is, in halves of a quiet weekday hour.
+/// Weight of an hour of the week, in halves of a quiet weekday hour.
 fn weight(hour: u32) -> u32 {
     match (hour / 24, hour % 24) {
         (0..5, 8..18) => 6,
@@ -547,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_are_drawn_when_wanted_are_the_same() {
+    fn jobs_drawn_on_demand_are_identical() {
         let told = Generator { output: 8_000, ..generator(50) };
         let all = told.generate(&platform(), MINUTE).unwrap();
         for most in [0, 1, 20, 49, 50] {
@@ -569,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tasks_write_goes_over_their_edges() {
+    fn edges_carry_the_output_of_their_task() {
         let silent = generator(5).generate(&platform(), MINUTE).unwrap();
         let told = Generator { output: 8_000_001, ..generator(5) }.generate(&platform(), MINUTE).unwrap();
         for (silent, told) in silent.iter().zip(&told) {
@@ -586,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_may_count_the_busier_kind() {
+    fn the_load_may_refer_to_the_busier_kind() {
         let bottleneck = Generator { load_basis: LoadBasis::Bottleneck, ..generator(20) };
         let jobs = bottleneck.generate(&platform(), MINUTE).unwrap();
         let usual = jobs.iter().flat_map(|job| &job.tasks).filter(|task| task.kind == Kind(0));

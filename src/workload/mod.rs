@@ -1,4 +1,4 @@
-//! Where jobs come from, one reader or generator a file.
+//! Sources of jobs, one reader or generator per file.
 
 pub mod batsim;
 pub mod cybershake;
@@ -29,12 +29,12 @@ use crate::time::Span;
 pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
 pub use train::Train;
 
-/// Jobs and who submits them.
+/// Jobs and their users.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Workload {
     /// Indices into the topology's users; job `k` is submitted by the `k mod n`-th of them.
     pub users: Vec<usize>,
-    /// Where they go: an index into the topology's systems.
+    /// Receiver of the jobs, as an index into the topology's systems.
     pub system: usize,
     pub source: Source,
 }
@@ -43,7 +43,7 @@ pub struct Workload {
 pub struct SourceRow {
     pub name: &'static str,
     pub about: &'static str,
-    /// Walks one with the usual settings, and gives what has become of it.
+    /// Walks a default one, and returns the result.
     pub read: fn(&mut dyn Walk, &Context<'_>) -> Source,
 }
 
@@ -61,10 +61,10 @@ pub const ALL: &[SourceRow] = &[
     cybershake::ROW,
 ];
 
-/// Declares what can supply jobs: once here, and its rows above.
+/// Declares the sources: each is listed once here, with its row above.
 macro_rules! sources {
     ($($variant:ident($job_source:ty)),+ $(,)?) => {
-        /// Where the jobs of a workload come from, as a topology describes it.
+        /// Source of a workload's jobs, as a topology describes it.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         #[serde(tag = "source", rename_all = "snake_case")]
         pub enum Source { $($variant($job_source)),+ }
@@ -92,32 +92,32 @@ sources! {
     Rigid(rigids::Rigids),
 }
 
-/// What supplies jobs, as a topology sees it.
+/// A source of jobs, as a topology sees it.
 pub trait JobSource {
-    /// What a topology calls it.
+    /// Name in a topology.
     fn name(&self) -> &'static str;
 
-    /// Its settings, all of them.
+    /// Walks all of its settings.
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>);
 
-    /// How many jobs there are.
+    /// Number of jobs.
     fn jobs_in_all(&self) -> u64;
 
-    /// The most tasks that these jobs have together.
+    /// Upper bound of the total number of tasks.
     fn tasks_in_all(&self) -> u64;
 
-    /// What people call one of these jobs, and where they come from: goes on after their number.
+    /// Noun for one job, and a phrase about their origin that follows the number of jobs.
     fn describe(&self) -> (&'static str, String);
 }
 
-/// What a generator must know of the grid to aim at a load: how many cores there are of each kind.
+/// Cores of the grid by kind, for generators that aim at a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Platform {
-    /// By [`Kind`].
+    /// Indexed by [`Kind`].
     pub cores: Vec<u64>,
 }
 
-/// The numbers that the next job and its first task get; one count goes through all workloads of a run.
+/// Numbers of the next job and its first task; they are consecutive over all workloads of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbering {
     pub job: u32,
@@ -143,7 +143,7 @@ pub enum WorkloadError {
 }
 
 impl Source {
-    /// All jobs of this workload in order of submission, numbered on from `next`.
+    /// All jobs of this workload in order of submission, numbered from `next` on.
     pub fn jobs(&self, platform: &Platform, tick: Span, next: &mut Numbering) -> Result<Vec<Job>, WorkloadError> {
         let mut jobs = match self {
             Source::Market(generator) => generator.generate(platform, tick)?,
@@ -171,12 +171,12 @@ impl Source {
     }
 }
 
-/// Jobs that are made at once; of workloads that can make them when they are wanted, the others are left for later.
+/// Jobs created in advance; workloads that can create jobs on demand leave the others for later.
 const AHEAD: usize = 16_384;
 
 impl Source {
-    /// The jobs of this workload in order of submission, numbered on from `next` and each looked at: the first ones,
-    /// and what is left for later.
+    /// The first jobs of this workload in order of submission, numbered from `next` on and each passed to `take`, and
+    /// the jobs left for later.
     pub fn ahead<E: From<WorkloadError>>(
         &self,
         platform: &Platform,
@@ -197,7 +197,7 @@ impl Source {
         Ok((jobs, None))
     }
 
-    /// What each task of the job at this place needs of its node, if it does not need all of it.
+    /// Needs per node of each task of the job at this index; `None` for whole nodes.
     pub fn needs(&self, place: usize) -> Option<Needs> {
         match self {
             Source::Table(table) => table.jobs.get(place)?.needs,
@@ -206,7 +206,7 @@ impl Source {
         }
     }
 
-    /// The data that goes with the job at this place, if any does.
+    /// Data of the job at this index; `None` if it has none.
     pub fn staging(&self, place: usize) -> Option<Staging> {
         match self {
             Source::Table(table) => table.data.of(table.jobs.get(place)?.volumes),
@@ -217,8 +217,8 @@ impl Source {
         }
     }
 
-    /// All requests for reservations of this workload in order of arrival, each as a job of one task, numbered on from
-    /// `next`. Whether they make sense is for the scheduler to tell.
+    /// All reservation requests of this workload in order of arrival, each as a job of one task, numbered from `next`
+    /// on. The scheduler decides if they are valid.
     pub fn asks(&self, next: &mut Numbering) -> Result<Vec<(Job, reservations::ListedRequest)>, WorkloadError> {
         let asks = match self {
             Source::Reservations(demand) => demand.asks(),
@@ -256,7 +256,7 @@ impl Numbering {
         Some(given)
     }
 
-    /// The numbers of a job of one task that comes so many of its kind later.
+    /// Numbers of the one-task job that is `jobs` one-task jobs later.
     pub fn after(self, jobs: u32) -> (JobId, u32) {
         (JobId(self.job + jobs), self.task + jobs)
     }

@@ -1,4 +1,4 @@
-//! What rigid jobs need of nodes that they share, where logs and models do not say it in so many words.
+//! Needs of rigid jobs that share nodes, for logs and models that do not state them.
 //!
 //! The rules are those of the experiments in H. Casanova, M. Stillwell, F. Vivien, "Dynamic fractional resource
 //! scheduling vs. batch scheduling" (INRIA RR-7659).
@@ -9,7 +9,7 @@ use crate::random::{SplitMix64, mix};
 use crate::words::words;
 
 words! {
-    /// How what a job needs is found out.
+    /// Derivation of a job's needs.
     #[derive(Default)]
     Rule {
         /// Each task has a node to itself.
@@ -29,19 +29,18 @@ pub struct Shape {
     pub needs: Needs,
 }
 
-/// No task is taken to fill less memory than this.
+/// Lower bound of a task's memory share.
 pub const MEMORY_MIN: f64 = 0.10;
 
-/// How many kilobytes of memory a job fills for each of its processors, if its log tells.
+/// Memory of a job per processor in kB, if its log states it.
 pub fn memory(job: &Rigid) -> Option<u64> {
     job.memory_used.max(job.memory_requested).map(Kilobytes::whole)
 }
 
-/// A job of a log of nodes with two processors each and so many kilobytes of memory.
+/// Shape of a job from a log of nodes with two processors and `node_kilobytes` of memory each.
 ///
-/// An even number of processors makes tasks of two that fill a node's processors, if the memory of both fits in a node
-/// with room to spare; all else, tasks of one that need half of them. Where the log tells of no memory, it is the
-/// least.
+/// An even number of processors gives tasks of two that fill a node's processors, if the memory of both fits in a node
+/// with room to spare; otherwise tasks of one that need half of them. Without memory in the log, it is the minimum.
 pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<Shape, Unrunnable> {
     let processors = job.nodes()?;
     let kilobytes = memory(job).unwrap_or(0);
@@ -53,10 +52,10 @@ pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<Shape, Unrunnable> 
     })
 }
 
-/// The chance that a task of a model fills a tenth of a node's memory; otherwise it is any number of tenths above.
+/// Probability that a task of a model fills a tenth of a node's memory; otherwise it fills any larger number of tenths.
 const TENTH: f64 = 0.55;
 
-/// What jobs with so many tasks each need, in their order: the memory is drawn, from a stream of its own.
+/// Needs of jobs with these numbers of tasks, in order: the memory is drawn from a separate stream.
 pub fn quad_core(seed: u64, tasks: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Needs> {
     let mut stream = SplitMix64::new(mix(seed ^ u64::from_be_bytes(*b"a memory")));
     tasks.into_iter().map(move |tasks| {
@@ -84,7 +83,7 @@ mod tests {
         assert_eq!(shape(6, Some(409_600)), (3, 1.0, 0.390625));
         assert_eq!(shape(2, Some(3_000_000)), (2, 0.5, 1.0));
 
-        // What a job got counts where nobody asked, and the larger of two amounts of memory.
+        // The allocation counts if nothing was requested, and the larger of two amounts of memory.
         let job = Rigid {
             allocated: Some(3),
             memory_used: Some(whole(1 << 20)),
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_drawn_as_often_as_it_should_be() {
+    fn memory_is_drawn_with_its_probabilities() {
         let drawn: Vec<Needs> = quad_core(7, (0..20_000).map(|job| 1 + job % 2)).collect();
         assert!(drawn.iter().all(|needs| needs.make_sense()));
         assert_eq!((drawn[0].cpu, drawn[1].cpu), (0.25, 1.0));
@@ -108,7 +107,7 @@ mod tests {
         for tenths in 2..=10 {
             assert!((share(tenths) - 0.05).abs() < 0.006, "{tenths}: {}", share(tenths));
         }
-        // Another seed draws others.
+        // Another seed gives other draws.
         assert_ne!(drawn, quad_core(8, (0..20_000).map(|job| 1 + job % 2)).collect::<Vec<_>>());
     }
 }

@@ -1,32 +1,32 @@
-//! Many jobs of a log in little memory.
+//! Compact storage for the jobs of a log.
 //!
-//! A [`Rigid`] has room for all that a log may say, more than two hundred bytes, and most logs and models say little of
-//! it. So a list of them is kept as bytes: which fields there are, and their values, in as many bytes as each takes.
-//! What mostly grows from job to job, the number and the time of submission, is told by how much. A job takes some 12
-//! bytes if a model has drawn it, and some 35 if a log knows all about it. Every eighth job stands alone, so any of
-//! them is found by reading eight at most.
+//! A [`Rigid`] has room for all fields of a log, more than two hundred bytes, and most logs and models use few of them.
+//! So a list of jobs is stored as bytes: the set of fields present, and their values, each with as many bytes as it
+//! needs. Number and time of submission, which mostly grow from job to job, are stored as differences. A job takes
+//! about 12 bytes if a model has drawn it, and about 35 if a log has all of its fields. Every eighth job is stored
+//! independently, so any job is found by reading at most eight.
 
 use super::rigid::{Kilobytes, Rigid};
 use crate::time::{Span, Time};
 
-/// Jobs in the order in which they were added.
+/// Jobs in order of insertion.
 #[derive(Clone, Default)]
 pub struct Packed {
     bytes: Vec<u8>,
-    /// Where each group of jobs begins.
+    /// Offset of each group of jobs.
     groups: Vec<usize>,
     count: usize,
     last: Base,
 }
 
-/// What the next job's number and submission are told relative to.
+/// Reference of the next job's number and submission.
 #[derive(Clone, Copy, Default)]
 struct Base {
     number: u64,
     submit: u64,
 }
 
-/// Jobs that are read to find one.
+/// Jobs per group: the most that are read to find one.
 const GROUP: usize = 8;
 
 impl Packed {
@@ -60,7 +60,7 @@ impl Packed {
         self.iter_from(0)
     }
 
-    /// From the job at a place on.
+    /// Iterator from the job at an index on.
     pub fn iter_from(&self, place: usize) -> Jobs<'_> {
         let none = Jobs { packed: self, place: self.count, at: self.bytes.len(), last: Base::default() };
         if place >= self.count {
@@ -83,7 +83,7 @@ impl FromIterator<Rigid> for Packed {
 }
 
 impl PartialEq for Packed {
-    /// What is the same is written the same.
+    /// Equal lists have equal bytes.
     fn eq(&self, other: &Packed) -> bool {
         self.bytes == other.bytes
     }
@@ -104,7 +104,7 @@ impl<'a> IntoIterator for &'a Packed {
     }
 }
 
-/// Jobs, read one after another.
+/// Iterator over jobs.
 #[derive(Clone)]
 pub struct Jobs<'a> {
     packed: &'a Packed,
@@ -140,7 +140,7 @@ impl Iterator for Jobs<'_> {
 impl ExactSizeIterator for Jobs<'_> {}
 
 impl Jobs<'_> {
-    /// Passes a job that is not the last of its group.
+    /// Skips a job that is not the last of its group.
     fn skip_one(&mut self) {
         self.place += 1;
         let mut reader = Reader { bytes: &self.packed.bytes, at: self.at };
@@ -158,12 +158,12 @@ impl Base {
     }
 }
 
-/// What a job may say beside its number and its submission; what is said most often comes first, as the signs of seven
+/// Fields of a job in addition to its number and submission; the most frequent ones come first, as the flags of seven
 /// fit into a byte.
 const FIELDS: usize = 16;
 
-/// Which of these are counted in millionths, and how many: the run time, the time asked for, the wait, the CPU time,
-/// the time to think, and memory used and asked for.
+/// Fields that are counted in millionths, and their number: run time, requested time, wait, CPU time, think time, and
+/// memory used and requested.
 const FINE: [bool; FIELDS] = {
     let mut fine = [false; FIELDS];
     let mut field = 0;
@@ -174,13 +174,13 @@ const FINE: [bool; FIELDS] = {
     fine
 };
 
-/// Ahead of the signs of the fields: whether the submission, and anything else, are told in millionths and not in
-/// whole.
+/// Before the flags of the fields: true if the submission, and any other field, are stored in millionths instead of
+/// units.
 const SUBMIT_IS_FINE: u64 = 1;
 const REST_IS_FINE: u64 = 2;
 const FIRST_SIGN: u32 = 2;
 const ALL_SIGNS: u64 = (1 << FIELDS) - 1;
-/// After the signs of the fields, as only formats with profiles have it.
+/// After the flags of the fields, as only formats with profiles have it.
 const PROFILE_SIGN: u64 = 1 << (FIRST_SIGN + FIELDS as u32);
 
 const MILLION: u64 = 1_000_000;
@@ -238,7 +238,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Which fields follow, and the number and the submission.
+    /// Reads the flags of the fields, the number and the submission.
     fn head(&mut self, last: Base) -> (u64, Base) {
         let signs = self.number();
         let number = unzigzag(self.number()).cast_unsigned().wrapping_add(last.number).wrapping_add(1);
@@ -317,7 +317,7 @@ impl Reader<'_> {
     }
 }
 
-/// Seven bits a byte, the low ones first; all bytes but the last have their top bit set.
+/// Appends a number, seven bits per byte, the low ones first; all bytes but the last have their top bit set.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -326,7 +326,7 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Numbers near zero on either side become small ones.
+/// Maps numbers near zero of either sign to small ones.
 fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_says_takes_few_bytes() {
+    fn jobs_of_a_model_take_few_bytes() {
         let job = |number: u64| Rigid {
             number: number + 1,
             submit: Time::from_micros(number * 700 * MILLION),

@@ -1,6 +1,6 @@
-//! Layered workflows of parallel tasks, as G. Singh's thesis on provisioning draws them.
+//! Layered workflows of parallel tasks, as drawn in G. Singh's thesis on provisioning.
 //!
-//! Layers are about equally long, and each task of a later one waits for two of the layer before. Run times and
+//! Layers have about equal sizes, and each task of a later one waits for two of the previous layer. Run times and
 //! processors are ours: the thesis gives their means.
 
 use serde::Serialize;
@@ -13,17 +13,17 @@ use crate::random::{SplitMix64, mix};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX};
 use crate::settings::{Context, Fields, Fit, Maybe, Volume, Walk, counted, key};
 
-/// Workflows of one shape that come one after the other, each with a graph of its own.
+/// A series of workflows of one shape, each with its own graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Generator {
     pub seed: u64,
     pub train: Train,
     pub tasks: u32,
-    /// The number of layers; the square root of the number of tasks, if nothing is said.
+    /// Number of layers; the square root of the number of tasks by default.
     pub depth: Option<u32>,
-    /// Processors of a task in the mean.
+    /// Mean number of processors of a task.
     pub cores: u32,
-    /// On each edge, in bytes.
+    /// Bytes on each edge.
     pub data: u64,
     pub kind: Kind,
 }
@@ -39,7 +39,7 @@ pub const ROW: SourceRow = SourceRow {
 };
 
 const WORKFLOWS_MAX: u32 = 100_000;
-/// Twice as many must be cores of a task.
+/// Twice the mean must be a valid number of cores.
 const MEAN_MAX: u32 = CORES_MAX / 2;
 
 impl Generator {
@@ -53,7 +53,7 @@ impl Generator {
         Parallel { tasks: self.tasks, depth: self.depth.unwrap_or(root).max(1), procs: self.cores, bytes: self.data }
     }
 
-    /// One of the workflows; its stream depends on its number alone.
+    /// The workflow of this number; its random stream depends only on the number and the seed.
     pub fn workflow(&self, number: u32) -> Workflow {
         let mut stream = SplitMix64::new(mix(mix(self.seed).wrapping_add(u64::from(number))));
         let mut workflow = self.shape().draw(&mut stream);
@@ -132,7 +132,7 @@ mod tests {
     use crate::time::Span;
 
     #[test]
-    fn workflows_come_one_after_the_other_and_depend_on_their_number_alone() {
+    fn workflows_are_evenly_spaced_and_depend_on_their_number_only() {
         let usual = Generator::usual(&Context::unknown());
         let three = Generator {
             train: Train { workflows: 3, every: Span::from_secs(60), ..Train::ONE },
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(jobs.iter().map(|job| job.arrive.micros()).collect::<Vec<_>>(), [0, 60_000_000, 120_000_000]);
         assert_ne!(jobs[0].tasks, jobs[1].tasks);
         assert_eq!(Generator { train: Train::ONE, ..three.clone() }.jobs()[..], jobs[..1]);
-        // Seven layers, the root of fifty.
+        // Seven layers, the square root of fifty.
         let workflow = three.workflow(2);
         assert_eq!((workflow.depth(), workflow.tasks.len()), (7, 50));
         assert!(workflow.edges.iter().all(|edge| edge.data == 9));

@@ -1,29 +1,27 @@
-//! Raises the load of a log, or lowers it: a share of its jobs comes a second time, a week later, or only a share comes
-//! at all.
+//! Raises or lowers the load of a log: a fraction of its jobs is repeated a week later, or only a fraction is used.
 //!
-//! As in G. Singh's thesis on provisioning. What is ours: the share is found by bisection, and a load below that of the
-//! log leaves jobs out.
+//! As in G. Singh's thesis on provisioning. Ours: the fraction is found by bisection, and a load below that of the log
+//! leaves jobs out.
 
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
 
-/// What has to be known of a job.
+/// Properties of a job that the load depends on.
 pub trait Bulk: Clone {
     fn submit(&self) -> Time;
 
-    /// Processors times the time that it runs, in microseconds.
+    /// Processors times run time in microseconds.
     fn work(&self) -> u128;
 
-    /// The same job, so much later.
+    /// A copy that is submitted later.
     fn later(&self, by: Span) -> Self;
 }
 
 const WEEK: Span = Span::from_minutes(7 * 24 * 60);
 
-/// The jobs before `end` at about this utilisation of so many processors, or as near as two copies of the log come to
-/// it.
+/// Jobs before `end` at about this utilisation of `procs` processors, or as near as two copies of the log get.
 pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64) -> Vec<J> {
-    // How much is added, or left out if that is less than nothing.
+    // Fraction added, or left out if negative.
     let with = |more: f64| {
         let mut stream = SplitMix64::new(seed);
         let mut jobs = Vec::new();
@@ -45,12 +43,12 @@ pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64)
             high = middle;
         }
     }
-    // The thesis does not say which end to take. This one reaches the target, if two copies of the log can: at its own
-    // load a log comes as it is, without a job missing.
+    // The thesis does not specify the end of the bracket. This one reaches the target, if two copies of the log can: at
+    // its own load a log is unchanged.
     with(high)
 }
 
-/// The share of so many processors that jobs use while they come.
+/// Fraction of `procs` processors that jobs use while they arrive.
 pub fn utilisation<J: Bulk>(jobs: &[J], procs: u64) -> f64 {
     let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0.0 };
     let work: u128 = jobs.iter().map(Bulk::work).sum();
@@ -79,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn a_log_comes_twice_or_in_part() {
-        // A job an hour for 40 days, each for an hour: a tenth of ten processors.
+    fn a_log_is_repeated_or_thinned() {
+        // One-hour jobs every hour for 40 days: a tenth of ten processors.
         let hour = Span::from_minutes(60);
         let log: Vec<One> = (0..960).map(|at| One(Time::ZERO + Span::from_micros(hour.micros() * at))).collect();
         let end = log[959].0 + hour;
@@ -94,9 +92,9 @@ mod tests {
             assert!(jobs.is_sorted_by_key(|job| job.0) && jobs.iter().all(|job| job.0 < end));
             assert_eq!(jobs, raised(&log, 10, target, end, 5));
         }
-        // At its own load it is as it was.
+        // At its own load it is unchanged.
         assert_eq!(raised(&log, 10, own, end, 5), log);
-        // A copy that begins a week later can add no more than 33 of 40 days.
+        // A copy that begins a week later adds at most 33 of 40 days.
         let most = utilisation(&raised(&log, 10, 0.9, end, 5), 10);
         assert!((most - 0.1825).abs() < 0.002, "{most}");
     }

@@ -1,5 +1,5 @@
-//! Requests as the paper draws them: sizes and arrivals of Lublin's model on a machine with partitions of powers of
-//! two, six durations, and ready times and deadlines in proportion to the duration.
+//! Reservation requests as drawn in the paper: sizes and arrivals of Lublin's model on a machine with partitions of
+//! powers of two, six durations, and ready times and deadlines in proportion to the duration.
 
 use serde::Serialize;
 
@@ -18,24 +18,24 @@ use crate::time::{Span, Time};
 pub struct RequestGenerator {
     pub seed: u64,
     pub requests: u32,
-    /// The largest size of a request.
+    /// Largest size of a request.
     pub nodes: u32,
-    /// The middle of the sizes, as a power of two.
+    /// Middle size, as a power of two.
     pub size: f64,
-    /// The largest size, as a power of two; a size between the two is rare.
+    /// Largest size, as a power of two; sizes between the two are rare.
     pub size_max: f64,
-    /// How much faster than usual requests arrive, in millionths.
+    /// Acceleration of arrivals, in millionths.
     pub rate_millionths: u64,
-    /// Requests are ready up to so many durations after they arrive, in millionths.
+    /// Longest advance of the ready time before arrival, in durations and millionths.
     pub ahead_millionths: u64,
-    /// Deadlines leave up to so many durations of slack, in millionths.
+    /// Longest slack of deadlines, in durations and millionths.
     pub slack_millionths: u64,
-    /// The least share of its time that a request really uses, in millionths; all shares up to 1 are as likely.
+    /// Smallest fraction of its time that a request really uses, in millionths; uniform up to 1.
     pub used_millionths: u64,
     pub data: Data,
 }
 
-/// A request, how long its job really runs, and when its user cancels it, if at all.
+/// A request with its real run time, and its cancellation if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedRequest {
     pub request: Request,
@@ -44,7 +44,7 @@ pub struct ListedRequest {
     pub volumes: Volumes,
 }
 
-/// Requests that are written out one by one; they may make no sense, which is for the scheduler to tell.
+/// Requests listed one by one; the scheduler decides if they are valid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestList {
     pub data: Data,
@@ -73,7 +73,7 @@ pub const WRITTEN: SourceRow = SourceRow {
 };
 
 const REQUESTS_MAX: u32 = 10_000_000;
-/// Most of what is a multiple of something else.
+/// Range of most relative settings.
 const FACTOR: Millionths = Millionths::to(1_000);
 const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
 
@@ -113,7 +113,7 @@ impl JobSource for RequestGenerator {
         let size_max = key("size_max", "the largest size, as a power of two").usual("that of `nodes`, rounded down");
         w.set(size_max, &mut self.size_max, POWER);
         if w.lacks("size") {
-            // As far below the whole machine as on the paper's, where the largest is 2^10.
+            // As far below the machine size as on the paper's machine, where the largest is 2^10.
             self.size = (self.size_max - 3.0).max(0.0);
         }
         let rate = key("arrival_factor", "how much faster requests arrive than in the model");
@@ -193,7 +193,7 @@ impl ListedRequest {
         ListedRequest { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING }
     }
 
-    /// Only what nobody could mean is complained about: the scheduler has its own answer to what makes no sense.
+    /// Only nonsensical values are errors: the scheduler has its own answer to invalid requests.
     fn walk(&mut self, w: &mut dyn Walk, before: Time) {
         let ListedRequest { request, runtime, cancel, .. } = self;
         let Request { arrive, ready, duration, deadline, nodes } = request;
@@ -225,23 +225,23 @@ impl ListedRequest {
     }
 }
 
-/// The only durations there are, in seconds.
+/// All possible durations, in seconds.
 const DURATIONS: [u64; 6] = [60, 300, 900, 1_800, 3_600, 10_800];
 
-/// The least size of a request, as a power of two before rounding.
+/// Smallest size of a request, as a power of two before rounding.
 const SIZE_MIN: f64 = 4.5;
-/// The share of requests between the least and the middle size.
+/// Fraction of requests between the smallest and the middle size.
 const SMALL_SHARE: f64 = 0.82;
 
-/// The model's habits are those of a machine with 128 nodes; a larger one is made of so many nodes to each of those.
+/// The model's parameters are for a machine with 128 nodes; a larger one scales each of those.
 const HABITS_NODES: u32 = 128;
 
-/// Drawn apart from the jobs themselves, so that other ready times and deadlines leave the jobs as they are.
+/// A separate stream, so that other ready times and deadlines do not change the jobs.
 const SLACK_STREAM: u64 = 0x5_1AC4;
 const USE_STREAM: u64 = 0x0_05ED;
 
 impl RequestGenerator {
-    /// In order of arrival, with real run times.
+    /// Requests in order of arrival, with real run times.
     pub fn asks(&self) -> Vec<ListedRequest> {
         let mut random = SplitMix64::new(mix(self.seed ^ USE_STREAM));
         let least = self.used_millionths as f64 / 1e6;
@@ -254,7 +254,7 @@ impl RequestGenerator {
         self.requests().into_iter().map(&mut ask).collect()
     }
 
-    /// In order of arrival.
+    /// Requests in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
         let jobs = Lublin {
             seed: self.seed,

@@ -1,4 +1,4 @@
-//! Rigid jobs as logs of parallel machines know them, and what is wrong with some of them.
+//! Rigid jobs of logs of parallel machines, and faults of such logs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::grid::LONGEST;
 use crate::settings::printable;
 use crate::time::{Span, Time};
 
-/// A job of a log: all that the Standard Workload Format says about it. `None` is unknown.
+/// A job of a log: all fields of the Standard Workload Format. `None` is unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rigid {
     pub number: u64,
@@ -20,11 +20,11 @@ pub struct Rigid {
     pub allocated: Option<u32>,
     /// Per processor.
     pub cpu_time: Option<Span>,
-    /// A processor.
+    /// Per processor.
     pub memory_used: Option<Kilobytes>,
     pub requested: Option<u32>,
     pub requested_time: Option<Span>,
-    /// A processor.
+    /// Per processor.
     pub memory_requested: Option<Kilobytes>,
     /// 1 if it was completed, 0 if it failed, 5 if it was cancelled.
     pub status: Option<u32>,
@@ -33,15 +33,15 @@ pub struct Rigid {
     pub executable: Option<u32>,
     pub queue: Option<u32>,
     pub partition: Option<u32>,
-    /// It is only submitted once this one has ended, and its user has thought for a while.
+    /// It is submitted only after the end of this job, and the think time of its user.
     pub preceding: Option<u64>,
     pub think: Option<Span>,
-    /// An index into the profiles of its trace, where a format gives jobs any.
+    /// An index into the profiles of its trace, for formats that have profiles.
     pub profile: Option<u32>,
 }
 
-/// An amount of memory. Some logs have means with decimals here; they are kept to the millionth, and count as whole
-/// ones.
+/// An amount of memory. Some logs have means with decimals here; they are kept to the millionth, and rounded to
+/// integers for use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kilobytes {
     millionths: u64,
@@ -61,43 +61,43 @@ impl Kilobytes {
     }
 }
 
-/// With only the decimals that are needed.
+/// Displayed with as few decimals as exact.
 impl fmt::Display for Kilobytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Span::from_micros(self.millionths).seconds().fmt(f)
     }
 }
 
-/// Jobs of a file, in order of submission, and what the file says besides.
+/// Jobs of a file, in order of submission, with its further content.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// Comments, without the semicolon.
     pub header: Vec<String>,
     pub jobs: Packed,
-    /// The names of what jobs do, in formats that have such.
+    /// Names of job profiles, for formats that have them.
     pub profiles: Vec<String>,
-    /// What jobs are called in their file, by their numbers, where that is something else.
+    /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: BTreeMap<u64, String>,
     pub faults: Faults,
 }
 
-/// What is wrong with a file: all counted, the first few kept.
+/// Faults of a file: all are counted, the first few kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Faults {
     /// Entries that could not be read, or that repeat a number.
     pub left_out: u64,
-    /// Entries that came later than their time; they have been put in order.
+    /// Entries that were out of order; they have been sorted.
     pub disordered: u64,
-    /// Jobs that were to follow one which is not there; they are submitted at their own time.
+    /// Jobs that follow a missing one; they are submitted at their own time.
     #[serde(default)]
     pub released: u64,
-    /// Jobs have other numbers than in the file, which is no fault, but should be known.
+    /// True if jobs have other numbers than in the file; not a fault, but worth a note.
     #[serde(default)]
     pub renumbered: bool,
-    /// Jobs that took no time, and run for the shortest that there is; no fault either.
+    /// Jobs without run time, which get the shortest one; not a fault either.
     #[serde(default)]
     pub lengthened: u64,
-    /// Jobs that asked for no time, and are taken to have asked for a multiple of what they take.
+    /// Jobs without a requested time, for which a multiple of the run time is assumed.
     #[serde(default)]
     pub unasked: u64,
     pub first: Vec<Fault>,
@@ -105,12 +105,12 @@ pub struct Faults {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Where it is: `line 12`.
+    /// Location: `line 12`.
     pub place: String,
     pub what: String,
 }
 
-/// Why a job cannot be run, though nothing is wrong with how it is written.
+/// Reason why a correctly written job cannot be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrunnable {
     #[error("its run time is unknown")]
@@ -119,26 +119,26 @@ pub enum Unrunnable {
     NoProcessors,
 }
 
-/// Faults that are kept to be shown.
+/// Faults that are kept for display.
 const LISTED: usize = 10;
 
-/// The shortest run time: what a log with whole seconds calls 0 ran for less than one.
+/// Shortest run time: a log with whole seconds writes 0 for less than one.
 pub(super) const SHORTEST: Span = Span::from_secs(1);
 
 impl Rigid {
-    /// How many nodes it takes: what it asked for, or else what it got.
+    /// Number of nodes: the requested one, or else the allocated one.
     pub fn nodes(&self) -> Result<u32, Unrunnable> {
         let known = |nodes: Option<u32>| nodes.filter(|&nodes| nodes > 0);
         known(self.requested).or(known(self.allocated)).ok_or(Unrunnable::NoProcessors)
     }
 
-    /// How long it runs if nobody stops it.
+    /// Run time if it is not killed.
     pub fn runs_for(&self) -> Result<Span, Unrunnable> {
         let runtime = self.runtime.ok_or(Unrunnable::NoRuntime)?;
         Ok(if runtime.is_zero() { SHORTEST } else { runtime })
     }
 
-    /// The time that it asked for, if it asked for any.
+    /// Requested time, if there is one.
     pub fn walltime(&self) -> Option<Span> {
         self.requested_time.filter(|time| !time.is_zero())
     }
@@ -149,7 +149,7 @@ impl Rigid {
 }
 
 impl Faults {
-    /// What is no fault, but should be known.
+    /// Notes that are not faults.
     pub fn note(&self) -> Option<String> {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} job{} {what}", plural(count)));
@@ -163,7 +163,7 @@ impl Faults {
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    /// Counts a job that is to run.
+    /// Counts a job that is going to run.
     pub fn note_job(&mut self, job: &Rigid) {
         self.lengthened += u64::from(job.runtime.is_some_and(Span::is_zero));
         self.unasked += u64::from(job.walltime().is_none());
@@ -208,13 +208,13 @@ impl fmt::Display for Faults {
     }
 }
 
-/// The largest number of a job that the Standard Workload Format is read with.
+/// Largest number of a job in the Standard Workload Format.
 pub(super) const NUMBER_MAX: u64 = u64::MAX / 1_000_000;
 
-/// More jobs than any log has, and fewer than fill a machine.
+/// More jobs than any log has, and fewer than fill memory.
 pub(super) const JOBS_MAX: usize = 5_000_000;
 
-/// Takes jobs as they come, and makes a trace of them.
+/// Builds a trace from jobs in the order of a file.
 #[derive(Default)]
 pub(super) struct Collector {
     trace: Trace,
@@ -222,12 +222,12 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Names what jobs do, for those that say which of them.
+    /// Sets the names of profiles.
     pub fn profiles(&mut self, names: Vec<String>) {
         self.trace.profiles = names;
     }
 
-    /// What a job is called whose number is not all of its name.
+    /// Sets the id of a job, if it is more than its number.
     pub fn id(&mut self, number: u64, id: String) {
         if id != number.to_string() {
             self.trace.ids.entry(number).or_insert(id);
@@ -253,12 +253,12 @@ impl Collector {
         self.trace.jobs.push(&job);
     }
 
-    /// Whether no more jobs can be taken.
+    /// True if no more jobs can be added.
     pub fn is_full(&self) -> bool {
         self.trace.jobs.len() >= JOBS_MAX
     }
 
-    /// Jobs in order of submission, and by their numbers where they were submitted at the same time.
+    /// Returns the trace, with jobs in order of submission, and then of number.
     pub fn finish(self) -> Trace {
         let mut trace = self.trace;
         if trace.jobs.iter().is_sorted_by_key(|job| (job.submit, job.number)) {
@@ -276,13 +276,13 @@ impl Collector {
     }
 }
 
-/// The fewest jobs without which all others are in order of submission, by their places.
+/// Indices of the fewest jobs without which all others are in order of submission.
 fn misplaced(jobs: &[Rigid]) -> Vec<usize> {
     if jobs.is_sorted_by_key(|job| job.submit) {
         return Vec::new();
     }
-    // Of all rows in order that are so long, the place where the one with the earliest end ends; and who is before
-    // whom.
+    // For each length of an ordered subsequence, the index of the smallest possible last element; and the predecessor
+    // of each job.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![None; jobs.len()];
     for (place, job) in jobs.iter().enumerate() {
@@ -301,7 +301,7 @@ fn misplaced(jobs: &[Rigid]) -> Vec<usize> {
     (0..jobs.len()).filter(|place| !in_order[*place]).collect()
 }
 
-/// The numbers seen so far, which mostly ascend.
+/// Numbers seen so far, which mostly ascend.
 #[derive(Default)]
 struct Numbers {
     ascending: Vec<u64>,
@@ -318,7 +318,7 @@ impl Numbers {
     }
 }
 
-/// A time that some simulation could be asked to count to.
+/// True for times that a simulation can count to.
 pub(super) fn bearable(micros: u64) -> bool {
     micros <= LONGEST.micros()
 }
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn one_job_in_the_wrong_place_is_one() {
+    fn one_misplaced_job_is_found() {
         let mut submits: Vec<u64> = (0..800).collect();
         submits[0] = 10_000;
         assert_eq!(misplaced(&jobs(&submits)), [0]);
@@ -350,9 +350,9 @@ mod tests {
     }
 
     proptest! {
-        /// Nobody finds fewer, and what is left is in order.
+        /// No smaller choice exists, and the rest is in order.
         #[test]
-        fn the_misplaced_are_as_few_as_can_be(submits in prop::collection::vec(0u64..8, 0..9)) {
+        fn the_fewest_jobs_are_misplaced(submits in prop::collection::vec(0u64..8, 0..9)) {
             let jobs = jobs(&submits);
             let found = misplaced(&jobs);
             let kept = |drop: u32| (0..jobs.len()).filter(move |at| drop >> at & 1 == 0).map(|at| jobs[at].submit);

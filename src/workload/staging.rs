@@ -1,17 +1,16 @@
-//! The data of jobs that are handed in as one task each: what is brought to their site before they start, and what goes
-//! back.
+//! Data of one-task jobs: the input transferred to their site before they start, and the output transferred back.
 
 use serde::Serialize;
 
 use crate::grid::{DATA_MAX, Staging, Volumes};
 use crate::settings::{Context, Key, Maybe, Unless, Volume, Walk, key};
 
-/// What all jobs of a workload have in common.
+/// Settings common to all jobs of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Data {
-    /// Of each job that does not say otherwise.
+    /// Default for each job.
     pub each: Volumes,
-    /// Where it lies and goes back to: an index into the topology's sites.
+    /// Home of the data, as an index into the topology's sites.
     pub home: Option<usize>,
 }
 
@@ -23,7 +22,7 @@ impl Data {
         w.set(fitting(home.usual("none"), context), &mut self.home, Maybe(context.site()));
     }
 
-    /// Once the jobs are known too: data lies somewhere.
+    /// Checks that data has a home, once the jobs are known.
     pub fn check(&self, jobs: impl IntoIterator<Item = Volumes>, w: &dyn Walk) {
         let mut all = jobs.into_iter().chain([self.each]);
         let Some(fields) = w.fields().filter(|fields| self.home.is_none() && !fields.has("home")) else { return };
@@ -38,7 +37,7 @@ impl Data {
     }
 }
 
-/// The volumes of a job, or those of all of them; `usual` are those of the workload where it is a job's.
+/// Walks the volumes of a job, or of all jobs; `usual` are the workload's, for those of a job.
 pub fn walk_volumes(volumes: &mut Volumes, usual: Option<Volumes>, w: &mut dyn Walk, context: &Context<'_>) {
     let otherwise = if usual.is_some() { "that of the workload" } else { "none" };
     let usual = usual.unwrap_or_default();

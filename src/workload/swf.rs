@@ -1,8 +1,8 @@
-//! The Standard Workload Format, version 2.2: a job a line, eighteen numbers a job, comments after semicolons, and -1
-//! for what nobody knows.
+//! The Standard Workload Format, version 2.2: one job per line, eighteen numbers per job, comments after semicolons,
+//! and -1 for unknown values.
 //!
-//! Times are seconds. Most logs have whole ones; what decimals there are, are kept to the microsecond. A line that
-//! cannot be read is left out and counted, one that comes late is put in order and counted.
+//! Times are seconds. Most logs have integers; decimals are kept to the microsecond. A line that cannot be read is left
+//! out and counted, and lines out of order are sorted and counted.
 
 use std::io::{self, BufRead};
 
@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 
 const FIELDS: usize = 18;
 
-/// Names for complaints, by the standard.
+/// Names of the fields in error messages, from the standard.
 const NAMES: [&str; FIELDS] = [
     "job number",
     "submit time",
@@ -35,10 +35,10 @@ const NAMES: [&str; FIELDS] = [
     "think time",
 ];
 
-/// Comment lines that are kept.
+/// Most comment lines kept.
 const HEADER_MAX: usize = 1_000;
 
-/// Reads a whole log; memory goes to the jobs and nothing else.
+/// Reads a whole log; memory is used for the jobs only.
 pub fn read(input: impl BufRead) -> io::Result<Trace> {
     let mut lines = LineReader::new(input);
     let mut collector = Collector::default();
@@ -127,7 +127,7 @@ fn read_job(text: &[u8]) -> Result<Rigid, String> {
     })
 }
 
-/// A number in millionths; `None` for -1. What is finer than a millionth is cut off.
+/// Parses a number in millionths; `None` for -1. Truncated to millionths.
 fn read_number(word: &[u8]) -> Result<Option<u64>, &'static str> {
     if let Some(rest) = word.strip_prefix(b"-") {
         let (ones, zeros) = rest.split_first().map_or((0, &[][..]), |(first, rest)| (*first, rest));
@@ -162,7 +162,7 @@ fn read_number(word: &[u8]) -> Result<Option<u64>, &'static str> {
     Ok(Some(number))
 }
 
-/// Writes a log, in pieces of some kilobytes.
+/// Writes a log, in pieces of a few kilobytes.
 pub fn write<E>(header: &[String], jobs: &[Rigid], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut text = Vec::new();
     write_header(header, &mut text);
@@ -184,7 +184,7 @@ pub fn write_header(header: &[String], text: &mut Vec<u8>) {
     }
 }
 
-/// The header of a log that Hansa writes.
+/// Header of a log written by Hansa.
 pub fn header(about: &str, jobs: usize, nodes: u32) -> Vec<String> {
     vec![
         "Version: 2.2".to_owned(),
@@ -226,7 +226,7 @@ pub fn write_job(job: &Rigid, text: &mut Vec<u8>) {
     text.push(b'\n');
 }
 
-/// The next field of a line.
+/// Appends the next field of a line.
 fn known(text: &mut Vec<u8>, field: Option<u64>, put: fn(&mut Vec<u8>, u64)) {
     text.push(b' ');
     match field {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_cannot_be_run_say_why() {
+    fn jobs_that_cannot_run_have_a_reason() {
         let job = |fields: &str| {
             let line = format!("1 0 -1 {fields} 10 -1 1 1 1 -1 -1 -1 -1 -1");
             read(line.as_bytes()).unwrap().jobs.get(0).unwrap().check().map_err(|why| why.to_string())
@@ -329,7 +329,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is in a file, reading it ends, and what was read is read again from what is written.
+        /// Reading terminates for any text, and the jobs read survive writing and reading.
         #[test]
         fn reading_survives_anything(text in "[-0-9. \n;a\t]{0,200}") {
             let trace = read(text.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Jobs written out one by one in a topology file.
+//! Jobs listed one by one in a topology file.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +24,16 @@ pub struct Table {
 /// A job as the list has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListedJob {
-    /// Its name in tables, traces and pages, and each of its tasks if these have names; nothing of it matters to a run.
+    /// Its name in tables, traces and pages, and the names of its tasks, if there are any; they do not affect a run.
     pub name: Option<String>,
     pub task_names: Vec<String>,
     pub arrive: Time,
     pub tasks: Vec<Task>,
     pub edges: Vec<Edge>,
     pub worth: Option<Worth>,
-    /// What each of its tasks needs of its node, if it does not need all of it.
+    /// Needs per node of each of its tasks; `None` for whole nodes.
     pub needs: Option<Needs>,
-    /// The data that goes with it, where it is one task.
+    /// Data of a job of one task.
     pub volumes: Volumes,
 }
 
@@ -87,14 +87,14 @@ impl JobSource for Table {
 }
 
 impl Table {
-    /// Jobs without data of their own.
+    /// A table without data.
     pub fn of(jobs: Vec<ListedJob>) -> Table {
         Table { data: Data::default(), jobs }
     }
 }
 
 impl ListedJob {
-    /// Without a name, and worth nothing.
+    /// A job without name and value.
     pub fn of(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> ListedJob {
         ListedJob {
             name: None,
@@ -175,7 +175,7 @@ impl ListedJob {
     }
 }
 
-/// A share of a node.
+/// A fraction of a node.
 const SHARE: Number = Number::above(0.0, 1.0, "a share of a node, above 0 and at most 1");
 
 fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
@@ -206,14 +206,14 @@ fn check_tasks(field: &Field<'_>, tasks: &[Task]) {
     if tasks.is_empty() || tasks.len() > TASKS_MAX as usize {
         field.complain(format!("expected from 1 to {TASKS_MAX} tasks, found {}", tasks.len()));
     }
-    // One task may ask for more time than there is. Several are planned one after the other, by what they ask for.
+    // One task may request more time than there is. Several are planned one after the other, by their requested times.
     let long = |task: &Task| if tasks.len() > 1 { task.runtime.max(task.walltime) } else { task.runtime };
     if tasks.iter().map(long).fold(Span::ZERO, Span::saturating_add) > LONGEST {
         field.wrong::<()>(TOO_LONG_A_JOB);
     }
 }
 
-/// Which tasks need what others have produced.
+/// Dependencies between tasks.
 struct Edges {
     tasks: usize,
 }
@@ -278,7 +278,7 @@ fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
     Some(edges)
 }
 
-/// Two tasks, and the bytes that go from one to the other if that is said.
+/// Two tasks, and the bytes between them, if they are given.
 fn ends<'s>(field: &'s Field<'_>) -> Option<([Field<'s>; 2], Option<Field<'s>>)> {
     const EXPECTED: &str = "a task and one that needs its output, such as [0, 1]";
     let mut list = field.list(EXPECTED)?;
@@ -291,7 +291,7 @@ fn ends<'s>(field: &'s Field<'_>) -> Option<([Field<'s>; 2], Option<Field<'s>>)>
     Some((ends, data))
 }
 
-/// Some tasks that need each other, the first again at the end.
+/// A cycle of tasks, with the first one repeated at the end.
 fn circle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
     let mut waits_for = vec![0u32; tasks];
     let mut next: Vec<Vec<u32>> = vec![Vec::new(); tasks];
@@ -309,7 +309,7 @@ fn circle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
         }
     }
 
-    // Whoever still waits, waits for somebody who does: going back long enough leads round.
+    // Every waiting task waits for another waiting one: following predecessors leads into a cycle.
     let stuck = |task: &u32| waits_for[*task as usize] > 0;
     let mut back: BTreeMap<u32, u32> = BTreeMap::new();
     for edge in edges.iter().filter(|edge| stuck(&edge.from) && stuck(&edge.to)) {
@@ -329,14 +329,14 @@ fn circle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
     }
 }
 
-/// A worth as it is written.
+/// Written form of a worth.
 #[derive(Default)]
 struct WrittenWorth {
     max: Option<f64>,
     initial: Option<f64>,
     last: Option<f64>,
     points: Vec<Option<(f64, f64)>>,
-    /// What it means, once it has been read.
+    /// The worth, once it has been read.
     worth: Option<Worth>,
 }
 
@@ -392,7 +392,7 @@ impl WrittenWorth {
     }
 }
 
-/// A number as curves have it, written as they write it themselves.
+/// A number in the notation of curves.
 struct CurveNumber;
 
 impl Form<f64> for CurveNumber {
@@ -409,7 +409,7 @@ impl Form<f64> for CurveNumber {
     }
 }
 
-/// The bends of a curve; `None` for one that cannot be read.
+/// The bends of a curve; `None` for an invalid one.
 struct Points;
 
 const POINTS: &str = "a list of points, such as [[3.0, 0.8]]";
@@ -445,7 +445,7 @@ impl Form<Vec<Option<(f64, f64)>>> for Points {
 }
 
 impl Table {
-    /// The jobs as they stand, not numbered yet.
+    /// The jobs as listed, not numbered yet.
     pub(super) fn jobs(&self) -> Vec<Job> {
         self.jobs.iter().map(ListedJob::job).collect()
     }

@@ -1,11 +1,10 @@
-//! What the jobs of a log or a model are worth to their users and when they are wanted: nothing of that is in logs, so
-//! it is put on top, by a rule with lots of its own. The same jobs can then go to any system, and every report tells of
-//! values and deadlines.
+//! Values and deadlines for the jobs of a log or a model. Logs contain neither, so they are added by a random rule. The
+//! jobs can then go to any system, and every report covers values and deadlines.
 //!
-//! The rule counts in what a job asks for, as that is all that its user says: one that asks for `w` (or for `at_least`,
-//! if that is more) is wanted by `f * w` after its arrival, where `f` is drawn evenly from `deadline`. Up to the share
-//! `full` of that time its result has its full value, which falls to nothing at the deadline, in a line. The full value
-//! is that of so many core hours as it asks for, each at a price that is drawn on a logarithmic scale from `value`.
+//! The rule uses the requested time of a job, as that is all that its user states: the result of a job that requests
+//! `w` (or `at_least`, if that is more) is due `f * w` after its arrival, where `f` is uniform in `deadline`. It has
+//! its full value up to the fraction `full` of that time, and then falls linearly to zero at the deadline. The full
+//! value is the requested number of core hours, each at a price that is log-uniform in `value`.
 
 use serde::Serialize;
 
@@ -17,19 +16,19 @@ use crate::time::Span;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobTerms {
     pub seed: u64,
-    /// The least and the most of what its walltime is multiplied with.
+    /// Smallest and largest multiple of the walltime.
     pub deadline: (f64, f64),
     pub full: f64,
-    /// The least and the most that a core hour is worth.
+    /// Smallest and largest value of a core hour.
     pub value: (f64, f64),
     pub at_least: Span,
 }
 
-/// What has been drawn for a job.
+/// Random terms of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
     pub worth: Worth,
-    /// How long after its arrival its result is wanted at the latest.
+    /// Time from arrival to deadline.
     pub within: Span,
 }
 
@@ -66,7 +65,7 @@ impl JobTerms {
         w.set(at_least, &mut self.at_least, POSITIVE_SPAN);
     }
 
-    /// What holds for the job at this place of its workload: draws do not depend on what others there are.
+    /// Terms of the job at this index of its workload, independent of the other jobs.
     pub fn of(&self, place: usize, task: &Task) -> Drawn {
         let mut stream = SplitMix64::new(mix(self.seed ^ u64::from_be_bytes(*b"in terms"))).after(2 * place as u64);
         let (least, most) = self.deadline;
@@ -75,7 +74,7 @@ impl JobTerms {
         let price = stream.log_uniform(cheapest, dearest);
         let asked = task.walltime.max(self.at_least);
         let within = Span::from_micros((asked.micros() as f64 * factor) as u64).max(asked);
-        // Curves count in run times.
+        // Curves are in units of the run time.
         let last = within.micros() as f64 / task.runtime.micros().max(1) as f64;
         let curve =
             Curve::new(last * self.full, last, &[]).expect("a deadline is ahead, and full value ends before it");
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_lies_where_the_rule_says() {
+    fn draws_are_within_the_bounds_of_the_rule() {
         let drawn: Vec<Drawn> = (0..10_000).map(|place| terms().of(place, &task(HOUR, HOUR + HOUR))).collect();
         let factors: Vec<f64> = drawn.iter().map(|drawn| drawn.within.micros() as f64 / 7.2e9).collect();
         let prices: Vec<f64> = drawn.iter().map(|drawn| drawn.worth.max / 8.0).collect();
@@ -109,9 +108,9 @@ mod tests {
         assert!(prices.iter().all(|price| (1.0..=10.0).contains(price)));
         let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
         assert!((mean(&factors) - 4.0).abs() < 0.05, "{}", mean(&factors));
-        // Evenly drawn on a logarithmic scale: (10 - 1) / ln 10.
+        // Mean of a log-uniform distribution: (10 - 1) / ln 10.
         assert!((mean(&prices) - 9.0 / math::ln(10.0)).abs() < 0.1, "{}", mean(&prices));
-        // They are not the same lots.
+        // The two draws are independent.
         let together: Vec<f64> = factors.iter().zip(&prices).map(|(factor, price)| factor * math::ln(*price)).collect();
         let apart = mean(&factors) * mean(&prices.iter().map(|price| math::ln(*price)).collect::<Vec<_>>());
         assert!((mean(&together) - apart).abs() < 0.05);
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn short_jobs_have_some_time() {
+    fn short_jobs_have_a_minimum_of_time() {
         let fixed = JobTerms { deadline: (1.0, 1.0), ..terms() };
         let Drawn { within, .. } = fixed.of(0, &task(Span::from_secs(1), Span::from_secs(2)));
         assert_eq!(within, Span::from_minutes(10));

@@ -1,4 +1,4 @@
-//! Workflows of a generator that come one after the other.
+//! Series of a generator's workflows.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::time::{Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Train {
     pub workflows: u32,
-    /// When the first one comes, and how long after it the next.
+    /// Arrival of the first one, and the interval to the next.
     pub arrive: Time,
     pub every: Span,
 }
@@ -17,7 +17,7 @@ pub struct Train {
 impl Train {
     pub const ONE: Train = Train { workflows: 1, arrive: Time::ZERO, every: Span::ZERO };
 
-    /// Their settings; there are at most so many.
+    /// Walks the settings; there are at most `most` workflows.
     pub(super) fn walk(&mut self, most: u32, w: &mut dyn Walk) {
         w.set(key("workflows", "").means("how many there are"), &mut self.workflows, 1..=most);
         w.set(key("arrive", "the first").means("when the first one comes"), &mut self.arrive, Moment);
@@ -30,7 +30,7 @@ impl Train {
         }
     }
 
-    /// When they come, with their numbers.
+    /// Arrivals, with the numbers of workflows.
     pub(super) fn arrivals(self) -> impl Iterator<Item = (u32, Time)> {
         (0..self.workflows)
             .map(move |number| (number, self.arrive + Span::from_micros(self.every.micros() * u64::from(number))))

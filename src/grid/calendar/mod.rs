@@ -1,13 +1,13 @@
-//! The calendar of a site's nodes: which of them are busy when, by identity.
+//! Calendar of a site's nodes: the busy nodes over time, by number.
 //!
-//! One structure serves planners of queues (backfilling), reservations and slots. It is a list of records
-//! `(time, busy nodes)`, each lasting until the next one and the last one for ever, in canonical form: neighbours
-//! differ, the last is empty. A tree over the records keeps what is busy in whole stretches of them (`tree/`), so that
-//! booking, freeing and asking cost O(log records) steps. A step costs a few words for up to 1024 nodes, and the runs
-//! of a set beyond that. How many are busy is counted beside it (`grid/counts.rs`): counts cost least to ask for, and
-//! rule most starts out.
+//! One structure serves planners of queues (backfilling), reservations and slots. It is a list of records `(time, busy
+//! nodes)`, each lasting until the next one and the last one for ever, in canonical form: neighbours differ, the last
+//! is empty. A tree over the records summarises stretches of them (`tree/`), so that bookings, releases and queries
+//! cost O(log records) steps. A step costs a few words for up to 1024 nodes, and the runs of a set beyond that. The
+//! number of busy nodes is maintained separately (`grid/counts.rs`): counts are cheapest to query, and rule out most
+//! starts.
 //!
-//! The calendar knows nothing of jobs and policies: whoever books, frees what was booked.
+//! The calendar is independent of jobs and policies: the caller releases its bookings.
 
 mod rectangles;
 mod set;
@@ -24,7 +24,7 @@ use self::tree::Tree;
 use super::{Counts, NodeSet};
 use crate::time::{Span, Time};
 
-/// Which nodes of a site are busy when.
+/// Busy nodes of a site over time.
 #[derive(Clone)]
 pub struct Calendar {
     nodes: u32,
@@ -32,7 +32,7 @@ pub struct Calendar {
     kept: TreeByWidth,
 }
 
-/// A booking or release that does not fit what is in the calendar; nothing has changed.
+/// A booking or release that contradicts the calendar, which is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Clash {
     #[error("some of these nodes are busy in that time")]
@@ -43,7 +43,7 @@ pub enum Clash {
     Empty,
 }
 
-/// The same tree over the kinds of sets.
+/// The tree for each width of sets.
 #[derive(Clone)]
 enum TreeByWidth {
     Few(Tree<Bits<4>>),
@@ -62,7 +62,7 @@ macro_rules! with {
 }
 
 impl Calendar {
-    /// A site's nodes `0..nodes`, all free.
+    /// A site with nodes `0..nodes`, all free.
     pub fn new(nodes: u32) -> Calendar {
         let kept = match nodes {
             0..=256 => TreeByWidth::Few(Tree::new()),
@@ -93,7 +93,7 @@ impl Calendar {
         Ok(())
     }
 
-    /// Frees nodes that are busy throughout `[start, end)`: a whole booking, or any part of one.
+    /// Releases nodes that are busy throughout `[start, end)`: a whole booking, or any part of one.
     pub fn remove(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         self.check(start, end, nodes)?;
         with!(&mut self.kept, tree => {
@@ -110,24 +110,24 @@ impl Calendar {
         Ok(())
     }
 
-    /// Forgets everything before a time, at which a record begins from then on if anything is busy.
+    /// Drops everything before a time; a record begins there if anything is busy.
     pub fn advance(&mut self, now: Time) {
         self.counts.advance(now);
         with!(&mut self.kept, tree => tree.forget(now));
     }
 
-    /// The nodes that are busy at some time of `[start, end)`.
+    /// Nodes that are busy at any time of `[start, end)`.
     pub fn busy_over(&self, start: Time, end: Time) -> NodeSet {
         with!(&self.kept, tree => gathered(tree, start, end).nodes())
     }
 
-    /// The nodes that are free throughout `[start, end)`.
+    /// Nodes that are free throughout `[start, end)`.
     pub fn free_over(&self, start: Time, end: Time) -> NodeSet {
         self.busy_over(start, end).complement(self.nodes)
     }
 
-    /// The earliest start from `from` up to and with `latest` at which `width` nodes are free for `span`, and the
-    /// lowest of them.
+    /// Earliest start from `from` to `latest` inclusive at which `width` nodes are free for `span`, and the lowest of
+    /// them.
     pub fn earliest(&self, from: Time, span: Span, width: u32, latest: Time) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(width)?;
         let starts = from..latest + Span::from_micros(1);
@@ -138,8 +138,8 @@ impl Calendar {
         Some((start, self.lowest_beside(&busy, width)))
     }
 
-    /// Where a booking of `nodes` from `start` on would be if it were made anew: at the earliest of `starts` that is
-    /// not behind its own, on the lowest nodes. `None` if that is where it is, or if there is no such start.
+    /// Position of a booking of `nodes` at `start` if it were made anew: the earliest of `starts` that is not after its
+    /// own, on the lowest nodes. `None` if this is its position already, or if there is no such start.
     pub fn improved(&self, starts: Range<Time>, start: Time, span: Span, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(nodes.len())?;
         let (at, busy) = with!(&self.kept, tree => {
@@ -151,8 +151,8 @@ impl Calendar {
         Some((at, self.lowest_beside(&busy, nodes.len())))
     }
 
-    /// The lowest of some nodes, of which there are enough, that are free for `span` from `start` on; or else when the
-    /// last obstacle ends, before which none of them could begin.
+    /// The lowest `width` of `nodes`, which has enough of them, that are free for `span` from `start` on; or else the
+    /// end of the last obstacle, before which no start is possible.
     pub fn lowest_of(&self, nodes: &NodeSet, start: Time, span: Span, width: u32) -> Result<NodeSet, Time> {
         let others = nodes.complement(self.nodes);
         let busy = with!(&self.kept, tree => {
@@ -165,28 +165,28 @@ impl Calendar {
         Ok(self.lowest_beside(&busy, width))
     }
 
-    /// The first time from `from` on at which `width` nodes are free, for however short a time.
+    /// First time from `from` on at which `width` nodes are free, however briefly.
     pub fn next_room(&self, from: Time, width: u32) -> Option<Time> {
         let limit = self.nodes.checked_sub(width)?;
         Some(self.counts.earliest(from, Span::from_micros(1), limit))
     }
 
-    /// How many nodes are free when most are, between two times that differ.
+    /// Largest number of free nodes between two different times.
     pub fn most_free(&self, start: Time, end: Time) -> u32 {
         self.nodes - self.counts.fewest(start, end)
     }
 
-    /// The first time after `after` at which what is busy changes.
+    /// First change after `after`.
     pub fn next_change(&self, after: Time) -> Option<Time> {
         with!(&self.kept, tree => tree.next_start(after))
     }
 
-    /// The times from `from` up to and with `to` at which what is busy changes, ascending.
+    /// Times of changes from `from` to `to` inclusive, ascending.
     pub fn changes(&self, from: Time, to: Time) -> Vec<Time> {
         let mut changes = Vec::new();
         with!(&self.kept, tree => {
             tree.starts(from, to, &mut |start| changes.push(start));
-            // Before the first record nothing is busy, and it may go on so.
+            // Nothing is busy before the first record, which may be empty too.
             if changes.first() == Some(&tree.first_start()) && self.is_free_at(tree.first_start()) {
                 changes.remove(0);
             }
@@ -194,8 +194,8 @@ impl Calendar {
         changes
     }
 
-    /// When nodes that are free throughout `[start, end)` have become free, not before `floor`, and when they cease to
-    /// be, which may be never: the ends of the largest rectangle around that span.
+    /// Largest interval around `[start, end)` in which `nodes`, which are free throughout it, are free: from `floor` at
+    /// the earliest, and possibly without end.
     pub fn stretch(&self, start: Time, end: Time, nodes: &NodeSet, floor: Time) -> (Time, Time) {
         with!(&self.kept, tree => {
             let set = Set::of(nodes);
@@ -204,7 +204,7 @@ impl Calendar {
         })
     }
 
-    /// The records: from when on which nodes are busy.
+    /// Records: start and busy nodes.
     pub fn records(&self) -> Vec<(Time, NodeSet)> {
         let mut records = Vec::new();
         with!(&self.kept, tree => tree.records(&mut |start, busy| records.push((start, busy.nodes()))));
@@ -222,7 +222,7 @@ impl Calendar {
         busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")
     }
 
-    /// The tree is sound, and what is counted beside it is what it says.
+    /// Checks that the tree is consistent and agrees with the counts.
     #[cfg(test)]
     fn check_tree(&self) -> u32 {
         for (start, busy) in self.records() {
@@ -247,17 +247,17 @@ fn gathered<S: Set>(tree: &Tree<S>, start: Time, end: Time) -> S {
     busy
 }
 
-/// A booking that is in nobody's way, as long as the question is where else it could be.
+/// A booking that is ignored in a search for a better position for it.
 struct Held<'s, S> {
     start: Time,
     nodes: &'s S,
 }
 
-/// The earliest of `starts`, ahead of a booking if there is one, at which at most `limit` nodes are busy in the whole
-/// span, and those that are.
+/// Earliest of `starts`, before a booking `held` if there is one, at which at most `limit` nodes are busy in the whole
+/// span, and these nodes.
 ///
-/// Whatever blocks one start blocks all later ones up to its end, so each failure jumps to the end of the last obstacle
-/// in the window.
+/// An obstacle of one start blocks all later starts up to its end, so each failure jumps to the end of the last
+/// obstacle in the window.
 fn earliest<S: Set>(
     tree: &Tree<S>,
     counts: &Counts,
@@ -266,7 +266,7 @@ fn earliest<S: Set>(
     limit: u32,
     held: Option<&Held<'_, S>>,
 ) -> Option<(Time, S)> {
-    // From here on the booking takes up some of what is busy.
+    // From here on the booking itself accounts for some of the busy nodes.
     let ahead = held.map_or(Time::NEVER, |held| held.start);
     loop {
         let start = counts.earliest_ahead(starts.clone(), span, limit, ahead)?;
@@ -283,7 +283,7 @@ fn earliest<S: Set>(
     }
 }
 
-/// What is busy beside a booking while it lasts, if there are lower nodes for it.
+/// Nodes that are busy beside a booking while it lasts, if there are lower nodes for it.
 fn lower<S: Set>(tree: &Tree<S>, span: Span, held: &Held<'_, S>) -> Option<(Time, S)> {
     let mut busy = gathered(tree, held.start, held.start + span);
     let has_gaps = !busy.holds_below(held.nodes);

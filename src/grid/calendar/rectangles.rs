@@ -1,49 +1,50 @@
-//! The largest free rectangles in which a booking could begin.
+//! Largest free rectangles in which a booking could begin.
 
 use super::set::Set;
 use super::tree::Tree;
-use super::{Calendar, Counts, Kept};
+use super::{Calendar, Counts, TreeByWidth};
 use crate::time::{Span, Time};
 
-/// What a booking asks of a calendar.
+/// Query for rectangles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RectangleQuery {
     pub from: Time,
-    /// The latest start.
+    /// Latest start.
     pub latest: Time,
     pub span: Span,
     pub width: u32,
 }
 
-/// How far rectangles are followed to both sides of the booking.
+/// Limits of rectangles on both sides of the booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     pub floor: Time,
     pub ceiling: Time,
 }
 
-/// All nodes that are free for the span from a start, and how long all of them are.
+/// All nodes that are free for the span from a start, and the interval in which all of them are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rectangle {
     pub start: Time,
     pub width: u32,
     pub begin: Time,
-    /// Not after the ceiling, which may be [`Time::NEVER`].
+    /// At most the ceiling, which may be [`Time::NEVER`].
     pub end: Time,
 }
 
 impl Calendar {
-    /// Calls with the rectangle of every start worth a look, in order of time: the first and the last that are wished,
-    /// and those at which something before the booking ends or something after it begins. If any start will do, so
-    /// does one of these, and the earliest of all is among them. Without bounds a rectangle is as long as the booking.
+    /// Calls `each` with the rectangles of all relevant starts, in order of time: the first and the last of the query,
+    /// and the starts at which something before the booking ends or something after it begins. If any start is
+    /// possible, one of these is, and the earliest of all is among them. Without bounds a rectangle is as long as the
+    /// booking.
     pub fn rectangles(&self, wish: &RectangleQuery, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
         if self.nodes < wish.width {
             return;
         }
         match &self.kept {
-            Kept::Few(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
-            Kept::Some(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
-            Kept::Many(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            TreeByWidth::Few(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            TreeByWidth::Some(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            TreeByWidth::Many(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
         }
     }
 }
@@ -58,7 +59,7 @@ fn rectangles<S: Set>(
 ) {
     let limit = nodes - wish.width;
     let all = S::of(&super::NodeSet::all(nodes));
-    // The last start that an obstacle rules out, which rules out all starts before it too.
+    // End of the last obstacle, before which no start is possible.
     let mut blocked_before = wish.from;
     let mut last: Option<(S, Rectangle)> = None;
     for start in starts(tree, wish) {
@@ -74,7 +75,7 @@ fn rectangles<S: Set>(
         }
         let rectangle = match (&last, bounds) {
             (_, None) => Rectangle { start, width: nodes - busy.len(), begin: start, end },
-            // The same nodes within the rectangle that was just measured.
+            // Equal nodes within the rectangle measured last.
             (Some((same, rectangle)), _) if *same == busy && end <= rectangle.end => Rectangle { start, ..*rectangle },
             (_, Some(Bounds { floor, ceiling })) => {
                 let mut free = all.clone();

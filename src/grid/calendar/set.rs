@@ -1,4 +1,4 @@
-//! Sets of node numbers as the tree wants them: bits where there are few nodes, runs where there are many.
+//! Sets of node numbers for the tree: bits for few nodes, runs for many.
 
 use super::super::NodeSet;
 
@@ -14,7 +14,7 @@ pub trait Set: Clone + Default + PartialEq {
     fn contains(&self, other: &Self) -> bool;
     /// The lowest `count` nodes; `None` if there are fewer.
     fn lowest(&self, count: u32) -> Option<Self>;
-    /// Whether all numbers below the highest of `other` are in the set.
+    /// True if all numbers below the highest of `other` are in the set.
     fn holds_below(&self, other: &Self) -> bool;
 }
 
@@ -65,7 +65,7 @@ impl Set for NodeSet {
     }
 }
 
-/// Up to `64 * W` nodes, a bit each.
+/// Up to `64 * W` nodes, one bit each.
 #[derive(Clone, PartialEq)]
 pub struct Bits<const W: usize> {
     words: [u64; W],
@@ -172,7 +172,7 @@ mod tests {
 
     type Answers = ([NodeSet; 4], u32, [bool; 4], Option<NodeSet>);
 
-    /// Whatever is asked of a set of any kind, told in runs.
+    /// Results of all operations, as runs.
     fn answers<S: Set>(one: &NodeSet, other: &NodeSet, count: u32) -> Answers {
         let (one, other) = (S::of(one), S::of(other));
         let (mut more, mut less) = (one.clone(), one.clone());
@@ -189,7 +189,7 @@ mod tests {
         set
     }
 
-    /// Some runs, which may begin at the first number.
+    /// Runs, possibly beginning at the first number.
     fn numbers() -> impl Strategy<Value = BTreeSet<u32>> {
         let run = (prop_oneof![Just(0u32), 0u32..130], 1u32..70);
         prop::collection::vec(run, 0..5)

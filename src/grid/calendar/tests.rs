@@ -1,11 +1,11 @@
-//! The calendar against a table with a cell a node and second.
+//! Compares the calendar with a table of nodes and seconds.
 
 use super::*;
 use crate::random::SplitMix64;
 
 const SECONDS: u64 = 240;
 
-/// What is busy in each second, as bits.
+/// Busy nodes in each second, as bits.
 struct Judge {
     nodes: u32,
     busy: Vec<Vec<u64>>,
@@ -38,8 +38,8 @@ impl Judge {
         })
     }
 
-    /// The earliest start is among those of rectangles, as are all that are worth a look, and each of them is as wide
-    /// and as long as the table has it.
+    /// Checks that the earliest start and all relevant ones are among those of the rectangles, and that each rectangle
+    /// is as wide and long as in the table.
     fn sees_rectangles(
         &self,
         calendar: &Calendar,
@@ -123,7 +123,7 @@ fn at(second: u64) -> Time {
     Time::from_micros(second)
 }
 
-/// A random history of bookings, releases and questions; every answer and every state is compared.
+/// Runs random bookings, releases and queries, and compares every answer and state.
 fn check(nodes: u32, steps: u32, seed: u64) {
     let mut random = SplitMix64::new(seed);
     let mut calendar = Calendar::new(nodes);
@@ -132,7 +132,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
     let mut booked: Vec<(u64, u64, NodeSet)> = Vec::new();
     for step in 0..if cfg!(debug_assertions) { steps / 4 } else { steps } {
         let from = judge.now + random.int(0, SECONDS - judge.now - 1);
-        // Some last longer than all below a high branch.
+        // Some are longer than everything below a high branch.
         let longest = if random.int(0, 7) == 0 { 150 } else { random.int(1, 41) };
         let widest = random.int(1, u64::from(nodes));
         let (span, width) = (random.int(1, longest), random.int(1, widest) as u32);
@@ -157,7 +157,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                 }
             }
             5..7 if !booked.is_empty() => {
-                // All of it, what is left of it, or a corner of it.
+                // A whole booking, the rest of one, or a corner.
                 let (start, end, set) = booked.swap_remove(random.int(0, booked.len() as u64 - 1) as usize);
                 let cut = if random.int(0, 1) == 0 { start } else { random.int(start, end - 1) };
                 let part = if random.int(0, 2) == 0 { set.lowest(set.len().div_ceil(2)).unwrap() } else { set };
@@ -178,7 +178,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                 }
             }
             8 if !booked.is_empty() => {
-                // What has been freed in part is no booking any more.
+                // A partly released booking is no booking any more.
                 let (start, end, set) = &booked[random.int(0, booked.len() as u64 - 1) as usize];
                 if judge.mark(*start, *end, set, false) {
                     assert!(judge.mark(*start, *end, set, true));
@@ -242,7 +242,7 @@ fn many_nodes_agree_with_the_table() {
 }
 
 #[test]
-fn what_does_not_fit_changes_nothing() {
+fn a_clash_changes_nothing() {
     let mut calendar = Calendar::new(10);
     let low = NodeSet::run(0, 3);
     calendar.insert(at(5), at(9), &low).unwrap();
@@ -257,7 +257,7 @@ fn what_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn a_tree_that_has_been_thinned_out_is_low() {
+fn a_tree_shrinks_when_records_are_released() {
     let node = NodeSet::run(0, 0);
     for (each, backwards) in [(2_000, false), (1_000, false), (285, false), (285, true), (50, true)] {
         let mut calendar = Calendar::new(1);

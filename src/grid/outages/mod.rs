@@ -1,10 +1,8 @@
-//! When the nodes of a site, or a link, are down: a function of the topology and the seed that whoever needs it works
-//! out for himself.
+//! Outages of a site's nodes or of a link: a function of the topology and the seed that any process can compute.
 //!
-//! Each table of failures has a stream of random numbers for each of its components, and nobody else draws from it. A
-//! stream is drawn from only as far as somebody asks, so memory grows with components and not with the length of a run.
-//! To go on to the next change costs O(log components), to ask when one of some nodes fails next O(these nodes), and
-//! what is down is told in O(nodes that are down).
+//! Each table of failures has its own random stream per component. A stream is drawn from only as far as needed, so
+//! memory grows with components and not with the length of a run. Advancing to the next change costs O(log components),
+//! finding the next failure of given nodes O(these nodes), and listing nodes that are down O(nodes that are down).
 
 #[cfg(test)]
 mod tests;
@@ -18,21 +16,21 @@ use super::failure::{Drawn, Failure, FailurePattern, FailureTarget, Per, Traced}
 use crate::random::{SplitMix64, mix};
 use crate::time::{Span, Time};
 
-/// The outages of a site or a link as far as they have been looked at. A link counts as node 0 of its own.
+/// Outages of a site or a link, computed lazily. A link counts as node 0 of its own.
 #[derive(Clone, Debug)]
 pub struct Outages {
     streams: Vec<Stream>,
-    /// Which streams can take a node down alone, and which take down several together.
+    /// Streams that affect one node alone, by node, and streams that affect several together.
     of_node: BTreeMap<u32, Vec<usize>>,
     wide: Vec<usize>,
-    /// The next change of each stream that has one.
+    /// Next change of each stream that has one.
     due: BinaryHeap<Reverse<(Time, usize)>>,
-    /// The streams that are down now, and by how many of them each node is.
+    /// Streams that are down now, and the number of them for each node.
     broken: BTreeSet<usize>,
     depth: BTreeMap<u32, u32>,
 }
 
-/// Nodes that went down or came back at a time.
+/// Nodes that go down or come back at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub at: Time,
@@ -40,22 +38,22 @@ pub struct Change {
     pub is_up: bool,
 }
 
-/// Nodes that are down, and when whoever plans takes them to be back.
+/// Nodes that are down, with the time of return that planners assume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub back: Time,
     pub nodes: NodeSet,
 }
 
-/// What is down and up again at once.
+/// A set of nodes with common outages.
 #[derive(Clone, Debug)]
 struct Stream {
     nodes: NodeSet,
     source: Source,
     announced: bool,
-    /// How long an outage lasts, as far as anybody can say beforehand.
+    /// Typical duration of an outage, for predictions.
     usually: Span,
-    /// The one that is or comes next.
+    /// The current or next outage.
     next: Option<Outage>,
 }
 
@@ -68,13 +66,13 @@ struct Outage {
 
 #[derive(Clone, Debug)]
 enum Source {
-    /// These, from a place on.
+    /// Listed outages, from an index on.
     Listed(Arc<[(Time, Time)]>, usize),
     Drawn(Drawn, SplitMix64),
 }
 
 impl Outages {
-    /// Those of a site; `None` if its nodes never fail.
+    /// Outages of a site; `None` if its nodes never fail.
     pub fn of_site(site: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
         let its = |what: &FailureTarget| match what {
             FailureTarget::Nodes { site: at, nodes } => (*at == site).then(|| nodes.clone()),
@@ -83,7 +81,7 @@ impl Outages {
         Outages::of(failures, its, seed)
     }
 
-    /// Those of a link; `None` if it never fails.
+    /// Outages of a link; `None` if it never fails.
     pub fn of_link(link: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
         Outages::of(failures, |what| (*what == FailureTarget::Link(link)).then(|| NodeSet::all(1)), seed)
     }
@@ -117,7 +115,7 @@ impl Outages {
         (!outages.streams.is_empty()).then_some(outages)
     }
 
-    /// What has changed since the last time, up to this one; in order, and of one instant what is back first.
+    /// Changes since the last call up to this time, in order; returns come before failures of one instant.
     pub fn advance(&mut self, to: Time) -> Vec<Change> {
         let mut changes = Vec::new();
         while let Some(at) = self.next().filter(|at| *at <= to) {
@@ -148,7 +146,7 @@ impl Outages {
         changes
     }
 
-    /// A stream goes down or up.
+    /// Changes the state of a stream.
     fn turn(&mut self, number: usize, at: Time, nodes: &NodeSet) {
         if self.broken.insert(number) {
             nodes.each().for_each(|node| *self.depth.entry(node).or_default() += 1);
@@ -170,19 +168,19 @@ impl Outages {
         }
     }
 
-    /// When something changes next.
+    /// Time of the next change.
     pub fn next(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// How many nodes are down.
+    /// Number of nodes that are down.
     pub fn count(&self) -> u32 {
         self.depth.len() as u32
     }
 
-    /// Which nodes are down, and when planners take them to be back, which is always later than now: when they will be,
-    /// if that is announced; else after the usual time of a repair, and where that is over after 3, 7 or more times as
-    /// long.
+    /// Nodes that are down, with the time of return that planners assume, which is always later than now: the actual
+    /// one, if it is announced; else the end of a typical repair, and once that is over, of 3, 7 or more times as long
+    /// a one.
     pub fn expected(&self, now: Time) -> Vec<Expected> {
         let mut back: BTreeMap<u32, Time> = BTreeMap::new();
         for number in &self.broken {
@@ -201,7 +199,7 @@ impl Outages {
         all.into_iter().map(|(back, nodes)| Expected { back, nodes }).collect()
     }
 
-    /// When the first of these nodes, which are up now, fails after `from` and before `until`.
+    /// Time of the first failure of these nodes, which are up now, after `from` and before `until`.
     pub fn first_failure(&self, nodes: &NodeSet, from: Time, until: Time) -> Option<Time> {
         let alone = nodes.each().filter_map(|node| self.of_node.get(&node)).flatten();
         let streams = alone.chain(&self.wide).filter(|number| self.streams[**number].nodes.meets(nodes));
@@ -209,7 +207,7 @@ impl Outages {
     }
 }
 
-/// The first of some ever longer times after `down` that is later than now.
+/// The first of ever longer times after `down` that is later than now.
 fn guess(down: Time, usually: Span, now: Time) -> Time {
     let (mut step, mut guess) = (usually.micros().max(1), down);
     while guess <= now && guess < Time::NEVER {
@@ -219,7 +217,7 @@ fn guess(down: Time, usually: Span, now: Time) -> Time {
     guess
 }
 
-/// The streams of a table.
+/// Adds the streams of a table.
 fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>) {
     let mut stream = |nodes: NodeSet, source: Source, usually: Span| {
         streams.push(Stream { nodes, source, announced: failure.announced, usually, next: None });
@@ -259,7 +257,7 @@ impl Stream {
         self.next.as_ref().map_or_else(NodeSet::default, |outage| outage.nodes.clone())
     }
 
-    /// Finds the outage after one that is over then.
+    /// Computes the next outage after `from`.
     fn draw(&mut self, from: Time) {
         self.next = match &mut self.source {
             Source::Listed(all, place) => {
@@ -279,7 +277,7 @@ impl Stream {
         };
     }
 
-    /// The first failure of one of these nodes strictly between two times.
+    /// First failure of any of these nodes strictly between two times.
     fn first_on(&self, nodes: &NodeSet, from: Time, until: Time) -> Option<Time> {
         let mut ahead = None;
         let mut next = self.next.clone();
@@ -298,7 +296,7 @@ impl Stream {
     }
 }
 
-/// So many of some nodes, each choice as likely as any other.
+/// A uniform random choice of `wanted` nodes.
 fn some(nodes: &NodeSet, mut wanted: u64, random: &mut SplitMix64) -> NodeSet {
     let all = u64::from(nodes.len());
     if wanted == all {

@@ -35,7 +35,7 @@ fn told(changes: &[Change]) -> Vec<String> {
 }
 
 #[test]
-fn what_overlaps_is_down_until_the_last_of_it_is_over() {
+fn overlapping_outages_end_with_the_last_one() {
     let all = [once("0-3", 10, 10), once("2-5", 15, 10), once("2", 25, 5), once("7", 20, 1)];
     let mut outages = Outages::of_site(SITE, &all, 1).unwrap();
     assert_eq!(told(&outages.advance(second(14))), ["10 0-3 down"]);
@@ -46,7 +46,7 @@ fn what_overlaps_is_down_until_the_last_of_it_is_over() {
     assert_eq!(expected(&outages, 14), ["20 0-3"]);
     assert_eq!(told(&outages.advance(second(15))), ["15 4-5 down"]);
     assert_eq!(expected(&outages, 15), ["20 0-1", "25 2-5"]);
-    // Node 2 fails again in the instant in which it would have been back.
+    // Node 2 fails again at the time of its return.
     assert_eq!(told(&outages.advance(second(99))), ["20 0-1 up", "20 7 down", "21 7 up", "25 3-5 up", "30 2 up"]);
     assert_eq!((outages.count(), outages.next()), (0, None));
     assert!(Outages::of_site(SITE + 1, &all, 1).is_none());
@@ -54,7 +54,7 @@ fn what_overlaps_is_down_until_the_last_of_it_is_over() {
 }
 
 #[test]
-fn a_repair_that_is_not_announced_is_guessed_ever_longer() {
+fn guesses_of_unannounced_repairs_grow() {
     let unknown = Failure { announced: false, ..once("0", 100, 60) };
     let mut outages = Outages::of_site(SITE, &[unknown], 1).unwrap();
     outages.advance(second(100));
@@ -67,12 +67,12 @@ fn a_trace_takes_down_its_components_in_order() {
     let traced = |component, down, up| Traced { down: second(down), up: second(up), component };
     let trace = vec![traced(1, 1, 4), traced(0, 2, 3), traced(1, 6, 7), traced(2, 8, 9)];
     let mut outages = Outages::of_site(SITE, &[failure("4-5", FailurePattern::Traced(Arc::new(trace)))], 1).unwrap();
-    // Components are places among the nodes that fail: of these two the third one has none.
+    // Components are indices into the nodes that fail: of these two the third one has none.
     assert_eq!(told(&outages.advance(second(9))), ["1 5 down", "2 4 down", "3 4 up", "4 5 up", "6 5 down", "7 5 up"]);
 }
 
 #[test]
-fn what_is_drawn_has_the_means_and_shares_that_were_asked_for() {
+fn random_outages_have_the_requested_means_and_shares() {
     let all = [drawn("0-99", 10_000, 500, Per::Node, 1_000_000)];
     let mut outages = Outages::of_site(SITE, &all, 5).unwrap();
     let end = 2_000_000;
@@ -95,7 +95,7 @@ fn what_is_drawn_has_the_means_and_shares_that_were_asked_for() {
 }
 
 #[test]
-fn links_have_outages_of_their_own() {
+fn links_have_separate_outages() {
     let course = FailurePattern::Once { at: second(1), lasts: Span::from_secs(1) };
     let all = [Failure { what: FailureTarget::Link(2), course, announced: false }];
     assert_eq!(told(&Outages::of_link(2, &all, 1).unwrap().advance(second(9))), ["1 0 down", "2 0 up"]);
@@ -103,9 +103,9 @@ fn links_have_outages_of_their_own() {
 }
 
 proptest! {
-    /// Whoever looks often, seldom or ahead sees the same; other tables and sites change nothing about it.
+    /// The order and depth of queries do not matter, nor do other tables and sites.
     #[test]
-    fn looking_changes_nothing(
+    fn queries_change_nothing(
         looks in prop::collection::vec(1u64..200, 1..60),
         seed in 0u64..1_000,
         width in 1u32..4,

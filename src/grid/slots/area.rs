@@ -1,4 +1,4 @@
-//! What time on processors amounts to, and what it costs.
+//! Processor time and its cost.
 
 use std::fmt;
 use std::iter::Sum;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{Seconds, Span};
 
-/// Processors times time, exact to the processor-microsecond: what runs, what a queue loses, and what is paid. Beyond
-/// what it can hold it stays at the most, which nothing real comes near.
+/// Processors times time, exact to the processor-microsecond: usage, capacity losses and payments. Saturates at its
+/// maximum, which nothing real comes near.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Area(u64);
 
-/// What a processor costs, in thousandths of what the same time of best effort costs.
+/// Price of a processor, in thousandths of the best-effort price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rate(pub u32);
 
@@ -37,12 +37,12 @@ impl Area {
         self.0 == 0
     }
 
-    /// What it costs at a rate.
+    /// Cost at a rate.
     pub fn at(self, rate: Rate) -> Area {
         self.part(rate.0)
     }
 
-    /// So many thousandths of it.
+    /// A fraction in thousandths.
     pub fn part(self, thousandths: u32) -> Area {
         let product = u128::from(self.0) * u128::from(thousandths) / 1_000;
         Area(u64::try_from(product).unwrap_or(u64::MAX))
@@ -52,7 +52,7 @@ impl Area {
         Area(self.0.saturating_sub(other.0))
     }
 
-    /// In processor-seconds, for statistics.
+    /// Processor-seconds, for statistics.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -82,7 +82,7 @@ impl Sum for Area {
     }
 }
 
-/// In processor-seconds, exact.
+/// Displays processor-seconds, exact.
 impl fmt::Display for Area {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds: Seconds = Span::from_micros(self.0).seconds();

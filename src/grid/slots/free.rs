@@ -1,13 +1,13 @@
-//! The free time of a site as a list of rectangles, and the rule by which work is placed in it.
+//! The free time of a site as a list of rectangles, and the placement rule for work.
 //!
 //! G. Singh, "An end-to-end framework for provisioning based resource and application management in grids", 2008,
 //! chapter 4. A rectangle without end is an *edge*; where one ends, some work begins. Work may take several rectangles
-//! at once, as long as each lasts for all of it. That only counts processors, and yet it is not the same as counting:
-//! what was placed on one rectangle is not moved to another one to let later work in, so that may start later than
-//! counts allow.
+//! at once, as long as each lasts for all of it. The list only counts processors, yet differs from counts: work that is
+//! placed on one rectangle is not moved to another to let later work in, which may therefore start later than counts
+//! allow.
 //!
-//! Where the published rule is silent or needs help, ours: rectangles that start together are looked at with the
-//! earliest end first, and those that are alike are one.
+//! Where the published rule is silent or incomplete, ours: rectangles that start together are examined with the
+//! earliest end first, and identical ones are merged.
 
 use serde::Serialize;
 use smallvec::SmallVec;
@@ -15,18 +15,18 @@ use smallvec::SmallVec;
 use super::Part;
 use crate::time::{Span, Time};
 
-/// Processors that nothing has been placed on from a start to an end, which may be never.
+/// Free processors from a start to an end, which may be never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FreeSlot {
     pub start: Time,
     pub end: Time,
     pub procs: u32,
-    /// Which slot it was cut from; those of different slots stay apart.
+    /// Index of the slot that it was cut from; those of different slots stay apart.
     pub root: u32,
 }
 
 impl FreeSlot {
-    /// Those that start and end together are next to each other. As one number, which is compared at once.
+    /// Start and end in one number, which is compared at once; rectangles with equal ones are adjacent.
     fn when(&self) -> u128 {
         u128::from(self.start.micros()) << 64 | u128::from(self.end.micros())
     }
@@ -36,24 +36,24 @@ impl FreeSlot {
     }
 }
 
-/// What was taken of one rectangle.
+/// Processors taken from one rectangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     pub root: u32,
     pub procs: u32,
 }
 
-/// Rectangles, ascending by start, end, processors and root; no two with the same start, end and root.
+/// Rectangles, ascending by start, end, processors and root; start, end and root are unique.
 #[derive(Clone, Debug, Default)]
 pub struct FreeList {
     list: Vec<FreeSlot>,
-    // While something is being placed, kept for the memory: what lasts long enough to be stacked, and what is taken of
-    // it.
+    // Scratch buffers of a placement, kept to avoid reallocation: rectangles that last long enough, and the processors
+    // taken from each.
     lasting: Vec<Lasting>,
     touched: Vec<(usize, u32)>,
 }
 
-/// A rectangle that has been passed, and lasts.
+/// A rectangle that has been passed, and lasts long enough.
 #[derive(Clone, Copy, Debug)]
 struct Lasting {
     place: usize,
@@ -70,14 +70,14 @@ impl PartialEq for FreeList {
 impl Eq for FreeList {}
 
 impl FreeList {
-    /// A site of which nothing is in use.
+    /// The list of an idle site.
     pub fn empty_site(now: Time, procs: u32) -> FreeList {
         let mut list = FreeList::default();
         list.restart(now, procs);
         list
     }
 
-    /// Becomes the list of a site of which nothing is in use, without giving memory back.
+    /// Resets to an idle site, keeping the allocation.
     pub fn restart(&mut self, now: Time, procs: u32) {
         self.list.clear();
         self.list.push(FreeSlot { start: now, end: Time::NEVER, procs, root: 0 });
@@ -91,21 +91,21 @@ impl FreeList {
         &self.list
     }
 
-    /// Becomes like another list, without giving memory back.
+    /// Copies another list, keeping the allocation.
     pub fn copy_from(&mut self, other: &FreeList) {
         self.list.clone_from(&other.list);
     }
 
-    /// Places work at the first place of the list that will do, and says when it starts; `None`, and no change, if none
-    /// does.
+    /// Places work at the first possible place of the list, and returns its start; `None`, without change, if there is
+    /// none.
     pub fn place(&mut self, procs: u32, span: Span, earliest: Time) -> Option<Time> {
         let start = self.find(procs, span, earliest, Time::NEVER)?;
         self.take_found(start, start + span, |_| ());
         Some(start)
     }
 
-    /// As [`Self::place`], for work that has an end: [`Time::NEVER`], and no change, if time ends before any place for
-    /// it does.
+    /// Like [`Self::place`], for work that must end: [`Time::NEVER`], without change, if no place ends before the end
+    /// of time.
     pub fn place_in_time(&mut self, procs: u32, span: Span, earliest: Time) -> Time {
         // The first place ends first.
         let found = self.find(procs, span, earliest, Time::NEVER).filter(|start| *start + span < Time::NEVER);
@@ -114,11 +114,11 @@ impl FreeList {
         start
     }
 
-    /// When work would start, if that is before a limit; [`Self::take_found`] then takes it.
+    /// Start of work, if it is before a limit; [`Self::take_found`] then takes it.
     ///
-    /// The rule is to look at each rectangle, and then backwards for others that have begun by its start and last as
-    /// long as the work. That start only ever grows along the list, and so does the end that is asked for: what has
-    /// once been too short stays so. Costs O(rectangles), and what is passed again when some of them drop out.
+    /// The rule examines each rectangle, and then backwards the others that have begun by its start and last as long as
+    /// the work. That start only grows along the list, and so does the required end: a rectangle that is once too short
+    /// stays so. Costs O(rectangles), plus those passed again when some of them drop out.
     pub fn find(&mut self, procs: u32, span: Span, earliest: Time, limit: Time) -> Option<Time> {
         let FreeList { list, lasting, touched } = self;
         lasting.clear();
@@ -153,7 +153,7 @@ impl FreeList {
                 continue;
             }
 
-            // Itself first, then backwards.
+            // The rectangle itself first, then backwards.
             touched.clear();
             let mut need = procs;
             for passed in lasting.iter().rev() {
@@ -167,20 +167,20 @@ impl FreeList {
         }
     }
 
-    /// The same, each rectangle with its place as its root, so that what is left of one can be told from the others.
+    /// A copy in which each rectangle has its index as its root, so that remainders can be told apart.
     pub fn rooted(&self) -> FreeList {
         let list = self.list.iter().zip(0..).map(|(free, root)| FreeSlot { root, ..*free }).collect();
         FreeList { list, ..FreeList::default() }
     }
 
-    /// The same without roots, so that what is alike is one.
+    /// A copy without roots, so that identical rectangles merge.
     pub fn unrooted(&self) -> FreeList {
         let mut list = FreeList::default();
         self.list.iter().for_each(|free| list.add(FreeSlot { root: 0, ..*free }));
         list
     }
 
-    /// Takes a part out of the first rectangle that holds all of it and will do; whether there is one.
+    /// Takes a part out of the first rectangle that contains it and satisfies `will_do`. True if there is one.
     pub fn carve(&mut self, part: &Part, will_do: impl Fn(&FreeSlot) -> bool) -> bool {
         let holds = |free: &FreeSlot| {
             free.procs >= part.procs && free.start <= part.start && free.end >= part.end() && will_do(free)
@@ -194,17 +194,18 @@ impl FreeList {
         self.take_found(part.start, part.end(), |_| ());
     }
 
-    /// Takes what has just been found, and says of which rectangles. Of each stays what lies beside, before and after.
+    /// Allocates the area found last and reports the processors taken from each rectangle; their remainders beside,
+    /// before and after it stay free.
     ///
-    /// A plan is hardly more than this, so as little as can be is moved about: what lies beside stays in its place, and
-    /// a rectangle that is gone leaves a gap for what is added, so that only what lies between the two is shifted. A
-    /// gap looks like what has been there, which lasted for all of the work; what is added does not, unless the work
-    /// takes no time, and so is not like it.
+    /// Planning does hardly anything else, so as little as possible is moved: remainders beside the work stay in place,
+    /// and a removed rectangle leaves a gap for additions, so that only the entries between the two are shifted. A gap
+    /// keeps its old value, which lasted for all of the work; additions do not (unless the work takes no time), and so
+    /// do not equal it.
     pub fn take_found(&mut self, start: Time, end: Time, mut taken: impl FnMut(Allocation)) {
         let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();
         let mut before: SmallVec<[FreeSlot; 8]> = SmallVec::new();
         let mut after: SmallVec<[FreeSlot; 8]> = SmallVec::new();
-        // They are touched from the last place back.
+        // From the last place backwards.
         for at in 0..self.touched.len() {
             let (place, take) = self.touched[at];
             let free = self.list[place];
@@ -225,7 +226,7 @@ impl FreeList {
         if start == end {
             self.close(&mut gaps);
         }
-        // What lies before is near the gaps, and what lies after is near the end of the list.
+        // Remainders before are near the gaps, and remainders after are near the end of the list.
         for free in before.into_iter().chain(after) {
             self.enter(free, &mut gaps);
         }
@@ -239,12 +240,12 @@ impl FreeList {
         }
     }
 
-    /// Adds a rectangle, to a like one if there is one.
+    /// Adds a rectangle, merged with an identical one.
     pub fn add(&mut self, free: FreeSlot) {
         self.enter(free, &mut SmallVec::new());
     }
 
-    /// The same while there are gaps, of which one may be filled.
+    /// Like [`Self::add`], while there are gaps, one of which may be filled.
     fn enter(&mut self, free: FreeSlot, gaps: &mut SmallVec<[usize; 8]>) {
         let mut place = self.list.partition_point(|other| other.when() < free.when());
         while let Some(other) = self.list.get(place).filter(|other| other.when() == free.when()) {
@@ -270,7 +271,7 @@ impl FreeList {
         self.sink(place);
     }
 
-    /// Of those that start and end together, one with fewer processors comes before the others.
+    /// Restores the order of equal start and end: fewer processors come first.
     fn sink(&mut self, mut place: usize) {
         while place > 0 && self.list[place - 1].key() > self.list[place].key() {
             self.list.swap(place - 1, place);
@@ -278,7 +279,7 @@ impl FreeList {
         }
     }
 
-    /// And one with more after them.
+    /// Restores the order of equal start and end: more processors come last.
     fn rise(&mut self, mut place: usize) {
         while place + 1 < self.list.len() && self.list[place + 1].key() < self.list[place].key() {
             self.list.swap(place, place + 1);
@@ -286,9 +287,9 @@ impl FreeList {
         }
     }
 
-    /// Forgets what lies before a time. Whether others are in some places of the list than were there before.
+    /// Drops everything before a time. True if entries of the list changed their index.
     pub fn trim(&mut self, now: Time) -> bool {
-        // What has begun by now is in front; of that, what goes on begins now.
+        // Rectangles that have begun are in front; those that continue begin now.
         let begun = self.list.partition_point(|free| free.start < now);
         if begun == 0 {
             return false;

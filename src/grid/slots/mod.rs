@@ -1,4 +1,4 @@
-//! Slots: free time of a site that can be had for a price, how work is placed in it, and what sites say about it.
+//! Slots: free time of a site for sale, the placement of work in it, and the offers of sites.
 
 mod area;
 mod free;

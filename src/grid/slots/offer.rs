@@ -1,4 +1,4 @@
-//! What a site says about its slots: what it advertises, what it quotes, and why it refuses.
+//! Messages of sites about slots: advertisements, quotes and refusals.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Advert {
     pub slots: Vec<Slot>,
 }
 
-/// A start that a site offers, at a fee beside the rate.
+/// A start offered by a site, at a fee in addition to the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     pub start: Time,
@@ -24,35 +24,35 @@ pub struct Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct QuoteId(pub u64);
 
-/// What a site asks for so many processors for so long, start by start. It holds to it for a while, as long as the
-/// processors are there.
+/// Prices of a site for a number of processors and a span, by start. Valid for a while, as long as the processors are
+/// free.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
     pub id: QuoteId,
-    /// From then on it is worth nothing.
+    /// End of validity.
     pub expiry: Time,
     pub procs: u32,
     pub span: Span,
     pub rate: Rate,
-    /// Ascending by start; none where nothing is admissible.
+    /// Ascending by start; empty if no start is admissible.
     pub offers: Vec<Offer>,
 }
 
-/// What is booked at a site, by the site's own number.
+/// Number of a booking, assigned by its site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BookingId(pub u64);
 
-/// What has been booked, and what for.
+/// A booking and its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     pub booking: BookingId,
     pub part: Part,
-    /// The rate times the area.
+    /// Rate times area.
     pub rent: Area,
     pub fee: Area,
 }
 
-/// One leg of one attempt to get a start at several sites.
+/// One leg of one attempt to get a common start at several sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HoldId {
     pub request: u64,
@@ -60,7 +60,7 @@ pub struct HoldId {
     pub leg: u32,
 }
 
-/// A site holds what it was asked to until then, and would charge this fee.
+/// Answer to a hold: the site holds the processors until `expiry`, and would charge this fee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub hold: HoldId,
@@ -68,7 +68,7 @@ pub struct Grant {
     pub fee: Area,
 }
 
-/// Why a site does not do what it is asked to.
+/// Reason of a site's refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Denial {
     #[error("not a part of the slot that may be taken: {0}")]
@@ -115,7 +115,7 @@ impl fmt::Display for HoldId {
 }
 
 impl Denial {
-    /// Whether it would have been right a little earlier.
+    /// True if it was valid a little earlier.
     pub fn is_stale(&self) -> bool {
         matches!(self, Denial::SlotGone | Denial::QuoteGone | Denial::QuoteOvertaken)
     }
@@ -134,7 +134,7 @@ impl Receipt {
 }
 
 impl Quote {
-    /// What it costs to begin at an offered start.
+    /// Cost of an offered start.
     pub fn cost(&self, offer: &Offer) -> Area {
         Area::of(self.procs, self.span).at(self.rate) + offer.fee
     }

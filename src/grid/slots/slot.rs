@@ -1,4 +1,4 @@
-//! A slot: processors that a site offers for some time at a price, and which parts of it may be taken.
+//! A slot: processors that a site offers for some time at a price, and the parts of it that may be taken.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,15 +12,15 @@ pub struct Slot {
     pub procs: u32,
     pub span: Span,
     pub rate: Rate,
-    /// What is paid once, however much is taken.
+    /// Paid once, for any part.
     pub fee: Area,
-    /// Whether fewer processors may be taken, from later on.
+    /// True if fewer processors may be taken, or from a later start.
     pub divisible: bool,
-    /// Whether more time may be taken than it says.
+    /// True if a longer time may be taken.
     pub extensible: bool,
 }
 
-/// What somebody takes, of a slot or of a site.
+/// A part of a slot or of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Part {
     pub procs: u32,
@@ -28,7 +28,7 @@ pub struct Part {
     pub span: Span,
 }
 
-/// Why a part of a slot may not be taken.
+/// Reason why a part of a slot may not be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum BadPart {
     #[error("a part has at least one processor")]
@@ -52,7 +52,7 @@ pub enum BadPart {
 }
 
 impl Slot {
-    /// When it ends, if it is not extended.
+    /// Its end, if it is not extended.
     pub fn end(&self) -> Time {
         self.start + self.span
     }
@@ -61,18 +61,18 @@ impl Slot {
         Part { procs: self.procs, start: self.start, span: self.span }
     }
 
-    /// What all of it costs.
+    /// Cost of all of it.
     pub fn cost(&self) -> Area {
         self.whole().area().at(self.rate) + self.fee
     }
 
-    /// What a part of it costs, if it may be taken.
+    /// Cost of a part, if it may be taken.
     pub fn cost_of(&self, part: &Part) -> Result<Area, BadPart> {
         self.check(part)?;
         Ok(part.area().at(self.rate) + self.fee)
     }
 
-    /// Divisible slots are cut in processors and in time, extensible ones go on for as long as is wanted.
+    /// Divisible slots are cut in processors and in time, extensible ones last for as long as requested.
     pub fn check(&self, part: &Part) -> Result<(), BadPart> {
         part.check()?;
         if part.procs > self.procs {
@@ -108,7 +108,7 @@ impl Part {
         Area::of(self.procs, self.span)
     }
 
-    /// Whether it is anything at all.
+    /// Checks that the part is not empty and ends.
     pub fn check(&self) -> Result<(), BadPart> {
         match self {
             Part { procs: 0, .. } => Err(BadPart::NoProcessors),

@@ -14,7 +14,7 @@ fn span(hours: u64) -> Span {
     Span::from_secs(hours * HOUR)
 }
 
-/// As `(start, processors, end)` in hours; no end is 0.
+/// `(start, processors, end)` in hours; 0 is no end.
 type Shown = (u64, u32, u64);
 
 fn shown(list: &FreeList) -> Vec<Shown> {
@@ -40,7 +40,7 @@ fn work_is_placed_as_in_the_first_figure() {
     }
 }
 
-/// What is placed is not moved, so a start may be later than counts allow.
+/// Placed work is not moved, so a start may be later than counts allow.
 #[test]
 fn a_list_of_slots_is_not_a_count() {
     let mut list = FreeList::empty_site(Time::ZERO, 4);
@@ -92,7 +92,7 @@ fn only_some_parts_of_a_slot_may_be_taken() {
     }
 }
 
-/// Cells a processor and hour: how many are free when.
+/// Free processors in each hour.
 struct Table {
     procs: u32,
     busy: Vec<u32>,
@@ -127,7 +127,7 @@ proptest! {
             last = last.max(start + length);
             starts.push(hours(start));
 
-            // Free and busy add up at all times, to the end of all work and beyond.
+            // Free and busy processors add up at all times, to the end of all work and beyond.
             for at in 0..=last {
                 let free = list.all().iter().filter(|free| free.start <= hours(at) && hours(at) < free.end);
                 prop_assert_eq!(free.map(|free| free.procs).sum::<u32>() + table.busy[at as usize], procs);
@@ -135,7 +135,7 @@ proptest! {
             let edges = list.all().iter().filter(|free| free.end == Time::NEVER && free.start <= hours(last));
             prop_assert_eq!(edges.map(|free| free.procs).sum::<u32>(), procs);
             for (place, free) in list.all().iter().enumerate() {
-                // Where a slot ends, something begins, and no two are alike.
+                // Each slot's end is a start of work, and all slots differ.
                 prop_assert!(free.end == Time::NEVER || starts.contains(&free.end));
                 let like = |other: &FreeSlot| (other.start, other.end) == (free.start, free.end);
                 prop_assert_eq!(list.all().iter().position(like), Some(place));
@@ -144,9 +144,9 @@ proptest! {
         }
     }
 
-    /// The rule as it is published: look at everything, and put all in order again.
+    /// The published rule, implemented literally: examine everything, and sort again.
     #[test]
-    fn a_list_is_the_published_one(seed: u64) {
+    fn a_list_follows_the_published_rule(seed: u64) {
         let mut draw = SplitMix64::new(seed);
         let mut list = FreeList::default();
         let mut judge: Vec<FreeSlot> = Vec::new();

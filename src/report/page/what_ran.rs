@@ -145,5 +145,5 @@ impl Page<'_> {
 fn workload(workload: &Workload) -> String {
     let source = workload.source.job_source();
     let (job, from) = source.describe();
-    format!("{} {}", counted(supply.jobs_in_all(), job), escape(&from))
+    format!("{} {}", counted(source.jobs_in_all(), job), escape(&from))
 }

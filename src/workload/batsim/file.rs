@@ -1,4 +1,4 @@
-//! A workload as it is written, with as little expected of it as possible.
+//! A workload in its written form, with as few assumptions as possible.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct File {
     pub nb_res: Option<u32>,
 }
 
-/// A job as it is written, as far as it is of use.
+/// The relevant fields of a written job.
 #[derive(Deserialize)]
 #[serde(expecting = "a job, which is an object")]
 pub struct WrittenJob {
@@ -52,7 +52,7 @@ pub struct Profile {
     pub delay: Loose,
 }
 
-/// A list, as long as lists of jobs may be: a small packed file can pretend to hold any number.
+/// A list, limited to the longest list of jobs: a small compressed file can claim any number.
 fn written_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<WrittenJob>, D::Error> {
     struct List;
     impl<'de> Visitor<'de> for List {

@@ -1,4 +1,4 @@
-//! What a log says of a job and Batsim has no place for: written along, and taken back by whoever reads it again.
+//! Log fields without a counterpart in Batsim: written as an additional key, and restored by our reader.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::loose::{Loose, span};
 use crate::time::Span;
 use crate::workload::rigid::{Kilobytes, Rigid, SHORTEST};
 
-/// Somebody else may mean something else by that key.
+/// The key may have another meaning in files of others.
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
 pub enum MaybeLogged {
@@ -17,17 +17,17 @@ pub enum MaybeLogged {
     Other(IgnoredAny),
 }
 
-/// What a log says of a job and Batsim has no place for, as far as it is known. Batsim passes it over.
+/// Log fields of a job without a counterpart in Batsim, which ignores them.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Logged {
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_time: Option<f64>,
-    /// The next three are there where Batsim is told something else: a time above zero, how many nodes the job got, or
-    /// nothing.
+    /// The next three are present where Batsim gets a different value: a time above zero, the number of nodes that the
+    /// job got, or nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_time: Option<f64>,
-    /// -1 for what is not known.
+    /// -1 for unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     requested: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ impl Logged {
         }
     }
 
-    /// A job as its log has it. Where Batsim's own fields have been changed since, they count.
+    /// The job as its log has it. Batsim's own fields count where they have been changed since.
     pub fn complete(&self, job: Rigid) -> Rigid {
         let span = |seconds: Option<f64>| span(&Loose::Number(seconds?));
         let ran_for_none = self.run_time == Some(0.0) && job.runtime == Some(SHORTEST);
@@ -132,7 +132,7 @@ impl Amount {
         }
     }
 
-    /// `None` for what no log can say.
+    /// `None` for values that no log can contain.
     fn kilobytes(self) -> Option<Kilobytes> {
         let millionths = match self {
             Amount::Whole(whole) => whole.checked_mul(1_000_000)?,

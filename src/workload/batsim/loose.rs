@@ -20,7 +20,7 @@ pub enum Loose {
 }
 
 impl Loose {
-    /// What another key says, where this one says nothing.
+    /// This value, or that of another key if this one is missing.
     pub fn or<'a>(&'a self, other: &'a Loose) -> &'a Loose {
         if matches!(self, Loose::Missing) { other } else { self }
     }
@@ -33,7 +33,7 @@ impl Loose {
         }
     }
 
-    /// What somebody is called.
+    /// An identifier as text.
     pub fn text(&self) -> Option<String> {
         match self {
             Loose::Whole(number) => Some(number.to_string()),
@@ -43,7 +43,7 @@ impl Loose {
     }
 }
 
-/// So many seconds, if that many can be borne.
+/// A span of `number` seconds, if it can be represented.
 pub fn span(number: &Loose) -> Option<Span> {
     let micros = (number.number().filter(|seconds| *seconds >= 0.0)? * 1e6).round();
     let micros = micros as u64;

@@ -1,8 +1,8 @@
 //! Batsim's workloads: a JSON object with jobs and the profiles that they name.
 //!
-//! Read are jobs whose profile is a delay, since everything else needs a model of machines that is not ours. Both the
-//! names of version 4 (`subtime`, `res`) and the longer ones of later versions are known. Keys that nobody here has a
-//! use for are passed over, as Batsim lets everybody add some.
+//! Only jobs with a delay as profile are read, since everything else needs a model of machines that we do not have.
+//! Both the names of version 4 (`subtime`, `res`) and the longer ones of later versions are known. Unknown keys are
+//! ignored, as Batsim permits additional ones.
 
 mod file;
 mod logged;
@@ -29,7 +29,7 @@ pub enum BatsimError {
     Json { line: usize, column: usize, what: String },
 }
 
-/// Reads a workload; jobs that are not as they should be are left out and counted.
+/// Reads a workload; invalid jobs are left out and counted.
 pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
     let file: File = serde_json::from_reader(input).map_err(|error| {
         let (line, column) = (error.line(), error.column());
@@ -71,7 +71,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
     Ok(collector.finish())
 }
 
-/// What a delay is called, in older workloads and in those of today.
+/// Names of a delay in older and current workloads.
 const DELAYS: [&str; 2] = ["delay", "DelayProfile"];
 
 fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
@@ -92,7 +92,7 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     };
     let walltime = match &job.walltime {
         Loose::Missing => None,
-        // Batsim's way of saying that there is none.
+        // Batsim's value for "none".
         number if number.number() == Some(-1.0) => None,
         number => Some(span(number, "walltime")?),
     };
@@ -112,9 +112,8 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     Ok(if let MaybeLogged::Ours(logged) = &job.swf { logged.complete(rigid) } else { rigid })
 }
 
-/// The numbers of jobs, where each has one of its own that a log may have. Ids are texts, often with the workload's
-/// name ahead of the number: `w0!12`. Where two of them have one number but another name, they are two jobs all the
-/// same.
+/// Numbers of the jobs, if each has a unique one that a log may contain. Ids are texts, often with the workload's name
+/// before the number: `w0!12`. Two ids with one number and different names are two jobs nevertheless.
 fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
     let mut known: BTreeMap<u64, &str> = BTreeMap::new();
     let mut numbers = Vec::with_capacity(jobs.len());
@@ -135,8 +134,8 @@ fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
     Some(numbers)
 }
 
-/// A workload with one delay profile for each run time that occurs, as bytes. What Batsim does not know goes along for
-/// whoever reads it again.
+/// A workload with one delay profile for each run time that occurs, as bytes. Fields unknown to Batsim are included for
+/// our reader.
 pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
     let mut profiles = BTreeMap::new();
     let mut listed = Vec::new();
@@ -166,7 +165,7 @@ pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
     bytes
 }
 
-/// Whole seconds as whole numbers.
+/// Whole seconds as integers.
 fn seconds(micros: u64) -> Value {
     if micros.is_multiple_of(1_000_000) { json!(micros / 1_000_000) } else { json!(micros as f64 / 1e6) }
 }
@@ -205,7 +204,7 @@ mod tests {
             .iter()
             .map(|job| (job.number, job.submit.micros(), job.nodes().unwrap(), job.walltime().map(Span::micros)))
             .collect();
-        // One of the ids is no number, so none is taken for one.
+        // One of the ids is not a number, so no id is read as one.
         assert_eq!(seen, [(2, 5_250_000, 1, None), (1, 10_000_000, 4, Some(100_500_000)), (3, 11_000_000, 2, None)]);
         assert!(trace.jobs.iter().all(|job| job.runs_for() == Ok(Span::from_secs(10))));
         let ids: Vec<_> = trace.ids.iter().map(|(number, id)| (*number, id.as_str())).collect();
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_numbers_where_each_job_has_one_of_its_own() {
+    fn ids_are_numbers_if_they_are_unique() {
         let numbers = |ids: &[&str]| {
             let job = |id: &&str| format!("{{\"id\": {id}, \"subtime\": 1, \"res\": 1, \"profile\": \"p\"}}");
             let jobs: Vec<String> = ids.iter().map(job).collect();
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_file_cannot_pretend_to_be_huge() {
+    fn a_small_file_cannot_claim_to_be_huge() {
         let many = format!("{{\"jobs\": [{}0]}}", "0,".repeat(100));
         let error = read(many.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("invalid type: integer `0`"), "{error}");
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_workload_can_be_read() {
         let trace = read(FILE.as_bytes()).unwrap();
         let again = read(&written(&trace)[..]).unwrap();
         assert_eq!(again.header, trace.header);
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_log_says_survives_batsim() {
+    fn log_fields_survive_batsim() {
         let log = "1 10 3 60 4 55.5 7 4 90 9 1 12 3 2 0 1 -1 -1\n2 11 -1 90 4 -1 -1 4 90 -1 0 12 3 -1 1 -1 1 30\n\
                    3 12 -1 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n\
                    4 13 -1 0 3 1.5 1024.5 -1 0 0.25 1 -1 -1 -1 -1 -1 -1 -1\n5 14 -1 1 2 -1 -1 0 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n";
@@ -277,18 +276,18 @@ mod tests {
         let names: Vec<_> =
             again.jobs.iter().map(|job| again.profiles[job.profile.unwrap() as usize].as_str()).collect();
         assert_eq!(names, ["delay_60", "delay_90", "delay_5", "delay_1", "delay_1"]);
-        // What was changed in the meantime counts.
+        // A changed field counts.
         let written = String::from_utf8(written(&trace)).unwrap();
         let changed = read(written.replace("\"res\": 3", "\"res\": 2").as_bytes()).unwrap();
         let last = changed.jobs.get(3).unwrap();
         assert_eq!((last.requested, last.nodes()), (Some(2), Ok(2)));
-        // What others mean by that key is theirs.
+        // The key has another meaning here.
         let other = FILE.replace("\"user\": \"me\"", "\"swf\": [1, \"me\"]");
         assert_eq!(read(other.as_bytes()).unwrap().jobs.len(), 3);
     }
 
     #[test]
-    fn what_is_no_workload_is_told_with_its_place() {
+    fn an_invalid_workload_is_reported_with_its_location() {
         let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             error("{\n \"profiles\": {}}"),

@@ -1,4 +1,4 @@
-//! What of a log or a model is to be run, and how much load that is.
+//! The part of a log or a model that is run, and its load.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::workload::packed::Packed;
 use crate::workload::raise::{Bulk, raised, utilisation};
 use crate::workload::rigid::{Faults, NUMBER_MAX, Rigid, Trace};
 
-/// Which jobs are meant; times then count from the start of the window.
+/// Selection of jobs; times count from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Window {
     pub from: Span,
     pub to: Option<Span>,
-    /// Only so many, the first ones.
+    /// Largest number of jobs, from the start on.
     pub jobs: Option<u32>,
 }
 
@@ -28,29 +28,29 @@ pub struct Window {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     pub jobs: Arc<Packed>,
-    /// What each is as tasks that share nodes; none of them, if all tasks have nodes to themselves.
+    /// Shape of each job on shared nodes; empty if all tasks have whole nodes.
     pub shapes: Arc<Vec<Shape>>,
-    /// Jobs of whose memory nobody knows, and those that fill more than a node has, where it matters.
+    /// Jobs with unknown memory, and jobs that need more than a node has, if memory matters.
     pub without_memory: u64,
     pub beyond_memory: u64,
-    /// The names of what they do, where they have such.
+    /// Names of profiles, if there are any.
     pub profiles: Arc<Vec<String>>,
-    /// What they are called in their file, by their numbers, where that is something else.
+    /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: Arc<BTreeMap<u64, String>>,
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
-    /// Jobs that are left out for the load that is wanted, and those that come a second time for it.
+    /// Jobs left out, and jobs repeated, for the requested load.
     pub spared: u64,
     pub copied: u64,
-    /// No job of the file has a larger number, nor follows one that has.
+    /// Upper bound of the numbers of the file's jobs and of those that they follow.
     pub last_number: u64,
-    /// Why they are not here.
+    /// Reason why the jobs are missing.
     pub missing: Option<String>,
 }
 
 impl Content {
-    /// What of a log is to be run: jobs that can be, in the window, counted from its start.
+    /// The runnable jobs of a log in the window, counted from its start.
     pub fn of(trace: Trace, window: Window) -> Content {
         let Trace { jobs, mut faults, profiles, ids, .. } = trace;
         let start = Time::ZERO + window.from;
@@ -86,12 +86,12 @@ impl Content {
         Content { jobs, profiles, ids, faults, outside, last_number, ..Content::default() }
     }
 
-    /// What a load is made of; jobs on more nodes than the widest site has are none.
+    /// Work of the jobs; jobs on more nodes than the widest site has none.
     pub fn weighed(&self, widest: u32) -> Vec<Weighed> {
         (0..).zip(&*self.jobs).map(|job| Weighed::of(job, widest)).collect()
     }
 
-    /// Lets the jobs of a log arrive so many millionths as fast.
+    /// Accelerates the arrivals of a log by this factor in millionths.
     pub(super) fn hurry(&mut self, rate_millionths: u64) {
         let sooner = |at: Time| {
             let micros = u128::from(at.micros()) * u128::from(MILLION) / u128::from(rate_millionths.max(1));
@@ -100,12 +100,12 @@ impl Content {
         self.jobs = Arc::new(self.jobs.iter().map(|job| Rigid { submit: sooner(job.submit), ..job }).collect());
     }
 
-    /// What is not wrong with them, but should be known, also of what was asked for.
+    /// Notes that are not faults, including those on the requested load.
     pub fn note(&self) -> Option<String> {
         put_together(self.faults.note().into_iter().chain(self.of_memory()).chain(self.of_load()), "; ")
     }
 
-    /// What is wrong with them, and what should be known of them all the same.
+    /// Faults, and notes.
     pub fn told(&self) -> Option<String> {
         if self.faults.is_empty() {
             return put_together(self.faults.note().into_iter().chain(self.of_memory()), "; ");
@@ -130,10 +130,10 @@ impl Content {
         unknown.into_iter().chain(told(self.beyond_memory, "more than a node has", 1.0))
     }
 
-    /// Whether no schedule of these jobs comes to where time can no longer be counted.
+    /// True if no schedule of these jobs exceeds the range of time.
     pub fn is_bearable(&self, overestimate_millionths: u64) -> bool {
         let last = self.jobs.last().map_or(0, |job| job.submit.micros());
-        // Thinking takes time as well.
+        // Think time counts as well.
         let takes = |job: Rigid| {
             u128::from(asks_for(&job, overestimate_millionths).micros()) + u128::from(job.think.map_or(0, Span::micros))
         };
@@ -147,7 +147,7 @@ fn put_together(notes: impl Iterator<Item = String>, between: &str) -> Option<St
     (!notes.is_empty()).then(|| notes.join(between))
 }
 
-/// Jobs that name one before them which is not there.
+/// Indices of jobs that follow a missing one.
 fn lost(jobs: &Packed) -> Vec<usize> {
     let ahead = Ahead::of(jobs);
     let names_one = jobs.iter().enumerate().filter(|(_, job)| job.preceding.is_some());
@@ -155,7 +155,8 @@ fn lost(jobs: &Packed) -> Vec<usize> {
 }
 
 impl Rigids {
-    /// Lets the jobs use this share of so many cores while they come, as far as they fit into the widest site.
+    /// Selects or repeats jobs so that they use this fraction of `cores` cores while they arrive, as far as they fit
+    /// into the widest site.
     pub(super) fn load(&mut self, target: f64, (cores, widest): (u64, u32), fields: &Fields<'_>, seed: u64) {
         let jobs = self.content.weighed(widest);
         let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
@@ -195,10 +196,10 @@ impl Rigids {
     }
 }
 
-/// How far a load may be below what was wanted, as a share of it: jobs are whole.
+/// Tolerated deviation below the requested load, as a fraction of it: jobs are indivisible.
 const NEAR_LOAD: f64 = 0.05;
 
-/// What has to be known of a job to choose among them, or to let it come a second time.
+/// Properties of a job that its selection or repetition depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighed {
     place: u32,
@@ -215,7 +216,7 @@ impl Weighed {
         Weighed { place, is_copy: false, submit: job.submit, work }
     }
 
-    /// The whole job. One that comes again is a job of its own, with this number, that follows nobody.
+    /// The complete job. A repeated one is a separate job with this number that follows no other.
     fn among(&self, jobs: &Packed, number: u64) -> Rigid {
         let job = Rigid { submit: self.submit, ..jobs.get(self.place as usize).expect("it is one of them") };
         if !self.is_copy {

@@ -1,4 +1,4 @@
-//! Who submits which of the jobs when, and what each asks for.
+//! Submission of rigid jobs: users, times and requests.
 
 use super::{Deal, Rigids};
 use crate::grid::{Job, JobId, Kind, Request, Task};
@@ -8,21 +8,21 @@ use crate::workload::reservations::ListedRequest;
 use crate::workload::rigid::Rigid;
 use crate::workload::{Numbering, WorkloadError};
 
-/// A job with its number in the run, and who submits it when.
+/// A numbered job with its user and submission.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handed {
-    /// Its place in the workload.
+    /// Index in the workload.
     pub place: u32,
     pub job: Job,
-    /// The place of its user among those of the workload.
+    /// Index of its user among those of the workload.
     pub user: usize,
-    /// It is submitted once that job is over, and this long after it.
+    /// Predecessor, and the delay after its end; `None` for a fixed time.
     pub after: Option<(JobId, Span)>,
 }
 
-/// For each job the place of the one that it follows, which is always an earlier one.
+/// Predecessor of each job, by index; always an earlier job.
 pub(super) struct Ahead {
-    /// Nothing at all, where nobody follows anybody.
+    /// Empty if no job has a predecessor.
     places: Vec<Option<u32>>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn asks_for(job: &Rigid, overestimate_millionths: u64) -> Span {
 }
 
 impl Rigids {
-    /// Hands out all jobs in order of submission, numbered on from `next`, to so many users.
+    /// Assigns all jobs in order of submission to users, numbered from `next` on.
     pub fn hand_out<E: From<WorkloadError>>(
         &self,
         next: &mut Numbering,
@@ -70,7 +70,7 @@ impl Rigids {
         let first = *next;
         let jobs = &self.content.jobs;
         let ahead = if self.follow { Ahead::of(jobs) } else { Ahead::NOBODY };
-        // Who waits for a job must be who hears of its end.
+        // The user of a job must be informed of its predecessor's end.
         let mut whose = vec![0u32; ahead.places.len()];
         for (rigid, place) in jobs.iter().zip(0u32..) {
             next.give(1).ok_or(WorkloadError::TooMany)?;
@@ -91,7 +91,7 @@ impl Rigids {
         Ok(())
     }
 
-    /// The job at a place, if the first of them has these numbers.
+    /// The job at an index, if `first` are the numbers of the first job.
     pub fn job(&self, rigid: &Rigid, place: u32, first: Numbering) -> Job {
         let (Ok(nodes), Ok(runtime)) = (rigid.nodes(), rigid.runs_for()) else { unreachable!("they were checked") };
         let nodes = self.content.shapes.get(place as usize).map_or(nodes, |shape| shape.tasks);
@@ -101,15 +101,15 @@ impl Rigids {
         let (id, first_task) = first.after(place);
         Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth }
     }
-    /// The same as requests for reservations, which are ready at once and have the deadlines of their terms.
-    pub fn ask(&self, next: &mut Numbering) -> Result<Vec<(Job, Ask)>, WorkloadError> {
+    /// Like [`Self::hand_out`], as reservation requests, which are ready at once and have the deadlines of their terms.
+    pub fn ask(&self, next: &mut Numbering) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
         let mut asks = Vec::with_capacity(self.content.jobs.len());
         self.hand_out(next, 1, |Handed { place, job, .. }| {
             let task = job.tasks[0];
             let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place as usize, &task).within);
             let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
             let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
-            asks.push((job, Ask { request, runtime: task.runtime, cancel: None, volumes: self.data.each }));
+            asks.push((job, ListedRequest { request, runtime: task.runtime, cancel: None, volumes: self.data.each }));
             Ok::<_, WorkloadError>(())
         })?;
         Ok(asks)

@@ -1,4 +1,4 @@
-//! Rigid jobs of a log or a model, as a batch queue gets them: which of them, who submits each, and what each asks for.
+//! Rigid jobs of a log or a model for a batch queue: selection, users and requests.
 
 mod content;
 mod handing;
@@ -25,25 +25,25 @@ use crate::words::words;
 pub struct Rigids {
     pub origin: Origin,
     pub deal: Deal,
-    /// An index into the topology's sites: the only site that these jobs go to.
+    /// The only eligible site, as an index into the topology's sites.
     pub site: Option<usize>,
-    /// The share of the processors there that they are to use while they come, in millionths, if it is not to be what
-    /// it is.
+    /// Requested fraction of that site's processors in use while the jobs arrive, in millionths; `None` for the natural
+    /// one.
     pub utilisation: Option<NonZeroU32>,
-    /// What they are worth and when they are wanted, if anybody says so.
+    /// Values and deadlines; `None` if there are none.
     pub terms: Option<JobTerms>,
-    /// Whether they wait for the jobs that their log says they follow.
+    /// True if jobs wait for their predecessors of the log.
     pub follow: bool,
     pub data: Data,
-    /// What jobs ask for that say nothing, as a multiple of their run time, in millionths.
+    /// Requested time of jobs without one, as a multiple of their run time, in millionths.
     pub overestimate_millionths: u64,
-    /// How it is found out what tasks need of their nodes, and how much memory a node has.
+    /// Derivation of the tasks' needs, and memory of a node in kB.
     pub needs: needs::Rule,
     pub node_kilobytes: u64,
     pub window: Window,
-    /// How much faster the jobs of a log arrive than it says, in millionths, if they do.
+    /// Acceleration of the arrivals of a log, in millionths; `None` if unchanged.
     pub rate_millionths: Option<u64>,
-    /// How many jobs there are to run.
+    /// Number of jobs to run.
     pub count: u32,
     #[serde(skip)]
     pub content: Box<Content>,
@@ -60,20 +60,20 @@ pub enum Origin {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogFile {
     pub path: String,
-    /// XXH3-128 of its bytes, uncompressed, in hexadecimal.
+    /// XXH3-128 of its uncompressed bytes, in hexadecimal.
     pub hash: String,
     pub strict: bool,
 }
 
 words! {
-    /// Who submits a job.
+    /// Assignment of jobs to users.
     #[derive(Default)]
     Deal {
         /// All jobs of a group, by its number, go to one user.
         Group = "group",
         /// All jobs of a user of the log, by number, go to one user.
         User = "user",
-        /// One job after another goes to one user after another.
+        /// Jobs go to the users in turn.
         #[default]
         RoundRobin = "round-robin",
     }
@@ -98,10 +98,10 @@ pub const LUBLIN: SourceRow = SourceRow {
 };
 
 impl Rigids {
-    /// What the dual-core nodes of HPC2N had, whose log it is.
+    /// Memory of the dual-core nodes of HPC2N, in kB.
     pub const NODE_KILOBYTES: u64 = 2 << 20;
 
-    /// What of a log is to be run, with what its jobs need.
+    /// The jobs of a log in a window, with their needs.
     pub fn of_log(trace: Trace, window: Window, needs: needs::Rule, node_kilobytes: u64) -> Rigids {
         let content = Box::new(Content::of(trace, window));
         let (count, usual) = (content.jobs.len() as u32, Rigids::usual(Origin::Swf(LogFile::default())));
@@ -116,7 +116,7 @@ impl Rigids {
         rigids
     }
 
-    /// As they are where nothing is said, and before any job is known.
+    /// Defaults, before any job is known.
     fn usual(origin: Origin) -> Rigids {
         Rigids {
             origin,
@@ -136,12 +136,12 @@ impl Rigids {
         }
     }
 
-    /// What each task of the job at a place needs of its node, if it does not need all of it.
+    /// Needs per node of each task of the job at an index; `None` for whole nodes.
     pub fn needs(&self, place: u32) -> Option<Needs> {
         self.content.shapes.get(place as usize).map(|shape| shape.needs)
     }
 
-    /// The data that goes with each of them, if any does.
+    /// Data of each job; `None` if there is none.
     pub fn staging(&self) -> Option<Staging> {
         self.data.of(self.data.each)
     }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_run_is_counted_and_listed() {
+    fn jobs_that_cannot_run_are_counted_and_listed() {
         let Content { jobs, faults, outside, last_number, .. } = *rigids(Window::default(), Deal::Group).content;
         assert_eq!(jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 2, 5, 6, 7]);
         assert_eq!((faults.left_out, faults.released, outside, last_number), (2, 2, 0, 9));
@@ -261,7 +261,7 @@ mod tests {
             seen,
             [(10, 20, 1, None), (11, 21, 1, after), (12, 22, 0, None), (13, 23, 0, None), (14, 24, 0, None)]
         );
-        // Nobody asked for any time for job 2.
+        // Job 2 has no requested time.
         assert_eq!(handed[1].job.tasks[0].walltime, Span::from_secs(15));
         assert_eq!(handed[0].job.tasks[0].walltime, Span::from_secs(20));
     }
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_last_for_ever_together_are_too_much() {
+    fn jobs_that_exceed_the_range_of_time_are_refused() {
         let line = |number: u64| format!("{number} 0 -1 9000000000 1 -1 -1 1 9000000000 -1 1 1 1 -1 -1 -1 -1 -1\n");
         let text: String = (1..=1000).map(line).collect();
         let content = Content::of(swf::read(text.as_bytes()).unwrap(), Window::default());

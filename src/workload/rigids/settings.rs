@@ -1,4 +1,4 @@
-//! What a workload of rigid jobs says of itself, and what is read from its file.
+//! Settings of a workload of rigid jobs, and its input file.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ impl Rigids {
             return;
         };
         let LogFile { path, hash, strict } = log;
-        // What a resolved topology says about a log that may be elsewhere.
+        // Content of a resolved topology whose log may be elsewhere.
         let (mut said_hash, mut said_count) =
             if w.writes() { (Some(hash.clone()), Some(*count)) } else { (None, None) };
-        // The same log is the same meaning, wherever it lies.
+        // A log has one meaning, independent of its path.
         w.set(key("file", "").need(LOG).aside(), path, FilePath("the path of a log of jobs"));
         let in_file = key("hash", "of the uncompressed content")
             .means("the hash that the uncompressed file must have")
@@ -52,7 +52,7 @@ impl Rigids {
         self.open(fields, said_hash, said_count, context);
     }
 
-    /// Takes the jobs from the file, or what is said of it if it is not here.
+    /// Reads the jobs from the file, or takes the resolved values if it is missing.
     fn open(&mut self, fields: &Fields<'_>, hash: Option<String>, count: Option<u32>, context: &Context<'_>) {
         let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. } = self else { return };
         let Some(field) = fields.get("file") else { return };
@@ -105,7 +105,7 @@ impl Rigids {
         content
     }
 
-    /// What they are worth, and whom they follow.
+    /// Settings of values and predecessors.
     pub(super) fn walk_terms(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         let terms = key("terms", "")
             .means("what these jobs are worth to their users, and when they are wanted, drawn by a rule");
@@ -126,7 +126,7 @@ impl Rigids {
         }
     }
 
-    /// What jobs need of their nodes.
+    /// Settings of needs.
     pub(super) fn walk_needs(&mut self, w: &mut dyn Walk) {
         let Rigids { origin, needs, node_kilobytes, .. } = self;
         let draws = matches!(origin, Origin::Lublin(_)) || w.purpose() == Purpose::List;
@@ -135,7 +135,7 @@ impl Rigids {
         });
         let about = "what tasks need of their nodes, at sites whose nodes are shared";
         w.set(key("needs", about).usual("`\"whole\"`"), needs, Unless(rule, needs::Rule::Whole));
-        // No other source tells of memory.
+        // No other source has memory.
         if !matches!(origin, Origin::Swf(_)) {
             return;
         }
@@ -145,7 +145,7 @@ impl Rigids {
         w.set(node, node_kilobytes, 1..=u64::MAX >> 11);
     }
 
-    /// Finds out what the jobs need.
+    /// Derives the needs of the jobs.
     pub(super) fn shape(&mut self) {
         let Content { jobs, shapes, without_memory, beyond_memory, .. } = &mut *self.content;
         let known = "jobs that cannot be run have been left out";
@@ -167,7 +167,7 @@ impl Rigids {
         }
     }
 
-    /// Settles which jobs there are, once all has been read.
+    /// Selects the jobs, once all settings have been read.
     pub(super) fn settle(&mut self, fields: &Fields<'_>, context: &Context<'_>) {
         if let Origin::Lublin(lublin) = &self.origin {
             let trace = Trace { jobs: lublin.generate(), ..Trace::default() };

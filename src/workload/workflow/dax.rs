@@ -9,7 +9,7 @@ use super::{Unreadable, bytes, span, stem};
 use crate::grid::{Step, Workflow};
 use crate::near::nearest;
 
-/// More elements and attributes than this are no workflow.
+/// Most elements and attributes of a workflow.
 const NODES_MAX: u32 = 4_000_000;
 
 pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
@@ -81,7 +81,7 @@ impl<'d> Dax<'d, '_> {
         text.trim().parse().map_err(|_| self.wrong(node, format!("{name}: expected a number, found `{}`", cut(text))))
     }
 
-    /// An attribute of the job, or what a profile says; newer versions leave it to profiles.
+    /// Run time: an attribute of the job, or a profile in newer versions.
     fn runtime(&self, job: Node<'d, '_>) -> Result<crate::time::Span, Unreadable> {
         let text = job.attribute("runtime").or_else(|| profile(job, "runtime"));
         let text = text.ok_or_else(|| self.wrong(job, "expected an attribute `runtime` of <job>, in seconds"))?;
@@ -94,7 +94,7 @@ impl<'d> Dax<'d, '_> {
         super::cores(count).map_err(|message| self.wrong(job, message))
     }
 
-    /// The files that a job reads; those that it writes are noted.
+    /// Files that a job reads; files that it writes are recorded in `files`.
     fn uses(&self, job: Node<'d, '_>, number: u32, files: &mut Files<'d>) -> Result<Vec<usize>, Unreadable> {
         let mut read = Vec::new();
         for used in job.children().filter(|node| node.has_tag_name_of(&["uses"])) {
@@ -130,13 +130,13 @@ trait Named {
 }
 
 impl Named for Node<'_, '_> {
-    /// Whatever the namespace: versions differ in it.
+    /// Ignores the namespace, which differs between versions.
     fn has_tag_name_of(&self, names: &[&str]) -> bool {
         self.is_element() && names.contains(&self.tag_name().name())
     }
 }
 
-/// Without the place, which is told apart.
+/// The message without its position, which is reported separately.
 fn plain(message: &str) -> String {
     message.rsplit_once(" at ").map_or(message, |(plain, _)| plain).to_owned()
 }

@@ -9,7 +9,7 @@
 //! }
 //! ```
 //!
-//! Other attributes are passed over: daggen's `alpha` tells how a task would scale to several cores, and a task here
+//! Other attributes are ignored: daggen's `alpha` is the scaling of a task to several cores, and a task here
 //! has one. Subgraphs, ports and HTML labels are not read.
 
 use std::collections::BTreeMap;
@@ -41,11 +41,11 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     drawing.workflow(&tokens, name)
 }
 
-/// Nodes and edges as they are drawn.
+/// Nodes and edges of the graph.
 #[derive(Default)]
 struct Drawing<'t> {
     numbers: BTreeMap<&'t str, u32>,
-    /// Name, where it is first named, and its operations.
+    /// Name, offset of its first appearance, and operations.
     nodes: Vec<(&'t str, usize, Option<f64>)>,
     edges: BTreeMap<(u32, u32), u64>,
 }
@@ -106,13 +106,13 @@ fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<b
             let size = tokens.size()?.ok_or_else(|| tokens.at(first.at, "this edge has no size, in bytes"))?;
             let data = bytes(size).map_err(|message| tokens.at(first.at, message))?;
             for edge in drawn {
-                // daggen itself draws some edges twice; they are no two transfers.
+                // daggen itself writes some edges twice; they are one transfer.
                 if drawing.edges.insert(edge, data).is_some_and(|before| before != data) {
                     return Err(tokens.at(first.at, "this edge is given twice, with different sizes"));
                 }
             }
         }
-        // What holds for all nodes or edges, and what the graph is called, do not matter here.
+        // Defaults for all nodes or edges, and attributes of the graph, do not matter here.
         _ if tokens.is_keyword(&first, &["graph", "node", "edge"]) => drop(tokens.size()?),
         What::Sign("=") => {
             tokens.next()?;
@@ -174,7 +174,7 @@ impl<'t> Tokens<'t> {
                 return Ok(Token { at, what: What::Word(&rest[1..=end]) });
             }
             Some(letter) if word(letter) || starts_number(rest) => {
-                // A minus belongs to a number, not to an arrow.
+                // A minus may belong to a number instead of an arrow.
                 let end = rest.char_indices().skip(1).find(|(at, letter)| {
                     !word(*letter) && !((*letter == '-' || *letter == '+') && exponent(&rest[..*at]))
                 });
@@ -193,7 +193,7 @@ impl<'t> Tokens<'t> {
         Ok(Token { at, what })
     }
 
-    /// Passes over blanks, comments and the lines of a C preprocessor.
+    /// Skips blanks, comments and the lines of a C preprocessor.
     fn skip(&mut self) -> Result<(), Unreadable> {
         loop {
             let rest = &self.text[self.at..];
@@ -220,12 +220,12 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// Whether it is one of these words; one in quotes is a name.
+    /// True if it is one of these words; a quoted one is a name.
     fn is_keyword(&self, token: &Token<'_>, keywords: &[&str]) -> bool {
         !self.text[token.at..].starts_with('"') && keywords.iter().any(|keyword| token.what == What::Word(keyword))
     }
 
-    /// The `size` of an attribute list, if there is a list and it has one.
+    /// The `size` of an attribute list; `None` if there is no list or no size.
     fn size(&mut self) -> Result<Option<f64>, Unreadable> {
         let mut size = None;
         while self.peek()?.what == What::Sign("[") {
@@ -277,7 +277,7 @@ fn starts_number(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.'))
 }
 
-/// Whether a sign may follow: after the `e` of a number.
+/// True if a sign may follow: after the `e` of a number.
 fn exponent(text: &str) -> bool {
     text.ends_with(['e', 'E'])
         && text.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == '.')

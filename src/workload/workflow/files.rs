@@ -1,10 +1,10 @@
-//! Edges from files: who reads what another task has written.
+//! Edges derived from files: from writers to readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::grid::Edge;
 
-/// The files of a workflow by name, and who reads and writes them.
+/// Files of a workflow by name, with their readers and writers.
 #[derive(Default)]
 pub struct Files<'t> {
     numbers: BTreeMap<&'t str, usize>,
@@ -13,15 +13,15 @@ pub struct Files<'t> {
 
 struct File {
     size: u64,
-    /// Whether the size is that of a writer, who knows best.
+    /// True if the size comes from a writer, which has precedence.
     written: bool,
     writers: BTreeSet<u32>,
-    /// The one of them that was named first.
+    /// The first writer listed.
     first: Option<u32>,
 }
 
 impl<'t> Files<'t> {
-    /// A file with its size, whoever uses it; whether its name is new.
+    /// Adds a file with its size. True if the name is new.
     pub fn add(&mut self, name: &'t str, size: u64) -> bool {
         let before = self.all.len();
         let number = self.number(name, size);
@@ -32,7 +32,7 @@ impl<'t> Files<'t> {
         self.numbers.get(name).copied()
     }
 
-    /// The file that a task reads. Where tasks do not agree on its size, that of a writer counts, or else the first.
+    /// Index of a file that a task reads. If tasks disagree on its size, that of a writer counts, or else the first.
     pub fn number(&mut self, name: &'t str, size: u64) -> usize {
         let next = self.all.len();
         let number = *self.numbers.entry(name).or_insert(next);
@@ -42,7 +42,7 @@ impl<'t> Files<'t> {
         number
     }
 
-    /// Notes that `task` writes a file; `size` is what it says of it, if it says anything.
+    /// Records that `task` writes a file; `size` is its size according to the task, if given.
     pub fn write(&mut self, file: usize, task: u32, size: Option<u64>) {
         let file = &mut self.all[file];
         if let (Some(size), false) = (size, file.written) {
@@ -52,9 +52,9 @@ impl<'t> Files<'t> {
         file.first.get_or_insert(task);
     }
 
-    /// The edges of tasks that read these files and wait for those `(from, to)` besides. An edge carries every file
-    /// that its first task writes and its second reads. A file whose writers are not among those that its reader says
-    /// it waits for makes it wait for the first of them.
+    /// Edges of tasks that read these files and have the dependencies `waits` of `(from, to)` as well. An edge carries
+    /// every file that its first task writes and its second reads. If no writer of a file is among the stated
+    /// dependencies of its reader, the reader depends on the first writer.
     pub fn edges(&self, reads: &[Vec<usize>], mut waits: Vec<(u32, u32)>) -> Vec<Edge> {
         waits.sort_unstable_by_key(|&(from, to)| (to, from));
         waits.dedup();
@@ -73,7 +73,7 @@ impl<'t> Files<'t> {
             read.dedup();
             for file in read.into_iter().map(|file| &self.all[file]) {
                 let mut from_said = false;
-                // Real workflows have files that a thousand tasks write, so it is the shorter list that is walked.
+                // Real workflows have files with a thousand writers, so the shorter list is iterated.
                 let mut carry = |data: &mut u64| {
                     *data = data.saturating_add(file.size);
                     from_said = true;
@@ -85,7 +85,7 @@ impl<'t> Files<'t> {
                     let them = carried.iter_mut().filter(|(from, _)| **from != task && file.writers.contains(from));
                     them.for_each(|(_, data)| carry(data));
                 }
-                // A task that writes what it reads changes it in place, for which nobody else is needed.
+                // A task that writes a file that it reads changes it in place, and needs no other writer.
                 if let Some(first) = file.first.filter(|_| !from_said && !file.writers.contains(&task)) {
                     let data = carried.entry(first).or_insert(0);
                     *data = data.saturating_add(file.size);

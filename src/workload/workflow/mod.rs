@@ -1,4 +1,4 @@
-//! Workflows from files, one format a file; which one it is shows in its first letter.
+//! Workflows from files, one module per format; the first letter of a file identifies its format.
 
 mod dax;
 mod dot;
@@ -20,30 +20,30 @@ use crate::time::Span;
 pub use source::ROW;
 pub use table::CostTable;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written {
     Workflow(Workflow),
     Table(CostTable),
 }
 
-/// What is wrong with a workflow file, and where in it.
+/// Error in a workflow file, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Line and column, if the trouble is at one place of the text.
+    /// Line and column, if the error is at one position of the text.
     line: Option<(usize, usize)>,
-    /// The way to it, such as `workflow.tasks[3].runtime`; may be empty.
+    /// Path of the key, such as `workflow.tasks[3].runtime`; may be empty.
     key: String,
     message: String,
 }
 
-/// A longer text is no workflow.
+/// Longest text in bytes.
 pub const LONGEST_TEXT: usize = 64 << 20;
 
-/// Operations that a core of speed 1 does in a second, for files that count work in operations.
+/// Operations per second of a core of speed 1, for files that count work in operations.
 pub const FLOPS: f64 = 1e9;
 
-/// Reads a workflow. `path` names it where the file itself does not.
+/// Reads a workflow. `path` gives its name if the file does not.
 pub fn read(path: &str, bytes: &[u8]) -> Result<Written, Unreadable> {
     if bytes.len() > LONGEST_TEXT {
         return Err(Unreadable::at("", format!("a workflow file has at most {} MB", LONGEST_TEXT >> 20)));
@@ -73,7 +73,7 @@ impl Unreadable {
         Unreadable { line: Some((line, column)), key: String::new(), message: message.into() }
     }
 
-    /// The fault with its file in front.
+    /// The error with its file in front.
     pub fn of(&self, path: &str) -> String {
         match self.line {
             Some((line, column)) => format!("{path}:{line}:{column}: {self}"),
@@ -93,14 +93,14 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// The name of a workflow that is called after its file.
+/// Name of a workflow that is named after its file.
 fn stem(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let file = file.strip_suffix(".gz").unwrap_or(file);
     file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
 }
 
-/// Seconds as a file has them, to the nearest microsecond.
+/// Seconds of a file, rounded to microseconds.
 fn span(seconds: f64) -> Result<Span, &'static str> {
     let micros = (seconds * 1e6).round();
     if !seconds.is_finite() || seconds < 0.0 {
@@ -112,7 +112,7 @@ fn span(seconds: f64) -> Result<Span, &'static str> {
     }
 }
 
-/// Bytes as a file has them, to the nearest whole one.
+/// Bytes of a file, rounded to integers.
 fn bytes(size: f64) -> Result<u64, &'static str> {
     if !size.is_finite() || size < 0.0 {
         Err("expected a size that is finite and not negative")
@@ -123,7 +123,7 @@ fn bytes(size: f64) -> Result<u64, &'static str> {
     }
 }
 
-/// Cores as a file has them; a part of one takes a whole one.
+/// Cores of a file, rounded up.
 fn cores(count: Option<f64>) -> Result<u32, &'static str> {
     match count.unwrap_or(1.0).ceil() {
         count if (1.0..=f64::from(u32::MAX)).contains(&count) => Ok(count as u32),

@@ -1,21 +1,21 @@
-//! Workflows of parallel tasks as the thesis on provisioning draws them, and the one that it takes from practice.
+//! Workflows of parallel tasks as drawn in the thesis on provisioning, and its example from practice.
 
 use crate::grid::{Edge, Step, Workflow};
 use crate::random::SplitMix64;
 use crate::time::Span;
 
-/// Layers of about equally many tasks, each of which waits for two of the layer before.
+/// Layers of about equal sizes, in which each task waits for two of the previous layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parallel {
     pub tasks: u32,
     pub depth: u32,
-    /// Processors of a task in the mean; all numbers up to nearly twice as many are equally likely.
+    /// Mean number of processors of a task; uniform up to nearly twice as many.
     pub procs: u32,
-    /// On each edge.
+    /// Bytes on each edge.
     pub bytes: u64,
 }
 
-/// In seconds; all between are equally likely.
+/// Seconds, uniform.
 const RUNTIME: (u64, u64) = (500, 1_500);
 const PARENTS: u64 = 2;
 
@@ -26,7 +26,7 @@ impl Parallel {
         let mut above = 0..0u32;
         for level in 0..self.depth.min(self.tasks) {
             let first = tasks.len() as u32;
-            // What does not divide makes the first layers longer.
+            // The remainder makes the first layers longer.
             let width = self.tasks / self.depth + u32::from(level < self.tasks % self.depth);
             for task in first..first + width {
                 let work = Span::from_secs(stream.int(RUNTIME.0, RUNTIME.1));
@@ -42,18 +42,18 @@ impl Parallel {
     }
 }
 
-/// Different ones of the layer above, as far as it has so many.
+/// Different tasks of the layer above, as far as there are enough.
 fn parents(above: std::ops::Range<u32>, stream: &mut SplitMix64) -> Vec<u32> {
     let mut left: Vec<u32> = above.collect();
     let count = PARENTS.min(left.len() as u64);
     (0..count).map(|_| left.swap_remove(stream.int(0, left.len() as u64 - 1) as usize)).collect()
 }
 
-/// As many tasks as CyberShake has, and the processors of the largest.
+/// Tasks of CyberShake, and processors of its largest ones.
 pub const CYBERSHAKE_TASKS: u32 = 8_039;
 pub const CYBERSHAKE_CORES: u32 = 288;
 
-/// CyberShake for one site: 8,039 tasks, most of them short and on one processor, behind two that take a day on 288.
+/// CyberShake for one site: 8,039 tasks, most of them short and on one processor, after two that take a day on 288.
 pub fn cybershake() -> Workflow {
     const SYNTHESES: u32 = 4_017;
     let step = |name: String, seconds, cores| Step { name, work: Span::from_secs(seconds), cores };
@@ -81,7 +81,7 @@ mod tests {
     use crate::grid::Area;
 
     #[test]
-    fn layers_are_as_wide_and_tasks_as_large_as_asked_for() {
+    fn layers_and_tasks_have_the_requested_sizes() {
         let mut stream = SplitMix64::new(4);
         let shape = Parallel { tasks: 103, depth: 10, procs: 22, bytes: 7 };
         let flow = shape.draw(&mut stream);
@@ -90,7 +90,7 @@ mod tests {
         assert!(flow.tasks.iter().all(|task| (500..=1_500).contains(&(task.work.micros() / 1_000_000))));
         let mean = flow.tasks.iter().map(|task| task.cores).sum::<u32>() / 103;
         assert!((18..=26).contains(&mean), "{mean}");
-        // A chain has one parent each.
+        // In a chain, tasks have one parent each.
         let chain = Parallel { tasks: 5, depth: 5, procs: 1, bytes: 0 }.draw(&mut stream);
         assert_eq!((chain.depth(), chain.edges.len()), (5, 4));
     }

@@ -1,5 +1,5 @@
-//! A workload that is one workflow from a file. It becomes a table of one job, so that a resolved topology needs no
-//! other file.
+//! A workload of one workflow from a file. It becomes a table of one job, so that a resolved topology needs no other
+//! file.
 
 use super::{Written, read};
 use crate::grid::{Kind, Workflow};

@@ -11,13 +11,13 @@ use super::Unreadable;
 use crate::grid::{Edge, Step, Workflow};
 use crate::time::Span;
 
-/// Costs without a machine: times by processor, and what each edge takes between any two of them.
+/// Costs without a machine: run times by processor, and the time of each edge between any two processors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostTable {
     pub names: Vec<String>,
-    /// By task, then processor.
+    /// Indexed by task, then processor.
     pub run: Vec<Vec<f64>>,
-    /// From, to and time; tasks are numbered in topological order.
+    /// `(from, to, time)`; tasks are numbered in topological order.
     pub edges: Vec<(u32, u32, f64)>,
 }
 
@@ -30,7 +30,7 @@ struct Written {
 /// In the order of the file.
 struct Compute(Vec<(String, Vec<f64>)>);
 
-/// Tasks are called by numbers or by words.
+/// Tasks are named by numbers or by words.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Name {
@@ -38,7 +38,7 @@ enum Name {
     Word(String),
 }
 
-/// WfFormat has no `compute` at its top.
+/// True for cost tables: WfFormat has no `compute` at its top.
 pub fn is_one(text: &str) -> bool {
     #[derive(Deserialize)]
     struct Head {
@@ -81,14 +81,14 @@ pub fn read(text: &str) -> Result<CostTable, Unreadable> {
     sorted(tasks, costs)
 }
 
-/// Times above this could not be told apart to a millionth.
+/// Times above this would not be exact to a millionth.
 const LARGEST: f64 = 1e9;
 
-/// Puts the tasks in topological order.
+/// Sorts the tasks topologically.
 fn sorted(tasks: Vec<(String, Vec<f64>)>, costs: BTreeMap<(u32, u32), f64>) -> Result<CostTable, Unreadable> {
     let step = |(name, _): &(String, Vec<f64>)| Step { name: name.clone(), work: Span::ZERO, cores: 1 };
     let steps = tasks.iter().map(step).collect();
-    // An edge's place stands in for its data, so that its cost is found again.
+    // The index of an edge replaces its data, so that its cost can be looked up.
     let edges = costs.keys().enumerate().map(|(place, &(from, to))| Edge { from, to, data: place as u64 }).collect();
     let order = Workflow::new(String::new(), steps, edges).map_err(|error| Unreadable::at("", error.to_string()))?;
     let costs: Vec<f64> = costs.into_values().collect();

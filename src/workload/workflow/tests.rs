@@ -1,4 +1,4 @@
-//! Workflow files: what they mean, and what is said about those that mean nothing.
+//! Workflow files: meaning of valid ones, and errors of invalid ones.
 
 use super::*;
 use crate::grid::Edge;
@@ -67,7 +67,7 @@ const V15: &str = r#"{
 
 /// The edge from b to c follows from the file y alone.
 #[test]
-fn wfformat_1_5_tells_the_workflow_apart_from_its_execution() {
+fn wfformat_1_5_separates_the_workflow_from_its_execution() {
     let read = workflow(V15);
     assert_eq!(tasks(&read), [("a", 1_000_000, 2), ("b", 2_000_000, 1), ("c", 3_000_000, 1)]);
     assert_eq!(edges(&read), [("a", "b", 10), ("a", "c", 10), ("b", "c", 1000)]);
@@ -75,7 +75,7 @@ fn wfformat_1_5_tells_the_workflow_apart_from_its_execution() {
 }
 
 #[test]
-fn what_is_wrong_with_wfformat_is_told_with_its_place() {
+fn errors_of_wfformat_are_reported_with_their_location() {
     let told = |from: &str, to: &str| complaint(&V15.replacen(from, to, 1));
     assert_eq!(told("1.5", "2.0"), "bad: schemaVersion: expected 1.3, 1.4, 1.5 or 1.6, found `2.0`");
     assert_eq!(told("{", "{ {"), "bad:1:3: key must be a string");
@@ -143,7 +143,7 @@ fn what_is_wrong_with_wfformat_is_told_with_its_place() {
 }
 
 #[test]
-fn what_is_written_means_the_same_when_it_is_read() {
+fn a_written_workflow_keeps_its_meaning() {
     use crate::grid::{Kind, Step};
     use crate::time::Span;
     use crate::workload::Train;
@@ -168,7 +168,7 @@ fn what_is_written_means_the_same_when_it_is_read() {
 }
 
 #[test]
-fn depth_is_an_error_and_no_crash() {
+fn deep_nesting_is_an_error_and_no_crash() {
     for open in ["[", "{\"a\":"] {
         let text = format!("{{\"schemaVersion\": \"1.5\", \"workflow\": {}", open.repeat(1_000_000));
         assert!(complaint(&text).starts_with("bad:1:"), "{}", complaint(&text));
@@ -194,9 +194,9 @@ const DAX: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </adag>
 "#;
 
-/// Tasks do not agree on the size of `mid`: who writes it knows.
+/// Tasks disagree on the size of `mid`: that of its writer counts.
 #[test]
-fn dax_tells_dependencies_by_file_and_by_name() {
+fn dax_has_dependencies_by_file_and_by_name() {
     let read = workflow(DAX);
     assert_eq!(read.name, "small");
     assert_eq!(tasks(&read), [("first_A", 13_390_000, 1), ("B", 500_000, 2), ("last_C", 2_000_000, 1)]);
@@ -204,7 +204,7 @@ fn dax_tells_dependencies_by_file_and_by_name() {
 }
 
 #[test]
-fn what_is_wrong_with_dax_is_told_with_its_line() {
+fn errors_of_dax_are_reported_with_their_line() {
     let told = |from: &str, to: &str| complaint(&DAX.replacen(from, to, 1));
     assert_eq!(told("id=\"B\"", "id=\"A\""), "bad:8:3: two jobs have the id `A`");
     assert_eq!(told(" runtime=\"0.5\"", ""), "bad:8:3: expected an attribute `runtime` of <job>, in seconds");
@@ -222,7 +222,7 @@ fn what_is_wrong_with_dax_is_told_with_its_line() {
     assert_eq!(complaint("<platform/>"), "bad:1:1: expected <adag>, found <platform>");
 }
 
-/// A billion laughs, and an entity that holds itself.
+/// A billion laughs, and an entity that contains itself.
 #[test]
 fn entity_bombs_are_errors() {
     let mut bomb = "<?xml version=\"1.0\"?>\n<!DOCTYPE adag [\n<!ENTITY e0 \"ha\">\n".to_owned();
@@ -258,7 +258,7 @@ fn dot_counts_operations_and_bytes() {
 }
 
 #[test]
-fn what_is_wrong_with_dot_is_told_with_its_line() {
+fn errors_of_dot_are_reported_with_their_line() {
     let told = |text: &str| complaint(text);
     assert_eq!(told(""), "bad: the file is empty; expected WfFormat (JSON), DAX (XML) or DOT");
     assert_eq!(told(&"[".repeat(1_000_000)), "bad: expected an object of WfFormat, found a list");
@@ -307,9 +307,9 @@ fn cost_tables_keep_the_order_of_the_file() {
     assert_eq!(told("[10, 2, 7.5]", "[10, 3, 7.5]"), "bad: edges[0]: no task is called `3`");
 }
 
-/// As every task of Montage that fits a difference writes `fit.txt`.
+/// As in Montage, where every task that fits a difference writes `fit.txt`.
 #[test]
-fn a_file_that_everybody_writes_comes_from_those_that_its_reader_waits_for() {
+fn a_file_with_many_writers_comes_from_the_dependencies_of_its_reader() {
     let writer =
         |task: u32| format!("<job id=\"w{task}\" runtime=\"1\"><uses file=\"f\" link=\"output\" size=\"100\"/></job>");
     let writers: String = (0..40).map(writer).collect();
@@ -324,7 +324,7 @@ fn a_file_that_everybody_writes_comes_from_those_that_its_reader_waits_for() {
 }
 
 #[test]
-fn what_a_file_holds_does_not_steer_the_terminal_that_tells_of_it() {
+fn errors_contain_no_control_characters_of_the_file() {
     for text in ["\u{1b}[2J", "digraph { a [size=\"\u{7}\"] }", "{ \"schemaVersion\": \"\\u001b\" }"] {
         let told = complaint(text);
         assert!(!told.chars().any(char::is_control), "{told:?}");

@@ -1,8 +1,8 @@
 //! WfFormat of the WfCommons project, versions 1.3 to 1.6.
 //!
-//! Up to 1.4 a task lists its files itself; from 1.5 on the workflow is told apart from its execution. All versions
-//! count run times in seconds. Sizes of files are bytes: 1.3 leaves the unit out of the key, and the project's own
-//! migration to 1.4 takes them over unchanged. (What differs by a factor of 1000 is memory, which is not read here.)
+//! Up to 1.4 a task lists its files itself; from 1.5 on the workflow is separate from its execution. All versions count
+//! run times in seconds. Sizes of files are bytes: 1.3 omits the unit from the key, and the project's own migration to
+//! 1.4 keeps them unchanged. (The difference by a factor of 1000 concerns memory, which is not read here.)
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ struct FlatFile {
     link: String,
 }
 
-/// What a version calls its numbers.
+/// Names of a version's number keys.
 struct Keys {
     runtime: &'static str,
     size: &'static str,
@@ -122,7 +122,7 @@ fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
 }
 
 impl FlatTask {
-    /// What the task is called from 1.5 on: its name, with its id where the name does not hold it.
+    /// Name of the task from 1.5 on: with its id, unless the name contains it.
     fn label(&self) -> String {
         match &self.id {
             Some(id) if !self.name.contains(id.as_str()) => format!("{}_{id}", self.name),
@@ -238,7 +238,7 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     Workflow::new(name, steps, edges).map_err(|error| Unreadable::at("workflow.specification", error.to_string()))
 }
 
-/// The run time and the cores of each task, where the execution tells them.
+/// Run time and cores of each task, if the execution has them.
 fn ran(body: &SplitBody, names: &TaskNames<'_>) -> Result<Vec<Option<(Span, u32)>>, Unreadable> {
     let mut ran = vec![None; body.specification.tasks.len()];
     for (number, task) in body.execution.iter().flat_map(|execution| &execution.tasks).enumerate() {
@@ -256,19 +256,19 @@ fn ran(body: &SplitBody, names: &TaskNames<'_>) -> Result<Vec<Option<(Span, u32)
     Ok(ran)
 }
 
-/// Tasks by whatever they are called.
+/// Tasks by all of their names.
 #[derive(Default)]
 struct TaskNames<'t>(BTreeMap<&'t str, Called>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Called {
     This(usize),
-    /// A name of several tasks, which is no good to tell one of them.
+    /// An ambiguous name.
     Several,
 }
 
 impl<'t> TaskNames<'t> {
-    /// The name that tells a task from all others.
+    /// Adds the unique name of a task.
     fn add(&mut self, name: &'t str, task: usize, key: &str) -> Result<(), Unreadable> {
         match self.0.insert(name, Called::This(task)) {
             None => Ok(()),
@@ -276,7 +276,7 @@ impl<'t> TaskNames<'t> {
         }
     }
 
-    /// Another name of a task.
+    /// Adds a further name of a task.
     fn also(&mut self, name: &'t str, task: usize) {
         let called = self.0.entry(name).or_insert(Called::This(task));
         if *called != Called::This(task) {

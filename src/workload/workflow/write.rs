@@ -1,4 +1,4 @@
-//! Workflows as files, in the formats that are read here: what is written means the same when it is read.
+//! Writes workflows to files, in the formats that are read here, with equal meaning.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::FLOPS;
 use crate::grid::Workflow;
 use crate::time::Span;
 
-/// DOT as daggen writes it. It cannot say that a task uses several cores.
+/// DOT in daggen's form. It cannot express several cores of a task.
 pub fn dot(workflow: &Workflow) -> String {
     let mut text = format!("digraph {} {{\n", quoted(&workflow.name));
     for task in &workflow.tasks {
@@ -55,7 +55,7 @@ pub fn wfformat(workflow: &Workflow) -> String {
         "schemaVersion": "1.5",
         "workflow": {
             "specification": { "tasks": specified.collect::<Vec<_>>(), "files": files },
-            // As one core would run it: the format wants to know how long it took.
+            // Run by one core: the format requires a duration.
             "execution": { "makespanInSeconds": work.micros() as f64 / 1e6, "executedAt": "1970-01-01T00:00:00Z",
                            "tasks": executed.collect::<Vec<_>>() },
         },
@@ -63,7 +63,7 @@ pub fn wfformat(workflow: &Workflow) -> String {
     format!("{}\n", serde_json::to_string_pretty(&whole).expect("names and numbers are JSON"))
 }
 
-/// Names have no quotes where they come from our own generator; the reader knows no escapes.
+/// Names from our own generator contain no quotes; the reader supports no escapes.
 fn quoted(name: &str) -> String {
     let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "'")) }

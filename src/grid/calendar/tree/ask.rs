@@ -1,4 +1,4 @@
-//! Questions to the tree. Each goes down only where what a branch knows of all below it does not answer already.
+//! Queries of the tree. Each descends only where the summary of a branch does not decide it.
 
 use super::super::set::Set;
 use super::{Node, end_of, touched};
@@ -52,7 +52,7 @@ impl<S: Set> Node<S> {
         }
     }
 
-    /// The end of the last record that starts before a time.
+    /// End of the last record that starts before a time.
     pub(super) fn last_end(&self, before: Time, end: Time) -> Option<Time> {
         match self {
             Node::Leaf(records) => {
@@ -76,7 +76,7 @@ impl<S: Set> Node<S> {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
                 if from <= branch.start && until <= to {
-                    // From the end backwards, as long as all that were ever busy are few enough, their times do not
+                    // Scans backwards from the end: while the union of busy nodes is small enough, their times do not
                     // matter.
                     let mut all = busy.clone();
                     all.add(&branch.any);

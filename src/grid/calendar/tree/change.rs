@@ -1,12 +1,11 @@
-//! Changes of the tree: records are cut, marked, joined again and forgotten, and nodes stay neither too full nor too
-//! sparse.
+//! Changes of the tree: records are split, marked, merged and dropped, and nodes are kept between sparse and full.
 
 use super::super::set::Set;
 use super::{Branch, FULL, Node, Record, SPARSE, end_of, holding, touched};
 use crate::time::Time;
 
 impl<S: Set> Node<S> {
-    /// Returns the right half, if there was no room for another record.
+    /// Returns the right half, if the node was full.
     pub(super) fn cut(&mut self, at: Time) -> Option<Node<S>> {
         match self {
             Node::Leaf(records) => {
@@ -20,7 +19,7 @@ impl<S: Set> Node<S> {
             Node::Inner(branches) => {
                 let place = holding(branches, at);
                 if let Some(right) = branches[place].below.cut(at) {
-                    // What was noted for the whole span holds for both halves of it.
+                    // A note for the whole span applies to both halves.
                     let own = branches[place].own.clone();
                     branches[place].refresh();
                     branches.insert(place + 1, Branch::over(right, own));
@@ -44,7 +43,7 @@ impl<S: Set> Node<S> {
                 for place in touched(branches, from, to) {
                     let until = end_of(branches, place, end);
                     let branch = &mut branches[place];
-                    // Whole branches are not gone into: that is what makes a long booking cheap.
+                    // Branches within the span are not entered: this makes a long booking cheap.
                     if from <= branch.start && until <= to {
                         branch.add_whole(set);
                     } else {
@@ -66,7 +65,7 @@ impl<S: Set> Node<S> {
                 for place in touched(branches, from, to) {
                     let until = end_of(branches, place, end);
                     let branch = &mut branches[place];
-                    // Part of it may be noted here, put by bookings that spanned all of the branch, and the rest
+                    // Part of the set may be noted here, by bookings that spanned all of the branch, and the rest
                     // further down.
                     let here = branch.own.common(set);
                     branch.own.take(&here);
@@ -77,14 +76,14 @@ impl<S: Set> Node<S> {
                             branch.below.take(from, to, until, &rest);
                         }
                     } else {
-                        // Only a part of the span is given back: what was noted for all of it is told to those below,
-                        // who then lose their part.
+                        // Only part of the span is released: the note for all of it is pushed down to the children,
+                        // which then drop their part.
                         if !here.is_empty() {
                             branch.below.add_whole(&here);
                         }
                         branch.below.take(from, to, until, set);
                     }
-                    // Others may have the same nodes at other times of the branch.
+                    // Others may use these nodes at other times of the branch.
                     branch.any.take(set);
                     branch.below.gather_common(set, &mut branch.any);
                 }
@@ -92,7 +91,7 @@ impl<S: Set> Node<S> {
         }
     }
 
-    /// Drops the record that starts at a time, which is known to be there, and whose span the one before takes over.
+    /// Drops the record that starts at a time, which must exist; the previous one takes over its span.
     pub(super) fn drop_record(&mut self, at: Time) {
         match self {
             Node::Leaf(records) => {
@@ -106,7 +105,8 @@ impl<S: Set> Node<S> {
                     branches.remove(place);
                 } else {
                     if first {
-                        // What was busy at its start may be busy nowhere else in it. Elsewhere a like record remains.
+                        // The nodes busy at its start may be busy nowhere else in the branch. Otherwise an equal record
+                        // remains.
                         branches[place].refresh();
                     }
                     tidy(branches, place);
@@ -144,7 +144,7 @@ fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
         _ if size(place - 1) <= size(place + 1) => place - 1,
         _ => place,
     };
-    // A full node would be split by the next record that is cut.
+    // A full node would be split by the next record.
     if left + 1 >= branches.len() || size(left) + size(left + 1) > FULL / 2 {
         return;
     }

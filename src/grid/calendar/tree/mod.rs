@@ -1,11 +1,11 @@
 //! The tree behind the calendar: records in time order, grouped so that long spans are handled as a whole.
 //!
-//! A record lasts from its start to that of the next one. A branch stands for all records below it. It keeps as `own`
-//! what is busy during its whole span and noted here alone, and as `any` what is busy at some time in its span.
-//! Bookings that overlap in time share no node, so `own` and what is noted below never overlap, and a booking can be
+//! A record lasts from its start to that of the next one. A branch summarises all records below it: `own` holds nodes
+//! that are busy during its whole span and noted here alone, `any` the nodes that are busy at any time of its span.
+//! Bookings that overlap in time share no node, so `own` and the notes below never overlap, and a booking can be
 //! subtracted again exactly.
 //!
-//! A booking touches whole branches where it can and splits at most two a level. A question about a span reads `any` of
+//! A booking marks whole branches where possible and splits at most two per level. A query of a span reads `any` of
 //! whole branches. Both take O(log records) steps, each as long as a set has runs (or words).
 
 mod ask;
@@ -14,8 +14,8 @@ mod change;
 use super::set::Set;
 use crate::time::Time;
 
-/// Children of a node at most. Wide nodes suit the processor's caches; a booking rewrites up to two of them a level.
-/// Tests make do with narrow ones, to have deep trees.
+/// Most children of a node. Wide nodes suit the processor's caches; a booking rewrites up to two of them per level.
+/// Narrow in tests, so that trees are deep.
 const FULL: usize = if cfg!(test) { 8 } else { 16 };
 /// Nodes of fewer children are merged with a neighbour, if both fit well into one.
 const SPARSE: usize = FULL / 4;
@@ -34,7 +34,7 @@ enum Node<S> {
 #[derive(Clone)]
 struct Record<S> {
     start: Time,
-    /// Without what the branches above note.
+    /// Busy nodes, without those noted by the branches above.
     busy: S,
 }
 
@@ -51,17 +51,17 @@ impl<S: Set> Tree<S> {
         Tree { root: Node::Leaf(vec![Record { start: Time::ZERO, busy: S::default() }]) }
     }
 
-    /// Whether any of the nodes is busy at some time of the span.
+    /// True if any of the nodes is busy at any time of the span.
     pub fn meets(&self, from: Time, to: Time, set: &S) -> bool {
         self.root.meets(from, to, Time::NEVER, set)
     }
 
-    /// Whether all of the nodes are busy throughout the span.
+    /// True if all of the nodes are busy throughout the span.
     pub fn covers(&self, from: Time, to: Time, set: &S) -> bool {
         self.root.covers(from, to, Time::NEVER, set)
     }
 
-    /// Adds to `busy` what is busy at some time of the span.
+    /// Adds to `busy` the nodes that are busy at any time of the span.
     pub fn gather(&self, from: Time, to: Time, busy: &mut S) {
         self.root.gather(from, to, Time::NEVER, busy);
     }
@@ -71,7 +71,7 @@ impl<S: Set> Tree<S> {
         self.cut(from);
         self.cut(to);
         self.root.add(from, to, Time::NEVER, set);
-        // Beside another booking of the same nodes nothing changes at the seam any more.
+        // Next to another booking of equal nodes nothing changes at the seam any more.
         self.clean(to);
         self.clean(from);
     }
@@ -85,7 +85,7 @@ impl<S: Set> Tree<S> {
         self.clean(from);
     }
 
-    /// Forgets what was before a time.
+    /// Drops everything before a time.
     pub fn forget(&mut self, before: Time) {
         if self.root.start() < before {
             self.cut(before);
@@ -94,23 +94,23 @@ impl<S: Set> Tree<S> {
         }
     }
 
-    /// The end of the last record in the span from which on, to the end of the span, more than `limit` nodes are busy
-    /// at some time; if there is none, `busy` holds all that are.
+    /// End of the last record of the span from which on, to the end of the span, more than `limit` nodes are busy in
+    /// total; if there is none, `busy` holds all busy nodes.
     pub fn last_shortage(&self, from: Time, to: Time, limit: u32, busy: &mut S) -> Option<Time> {
         self.root.last_shortage(from, to, Time::NEVER, limit, busy)
     }
 
-    /// The first time of the span at which any of the nodes is busy.
+    /// First time of the span at which any of the nodes is busy.
     pub fn first_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
         self.root.first_meeting(from, to, set).map(|start| start.max(from))
     }
 
-    /// The end of the last record in the span during which any of the nodes is busy.
+    /// End of the last record of the span during which any of the nodes is busy.
     pub fn last_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
         self.root.last_meeting(from, to, Time::NEVER, set)
     }
 
-    /// Calls with the start of each record from `from` up to and with `to`; the first record of all is one too.
+    /// Calls `each` with the start of each record from `from` to `to` inclusive, including the very first record.
     pub fn starts(&self, from: Time, to: Time, each: &mut impl FnMut(Time)) {
         self.root.starts(from, to, Time::NEVER, each);
     }
@@ -119,7 +119,7 @@ impl<S: Set> Tree<S> {
         self.root.next_start(after)
     }
 
-    /// Calls with the start and the busy nodes of each record.
+    /// Calls `each` with the start and the busy nodes of each record.
     pub fn records(&self, each: &mut impl FnMut(Time, &S)) {
         self.root.records(&S::default(), each);
     }
@@ -141,7 +141,7 @@ impl<S: Set> Tree<S> {
         }
     }
 
-    /// Drops the record that starts at a time, if nothing changes there. The first record of all stays.
+    /// Drops the record that starts at a time, if nothing changes there. The very first record stays.
     fn clean(&mut self, at: Time) {
         if at > self.root.start() && self.root.continues(at) {
             self.root.drop_record(at);
@@ -149,7 +149,7 @@ impl<S: Set> Tree<S> {
         }
     }
 
-    /// A root with one branch gives way to what is below.
+    /// Replaces a root with one branch by its child.
     fn lower(&mut self) {
         while let Node::Inner(branches) = &mut self.root {
             if branches.len() > 1 {
@@ -168,7 +168,7 @@ impl<S: Set> Branch<S> {
         branch
     }
 
-    /// Computes anew what is derived from below.
+    /// Recomputes the summary from below.
     fn refresh(&mut self) {
         self.start = self.below.start();
         self.any = self.own.clone();
@@ -183,7 +183,7 @@ impl<S: Set> Branch<S> {
         self.any.add(set);
     }
 
-    /// What is below, told what was noted here.
+    /// The child, after the branch's note is pushed down to it.
     fn pushed_down(mut self) -> Node<S> {
         if !self.own.is_empty() {
             self.below.add_whole(&self.own);
@@ -214,7 +214,7 @@ impl<S: Set> Node<S> {
         }
     }
 
-    /// Adds to `busy` those of some nodes that are busy at some time.
+    /// Adds to `busy` the nodes of `set` that are busy at any time.
     fn gather_common(&self, set: &S, busy: &mut S) {
         let mut add = |any: &S| {
             if any.meets(set) {
@@ -227,7 +227,8 @@ impl<S: Set> Node<S> {
         }
     }
 
-    /// Whether the record that starts at a time, not the first of this node, has the same busy nodes as the one before.
+    /// True if the record that starts at a time, not the first of this node, has busy nodes equal to those of the
+    /// previous one.
     fn continues(&self, at: Time) -> bool {
         match self {
             Node::Leaf(records) => {
@@ -241,7 +242,7 @@ impl<S: Set> Node<S> {
                 if branch.start < at {
                     return branch.below.continues(at);
                 }
-                // The two records are in different branches: what is busy is noted on the ways down to them.
+                // The two records are in different branches: collect the notes on the paths down to them.
                 let (mut before, mut after) = (branches[place - 1].own.clone(), branch.own.clone());
                 branches[place - 1].below.gather_edge(true, &mut before);
                 branch.below.gather_edge(false, &mut after);
@@ -250,7 +251,7 @@ impl<S: Set> Node<S> {
         }
     }
 
-    /// Adds what is busy during the last (or the first) record.
+    /// Adds the busy nodes of the last (or the first) record.
     fn gather_edge(&self, last: bool, busy: &mut S) {
         match self {
             Node::Leaf(records) => {
@@ -269,8 +270,7 @@ impl<S: Set> Node<S> {
 
 #[cfg(test)]
 impl<S: Set> Tree<S> {
-    /// What is kept of all that is below a branch is exact, and no node has too many below it. Says how deep the tree
-    /// is.
+    /// Checks that all summaries are exact and no node is too large. Returns the depth of the tree.
     pub fn check(&self) -> u32 {
         assert!(!matches!(&self.root, Node::Inner(branches) if branches.len() == 1), "a root with one branch is none");
         self.root.check().0
@@ -279,7 +279,7 @@ impl<S: Set> Tree<S> {
 
 #[cfg(test)]
 impl<S: Set> Node<S> {
-    /// How deep it is, and all that is ever busy.
+    /// Depth, and all nodes that are ever busy.
     fn check(&self) -> (u32, S) {
         let mut all = S::default();
         match self {
@@ -325,7 +325,7 @@ impl<S> Starts for Branch<S> {
     }
 }
 
-/// The child whose span holds a time; the first one for times before all.
+/// Index of the child whose span contains a time; the first one for earlier times.
 fn holding(children: &[impl Starts], at: Time) -> usize {
     children.partition_point(|child| child.start() <= at).saturating_sub(1)
 }
@@ -336,7 +336,7 @@ fn touched(children: &[impl Starts], from: Time, to: Time) -> std::ops::Range<us
     first..first + children[first..].partition_point(|child| child.start() < to)
 }
 
-/// When a child's span ends, in a node that ends at `end`.
+/// End of a child's span, in a node that ends at `end`.
 fn end_of(children: &[impl Starts], place: usize, end: Time) -> Time {
     children.get(place + 1).map_or(end, Starts::start)
 }
