@@ -20,7 +20,9 @@ fn among<'a>(typed: &str, names: &mut dyn Iterator<Item = &'a str>) -> Option<&'
             let allowed = ((typed.len().max(letters.len()) + 1) / 3).clamp(1, 3);
             let away = distance(&typed, &letters);
             let begun = typed.len() >= 2 && letters.starts_with(&typed);
-            (away <= allowed && away < letters.len() || begun).then_some((away, name))
+            let is_part =
+                typed.len() >= 4 && letters.split(|letter| matches!(letter, '_' | '-')).any(|part| part == typed);
+            (away <= allowed && away < letters.len() || begun || is_part).then_some((away, name))
         })
         .min_by_key(|(away, _)| *away)
         .map(|(_, name)| name)
@@ -62,6 +64,7 @@ mod tests {
         assert_eq!(nearest("pvd2"), Some("pvd"));
         assert_eq!(nearest("pol"), Some("policy"));
         assert_eq!(nearest("latency"), None);
+        assert_eq!(super::nearest("wait", ["task_wait", "job_wait", "job_wait_p95"]), Some("job_wait"));
         assert_eq!(super::nearest("path", ["hash"]), None);
         assert_eq!(nearest(""), None);
         assert_eq!(nearest(&"x".repeat(10_000)), None);

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numbers
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import IO, Union
 
 Path = Union[str, "os.PathLike[str]"]
@@ -103,6 +104,27 @@ def end(process: subprocess.Popen[str], text: str | None = None) -> str:
         raise
     check(process.returncode, said)
     return printed
+
+
+def explain(error: HansaError, keys: Collection[str] = (), written: Path | None = None) -> HansaError:
+    """The error in terms of a call: of the `keys` that objects set, each object gives one error, without what was passed to the program,
+    and `written` is a file that the module wrote from arguments."""
+    told: list[str] = []
+    wrong = set()
+    for part in str(error).split("\n\nerror: "):
+        key = part.partition(": ")[0]
+        # An object sets several keys of one site, user or system.
+        owner = ".".join(key.split(".")[: 2 if key.startswith(("site.", "user.")) else 1])
+        if key in keys:
+            if owner in wrong:
+                continue
+            wrong.add(owner)
+            part = part.partition("\n")[0] + f"\n  --> the object for {owner}"
+        told.append(part.replace("--> the command line", "--> the arguments of the call"))
+    text = "\n\nerror: ".join(told)
+    if written is not None:
+        text = re.sub(re.escape(str(written)) + r"(:\d+)*", "the arguments of the call", text)
+    return HansaError(text, error.code)
 
 
 def check(code: int, said: str) -> None:

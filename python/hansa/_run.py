@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._bidder import Bidder
 from ._objects import Objects
 from ._planner import Planner
-from ._program import HansaError, Path, Value, call, settings
+from ._program import HansaError, Path, Value, call, explain, settings
 from ._scheduler import Scheduler
 
 # It takes its time to be loaded, and a bidder that is a program of its own has no use for it.
@@ -139,7 +139,10 @@ def run(
         flags += ["--format", "parquet"]
     with contextlib.ExitStack() as talks:
         told = objects.settings(talks, set or {}, {}, copied=False)
-        call([*flags, *settings(told, None)], text)
+        try:
+            call([*flags, *settings(told, None)], text)
+        except HansaError as error:
+            raise explain(error, told.keys()) from None
     return Run(place, kept)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ._bidder import Bidder
 from ._objects import Objects
 from ._planner import Planner
-from ._program import Path, Value, check, quoted, start, written
+from ._program import HansaError, Path, Value, check, explain, quoted, start, written
 from ._scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -63,10 +63,12 @@ def sweep(
     """
     objects = Objects(bidder, scheduler, planner)
     kept = None
+    told: dict[str, Value] = {}
     with contextlib.ExitStack() as talks:
         if vary is not None:
             kept = tempfile.TemporaryDirectory(prefix="hansa-")
-            fixed = {**(set or {}), **objects.settings(talks, set or {}, vary, copied=True)}
+            told = objects.settings(talks, set or {}, vary, copied=True)
+            fixed = {**(set or {}), **told}
             experiment = _write(pathlib.Path(kept.name), pathlib.Path(experiment), vary, fixed, metrics)
             out = out if out is not None else os.path.join(kept.name, "out")
         elif set is not None or metrics is not None:
@@ -77,7 +79,10 @@ def sweep(
         flags = ["sweep", str(experiment), "--out", str(place), "--quiet"]
         flags += ["--threads", str(threads)] if threads is not None else []
         flags += ["--fresh"] if fresh or objects else []
-        _run(flags, place, progress)
+        try:
+            _run(flags, place, progress)
+        except HansaError as error:
+            raise explain(error, told.keys(), experiment if kept is not None else None) from None
     return Sweep(place, kept)
 
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::disk::{unreadable, write_named};
+use super::heard::shown;
 use super::input::{STANDARD_INPUT, read_typed};
-use super::{Failure, logs, print, warn};
+use super::{Failure, logs, print, say, warn};
 use crate::topology::simgrid;
 
 /// A format that can be converted: how its content begins or is called, and what makes it ours.
@@ -48,7 +49,10 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
     converted.warnings.iter().for_each(|warning| warn(&format!("{path}: {warning}")));
     match out {
-        Some(out) => write_named(out, &converted.text),
+        Some(out) => {
+            write_named(out, &converted.text)?;
+            say(&format!("{}: written\n", shown(&out.display().to_string())))
+        }
         None => print(&converted.text),
     }
 }

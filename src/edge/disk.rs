@@ -155,7 +155,12 @@ pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
 
 /// Says what cannot be done with a file, and why.
 pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::System(format!("cannot {verb} {}: {}", path.display(), plainly(error)))
+    let folder = parent(path);
+    let why = match error.kind() {
+        ErrorKind::NotFound if !folder.exists() => format!("there is no folder {}", folder.display()),
+        _ => plainly(error),
+    };
+    Failure::System(format!("cannot {verb} {}: {why}", path.display()))
 }
 
 /// The same of what was to be read, which whoever named it has to answer for.
@@ -258,6 +263,12 @@ mod tests {
         fs::write(&path, "open").unwrap();
         write_named_as(&path, 0o600, b"shut").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let failure = write_named(Path::new("/nothere/x.svg"), "").unwrap_err();
+        assert_eq!(failure.to_string(), "cannot write /nothere/x.svg: there is no folder /nothere");
     }
 
     #[test]

@@ -6,9 +6,10 @@ use clap::Args;
 
 use super::cli::whole;
 use super::disk::write_named;
-use super::{Failure, print};
+use super::heard::shown;
+use super::{Failure, print, say};
 use crate::grid::Kind;
-use crate::settings::units;
+use crate::settings::{counted, units};
 use crate::time::Span;
 use crate::workload::Train;
 use crate::workload::layered::{Costs, Generator, Shape};
@@ -73,8 +74,13 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
     };
     let workflow = generator.workflow(0).map_err(|error| Failure::Input(error.to_string()))?;
     match out {
-        Some(out) if is_json(out) => write_named(out, write::wfformat(&workflow)),
-        Some(out) => write_named(out, write::dot(&workflow)),
+        Some(out) => {
+            let text = if is_json(out) { write::wfformat(&workflow) } else { write::dot(&workflow) };
+            write_named(out, text)?;
+            let [tasks, edges] = [(workflow.tasks.len(), "task"), (workflow.edges.len(), "edge")];
+            let [tasks, edges] = [tasks, edges].map(|(number, what)| counted(number as u64, what));
+            say(&format!("{}: {tasks}, {edges}\n", shown(&out.display().to_string())))
+        }
         None => print(&write::dot(&workflow)),
     }
 }

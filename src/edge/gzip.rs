@@ -43,6 +43,11 @@ pub fn plain<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + '
     Ok(Box::new(BufReader::with_capacity(1 << 16, Limited::new(input, INFLATED_MAX))))
 }
 
+/// True if bytes start like a file of gzip.
+pub fn is_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC)
+}
+
 /// Bytes that have been read already, decompressed where they start like gzip.
 pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
     if !bytes.starts_with(&MAGIC) {

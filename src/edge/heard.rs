@@ -1,6 +1,8 @@
 //! What a peer has said, made fit to be shown and kept. It may be anything: words that move the cursor, turn the line
 //! round, pretend to be ours, or never end.
 
+use crate::settings::steers;
+
 /// More than the longest reason that a router or a member of ours gives.
 const HEARD_MAX: usize = 400;
 
@@ -37,12 +39,11 @@ pub fn shown(text: &str) -> String {
     shown
 }
 
-/// Neither a control character nor one that only changes how others look.
+/// True for a character that neither steers the terminal nor is invisible.
 fn is_seen(letter: char) -> bool {
-    !letter.is_control()
-        && !matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
+    !steers(letter)
+        && !matches!(letter, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
 #[cfg(test)]

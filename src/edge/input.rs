@@ -7,8 +7,9 @@ use std::sync::Mutex;
 use rustix::fs::OFlags;
 
 use super::disk::{open_regular, plainly};
-use super::gzip::{INFLATED_MAX, inflate, read_lines, without_mark};
+use super::gzip::{INFLATED_MAX, inflate, is_packed, read_lines, without_mark};
 use super::{Failure, outside};
+use crate::near::nearest;
 use crate::topology::{self, BYTES_MAX, Loaded, Override, Told, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
@@ -57,7 +58,7 @@ pub fn load_text(text: &str) -> Result<Topology, Failure> {
 type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::Complaints>;
 
 fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Told>)> {
-    let read = &mut |path: &str| read_typed(path).map_err(|error| plainly(&error));
+    let read = &mut |path: &str| read_typed(path).map_err(|error| reason(path, &error));
     let mut loaded = load(path, overrides, read).map_err(|complaints| {
         match Some(path).filter(|path| *path != STANDARD_INPUT).and_then(mistaken) {
             Some(text) => listed(Failure::Input(text)),
@@ -66,6 +67,19 @@ fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Fa
     })?;
     loaded.inputs.extend(outside::files(&loaded.topology, path));
     Ok(loaded)
+}
+
+/// The reason why a file cannot be read, and a file beside it with a near name in a second line.
+pub fn reason(path: &str, error: &io::Error) -> String {
+    let near = || {
+        let path = Path::new(path);
+        let entries = std::fs::read_dir(super::disk::parent(path)).ok()?;
+        let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+        Some(format!("\ndid you mean `{}`?", path.with_file_name(name).display()))
+    };
+    let near = if error.kind() == io::ErrorKind::NotFound { near() } else { None };
+    format!("{}{}", plainly(error), near.unwrap_or_default())
 }
 
 /// A failure that is a single fault, and of which no place is known.
@@ -137,7 +151,20 @@ pub fn read_typed(path: &str) -> io::Result<Vec<u8>> {
 
 /// Reads a file, packed or not, but no more of it than any topology has, and nothing that never ends.
 pub fn read(path: &str) -> io::Result<Vec<u8>> {
-    unpacked(open_bounded(path.as_ref())?)
+    let bytes = read_lines(open_bounded(path.as_ref())?)?;
+    check_packed(path, &bytes)?;
+    Ok(without_mark(inflate(bytes, READ_MAX)?))
+}
+
+/// Fails if a file is named like a compressed one but is neither compressed nor any text that Hansa reads. Browsers
+/// unpack what they load and leave its name as it is.
+fn check_packed(path: &str, bytes: &[u8]) -> io::Result<()> {
+    let is_named_so = Path::new(path).extension().is_some_and(|extension| extension == "gz");
+    let begins_like_text = |byte: &u8| byte.is_ascii_digit() || b";-{[<#".contains(byte);
+    if is_named_so && !is_packed(bytes) && !bytes.trim_ascii_start().first().is_some_and(begins_like_text) {
+        return Err(io::Error::other("its name ends in .gz, but it is not compressed with gzip"));
+    }
+    Ok(())
 }
 
 /// The same for a file of ours, which is as it is.

@@ -7,9 +7,11 @@ use clap::{Args, ValueEnum};
 
 use super::cli::whole;
 use super::disk::{unreadable, write_named};
+use super::heard::shown;
 use super::input::{STANDARD_INPUT, read_typed};
-use super::{Failure, gzip, warn};
+use super::{Failure, gzip, say, warn};
 use crate::random::SplitMix64;
+use crate::settings::counted;
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
@@ -45,7 +47,8 @@ impl Format {
 
 /// Fails if a file has a name by which it would be taken for something else than what ends like this.
 pub fn fits(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
-    const ENDINGS: [&str; 4] = ["swf", "json", "toml", "gz"];
+    const ENDINGS: [&str; 12] =
+        ["swf", "json", "toml", "gz", "csv", "tsv", "xml", "dax", "dot", "yaml", "parquet", "html"];
     let named = out.and_then(|out| Some((out, out.extension()?)));
     match named.filter(|(_, found)| *found != ending && ENDINGS.iter().any(|other| found == other)) {
         Some((out, _)) => {
@@ -117,7 +120,7 @@ pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
         }
         Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, Format::Swf))),
         Some(_) => Ok(None),
-        None => Err(wrong("there is nothing in it".to_owned())),
+        None => Err(wrong("the file is empty".to_owned())),
     }
 }
 
@@ -181,6 +184,10 @@ pub fn convert(
                 Err(why) => faults.leave_out(format_args!("job {}", job.number), why.to_string()),
             }
         }
+    }
+    if jobs.is_empty() {
+        let why = if faults.is_empty() { "it has only comments".to_owned() } else { faults.to_string() };
+        return Err(Failure::Input(format!("{path} has no job to convert: {why}")));
     }
     let mut told = Vec::new();
     if !faults.is_empty() {
@@ -297,7 +304,10 @@ fn write(
         }
     }
     match out {
-        Some(out) => write_named(out, &bytes),
+        Some(out) => {
+            write_named(out, &bytes)?;
+            say(&format!("{}: {}\n", shown(&out.display().to_string()), counted(jobs.len() as u64, "job")))
+        }
         None => super::print(&String::from_utf8_lossy(&bytes)),
     }
 }

@@ -1,6 +1,6 @@
 //! Manual pages, made of what `--help` says.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -23,16 +23,14 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
         };
         found = inner;
     }
+    let help = found.clone().render_long_help();
     let mut text = Vec::new();
     page(found).render(&mut text).map_err(|error| Failure::Internal(error.to_string()))?;
-    if !std::io::stdout().is_terminal() {
-        return print(&String::from_utf8_lossy(&text));
-    }
     if is_read(&text) {
         return Ok(());
     }
-    note("`man` is not installed here, so the page is printed as troff source");
-    print(&String::from_utf8_lossy(&text))
+    note("`man` is not installed here, so this is what --help prints; --out writes the page as troff source");
+    print(&help.to_string())
 }
 
 /// The command inside of this one that was probably meant.

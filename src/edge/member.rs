@@ -94,7 +94,10 @@ fn join_and_play(
         };
     }
     let PartEnd::Over(end) = ending else { unreachable!("the loop ends with it") };
-    end.and_then(|()| say(&format!("{} has finished: the run is over\n", label(&membership.parties))))
+    end.and_then(|()| {
+        let has = if membership.parties.len() == 1 { "has" } else { "have" };
+        say(&format!("{} {has} finished: the run is over\n", label(&membership.parties)))
+    })
 }
 
 /// What a process is to play, from the start as often as it takes.

@@ -27,6 +27,8 @@ use crate::report::{
     self, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile, Tally,
     Unrecorded, Untaken, summary_table,
 };
+use crate::settings::count;
+use crate::settings::counted;
 use crate::time::Time;
 use crate::topology::{self, Loaded, Topology};
 
@@ -299,6 +301,11 @@ impl Results<'_> {
         // The file cannot know how long it takes to put it in its place.
         tell_time(&mut summary.run);
         let printed = self.format.print(&summary, self.shown_out.as_deref().unwrap_or(&out));
+        if end.is_ok()
+            && let Some(text) = many_refused(&summary.results.jobs)
+        {
+            warn(&text);
+        }
         if let Some(earlier) = earlier {
             let told = of_earlier(&earlier, &digest);
             match end {
@@ -310,6 +317,18 @@ impl Results<'_> {
         // A run that ended early has more to say than that nobody could read this.
         end.and(printed)
     }
+}
+
+/// A warning about a run that refused at least half of its jobs, or none of whose jobs ran.
+fn many_refused(jobs: &Counts) -> Option<String> {
+    let &Counts { submitted, finished, refused, .. } = jobs;
+    let run = if finished == 0 { "; no job has finished" } else { "" };
+    let are_many = refused > 0 && (finished == 0 || refused >= submitted.div_ceil(2));
+    are_many.then(|| {
+        let was = if refused == 1 { "was" } else { "were" };
+        let (all, refused) = (counted(submitted, "job"), count(refused));
+        format!("of {all}, {refused} {was} refused{run}; `hansa validate` tells which jobs can run at no site")
+    })
 }
 
 /// How a run has ended, now that all of its log has been looked at, and when.

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use super::{Loudness, loudness};
+use crate::settings::counted;
 use crate::time::Time;
 
 /// Whoever waits no longer than this needs no telling.
@@ -136,7 +137,8 @@ fn line(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) 
     // Fractions of seconds would only flicker.
     let now = Time::from_micros(now.micros() / 1_000_000 * 1_000_000);
     let total = total.filter(|total| *total > 0);
-    let jobs = total.map_or(format!("{done} jobs"), |total| format!("{done}/{total} jobs ({} %)", done * 100 / total));
+    let jobs =
+        total.map_or_else(|| counted(done, "job"), |total| format!("{done}/{total} jobs ({} %)", done * 100 / total));
     let left = total.filter(|_| done > 0).map(|total| {
         let left = elapsed.as_secs_f64() / done as f64 * total.saturating_sub(done) as f64;
         format!("  ETA {}", clock(left))

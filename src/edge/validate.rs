@@ -89,12 +89,23 @@ fn in_short(experiment: &Experiment) -> String {
     format!("{}: {}", counted(experiment.count() as u64, "run"), axes.join(", "))
 }
 
+/// Fails if a job of a topology can run at no site.
+pub fn check_fit(loaded: &Loaded) -> Result<(), Failure> {
+    misfits(loaded, true).map(drop)
+}
+
+/// Lines about workloads with jobs that can run at no site; with `strict` they are an error.
+fn misfits(loaded: &Loaded, strict: bool) -> Result<Vec<String>, Failure> {
+    let jobs = topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    if strict && !jobs.is_empty() { Err(Failure::Input(jobs.join("\n"))) } else { Ok(jobs) }
+}
+
 /// Builds what a run would build, and gives what it would tell of its logs.
 fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure> {
     if strict {
         logs::check(&loaded.topology)?;
     }
-    let jobs = topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let jobs = misfits(&loaded, strict)?;
     let absent = outside::look_for(&loaded);
     if strict && !absent.programs.is_empty() {
         return Err(absent.failure());

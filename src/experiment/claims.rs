@@ -1,5 +1,6 @@
 //! Claims of a paper as comparisons of numbers, and how far results bear them out.
 
+use crate::settings::counted;
 use std::fmt::Write;
 
 use super::statistics::{chance, ratio};
@@ -208,17 +209,19 @@ impl Finding {
         let failed = self.comparisons.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).count();
         let _ = writeln!(
             text,
-            "      {} of {} comparisons hold exactly",
+            "      {} of {} hold{} exactly",
             self.comparisons.len() - failed,
-            self.comparisons.len()
+            counted(self.comparisons.len() as u64, "comparison"),
+            if self.comparisons.len() == 1 { "s" } else { "" }
         );
         if self.bounds_are_ours && self.verdict == Verdict::WithinTolerance {
             text.push_str("      the paper gives no numbers for this: the bounds are ours\n");
         }
         let against = self.against_own_words();
         if !against.is_empty() {
-            let (held, all) = (self.own_words.len() - against.len(), self.own_words.len());
-            let _ = writeln!(text, "      in the paper's own words {held} of {all} comparisons hold:");
+            let held = self.own_words.len() - against.len();
+            let all = counted(self.own_words.len() as u64, "comparison");
+            let _ = writeln!(text, "      in the paper's own words {held} of {all} hold:");
             for comparison in against.iter().take(SHOWN) {
                 let _ = writeln!(text, "      {} fails {}", comparison.text, comparison.shortfall());
             }

@@ -7,6 +7,7 @@ use super::{Names, Tally};
 use crate::grid::{JobId, Needs, Part, Receipt};
 use crate::kernel::Entry;
 use crate::protocol::{Fault, Record, ReserveAnswer};
+use crate::settings::counted;
 
 /// A row has the name and the fields in order, each under its own name or another one; a job that is handed in comes
 /// last, with its user. Then comes the tally's method that takes it, and the sentence, whose subject is whoever wrote
@@ -84,7 +85,7 @@ macro_rules! key {
 
 records! { (names)
     "arrived" Arrived {} + job of user => arrived, format!(
-        "accepts job {} of {}, submitted at {}, {} tasks", job.id, names.of_actor(*user), job.arrive, job.tasks.len());
+        "accepts job {} of {}, submitted at {}, {}", job.id, names.of_actor(*user), job.arrive, counted(job.tasks.len() as u64, "task"));
     "refused" Refused { task as "because" } + job of user => refused,
         format!("refuses job {} of {}: task {task} fits no site", job.id, names.of_actor(*user));
     "not_admitted" NotAdmitted {} + job of user => not_admitted,
@@ -132,9 +133,10 @@ records! { (names)
         names.of_actor(*from), names.of_actor(*to), names.of_actor(*user));
     "delivered" Delivered { edge } => delivered, format!("sees the data of {edge} arrive");
     "advertised" Advertised { user, version, slots } => advertised,
-        format!("advertises {} slots to {}", slots.len(), names.of_actor(*user));
+        format!("advertises {} to {}", counted(slots.len() as u64, "slot"), names.of_actor(*user));
     "quoted" Quoted { user, procs, span as "lasts", offers } => quoted, format!(
-        "quotes {} starts to {}, for {procs} processors and {span}", offers.len(), names.of_actor(*user));
+        "quotes {} to {}, for {} and {span}",
+        counted(offers.len() as u64, "start"), names.of_actor(*user), counted((*procs).into(), "processor"));
     "booked" Booked { user, job, receipt } => booked, {
         let Receipt { booking, part: Part { procs, start, span }, .. } = receipt;
         let user = names.of_actor(*user);
@@ -158,7 +160,7 @@ records! { (names)
     "up" Up { cores, since } => are_up, format!("finds cores {cores} up again, since {since}");
     "lost" Lost { task, saved } => lost, format!("loses task {task} to a failure; {saved} of its work is saved");
     "checkpointed" Checkpointed { task, times, spent } => checkpointed,
-        format!("has saved the work of task {task} {times} times, which took {spent}");
+        format!("has saved the work of task {task} {}, which took {spent}", counted((*times).into(), "time"));
     "link_down" LinkDown { link, since } => link_is_down,
         format!("finds link {} down, since {since}", names.of_link(*link));
     "link_up" LinkUp { link, since } => link_is_up,

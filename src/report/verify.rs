@@ -13,6 +13,7 @@ use super::records::told;
 use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
 use crate::kernel::{Digest, Entry};
 use crate::protocol::{Record, codec};
+use crate::settings::counted;
 
 /// One of the two results.
 pub struct Side<R> {
@@ -226,7 +227,7 @@ fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
         let line = left.topology.lines().zip(right.topology.lines()).find(|(left, right)| left != right);
         let how = match line {
             _ if names[0] != names[1] => format!("{} and {}", names[0], names[1]),
-            Some((left, right)) => format!("`{}` and `{}`", left.trim(), right.trim()),
+            Some((left, right)) => format!("`{}` and `{}`", setting(left), setting(right)),
             None => "one is longer".to_owned(),
         };
         causes.push(format!("the topologies differ: {how}"));
@@ -251,10 +252,31 @@ fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
     causes
 }
 
+/// A line of TOML without its comment and without spaces that align it.
+fn setting(line: &str) -> String {
+    let mut in_text = false;
+    let mut escaped = false;
+    let end = line.find(|letter: char| {
+        if escaped {
+            escaped = false;
+        } else if in_text && letter == '\\' {
+            escaped = true;
+        } else if letter == '"' {
+            in_text = !in_text;
+        }
+        letter == '#' && !in_text
+    });
+    let line = line[..end.unwrap_or(line.len())].trim();
+    match line.split_once('=') {
+        Some((key, value)) => format!("{} = {}", key.trim(), value.trim()),
+        None => line.to_owned(),
+    }
+}
+
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.same() {
-            return writeln!(f, "The same run: {} events, digest {}.", self.a.events, self.a.claimed);
+            return writeln!(f, "The same run: {}, digest {}.", counted(self.a.events, "event"), self.a.claimed);
         }
         for cause in &self.causes {
             writeln!(f, "Note: {cause}.")?;
@@ -282,7 +304,8 @@ impl fmt::Display for Comparison {
                 write!(f, "{difference}")?;
                 let width = self.a.name.chars().count().max(self.b.name.chars().count());
                 for (side, words) in [(&self.a, &difference.a), (&self.b, &difference.b)] {
-                    let words = words.clone().unwrap_or_else(|| format!("(ends after {} events)", side.events));
+                    let words =
+                        words.clone().unwrap_or_else(|| format!("(ends after {})", counted(side.events, "event")));
                     writeln!(f, "  {:<width$}  {words}", side.name)?;
                 }
                 Ok(())
@@ -298,5 +321,17 @@ impl fmt::Display for Comparison {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "The first event that differs is on line {} ({}):", self.line, self.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_told_without_comments_and_padding() {
+        assert_eq!(setting("  cores       = 64     # of the site"), "cores = 64");
+        assert_eq!(setting(r##"about = "a \" # b"   # why"##), r##"about = "a \" # b""##);
+        assert_eq!(setting("[[site]]   # a cluster"), "[[site]]");
     }
 }

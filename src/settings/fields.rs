@@ -151,6 +151,29 @@ impl<'a> Field<'a> {
         None
     }
 
+    /// Complains that a number was expected; a text that begins with one gets a hint.
+    fn no_number<T>(&self, expected: impl Display) -> Option<T> {
+        let complaint = self.mismatch(expected)?;
+        let hint = match &self.node.value {
+            Value::Text(text) => {
+                let text = text.trim();
+                let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+                let (number, unit) = (&text[..end], text[end..].trim());
+                match (number.parse::<f64>().is_ok(), unit.chars().all(char::is_alphabetic)) {
+                    (true, true) if unit.is_empty() => Some(format!("write it without quotes: {number}")),
+                    (true, true) => Some(format!("write a plain number, without quotes and unit: {number}")),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        self.findings.add(match hint {
+            Some(hint) => complaint.hint(hint),
+            None => complaint,
+        });
+        None
+    }
+
     fn mismatch(&self, expected: impl Display) -> Option<Complaint> {
         let written = self.findings.written(self.node.location);
         let found = match &self.node.value {
@@ -184,7 +207,7 @@ impl<'a> Field<'a> {
             Value::Integer(number) => T::try_from(*number).ok().filter(|number| range.contains(number)),
             _ => None,
         };
-        number.or_else(|| self.wrong(format_args!("{what} from {} to {}", range.start(), range.end())))
+        number.or_else(|| self.no_number(format_args!("{what} from {} to {}", range.start(), range.end())))
     }
 
     pub fn flag(&self) -> Option<bool> {
@@ -203,7 +226,7 @@ impl<'a> Field<'a> {
         }
         .map(|number: f64| number + 0.0)
         .filter(|number| fits(*number))
-        .or_else(|| self.wrong(expected))
+        .or_else(|| self.no_number(expected))
     }
 
     /// A fraction in millionths, exactly.
@@ -216,7 +239,7 @@ impl<'a> Field<'a> {
         match read {
             Ok(millionths) if millionths <= max * units::MILLION => Some(millionths),
             Err(Inexact::TooFine) => self.wrong("a number with at most six decimals"),
-            _ => self.wrong(format_args!("a number from 0 to {max}")),
+            _ => self.no_number(format_args!("a number from 0 to {max}")),
         }
     }
 
@@ -314,7 +337,11 @@ impl<'a> Field<'a> {
 
     fn is_none_of(&self, expected: &str, text: &str, words: Vec<&str>) {
         if let Some(mismatch) = self.mismatch(expected) {
-            self.findings.add(mismatch.meant(nearest(text, words)));
+            let is_batch_system = ["slurm", "sacct", "pbs", "torque", "sge", "lsf"].contains(&text);
+            let log = is_batch_system && words.contains(&"swf");
+            let hint =
+                log.then_some("logs of batch systems are read in the Standard Workload Format: source = \"swf\"");
+            self.findings.add(mismatch.meant(nearest(text, words)).hints(hint));
         }
     }
 

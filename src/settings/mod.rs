@@ -23,9 +23,9 @@ mod walk;
 mod write;
 mod written;
 
-pub(crate) use complaint::printable;
 pub use complaint::{Complaint, Findings, Location};
 pub use complaint::{Complaints, Told};
+pub(crate) use complaint::{printable, steers};
 pub use context::{Context, Fit, NameIndex};
 pub(crate) use fields::shortened;
 pub use fields::{Field, Fields, any_of, is_name};

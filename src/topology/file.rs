@@ -169,10 +169,21 @@ fn document(findings: &Findings, source: usize) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(text);
     // Where the last table began that may not begin again: its keys are found to be there twice as well.
     let mut again = None;
+    // A fault of the syntax makes others: later ones in its line, and keys of tables whose header is not understood.
+    let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count();
+    let mut faulty_line = None;
     for error in &errors {
+        let is_twice = error.message() == "duplicate key";
+        let line = error.span().map(|span| line_of(span.start));
+        if faulty_line.is_some() && (is_twice || faulty_line == line) {
+            continue;
+        }
+        if !is_twice {
+            faulty_line = line;
+        }
         let location = error.span().map_or(Location::whole(source), |span| Location::of(source, span));
         let complaint = Complaint::new(location, "", format!("this is not TOML: {}", error.message()));
-        match error.span().filter(|_| error.message() == "duplicate key") {
+        match error.span().filter(|_| is_twice) {
             Some(span) if text[..span.start].ends_with('[') => {
                 again = Some(span.end);
                 findings.add(twice(complaint, text, source, span));

@@ -9,6 +9,8 @@ pub struct LineReader<R> {
     input: R,
     buffer: Vec<u8>,
     number: u64,
+    /// The byte that ends a line; None until the first line is read.
+    end: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,20 +22,24 @@ pub enum Line<'a> {
 
 impl<R: BufRead> LineReader<R> {
     pub fn new(input: R) -> LineReader<R> {
-        LineReader { input, buffer: Vec::new(), number: 0 }
+        LineReader { input, buffer: Vec::new(), number: 0, end: None }
     }
 
     /// Next line with its number, from 1; `None` at the end.
     pub fn next(&mut self) -> io::Result<Option<(u64, Line<'_>)>> {
+        let end = match self.end {
+            Some(end) => end,
+            None => *self.end.insert(line_end(self.input.fill_buf()?)),
+        };
         self.buffer.clear();
         let mut limited = io::Read::take(&mut self.input, LINE_MAX as u64 + 1);
-        if limited.read_until(b'\n', &mut self.buffer)? == 0 {
+        if limited.read_until(end, &mut self.buffer)? == 0 {
             return Ok(None);
         }
         self.number += 1;
-        let line = match self.buffer.strip_suffix(b"\n") {
+        let line = match self.buffer.strip_suffix(&[end]) {
             None if self.buffer.len() > LINE_MAX => {
-                skip_line(&mut self.input)?;
+                skip_line(&mut self.input, end)?;
                 Line::TooLong
             }
             text => {
@@ -45,10 +51,18 @@ impl<R: BufRead> LineReader<R> {
     }
 }
 
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+/// The byte that ends the lines of a file with this beginning: a carriage return if there is no line feed, as old
+/// Macintosh programs write.
+fn line_end(beginning: &[u8]) -> u8 {
+    // A carriage return at the end of the buffer may belong to a line feed that is yet to be read.
+    let returns = beginning.iter().rev().skip(1).any(|&byte| byte == b'\r');
+    if returns && !beginning.contains(&b'\n') { b'\r' } else { b'\n' }
+}
+
+fn skip_line(input: &mut impl BufRead, end: u8) -> io::Result<()> {
     loop {
         let bytes = input.fill_buf()?;
-        let (used, over) = match bytes.iter().position(|&byte| byte == b'\n') {
+        let (used, over) = match bytes.iter().position(|&byte| byte == end) {
             Some(at) => (at + 1, true),
             None => (bytes.len(), bytes.is_empty()),
         };
@@ -74,6 +88,16 @@ mod tests {
         assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b"last"))));
         assert_eq!(lines.next().unwrap(), None);
         assert!(lines.buffer.capacity() < 4 * LINE_MAX);
+    }
+
+    #[test]
+    fn carriage_returns_alone_end_lines() {
+        let mut lines = Lines::new(&b"; comment\r1 2\r\r3"[..]);
+        assert_eq!(lines.next().unwrap(), Some((1, Line::Text(b"; comment"))));
+        assert_eq!(lines.next().unwrap(), Some((2, Line::Text(b"1 2"))));
+        assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b""))));
+        assert_eq!(lines.next().unwrap(), Some((4, Line::Text(b"3"))));
+        assert_eq!(lines.next().unwrap(), None);
     }
 
     #[test]

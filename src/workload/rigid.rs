@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packed::Packed;
 use crate::grid::LONGEST;
-use crate::settings::printable;
+use crate::settings::{counted, printable};
 use crate::time::{Span, Time};
 
 /// A job of a log: all fields of the Standard Workload Format. `None` is unknown.
@@ -100,7 +100,23 @@ pub struct Faults {
     /// Jobs without a requested time, for which a multiple of the run time is assumed.
     #[serde(default)]
     pub unasked: u64,
+    /// Lines with more fields than the format has, and the largest number of extra fields of a line; no fault.
+    #[serde(default, skip_serializing_if = "Extra::is_none")]
+    pub extra: Extra,
     pub first: Vec<Fault>,
+}
+
+/// Fields of a log that the format does not have, which are ignored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extra {
+    pub lines: u64,
+    pub most: u64,
+}
+
+impl Extra {
+    fn is_none(&self) -> bool {
+        self.lines == 0
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,10 +167,16 @@ impl Rigid {
 impl Faults {
     /// Notes that are not faults.
     pub fn note(&self) -> Option<String> {
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} job{} {what}", plural(count)));
+        let count = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", counted(count, "job")));
         let renumbered = "jobs are numbered by position, because not every id has a number of its own";
+        let extra = (!self.extra.is_none()).then(|| {
+            let Extra { lines, most } = self.extra;
+            let have = if lines == 1 { "has" } else { "have" };
+            let lines = counted(lines, "line");
+            format!("{lines} {have} more than 18 fields: up to {} a line ignored", counted(most, "extra field"))
+        });
         let notes = [
+            extra,
             self.renumbered.then(|| renumbered.to_owned()),
             count(self.lengthened, "without run time counted as running for 1 s"),
             count(self.unasked, "requesting no time taken to request `overestimate` times their run time"),
@@ -240,6 +262,13 @@ impl Collector {
 
     pub fn leave_out(&mut self, place: impl fmt::Display, what: String) {
         self.trace.faults.leave_out(place, what);
+    }
+
+    /// Counts fields of a line that the format does not have.
+    pub fn ignore_fields(&mut self, extra: u64) {
+        let all = &mut self.trace.faults.extra;
+        all.lines += u64::from(extra > 0);
+        all.most = all.most.max(extra);
     }
 
     pub fn renumber(&mut self) {

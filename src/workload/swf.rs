@@ -65,15 +65,31 @@ pub fn read(input: impl BufRead) -> io::Result<Trace> {
                 return Err(io::Error::other(format!("line {number}: more than {JOBS_MAX} jobs")));
             }
             Some(_) => match read_job(text) {
-                Ok(job) => collector.job(place, job),
-                Err(what) => collector.leave_out(place, what),
+                Ok((job, extra)) => {
+                    collector.ignore_fields(extra);
+                    collector.job(place, job);
+                }
+                Err(what) => collector.leave_out(place, format!("{what}{}", lookalike(text))),
             },
         }
     }
     Ok(collector.finish())
 }
 
-fn read_job(text: &[u8]) -> Result<Rigid, String> {
+/// A remark on a line that has the form of another format; empty if none is recognised.
+fn lookalike(text: &[u8]) -> &'static str {
+    let count = |sign: u8| text.iter().filter(|&&byte| byte == sign).count();
+    if count(b'|') > 1 {
+        "; it looks like output of `sacct`, but a log has eighteen numbers a line, separated by spaces (SWF)"
+    } else if count(b',') > 1 {
+        "; it looks like a CSV table, but a log has eighteen numbers a line, separated by spaces (SWF)"
+    } else {
+        ""
+    }
+}
+
+/// Reads the job of a line, and the number of fields after the last one of the standard.
+fn read_job(text: &[u8]) -> Result<(Rigid, u64), String> {
     let mut fields = [None; FIELDS];
     let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     for (index, field) in fields.iter_mut().enumerate() {
@@ -85,10 +101,7 @@ fn read_job(text: &[u8]) -> Result<Rigid, String> {
             format!("the {} is {word}, which is {wrong}", NAMES[index])
         })?;
     }
-    let more = words.count();
-    if more > 0 {
-        return Err(format!("expected {FIELDS} numbers, found {}", FIELDS + more));
-    }
+    let extra = words.count() as u64;
 
     let whole = |index: usize| match fields[index] {
         Some(micros) if micros % 1_000_000 != 0 => Err(format!("the {} is not a whole number", NAMES[index])),
@@ -104,7 +117,7 @@ fn read_job(text: &[u8]) -> Result<Rigid, String> {
         known => Ok(known.map(Span::from_micros)),
     };
     let need = |index: usize| format!("the {} is missing", NAMES[index]);
-    Ok(Rigid {
+    let job = Rigid {
         number: whole(0)?.ok_or_else(|| need(0))?,
         submit: Time::ZERO + time(1)?.ok_or_else(|| need(1))?,
         wait: time(2)?,
@@ -124,7 +137,8 @@ fn read_job(text: &[u8]) -> Result<Rigid, String> {
         preceding: whole(16)?,
         think: time(17)?,
         profile: None,
-    })
+    };
+    Ok((job, extra))
 }
 
 /// Parses a number in millionths; `None` for -1. Truncated to millionths.
@@ -295,14 +309,13 @@ mod tests {
 12 2 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
 ";
         let trace = read(log.as_bytes()).unwrap();
-        assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 12, 11]);
+        assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 3, 12, 11]);
         let told: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
             told,
             [
                 "line 2: expected 18 numbers, found 17",
-                "line 3: expected 18 numbers, found 19",
                 "line 4: the run time is ten, which is not a number",
                 "line 5: there is a job 1 already",
                 "line 6: the submit time is -5, which is negative",
@@ -313,8 +326,41 @@ mod tests {
                 "job 11: it is out of order by its submit time",
             ]
         );
-        assert_eq!((trace.faults.left_out, trace.faults.disordered), (9, 1));
-        assert!(trace.faults.to_string().starts_with("9 left out, 1 put in order\n  line 2: "));
+        assert_eq!((trace.faults.left_out, trace.faults.disordered), (8, 1));
+        assert!(trace.faults.to_string().starts_with("8 left out, 1 put in order\n  line 2: "));
+    }
+
+    #[test]
+    fn fields_after_the_eighteenth_are_ignored_and_counted_once() {
+        let line = "0 -1 10 4 -1 -1 4 10 -1 1 1 1 -1 -1 -1 -1 -1";
+        let trace = read(format!("1 {line} 7 8 9\n2 {line} x\n3 {line}\n").as_bytes()).unwrap();
+        assert_eq!(trace.jobs.len(), 3);
+        assert!(trace.faults.is_empty());
+        assert_eq!(
+            trace.faults.note(),
+            Some("2 lines have more than 18 fields: up to 3 extra fields a line ignored".to_owned())
+        );
+    }
+
+    #[test]
+    fn carriage_returns_alone_end_the_lines_of_a_log() {
+        let trace = read(LOG.replace('\n', "\r").as_bytes()).unwrap();
+        assert_eq!(trace, read(LOG.as_bytes()).unwrap());
+    }
+
+    #[test]
+    fn other_formats_are_recognised() {
+        let told = |text: &str| read(text.as_bytes()).unwrap().faults.first[0].what.clone();
+        assert_eq!(
+            told("JobID|User|Submit|Start|End|NNodes\n"),
+            "the job number is JobID|User|Submit|Start|End|NNodes, which is not a number; it looks like output of \
+             `sacct`, but a log has eighteen numbers a line, separated by spaces (SWF)"
+        );
+        assert_eq!(
+            told("1,0,-1,10,1\n"),
+            "the job number is 1,0,-1,10,1, which is not a number; it looks like a CSV table, but a log has eighteen \
+             numbers a line, separated by spaces (SWF)"
+        );
     }
 
     #[test]

@@ -276,8 +276,8 @@ fn every_command_has_a_manual_page_and_the_version_a_commit() {
         assert!(page.contains("Examples") || page.contains("Exit codes"), "{page}");
     }
     let run = text(&hansa_ok(&["man", "run"]).stdout);
-    assert!(run.contains("hansa\\-run") && run.contains("--per") | run.contains("\\-\\-per"), "{run}");
-    for page in [run, std::fs::read_to_string(pages.join("hansa-run.1")).unwrap()] {
+    assert!(run.contains("--per") && !run.contains(".TH") && !run.contains("\\-"), "{run}");
+    for page in [std::fs::read_to_string(pages.join("hansa-run.1")).unwrap()] {
         assert!(page.contains(&format!("\n.TH hansa-run 1  \"hansa {}", env!("CARGO_PKG_VERSION"))), "{page}");
     }
     let help = text(&hansa_ok(&["plan", "--help"]).stdout);
@@ -328,7 +328,7 @@ fn a_manual_page_is_read_on_a_terminal() {
     assert!(text(&shown.stdout).contains("shown by man -l - hansa-run"), "{}", text(&shown.stdout));
     let plain = on_a_terminal(Path::new("/nowhere")).unwrap();
     let said = text(&plain.stdout);
-    assert!(said.contains("`man` is not installed here") && said.contains(".SH NAME"), "{said}");
+    assert!(said.contains("`man` is not installed here") && said.contains("Usage: hansa run"), "{said}");
 }
 
 #[test]

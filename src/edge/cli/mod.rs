@@ -37,6 +37,7 @@ use super::{
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
 use crate::protocol::handshake::Party;
+use crate::settings::{count, counted};
 use crate::topology;
 
 /// What programs outside are told and say, for whoever checks that.
@@ -271,6 +272,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     loaded.topology.warnings().iter().chain(&loaded.notes).for_each(|warning| warn(warning));
     if args.strict {
         logs::check(&loaded.topology)?;
+        validate::check_fit(&loaded)?;
     }
     if loudness() == Loudness::Quiet {
         // Otherwise the summary tells of them.
@@ -298,6 +300,12 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         cores = Cores::All;
     }
     let topology = &loaded.topology;
+    let members = topology.sites.len() + topology.users.len();
+    if let Some(processes) = args.processes.map(|processes| processes as usize).filter(|many| *many > members) {
+        let (processes, members) = (count(processes as u64), counted(members as u64, "site and user"));
+        let members = members.replace("site and users", "sites and users");
+        note(&format!("note: --processes {processes}: there are only {members}, each in a process of its own"));
+    }
     let sharing = match args.processes {
         Some(processes) => Sharing::Processes(processes as usize),
         None => Sharing::Each(args.per_process as usize),

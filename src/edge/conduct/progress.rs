@@ -8,6 +8,7 @@ use super::super::quic::{Close, WireError};
 use super::line::{Line, LineError, Unmoved};
 use crate::kernel::{self, Hub};
 use crate::protocol::{Message, Record};
+use crate::settings::counted;
 
 /// Bytes that belong to no frame, beyond what packets cost.
 const NO_FRAMES: u64 = 1 << 20;
@@ -130,7 +131,12 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
             None => text.push_str("\n    it has never sent a message"),
         }
         let Unmoved { frames, bytes, .. } = line.unmoved;
-        let _ = write!(text, "\n    since its last progress report: {frames} frames, {bytes} bytes");
+        let _ = write!(
+            text,
+            "\n    since its last progress report: {}, {}",
+            counted(frames, "frame"),
+            counted(bytes, "byte")
+        );
         if let Some((come, announced)) = line.receiver.half() {
             let _ = write!(text, "\n    and {come} of the {announced} bytes of an incomplete frame");
         }

@@ -20,6 +20,7 @@ use crate::kernel::Hub;
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Item;
 use crate::recovery::{Divergence, Rehearsal, Repeats};
+use crate::settings::counted;
 
 /// What a run has where processes that are lost may come back.
 pub struct Returns<'w> {
@@ -170,7 +171,7 @@ impl Conductor<'_, '_, '_> {
             for leaf in back.iter().filter(|leaf| !lost.contains_key(leaf)) {
                 let seconds = since.elapsed().as_secs_f64();
                 let (who, frames) = (&lines[*leaf].label, repeated[leaf]);
-                note(&format!("{who} is back after {seconds:.1} s: it has repeated {frames} frames"));
+                note(&format!("{who} is back after {seconds:.1} s: it has repeated {}", counted(frames, "frame")));
             }
         }
         self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
@@ -252,7 +253,8 @@ impl Conductor<'_, '_, '_> {
         *at = place;
         let text = failure.to_string();
         if *count > LOSSES_MAX {
-            let text = format!("{text}\n  it was lost {count} times before the run made any progress");
+            let text =
+                format!("{text}\n  it was lost {} before the run made any progress", counted(count.into(), "time"));
             return Err(Failure::LostPeer { label: line.label.clone(), text });
         }
         let first = text.lines().next().unwrap_or_default();

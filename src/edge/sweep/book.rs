@@ -15,6 +15,7 @@ use super::part::Part;
 use crate::experiment::{Experiment, Row, Run, Table};
 use crate::few;
 use crate::report::{Status, pretty};
+use crate::settings::counted;
 
 pub const RUNS: &str = "runs.csv";
 pub const STATE: &str = "sweep.json";
@@ -199,8 +200,13 @@ fn check_empty(out: &Path) -> Result<(), Failure> {
 }
 
 fn changed(out: &Path, work: &Work<'_>, state: &State) -> Failure {
+    let of_ours = state.experiment == work.experiment.name && state.part == work.part.map(|part| part.to_string());
+    let now = match of_ours && state.runs != work.count() {
+        true => format!(", which now has {}", counted(work.count() as u64, "run")),
+        false => String::new(),
+    };
     Failure::Input(format!(
-        "{} holds {} of {} runs of {}; choose another --out, or discard them with --fresh",
+        "{} holds {} of {} runs of {}{now}; choose another --out, or discard them with --fresh",
         out.display(),
         state.done,
         state.runs,

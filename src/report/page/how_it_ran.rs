@@ -3,6 +3,7 @@
 use super::html::{bar, count, definitions, escape, number, table};
 use super::{Page, ROWS_MAX};
 use crate::few;
+use crate::settings::counted;
 
 impl Page<'_> {
     pub(super) fn facts(&self) -> String {
@@ -32,13 +33,14 @@ impl Page<'_> {
         }
         if let Some(messages) = run.messages {
             let packed = run.messages_per_packet.map_or(String::new(), |many| format!(", {many:.1} a packet"));
-            let frames =
-                run.frames.map_or(String::new(), |frames| format!(", in {} frames in both directions", count(frames)));
+            let frames = run
+                .frames
+                .map_or(String::new(), |frames| format!(", in {} in both directions", counted(frames, "frame")));
             facts.push(("Messages", format!("{}{packed}{frames}", count(messages))));
         }
         let used = match host.cores_used {
             used if used > 0 && used < host.cores => format!("{used} of {} cores", host.cores),
-            _ => format!("{} cores", host.cores),
+            _ => counted(host.cores as u64, "core"),
         };
         facts.push(("Host", escape(&format!("{}: {used}, {}, {}", host.name, host.processor, host.kernel))));
         facts.push(("Started", escape(&manifest.started)));

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 pub use super::chart::step;
 pub(in crate::report) use crate::report::table::{number, percent, span, volume};
+use crate::settings::steers;
 pub use crate::settings::{count, counted};
 use crate::time::Time;
 
@@ -18,7 +19,7 @@ pub fn escape(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(letter),
-            letter if letter.is_control() => safe.push('\u{fffd}'),
+            letter if steers(letter) => safe.push('\u{fffd}'),
             letter => safe.push(letter),
         }
     }

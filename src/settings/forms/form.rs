@@ -2,6 +2,7 @@
 
 use crate::grid::Named;
 use crate::settings::fields::Field;
+use crate::settings::steers;
 
 /// What the value under a key looks like.
 pub trait Form<T> {
@@ -114,7 +115,8 @@ pub fn quoted(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if steers(c) && u32::from(c) > 0xffff => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c if steers(c) => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
             c => quoted.push(c),
         }
     }

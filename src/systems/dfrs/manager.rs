@@ -87,7 +87,7 @@ fn read(name: &str) -> Option<Result<String, String>> {
         Ok(queue @ (Algorithm::Fcfs | Algorithm::Easy)) => {
             let name = queue.to_string().to_lowercase();
             Some(Err(format!(
-                "`{queue}` is a queue in which jobs do not share nodes: expected `{name}`, or `{name}-count`, which only counts nodes"
+                "a queue in which jobs do not share nodes has a name in lower case: expected `{name}`, or `{name}-count`, which only counts nodes, found `{queue}`"
             )))
         }
         Err(error) => {

@@ -123,7 +123,7 @@ fn what_is_wrong_is_told() {
         ("site.york.reserved=[{ from = \"1 h\", until = \"1 h\", nodes = \"0\" }]", "expected an end after its start"),
         (
             "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"8\" }]",
-            "expected nodes of the site, which has 8, found node 8",
+            "site.york.reserved: expected nodes from 0 to 7, as the site has 8, found node 8",
         ),
         ("site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"3-1\" }]", "numbers of nodes in order"),
         ("batch.dispatch=\"frist\"", "did you mean"),

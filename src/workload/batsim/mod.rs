@@ -20,6 +20,7 @@ use super::rigid::{Collector, NUMBER_MAX, Rigid, Trace};
 use crate::few;
 use crate::settings::printable;
 use crate::time::Time;
+use crate::workload::workflow::json_fault;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BatsimError {
@@ -36,9 +37,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
         if error.is_io() {
             return BatsimError::Io(error.into());
         }
-        let what = error.to_string();
-        let what = what.split(" at line ").next().unwrap_or_default().to_owned();
-        BatsimError::Json { line, column, what }
+        BatsimError::Json { line, column, what: json_fault(&error) }
     })?;
     let mut collector = Collector::default();
     if let Some(nodes) = file.nb_res {

@@ -48,6 +48,8 @@ impl Rigids {
         let Some(fields) = w.fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {
             fields.complain("expected `to` after `from`".to_owned());
+            // That no job is between them follows from it.
+            window.to = None;
         }
         self.open(fields, said_hash, said_count, context);
     }
@@ -95,7 +97,8 @@ impl Rigids {
         if content.jobs.is_empty() {
             let Content { faults, outside, .. } = &content;
             let why = match (outside, faults.is_empty()) {
-                (0, true) => String::new(),
+                (0, true) if bytes.trim_ascii().is_empty() => ": it is empty".to_owned(),
+                (0, true) => ": it has only comments".to_owned(),
                 (0, false) => format!(": {faults}"),
                 (_, true) => format!(": {outside} are outside of the selected part"),
                 (_, false) => format!(": {outside} are outside of the selected part, and of the others {faults}"),

@@ -14,7 +14,7 @@ pub mod write;
 use std::fmt;
 
 use crate::grid::{LONGEST, Workflow};
-use crate::settings::printable;
+use crate::settings::{printable, shortened};
 use crate::time::Span;
 
 pub use source::ROW;
@@ -59,9 +59,43 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Written, Unreadable> {
         Some('{') => wfformat::read(path, text).map(Written::Workflow),
         Some('[') => Err(Unreadable::at("", "expected an object of WfFormat, found a list")),
         Some('<') => dax::read(path, text).map(Written::Workflow),
-        Some(_) => dot::read(path, text).map(Written::Workflow),
-        None => Err(Unreadable::at("", "the file is empty; expected WfFormat (JSON), DAX (XML) or DOT")),
+        Some(_) if is_dot(text) => dot::read(path, text).map(Written::Workflow),
+        Some(_) => Err(Unreadable::on(1, 1, format!("expected {KINDS}, found {}", found(text)))),
+        None => Err(Unreadable::at("", format!("the file is empty: expected {KINDS}"))),
     }
+}
+
+const KINDS: &str = "a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT";
+
+/// True if a text begins like a graph in DOT, perhaps after a comment.
+fn is_dot(text: &str) -> bool {
+    let text = text.trim_start();
+    let word = text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+    ["strict", "digraph", "graph"].iter().any(|start| word.eq_ignore_ascii_case(start))
+        || ["//", "/*", "#"].iter().any(|start| text.starts_with(start))
+}
+
+/// The probable kind of a text that is no workflow, or its beginning.
+fn found(text: &str) -> String {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    let is_numbers =
+        first.split_whitespace().count() > 5 && first.split_whitespace().all(|word| word.parse::<f64>().is_ok());
+    if first.starts_with(';') || is_numbers {
+        "a log of jobs (SWF)".to_owned()
+    } else if first.starts_with('[') || first.split_once('=').is_some_and(|(key, _)| !key.trim().contains(' ')) {
+        "TOML".to_owned()
+    } else {
+        format!("`{}`", shortened(first))
+    }
+}
+
+/// The reason why a text is not JSON, without the place, which is told apart.
+pub(super) fn json_fault(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "the file ends before its JSON does: it is truncated".to_owned();
+    }
+    let what = error.to_string();
+    what.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 impl Unreadable {

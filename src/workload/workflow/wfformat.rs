@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::files::Files;
-use super::{Unreadable, bytes, cores, span, stem};
+use super::{Unreadable, bytes, cores, json_fault, span, stem};
 use crate::grid::{Step, Workflow};
 use crate::near::nearest;
 use crate::time::Span;
@@ -31,11 +31,7 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
 }
 
 pub fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Unreadable> {
-    serde_json::from_str(text).map_err(|error| {
-        let message = error.to_string();
-        let plain = message.rsplit_once(" at line ").map_or(message.as_str(), |(plain, _)| plain);
-        Unreadable::on(error.line(), error.column(), plain)
-    })
+    serde_json::from_str(text).map_err(|error| Unreadable::on(error.line(), error.column(), json_fault(&error)))
 }
 
 /// Versions 1.3 and 1.4.

@@ -202,8 +202,9 @@ impl Bargaining {
         let Bargaining { requests, booked, refused, stale, given_up, open, .. } = self;
         let open = if *open > 0 { format!(", {open} still open") } else { String::new() };
         format!(
-            "{requests} requests: {booked} booked, {refused} refused, {stale} lost to stale claims, {given_up} given \
-             up{open}"
+            "{}: {booked} booked, {refused} refused, {stale} lost to stale claims, {given_up} given \
+             up{open}",
+            counted(*requests, "request")
         )
     }
 

@@ -17,6 +17,7 @@ use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::table::{number, percent, span, volume};
 use crate::report::{Summary, Tally};
+use crate::settings::counted;
 
 pub const SUBJECT: Subject = Subject {
     systems: &EVERY,
@@ -167,12 +168,17 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         cards.push((
             "Links available",
             share(network.availability),
-            format!("of the time of those that fail; {link_failures} link failures"),
+            format!("of the time of those that fail; {}", counted(link_failures, "link failure")),
         ));
         cards.push((
             "Data held up",
             span(network.held_up),
-            format!("{flows_held_up} flows; {reroutes} reroutes, {} sent again", volume(network.bytes_again as f64)),
+            format!(
+                "{}; {}, {} sent again",
+                counted(flows_held_up, "flow"),
+                counted(reroutes, "reroute"),
+                volume(network.bytes_again as f64)
+            ),
         ));
     }
     if failures.sites.is_empty() {
@@ -182,7 +188,7 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         (
             "Availability",
             share(failures.availability),
-            format!("of node time; {} node failures", failures.node_failures),
+            format!("of node time; {}", counted(failures.node_failures, "node failure")),
         ),
         ("Goodput", share(failures.goodput), "of the time that nodes were up became results".to_owned()),
         ("Tasks lost", failures.tasks_lost.to_string(), format!("{} started again{recovery}", failures.restarts)),
@@ -199,12 +205,18 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(network) = &failures.network {
         let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
-        lines
-            .push(("links", format!("{link_failures} failures, up for {} of their time", share(network.availability))));
+        lines.push((
+            "links",
+            format!("{}, up for {} of their time", counted(link_failures, "failure"), share(network.availability)),
+        ));
         let (held_up, again) = (span(network.held_up), volume(network.bytes_again as f64));
         lines.push((
             "data",
-            format!("{flows_held_up} flows held up for {held_up} in all; {reroutes} reroutes, {again} sent again"),
+            format!(
+                "{} held up for {held_up} in all; {}, {again} sent again",
+                counted(flows_held_up, "flow"),
+                counted(reroutes, "reroute")
+            ),
         ));
     }
     if failures.sites.is_empty() {
@@ -214,23 +226,29 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         (
             "failures",
             format!(
-                "{node_failures} node failures; nodes were up {} of the time; goodput {}",
+                "{}; nodes were up {} of the time; goodput {}",
+                counted(node_failures, "node failure"),
                 share(failures.availability),
                 share(failures.goodput)
             ),
         ),
         (
             "lost",
-            format!("{tasks_lost} tasks (counting each loss); {restarts} restarts{recovery}; {given_up} jobs given up"),
+            format!(
+                "{} (counting each loss); {}{recovery}; {} given up",
+                counted(tasks_lost, "task"),
+                counted(restarts, "restart"),
+                counted(given_up, "job")
+            ),
         ),
         (
             "work",
             format!(
-                "{} of it became results; {} node h lost, {} in {} checkpoints",
+                "{} of it became results; {} node h lost, {} in {}",
                 share(failures.efficiency),
                 hours(work_lost),
                 hours(work_checkpoints),
-                failures.checkpoints
+                counted(failures.checkpoints, "checkpoint")
             ),
         ),
     ]);

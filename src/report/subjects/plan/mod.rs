@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use crate::few;
 use crate::report::table::shorten;
+use crate::settings::counted;
 use crate::settings::printable;
 use crate::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
 
@@ -36,9 +37,9 @@ pub fn picture(plan: &Planned) -> String {
 /// Tasks in order of their start, then transfers.
 fn of_schedule(plan: &Schedule) -> String {
     let mut text = format!(
-        "{} on {} sites, planned by {}: {} s planned, {} s on the shared network\n",
+        "{} on {}, planned by {}: {} s planned, {} s on the shared network\n",
         printable(&plan.workflow),
-        plan.sites.len(),
+        counted(plan.sites.len() as u64, "site"),
         plan.policy,
         number(plan.planned),
         number(plan.realistic)

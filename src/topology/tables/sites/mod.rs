@@ -320,7 +320,11 @@ fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&Row]) {
         let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();
         if last.is_some_and(|last| last >= site.cores) {
             let last = last.unwrap_or_default();
-            let message = format!("expected nodes of the site, which has {}, found node {last}", site.cores);
+            let message = format!(
+                "expected nodes from 0 to {}, as the site has {}, found node {last}",
+                site.cores.saturating_sub(1),
+                site.cores
+            );
             let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.location);
             let location = reserved.unwrap_or(field.location());
             field.findings().add(Complaint::new(location, format!("site.{}.reserved", site.name), message));
