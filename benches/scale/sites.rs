@@ -6,7 +6,7 @@
 
 use hansa::grid::{Behaviour, Kind, QueueOrder, Site, User};
 use hansa::kernel::Place;
-use hansa::protocol::{Answer, Message, Record};
+use hansa::protocol::{Message, Record, ReserveAnswer};
 use hansa::systems::Service;
 use hansa::systems::market::Market;
 use hansa::systems::reservation::{Book, Choose, Reservation, fit};
@@ -46,7 +46,7 @@ pub fn measure() {
             let (accepted, seconds) = best_of(|| {
                 let mut place = open(&topology);
                 let accepts =
-                    |record: &Record| matches!(record, Record::Answered { answer: Answer::Accepted { .. }, .. });
+                    |record: &Record| matches!(record, Record::Answered { answer: ReserveAnswer::Accepted { .. }, .. });
                 let mut accepted = 0;
                 let (_, seconds) = measured(|| run(&mut place, &mut |record| accepted += u32::from(accepts(record))));
                 (accepted, seconds)

@@ -24,8 +24,8 @@ use crate::few;
 use crate::kernel::Entry;
 use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{
-    self, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile, Tally,
-    Unrecorded, Untaken, summary_table,
+    self, Counts, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile,
+    Tally, Unrecorded, Untaken, summary_table,
 };
 use crate::settings::count;
 use crate::settings::counted;

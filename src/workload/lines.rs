@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn carriage_returns_alone_end_lines() {
-        let mut lines = Lines::new(&b"; comment\r1 2\r\r3"[..]);
+        let mut lines = LineReader::new(&b"; comment\r1 2\r\r3"[..]);
         assert_eq!(lines.next().unwrap(), Some((1, Line::Text(b"; comment"))));
         assert_eq!(lines.next().unwrap(), Some((2, Line::Text(b"1 2"))));
         assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b""))));

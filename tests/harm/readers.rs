@@ -9,7 +9,7 @@ use hansa::experiment;
 use hansa::grid::JobId;
 use hansa::kernel::ActorId;
 use hansa::protocol::outside::{
-    Advice, Happened, HelloAnswer, batsim as outside_batsim, bidder, brief, manager, planner,
+    Advice, HelloAnswer, SiteEvent, batsim as outside_batsim, bidder, brief, manager, planner,
 };
 use hansa::protocol::{Entrust, Message};
 use hansa::report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay, summary_table};
@@ -169,7 +169,7 @@ pub fn outside(bytes: &[u8]) {
         if let Ok(answer) = serde_json::from_str::<planner::Answer>(line) {
             match answer.advice() {
                 Ok(plans) => plans.iter().for_each(|plan| {
-                    assert!(!matches!(plan, planner::Plan::Call { at } if *at == Time::NEVER), "{line}");
+                    assert!(!matches!(plan, planner::UserAction::Call { at } if *at == Time::NEVER), "{line}");
                 }),
                 Err(why) => is_told(&why),
             }
@@ -215,7 +215,7 @@ struct Says {
 }
 
 impl Decides for Says {
-    fn decide(&mut self, now: Time, _: &[(Time, Happened)]) -> Advice {
+    fn decide(&mut self, now: Time, _: &[(Time, SiteEvent)]) -> Advice {
         self.advice.take().unwrap_or(Advice { wishes: Vec::new(), ready: now })
     }
 

@@ -31,8 +31,9 @@ use super::results::{Format, inputs};
 use super::resume::Left;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
-    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, outside, plan,
-    print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words, validate, warn,
+    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, note, outside,
+    plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words, validate,
+    warn,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};

@@ -135,7 +135,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
             text,
             "\n    since its last progress report: {}, {}",
             counted(frames, "frame"),
-            counted(bytes, "byte")
+            counted(bytes as u64, "byte")
         );
         if let Some((come, announced)) = line.receiver.half() {
             let _ = write!(text, "\n    and {come} of the {announced} bytes of an incomplete frame");

@@ -254,7 +254,7 @@ impl Conductor<'_, '_, '_> {
         let text = failure.to_string();
         if *count > LOSSES_MAX {
             let text =
-                format!("{text}\n  it was lost {} before the run made any progress", counted(count.into(), "time"));
+                format!("{text}\n  it was lost {} before the run made any progress", counted((*count).into(), "time"));
             return Err(Failure::LostPeer { label: line.label.clone(), text });
         }
         let first = text.lines().next().unwrap_or_default();

@@ -132,13 +132,20 @@ impl Listener {
 
         let mut losses = JoinSet::new();
         let awaited = door.seats().len();
-        while self.waiting.values().map(|peer| peer.parties.len()).sum::<usize>() < awaited {
+        while self.present() < awaited {
             tokio::select! {
                 // Who is gone has come before.
                 biased;
                 Some(peer) = arrivals.recv() => {
                     let connection = peer.connection.clone();
                     losses.spawn(async move { (connection.quic.stable_id(), connection.closed().await) });
+                    // Its predecessor is silent: the door gave away its seats.
+                    let is_replaced = |old: &Peer| shares_party(old, &peer);
+                    let replaced: Vec<usize> =
+                        self.waiting.iter().filter(|(_, old)| is_replaced(old)).map(|(id, _)| *id).collect();
+                    for old in replaced.iter().filter_map(|id| self.waiting.remove(id)) {
+                        door.vacate_after(&old.parties, &old.connection);
+                    }
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
                 Some(Obituary { label: who, process }) = self.gone.1.recv() => {
@@ -147,12 +154,13 @@ impl Listener {
                     its.for_each(|peer| peer.connection.close(Close::Stopped, "the process is gone"));
                 }
                 Some(Ok((id, why))) = losses.join_next() => {
-                    let peer = self.waiting.remove(&id).expect("a peer is lost once");
+                    // None if another process has taken its place already.
+                    let Some(peer) = self.waiting.remove(&id) else { continue };
                     if let WireError::Closed { close: Some(Close::Failed), reason } = why {
                         return Err(reason);
                     }
                     tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
-                    door.vacate(&peer.parties);
+                    door.vacate_after(&peer.parties, &peer.connection);
                 }
             }
             if let Some(told) = self.told {
@@ -166,6 +174,12 @@ impl Listener {
         door.begun.store(true, Ordering::Relaxed);
         self.arrivals = Some(arrivals);
         Ok(peers)
+    }
+
+    /// Number of parties that have joined over a connection that is still open.
+    fn present(&self) -> usize {
+        let open = self.waiting.values().filter(|peer| peer.connection.quic.close_reason().is_none());
+        open.map(|peer| peer.parties.len()).sum()
     }
 
     /// Tells everybody who comes that the run is over: nobody is needed any more.
@@ -389,8 +403,8 @@ impl Door {
         }
         let address = connection.address();
         let missing = match self.seat(&hello.parties, connection) {
-            // Perhaps the one that it takes the place of is gone, and nobody has noticed.
-            Err(Refusal::Taken { .. }) if self.returns.load(Ordering::Relaxed) => {
+            // The predecessor may be dead although its connection has not timed out yet.
+            Err(Refusal::Taken { .. }) if self.replaces() => {
                 self.listen_for_the_living(&hello.parties).await;
                 self.seat(&hello.parties, connection)?
             }
@@ -410,6 +424,11 @@ impl Door {
         let Hello { parties, process, .. } = hello;
         let _ = self.joined.send(Peer { parties, process, sender, receiver, connection: connection.clone() });
         Ok(())
+    }
+
+    /// True if a process may take the place of a dead one: before the run begins, and during runs that can recover.
+    fn replaces(&self) -> bool {
+        !self.begun.load(Ordering::Relaxed) || self.returns.load(Ordering::Relaxed)
     }
 
     fn check(&self, hello: &Hello, connection: &Connection) -> Result<(), Refusal> {
@@ -453,14 +472,7 @@ impl Door {
         Ok(seats.values().filter(|seat| seat.is_none()).count() as u32)
     }
 
-    fn vacate(&self, parties: &[Party]) {
-        let mut seats = self.seats();
-        for party in parties {
-            seats.insert(party.clone(), None);
-        }
-    }
-
-    /// The same, but for those who have come instead of this one.
+    /// Frees the seats of a lost connection, except those that another connection has taken since.
     fn vacate_after(&self, parties: &[Party], lost: &Connection) {
         let mut seats = self.seats();
         for party in parties {
@@ -539,6 +551,10 @@ fn few(hosts: &[String]) -> String {
     const FEW: usize = 5;
     let more = if hosts.len() > FEW { ", ..." } else { "" };
     hosts[..hosts.len().min(FEW)].join(", ") + more
+}
+
+fn shares_party(one: &Peer, other: &Peer) -> bool {
+    one.parties.iter().any(|party| other.parties.contains(party))
 }
 
 fn list(parties: &[Party]) -> String {

@@ -123,7 +123,7 @@ fn in_order<'r>(experiment: &Experiment, rows: &[&'r Row]) -> Vec<Run<'r>> {
     let places: Vec<BTreeMap<&str, usize>> =
         experiment.axes.iter().map(|axis| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
     let run = |row: &&'r Row| {
-        let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row: *row };
+        let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row };
         for ((axis, places), value) in experiment.axes.iter().zip(&places).zip(&row.values) {
             let place = *places.get(value.as_str())?;
             match axis.key.as_str() {

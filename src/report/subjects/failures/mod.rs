@@ -168,15 +168,15 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         cards.push((
             "Links available",
             share(network.availability),
-            format!("of the time of those that fail; {}", counted(link_failures, "link failure")),
+            format!("of the time of those that fail; {}", counted(*link_failures, "link failure")),
         ));
         cards.push((
             "Data held up",
             span(network.held_up),
             format!(
                 "{}; {}, {} sent again",
-                counted(flows_held_up, "flow"),
-                counted(reroutes, "reroute"),
+                counted(*flows_held_up, "flow"),
+                counted(*reroutes, "reroute"),
                 volume(network.bytes_again as f64)
             ),
         ));
@@ -207,15 +207,15 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
         lines.push((
             "links",
-            format!("{}, up for {} of their time", counted(link_failures, "failure"), share(network.availability)),
+            format!("{}, up for {} of their time", counted(*link_failures, "failure"), share(network.availability)),
         ));
         let (held_up, again) = (span(network.held_up), volume(network.bytes_again as f64));
         lines.push((
             "data",
             format!(
                 "{} held up for {held_up} in all; {}, {again} sent again",
-                counted(flows_held_up, "flow"),
-                counted(reroutes, "reroute")
+                counted(*flows_held_up, "flow"),
+                counted(*reroutes, "reroute")
             ),
         ));
     }
