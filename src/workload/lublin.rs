@@ -39,7 +39,7 @@ words! {
     }
     /// Source of random numbers.
     Stream {
-        /// Hansa's usual random numbers.
+        /// The usual random numbers of Hansa.
         Own = "own",
         /// The 48-bit generator of the authors' program, for identical jobs.
         Posix48 = "posix48",

@@ -309,7 +309,7 @@ mod tests {
 12 2 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
 ";
         let trace = read(log.as_bytes()).unwrap();
-        assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 3, 12, 11]);
+        assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 12, 11, 3]);
         let told: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
@@ -323,11 +323,12 @@ mod tests {
                 "line 8: the run time is too long",
                 "line 9: the requested processors is not a whole number",
                 "line 10: the submit time is missing",
+                "job 3: it is out of order by its submit time",
                 "job 11: it is out of order by its submit time",
             ]
         );
-        assert_eq!((trace.faults.left_out, trace.faults.disordered), (8, 1));
-        assert!(trace.faults.to_string().starts_with("8 left out, 1 put in order\n  line 2: "));
+        assert_eq!((trace.faults.left_out, trace.faults.disordered), (8, 2));
+        assert!(trace.faults.to_string().starts_with("8 left out, 2 put in order\n  line 2: "));
     }
 
     #[test]

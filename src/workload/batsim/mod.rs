@@ -292,6 +292,9 @@ mod tests {
             error("{\n \"profiles\": {}}"),
             "line 2, column 16: expected a Batsim workload: missing field `jobs`"
         );
-        assert!(error("{ \"jobs\": [").starts_with("line 1, column 11: expected a Batsim workload: EOF"));
+        assert!(
+            error("{ \"jobs\": [")
+                .starts_with("line 1, column 11: expected a Batsim workload: the file ends before its JSON does")
+        );
     }
 }

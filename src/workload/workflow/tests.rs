@@ -260,9 +260,15 @@ fn dot_counts_operations_and_bytes() {
 #[test]
 fn errors_of_dot_are_reported_with_their_line() {
     let told = |text: &str| complaint(text);
-    assert_eq!(told(""), "bad: the file is empty; expected WfFormat (JSON), DAX (XML) or DOT");
+    assert_eq!(
+        told(""),
+        "bad: the file is empty: expected a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT"
+    );
     assert_eq!(told(&"[".repeat(1_000_000)), "bad: expected an object of WfFormat, found a list");
-    assert_eq!(told("hello"), "bad:1:1: expected `digraph`, found `hello`");
+    let kinds = "a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT";
+    assert_eq!(told("hello"), format!("bad:1:1: expected {kinds}, found `hello`"));
+    assert_eq!(told("; Version: 2\n"), format!("bad:1:1: expected {kinds}, found a log of jobs (SWF)"));
+    assert_eq!(told("name = \"x\"\n"), format!("bad:1:1: expected {kinds}, found TOML"));
     assert_eq!(told("graph {}"), "bad:1:1: expected `digraph`, found `graph`");
     assert_eq!(told("digraph {}"), "bad: the workflow has no tasks");
     assert_eq!(told("digraph {\n a [size=1]\n"), "bad:3:1: expected a node, an edge or `}`, found the end of the file");
