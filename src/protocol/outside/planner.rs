@@ -94,7 +94,7 @@ pub struct Answer {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PlanWord {
-    UserAction,
+    Plan,
 }
 
 #[derive(Debug, Deserialize)]

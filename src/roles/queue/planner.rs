@@ -235,6 +235,8 @@ impl<P: Plan> Policy for Planner<P> {
         if let Some(first) = displaced.first().filter(|_| self.replan == Replan::FromScratch) {
             self.put_all_anew(now, *first);
         }
+        // Ranks that drift may have changed since the plan was made, so that jobs ahead would be elsewhere, too.
+        self.stale |= self.ranking.drifts() && self.replan == Replan::FromScratch;
         self.look_ahead();
     }
 
