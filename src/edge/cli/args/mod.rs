@@ -135,7 +135,7 @@ pub(super) enum Command {
     Validate {
         #[command(flatten)]
         topology: TopologyArgs,
-        /// Fail if anything is wrong with a log of jobs or a job can run at no site, as `run --strict` does, or if an external program is not here
+        /// Fail if a log of jobs has faults, a job can run at no site, or an external program is not installed
         #[arg(long)]
         strict: bool,
         /// Print JSON
@@ -306,7 +306,7 @@ pub(super) struct RunArgs {
     /// Run everything in this process, without a network
     #[arg(long)]
     pub inline: bool,
-    /// Fail if anything is wrong with a log of jobs or a job can run at no site, like `strict = true` in its workload
+    /// Fail if a log of jobs has faults, like `strict = true` in its workload, or if a job can run at no site
     #[arg(long)]
     pub strict: bool,
     /// How many sites, or users, share one process
