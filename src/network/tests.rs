@@ -204,8 +204,8 @@ fn a_small_flow_beside_one_that_lasts_for_years_ends_when_it_should() {
         let ends = whole_ends(&links, Time::ZERO, &story);
         // 7.8 us alone, 15.7 us beside the large flow, which the others delay by 19 * 1,003 bytes.
         let (long, short) = if mode == Mode::Shared { (149, 16) } else { (0, 8) };
-        // Its own volume is a floating-point number with a step of 16 bytes, an eighth of a microsecond, so the roundings
-        // of 19 changes add up to 2 us at most.
+        // Its own volume is a floating-point number with a step of 16 bytes, an eighth of a microsecond, so the
+        // roundings of 19 changes add up to 2 us at most.
         let over = ends[0].abs_diff(30 * year + long);
         assert!(over <= 2, "the large flow ends {over} us off");
         for (flow, end) in story.iter().zip(&ends).skip(1) {

@@ -186,8 +186,8 @@ struct Scratch {
     limits: Vec<(u64, u32)>,
 }
 
-/// A bundle's clock shows at most this many times the volume of a flow that joins, so that at least 43 of the 53 bits of
-/// the flow's end are its own.
+/// A bundle's clock shows at most this many times the volume of a flow that joins, so that at least 43 of the 53 bits
+/// of the flow's end are its own.
 const CLOCK_MAX: f64 = 1024.0;
 
 /// A flow has ended when no more than this share of it is left.

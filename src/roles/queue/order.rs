@@ -77,7 +77,7 @@ impl Ranking {
     }
 }
 
-/// Compares (wait + walltime) / walltime exactly: stretches are ordered as wait / walltime is, so as the cross products.
+/// Compares (wait + walltime) / walltime exactly: stretches are ordered as wait / walltime is, so as cross products.
 fn compare_stretch(now: Time, a: &Waiting, b: &Waiting) -> Ordering {
     let wait = |job: &Waiting| u128::from((now - job.since).micros());
     let walltime = |job: &Waiting| u128::from(job.ask.walltime.micros());
