@@ -75,7 +75,7 @@ pub enum Contact {
     /// All leaves that have mail or could proceed, so that one round trip serves all. Best for long latencies.
     All,
     /// Only the leaves that block the hub; mail for others is kept until they block it, or until it exceeds
-    /// [`MAIL_KEPT`]. Best where all share a processor, since a frame costs the same for every leaf.
+    /// `MAIL_KEPT`. Best where all share a processor, since a frame costs the same for every leaf.
     Blockers,
 }
 
