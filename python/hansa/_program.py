@@ -119,7 +119,8 @@ def explain(error: HansaError, keys: Collection[str] = (), written: Path | None 
             if owner in wrong:
                 continue
             wrong.add(owner)
-            part = part.partition("\n")[0] + f"\n  --> the object for {owner}"
+            hints = [line for line in part.splitlines() if line.lstrip().startswith("= ")]
+            part = "\n".join([part.partition("\n")[0], f"  --> the object for {owner}", *hints])
         told.append(part.replace("--> the command line", "--> the arguments of the call"))
     text = "\n\nerror: ".join(told)
     if written is not None:
