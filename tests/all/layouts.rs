@@ -178,6 +178,27 @@ fn one_binary_a_machine_agrees_with_inline_in_any_order_of_arrival() {
 }
 
 #[test]
+fn a_member_that_is_killed_before_the_run_begins_is_replaced_by_its_successor() {
+    let topology = std::fs::read_to_string(shipped("quickstart.toml")).unwrap();
+    let mut machines = Machines::router(&topology, &[]);
+    machines.start(&["york.site"]);
+    machines.members[0].says("site york joined");
+    machines.members[0].child.kill().unwrap();
+    // The dead process does not count as present, whether its successor or the others knock first.
+    machines.start(&["durham.site", "york.site", "leeds.site", "alice.user", "bob.user"]);
+    let (code, said) = machines.router.end(Duration::from_secs(60));
+    assert_eq!(code, Some(0), "{said}");
+    for member in &mut machines.members[1..] {
+        let (code, said) = member.end(Duration::from_secs(10));
+        assert_eq!(code, Some(0), "{}: {said}", member.label);
+    }
+
+    let inline = machines.scratch.path("inline");
+    run(&machines.topology, &inline, &["--inline"]);
+    assert_eq!(digest(&machines.out()), digest(&inline));
+}
+
+#[test]
 fn sixty_four_sites_agree() {
     let scratch = Scratch::new();
     let topology = scratch.file(
