@@ -27,8 +27,7 @@ use crate::report::{
     self, Counts, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile,
     Tally, Unrecorded, Untaken, summary_table,
 };
-use crate::settings::count;
-use crate::settings::counted;
+use crate::settings::{count, counted};
 use crate::time::Time;
 use crate::topology::{self, Loaded, Topology};
 
@@ -319,7 +318,7 @@ impl Results<'_> {
     }
 }
 
-/// A warning about a run that refused at least half of its jobs, or none of whose jobs ran.
+/// A warning about a run that refused at least half of its jobs, or refused some and finished none.
 fn many_refused(jobs: &Counts) -> Option<String> {
     let &Counts { submitted, finished, refused, .. } = jobs;
     let run = if finished == 0 { "; no job has finished" } else { "" };

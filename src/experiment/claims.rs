@@ -1,9 +1,9 @@
 //! Claims of a paper as comparisons of numbers, and how far results bear them out.
 
-use crate::settings::counted;
 use std::fmt::Write;
 
 use super::statistics::{chance, ratio};
+use crate::settings::counted;
 
 /// Something that a paper says, in words and as comparisons.
 pub struct Claim<R> {

@@ -306,7 +306,7 @@ proptest! {
         }
     }
 
-    /// Of whole microseconds, at any distance from the start.
+    /// Offsets of whole microseconds, up to the last time.
     #[test]
     fn a_shift_of_all_releases_shifts_all_ends(
         (links, story) in stories(),

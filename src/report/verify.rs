@@ -224,10 +224,12 @@ fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
     let mut causes = Vec::new();
     if left.topology_hash != right.topology_hash {
         let names = [&a.summary.results.topology, &b.summary.results.topology];
-        let line = left.topology.lines().zip(right.topology.lines()).find(|(left, right)| left != right);
+        let mut lines = left.topology.lines().map(setting).zip(right.topology.lines().map(setting));
+        let line = lines.find(|(left, right)| left != right);
         let how = match line {
             _ if names[0] != names[1] => format!("{} and {}", names[0], names[1]),
-            Some((left, right)) => format!("`{}` and `{}`", setting(left), setting(right)),
+            Some((left, right)) => format!("`{left}` and `{right}`"),
+            None if left.topology.lines().count() == right.topology.lines().count() => "only in comments".to_owned(),
             None => "one is longer".to_owned(),
         };
         causes.push(format!("the topologies differ: {how}"));

@@ -38,7 +38,7 @@ use super::{
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
 use crate::protocol::handshake::Party;
-use crate::settings::{count, counted};
+use crate::settings::count;
 use crate::topology;
 
 /// What programs outside are told and say, for whoever checks that.
@@ -303,9 +303,8 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     let topology = &loaded.topology;
     let members = topology.sites.len() + topology.users.len();
     if let Some(processes) = args.processes.map(|processes| processes as usize).filter(|many| *many > members) {
-        let (processes, members) = (count(processes as u64), counted(members as u64, "site and user"));
-        let members = members.replace("site and users", "sites and users");
-        note(&format!("note: --processes {processes}: there are only {members}, each in a process of its own"));
+        let (processes, members) = (count(processes as u64), count(members as u64));
+        note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
     }
     let sharing = match args.processes {
         Some(processes) => Sharing::Processes(processes as usize),

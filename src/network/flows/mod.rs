@@ -102,7 +102,7 @@ pub struct Flows<T: FlowTime = f64> {
     waiting: BinaryHeap<Reverse<(T::Key, u64, u32)>>,
     /// Flows that move nothing or need no time to, and end as soon as they are asked for.
     instant: Vec<(u64, u32)>,
-    /// When the first flow of each bundle ends.
+    /// End of the first flow of each bundle.
     ends: MinTree<T::Key>,
     /// Bundles whose ends have been written there, but not told.
     untold: Vec<u32>,
@@ -549,7 +549,7 @@ impl<T: FlowTime> Flows<T> {
         self.ends.set(which, self.end(which));
     }
 
-    /// When the first flow of a bundle ends, if its rate stays.
+    /// End of the first flow of a bundle, if its rate stays.
     fn end(&self, which: usize) -> T::Key {
         let bundle = &self.bundles[which];
         match self.counts[which] {

@@ -48,7 +48,7 @@ impl Rigids {
         let Some(fields) = w.fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {
             fields.complain("expected `to` after `from`".to_owned());
-            // That no job is between them follows from it.
+            // Without this, a window that holds no job would be a second fault.
             window.to = None;
         }
         self.open(fields, said_hash, said_count, context);

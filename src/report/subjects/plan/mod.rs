@@ -10,8 +10,7 @@ use std::ops::Range;
 
 use crate::few;
 use crate::report::table::shorten;
-use crate::settings::counted;
-use crate::settings::printable;
+use crate::settings::{counted, printable};
 use crate::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
 
 pub fn json(plan: &Planned) -> String {
