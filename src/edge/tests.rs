@@ -14,7 +14,7 @@ use super::keeper::Kept;
 use super::outside::Fault;
 use super::play::{Stage, play};
 use super::quic::{self, Close, JoinTerms, Listener, Options};
-use crate::grid::{EdgeId, JobId, TaskId};
+use crate::grid::{EdgeId, JobId, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Entry, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
 use crate::protocol::{Ended, Message, Record, Run};
@@ -43,7 +43,11 @@ impl Actor<Message, Record> for Asker {
             let task = TaskId { job: JobId(0), index: 0 };
             // All of them in turn.
             let site = ActorId(1 + self.left % self.sites);
-            out.send_at(now.time, site, Message::Run(Run { task, cores: 1, runtime: Span::ZERO, safe: None }));
+            out.send_at(
+                now.time,
+                site,
+                Message::Run(Run { task, cores: 1, runtime: Span::ZERO, safe: None, planned: NodeSet::default() }),
+            );
         }
     }
 }

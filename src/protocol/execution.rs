@@ -2,17 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::TaskId;
+use crate::grid::{NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// Start of a task at a site, sent by the router.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub task: TaskId,
     pub cores: u32,
     pub runtime: Span,
     /// Set if nodes may fail: the task is not lost earlier than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
+    /// Cores that a plan assigns, as numbers of the site; empty if there is no plan.
+    pub planned: NodeSet,
 }
 
 /// End of a task, sent by its site as of that moment.

@@ -17,7 +17,7 @@ use crate::edge::nest::Nest;
 use crate::edge::outside::Fault;
 use crate::edge::play::{Stage, play};
 use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Options, Peer};
-use crate::grid::{JobId, TaskId};
+use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
 use crate::protocol::{Ended, Message, Record, Run};
@@ -219,7 +219,7 @@ impl Actor<Message, Record> for Asker {
                 out.send_at(
                     now.time,
                     ActorId(leaf),
-                    Message::Run(Run { task, cores: 1, runtime: Span::ZERO, safe: None }),
+                    Message::Run(Run { task, cores: 1, runtime: Span::ZERO, safe: None, planned: NodeSet::default() }),
                 );
             }
         }

@@ -194,7 +194,13 @@ mod tests {
     fn message(small: bool, number: u32) -> Message {
         let task = TaskId { job: JobId(number), index: 0 };
         if small {
-            return Message::Run(Run { task, cores: 1, runtime: Span::from_micros(1), safe: None });
+            return Message::Run(Run {
+                task,
+                cores: 1,
+                runtime: Span::from_micros(1),
+                safe: None,
+                planned: NodeSet::default(),
+            });
         }
         let task = Task::new(Span::from_secs(u64::from(number) << 20), u32::MAX - number, Kind(u16::MAX));
         let job = Job {

@@ -148,7 +148,7 @@ mod tests {
         let messages = [
             Message::Submit(Submit { job: job.clone() }),
             Message::Outcome(Outcome { job: id, verdict: Verdict::Removed }),
-            Message::Run(Run { task, cores: 3, runtime: Span::MAX, safe: Some(Span::ZERO) }),
+            Message::Run(Run { task, cores: 3, runtime: Span::MAX, safe: Some(Span::ZERO), planned: cores.clone() }),
             Message::Ended(Ended { task, started: Time::ZERO }),
             Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER, staging: None }),
             Message::Cancel(Cancel { job: id }),

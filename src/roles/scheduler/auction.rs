@@ -15,14 +15,14 @@ impl Manager for Auction {
     /// It starts at once. Whoever gives more than fits has lost count; then tasks wait in order of arrival. Nothing can
     /// change that any more, so all is settled.
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
-        let Message::Run(Run { task, cores, runtime, .. }) = message else { return };
+        let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty.
         if cores == 0 || runtime.is_zero() {
             return;
         }
         // They know how large a site is, so a task that can never run is nothing to answer to.
         let Some(at) = earliest_in_turn(site, now, cores) else { return };
-        orders.push(Order::Start(Start::whole(giver, task, at, On::Lowest(cores), runtime)));
+        orders.push(Order::Start(Start::whole(giver, task, at, On::planned(planned, cores), runtime)));
     }
 
     fn is_quiet(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::grid::TaskId;
+use crate::grid::{NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
 use crate::roles::site::{Attempts, Manager, On, Order, Running, Start, Tasks};
@@ -21,6 +21,7 @@ struct Waiting {
     task: TaskId,
     cores: u32,
     runtime: Span,
+    planned: NodeSet,
 }
 
 impl InTurn {
@@ -31,11 +32,11 @@ impl InTurn {
 
 impl Manager for InTurn {
     fn hear(&mut self, _: Time, giver: ActorId, message: Message, site: &Tasks, _: &mut Vec<Order>) {
-        let Message::Run(Run { task, cores, runtime, .. }) = message else { return };
+        let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty, or larger than the site.
         if (1..=site.total()).contains(&cores) && !runtime.is_zero() {
             *self.lengths.entry(runtime).or_default() += 1;
-            self.waiting.push_back(Waiting { giver, task, cores, runtime });
+            self.waiting.push_back(Waiting { giver, task, cores, runtime, planned });
         }
     }
 
@@ -47,7 +48,8 @@ impl Manager for InTurn {
 
     fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         let mut free = site.free();
-        while let Some(Waiting { giver, task, cores, runtime }) = self.waiting.pop_front_if(|next| next.cores <= free) {
+        while let Some(next) = self.waiting.pop_front_if(|next| next.cores <= free) {
+            let Waiting { giver, task, cores, runtime, planned } = next;
             free -= cores;
             let count = self.lengths.get_mut(&runtime).expect("who waits is counted");
             *count -= 1;
@@ -55,7 +57,7 @@ impl Manager for InTurn {
                 self.lengths.remove(&runtime);
             }
             let loss = self.attempts.starts_for_giver(cores);
-            let start = Start::whole(giver, task, now, On::Lowest(cores), loss.stretched(runtime));
+            let start = Start::whole(giver, task, now, On::planned(planned, cores), loss.stretched(runtime));
             orders.push(Order::Start(Start { loss, ..start }));
         }
     }

@@ -1,7 +1,7 @@
 //! Who decides at a site, and what they may decide.
 
 use super::tasks::{Running, Tasks};
-use crate::grid::{CheckpointSchedule, Demand, Expected, Layers, TaskId};
+use crate::grid::{CheckpointSchedule, Demand, Expected, Layers, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Record};
 use crate::time::{Span, Time};
@@ -192,6 +192,24 @@ pub enum Ending {
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
     These(Layers),
-    /// So many, the lowest that are free when it starts.
+    /// This many nodes, the lowest that are free when it starts.
     Lowest(u32),
+    /// These nodes if all of them are up and free when it starts, otherwise as many of the lowest free ones.
+    Planned(NodeSet),
+}
+
+impl On {
+    /// The planned nodes, or the lowest `count` if the plan does not name as many.
+    pub fn planned(planned: NodeSet, count: u32) -> On {
+        if planned.len() == count { On::Planned(planned) } else { On::Lowest(count) }
+    }
+
+    /// The number of nodes.
+    pub fn count(&self) -> u32 {
+        match self {
+            On::These(layers) => layers.nodes.len(),
+            On::Lowest(count) => *count,
+            On::Planned(nodes) => nodes.len(),
+        }
+    }
 }

@@ -185,6 +185,8 @@ impl Tasks {
                 let nodes = match on {
                     On::Lowest(count) => self.nodes.lowest(*count).into(),
                     On::These(nodes) => nodes.clone(),
+                    On::Planned(nodes) if self.nodes.free().contains(nodes) => nodes.clone().into(),
+                    On::Planned(nodes) => self.nodes.lowest(nodes.len()).into(),
                 };
                 self.nodes.take_all(running.task, &nodes, running.demand, running.share);
                 nodes
@@ -237,8 +239,8 @@ impl Running {
     /// How many nodes it takes, where that is known.
     pub fn width(&self) -> u32 {
         match &self.state {
-            State::Coming(On::Lowest(count)) => *count,
-            State::Coming(On::These(layers)) | State::Running(layers) => layers.nodes.len(),
+            State::Coming(on) => on.count(),
+            State::Running(layers) => layers.nodes.len(),
             State::Suspended => 0,
         }
     }

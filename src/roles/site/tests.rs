@@ -41,9 +41,15 @@ fn play(cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
 }
 
 fn play_telling_every(period: Span, cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
-    let run = |(number, &(at, cores, runtime)): (usize, &(u64, u32, u64))| {
+    let unplanned = runs.iter().map(|run| (*run, NodeSet::default()));
+    play_planned(period, cores, &unplanned.collect::<Vec<_>>())
+}
+
+fn play_planned(period: Span, cores: u32, runs: &[((u64, u32, u64), NodeSet)]) -> Vec<Entry<Record>> {
+    let run = |(number, &((at, cores, runtime), ref planned)): (usize, &((u64, u32, u64), NodeSet))| {
         let task = TaskId { job: JobId(number as u32), index: 0 };
-        (at, Message::Run(Run { task, cores, runtime: Span::from_micros(runtime), safe: None }))
+        let (runtime, planned) = (Span::from_micros(runtime), planned.clone());
+        (at, Message::Run(Run { task, cores, runtime, safe: None, planned }))
     };
     let runs = runs.iter().enumerate().map(run).collect();
     let scheduler = (scheduler::find("auction").unwrap().build)();
@@ -89,6 +95,23 @@ fn tasks_get_the_lowest_cores_and_what_does_not_fit_waits_its_turn() {
             "11: router hears of 4",
         ]
     );
+}
+
+/// Planned cores are used if they are free and as many as the task needs, else the lowest free ones.
+#[test]
+fn tasks_get_their_planned_cores_if_these_are_free() {
+    let planned = |run, nodes| (run, NodeSet::parse(nodes).unwrap());
+    let runs = [
+        planned((0, 1, 10), "2"),
+        planned((1, 2, 4), "0 3"),
+        planned((2, 1, 2), "2"),
+        planned((3, 1, 1), "7"),
+        planned((5, 2, 9), "1"),
+    ];
+    let starts = ["0: 0 on 2", "1: 1 on 0 3", "2: 2 on 1", "4: 3 on 1", "5: 4 on 0-1"];
+    let log = play_planned(Span::ZERO, 4, &runs);
+    let is_start = |line: &String| line.contains(" on ");
+    assert_eq!(story(&log).into_iter().filter(is_start).collect::<Vec<_>>(), starts);
 }
 
 #[test]

@@ -291,7 +291,7 @@ proptest! {
             (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime, losses: 0, safe: None }))
         }).collect();
         let by_auction: Vec<(Time, Message)> = (100..).zip(&run).map(|(job, &(at, cores, runtime))| {
-            (second(at), Message::Run(Run { task: task(job), cores, runtime: Span::from_secs(runtime), safe: None }))
+            (second(at), Message::Run(Run { task: task(job), cores, runtime: Span::from_secs(runtime), safe: None, planned: NodeSet::default() }))
         }).collect();
         let book = |(job, &(at, ahead, one, other, walltime, runtime)): (u32, &(u64, u64, u32, u32, u64, u64))| {
             let nodes = NodeSet::run(one.min(other), one.max(other));

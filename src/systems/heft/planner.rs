@@ -264,7 +264,8 @@ impl Planner {
         out.log(Record::Assigned { task: id, site });
         let runtime = left_of(resource.time(wish.runtime), state.saved);
         let safe = self.news.get_mut(&number).map(|news| news.safe(now));
-        out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime, safe }));
+        let planned = self.timetable.nodes(&state.placed);
+        out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime, safe, planned }));
     }
 }
 

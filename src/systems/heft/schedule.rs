@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Problem;
+use crate::grid::NodeSet;
 
 /// Where and when each task is to run. A start is when the order to start goes out, an end when it is known; where
 /// orders and news need no time, that is when the task runs.
@@ -20,7 +21,7 @@ pub struct Schedule {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placed {
     pub site: u32,
-    /// Among the cores of all sites.
+    /// Numbers among the cores of all sites, ascending.
     pub cores: SmallVec<[u32; 2]>,
     pub start: f64,
     pub end: f64,
@@ -193,6 +194,16 @@ impl Timetable {
     /// What was planned for a task is free again.
     pub fn give_back(&mut self, placed: &Placed) {
         placed.cores.iter().for_each(|core| self.cores[*core as usize].give_back(placed.start, placed.end));
+    }
+
+    /// The cores of a placed task as numbers of its site; empty if it has none.
+    pub fn nodes(&self, placed: &Placed) -> NodeSet {
+        let mut nodes = NodeSet::default();
+        for core in &placed.cores {
+            let number = core - self.first[placed.site as usize];
+            nodes.push(number, number);
+        }
+        nodes
     }
 
     /// Takes out a plan that was made around what is in `before`.

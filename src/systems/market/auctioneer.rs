@@ -45,7 +45,7 @@ use super::figures::Figures;
 use super::live::{Live, Phase};
 use super::queue::{self, Bids, Demand, Jobs, Lane, TaskHandle};
 use super::rules::{Blocking, Market, Removal};
-use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, Recovery, Task, TaskId};
+use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, NodeSet, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{ALARM, Carrier, Network};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
@@ -521,7 +521,7 @@ impl Auctioneer {
             Some(failing) => (failing.left(id, runtime), failing.safe(cluster, now)),
             None => (runtime, None),
         };
-        let run = Run { task: id, cores, runtime, safe };
+        let run = Run { task: id, cores, runtime, safe, planned: NodeSet::default() };
         out.send(self.clusters.site(cluster), Message::Run(run));
     }
 }

@@ -1,12 +1,13 @@
 //! What the planner does on sites that answer is what the replay said.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::grid::{Edge, Job, JobId, Kind, Task};
-use crate::kernel::{Actor, ActorId, BoxedActor, Entry, Event, Outbox, judge};
+use crate::grid::{Edge, Job, JobId, Kind, NodeSet, Task, TaskId};
+use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User, scheduler};
@@ -25,24 +26,52 @@ impl Actor<Message, Record> for Watched {
     }
 }
 
-/// Runs jobs of one user on a small grid. What is over is not kept.
+/// A site that notes which cores it is told to use.
+struct Told(Site, ActorId, Arc<Mutex<Planned>>);
+
+impl Actor<Message, Record> for Told {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.iter() {
+            if let Cause::Message(Message::Run(run)) = &event.cause {
+                self.2.lock().unwrap().insert(run.task, (self.1, run.planned.clone()));
+            }
+        }
+        self.0.handle(now, batch, out);
+    }
+}
+
 fn run(policy: Policy, sites: &[Resource], paths: &Paths, jobs: Vec<Arc<Job>>) -> Vec<Entry<Record>> {
+    run_watched(policy, sites, paths, jobs).0
+}
+
+type Planned = BTreeMap<TaskId, (ActorId, NodeSet)>;
+
+/// Runs jobs of one user on a small grid; returns the log, and the cores that plans assigned. Workflows that are over
+/// are not kept.
+fn run_watched(
+    policy: Policy,
+    sites: &[Resource],
+    paths: &Paths,
+    jobs: Vec<Arc<Job>>,
+) -> (Vec<Entry<Record>>, Planned) {
     let rules = Planning { policy, iterations: 5, ..Planning::default() };
     let ids = (1..).map(ActorId).zip(sites.iter().copied());
     let kept = Arc::new(Mutex::new(usize::MAX));
     let planner = Planner::new(rules, ids.collect(), paths.clone());
     let mut actors: Vec<BoxedActor<Message, Record>> = vec![Box::new(Watched(planner, kept.clone()))];
     let mut latencies = vec![Span::ZERO];
-    for site in sites {
+    let planned = Arc::new(Mutex::new(Planned::new()));
+    for (id, site) in (1..).map(ActorId).zip(sites) {
         let scheduler = (scheduler::find("auction").unwrap().build)();
-        actors.push(Box::new(Site::new(site.cores, scheduler, [HUB])));
+        actors.push(Box::new(Told(Site::new(site.cores, scheduler, [HUB]), id, planned.clone())));
         latencies.push(site.latency);
     }
     actors.push(Box::new(User::new(Script::submitting(jobs, HUB))));
     latencies.push(Span::ZERO);
     let log = judge::run(actors, &latencies);
     assert_eq!(*kept.lock().unwrap(), 0);
-    log
+    let planned = planned.lock().unwrap().clone();
+    (log, planned)
 }
 
 /// When each task ran, by job and task.
@@ -59,10 +88,19 @@ fn times(log: &[Entry<Record>], jobs: &[Arc<Job>]) -> Vec<Vec<(f64, f64)>> {
     times
 }
 
-fn job(id: u32, arrive: u64, shape: Shape, widest: u64, stream: &mut SplitMix64) -> Arc<Job> {
+/// The cores on which each task ran, by job and task, as numbers of its site.
+fn ran_on(log: &[Entry<Record>]) -> BTreeMap<TaskId, (ActorId, NodeSet)> {
+    let started = log.iter().filter_map(|entry| match &entry.record {
+        Record::Started { task, cores } => Some((*task, (entry.actor, cores.clone()))),
+        _ => None,
+    });
+    started.collect()
+}
+
+fn job(id: u32, arrive: u64, shape: Shape, widest: u64, longest: u64, stream: &mut SplitMix64) -> Arc<Job> {
     let layered = shape.draw(stream);
     let tasks = (0..layered.tasks())
-        .map(|_| Task::new(Span::from_micros(stream.int(1, 3_000_000)), stream.int(1, widest) as u32, Kind(0)));
+        .map(|_| Task::new(Span::from_micros(stream.int(1, longest)), stream.int(1, widest) as u32, Kind(0)));
     let tasks: Vec<Task> = tasks.collect();
     let edges =
         layered.edges.iter().map(|&(from, to)| Edge { from, to, data: stream.int(0, 4) * stream.int(0, 9_999_999) });
@@ -107,13 +145,15 @@ proptest! {
         aware in any::<bool>(),
         // Early, and after twelve days: what is simultaneous does not depend on how late it is.
         arrive in prop::sample::select(vec![1234u64, 1_036_800_001_234]),
+        // The shortest run time there is makes many tasks of one core start and end at one instant.
+        longest in prop::sample::select(vec![3_000_000u64, 1, 3]),
         seed in any::<u64>(),
     ) {
         let mut stream = SplitMix64::new(seed);
         let shape = Shape { tasks, fat, density, regularity: 0.5, jump: 2 };
         let (sites, paths) = grid(&cores, latency, &mut stream);
         let widest = u64::from(*cores.iter().max().unwrap());
-        let job = job(0, arrive, shape, widest, &mut stream);
+        let job = job(0, arrive, shape, widest, longest, &mut stream);
         let (policy, awareness) = match aware {
             true => (Policy::NetworkHeft, Awareness::Network),
             false => (Policy::Heft, Awareness::Capacity),
@@ -125,6 +165,11 @@ proptest! {
         let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
         let improved = improve(&problem, rules.improvement(replaying));
         prop_assert_eq!(&times(&log, &[job])[0], &improved.replay.tasks);
+        let timetable = Timetable::new(&problem.cores);
+        for (task, (site, nodes)) in ran_on(&log) {
+            let placed = &improved.schedule.placed[task.index as usize];
+            prop_assert_eq!((site.0 - 1, nodes), (placed.site, timetable.nodes(placed)));
+        }
     }
 
     /// Several workflows one after the other, under every policy: each is completed, and no task is too early.
@@ -140,9 +185,12 @@ proptest! {
         let widest = u64::from(*cores.iter().max().unwrap());
         let shape = Shape { tasks: 12, fat: 0.5, density: 0.4, regularity: 0.3, jump: 2 };
         let jobs: Vec<Arc<Job>> =
-            (0..).zip(&arrivals).map(|(id, &arrive)| job(id, arrive, shape, widest, &mut stream)).collect();
+            (0..).zip(&arrivals).map(|(id, &arrive)| job(id, arrive, shape, widest, 3_000_000, &mut stream)).collect();
         for (_, policy, _) in Policy::ALL {
-            let log = run(*policy, &sites, &paths, jobs.clone());
+            let (log, planned) = run_watched(*policy, &sites, &paths, jobs.clone());
+            if *policy != Policy::BestEffort {
+                prop_assert_eq!(ran_on(&log), planned);
+            }
             let completed = log.iter().filter(|entry| matches!(entry.record, Record::Completed { .. })).count();
             prop_assert_eq!(completed, jobs.len());
             let times = times(&log, &jobs);

@@ -243,8 +243,9 @@ impl FrontDesk {
                 Order::Lose(task) | Order::Abandon(task) => seating.free(*task),
                 Order::Start(start) if start.at == now => match &start.on {
                     On::These(layers) => seating.vacate(&layers.nodes, orders),
-                    On::Lowest(count) => {
-                        start.on = On::These(seating.take(start.task, *count, now + start.walltime).into());
+                    On::Lowest(_) | On::Planned(_) => {
+                        let nodes = seating.take(start.task, start.on.count(), now + start.walltime);
+                        start.on = On::These(nodes.into());
                     }
                 },
                 _ => {}
