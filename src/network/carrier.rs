@@ -1,7 +1,7 @@
-//! Carries data from site to site for an actor at the hub: requests in, arrivals out.
+//! Transport of data between sites for an actor at the hub: requests in, arrivals out.
 //!
-//! Where one service uses the network, its carrier holds the flows itself and spends no message on them: a timer is
-//! all. Where several do, the flows are with the [`Exchange`](super::Exchange), and the carrier asks it.
+//! If one service uses the network, its carrier holds the flows itself and needs timers only, no messages. If several
+//! do, the [`Exchange`](super::Exchange) holds the flows, and the carrier sends it requests.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ use crate::kernel::{ActorId, Outbox};
 use crate::protocol::{Landed, Message, Record, Ship};
 use crate::time::Time;
 
-/// The network as a service sees it. Each load bears a note for its owner, who writes down that it was sent and
-/// delivered; what links that fail do to it is written down here, or by the exchange.
+/// A service's view of the network. Each load carries a note for its owner, which logs the start and the delivery of
+/// the load; the effects of link failures are logged here, or by the exchange.
 ///
-/// At each of its moments the owner first takes what has [`arrived`](Carrier::arrived), then [`sends`](Carrier::send)
-/// what is to go out, and at last asks to be [`woken`](Carrier::wake) when there is something again.
+/// At each event the owner first takes the loads that have [`arrived`](Carrier::arrived), then [`sends`](Carrier::send)
+/// new ones, and last sets a timer with [`wake`](Carrier::wake).
 pub struct Carrier<T> {
     paths: Paths,
-    /// By load: whose data it is, and what its owner wants to know of it.
+    /// Edge and owner's note of each load.
     notes: Vec<Option<(EdgeId, T)>>,
     flows: Whereabouts,
 }
 
-/// What a service is told of the network.
+/// Configuration of the network for a service.
 pub struct Network {
     pub paths: Paths,
-    /// How links fail, if any does and the flows are with the service.
+    /// Link failures; None if links do not fail, or the exchange holds the flows.
     pub faults: Option<Faults>,
-    /// Who holds the flows where others use the network too, and the numbers that it knows the service's sites by.
+    /// The exchange and its numbers for the service's sites; None if the network is not shared.
     pub shared: Option<(ActorId, Vec<u32>)>,
 }
 
@@ -50,10 +50,10 @@ impl From<Paths> for Network {
     }
 }
 
-/// Where the flows are.
+/// Holder of the flows.
 enum Whereabouts {
     Here(Box<Local>),
-    /// Numbers of loads are given again once these have arrived.
+    /// Numbers of loads are reused after arrival.
     There {
         exchange: ActorId,
         sites: Vec<u32>,
@@ -62,21 +62,21 @@ enum Whereabouts {
     },
 }
 
-/// Marks the timers that [`Carrier::wake`] asks for.
+/// Token of the timers that [`Carrier::wake`] sets.
 pub const ALARM: u64 = 1;
 
-/// Flows that are with their owner.
+/// Flows held by their owner.
 struct Local {
     transfers: Transfers,
     faults: Option<Faults>,
     routes: BTreeMap<(u32, u32), RouteId>,
     ended: Vec<FlowId>,
-    /// The earliest of the timers that are set for a change of the transfers.
+    /// The earliest timer set for a change of the transfers.
     alarm: Option<Time>,
 }
 
 impl<T> Carrier<T> {
-    /// Capacities are in bytes a microsecond, latencies in microseconds.
+    /// Creates a carrier that holds its flows. Capacities are in bytes per microsecond, latencies in microseconds.
     pub fn new(paths: Paths, faults: Option<Faults>) -> Carrier<T> {
         let flows = Local {
             transfers: Transfers::new(paths.links.clone()),
@@ -88,7 +88,7 @@ impl<T> Carrier<T> {
         Carrier { paths, notes: Vec::new(), flows: Whereabouts::Here(Box::new(flows)) }
     }
 
-    /// The same where others use the network too: `sites` are the numbers that it knows the owner's sites by.
+    /// Creates a carrier on a shared network; `sites` are the exchange's numbers of the owner's sites.
     fn over(exchange: ActorId, sites: Vec<u32>, paths: Paths) -> Carrier<T> {
         let flows = Whereabouts::There { exchange, sites, free: Vec::new(), landed: Vec::new() };
         Carrier { paths, notes: Vec::new(), flows }
@@ -98,12 +98,12 @@ impl<T> Carrier<T> {
         &self.paths
     }
 
-    /// Whether there are links that could hold data up; without, there is nothing to tell of transfers.
+    /// True if a link can delay data; otherwise transfers are instant and need no report.
     pub fn has_limits(&self) -> bool {
         self.paths.links.iter().any(|link| link.capacity.is_finite())
     }
 
-    /// Releases a flow between two sites, and says when it becomes active.
+    /// Releases a flow between two sites and returns the time at which it becomes active.
     pub fn send(
         &mut self,
         now: Time,
@@ -136,7 +136,7 @@ impl<T> Carrier<T> {
         active
     }
 
-    /// Takes in what the exchange tells; `from` is who does.
+    /// Receives an arrival; ignored unless `from` is the exchange.
     pub fn hear(&mut self, from: ActorId, Landed { load }: Landed) {
         if let Whereabouts::There { exchange, landed, .. } = &mut self.flows
             && from == *exchange
@@ -145,7 +145,7 @@ impl<T> Carrier<T> {
         }
     }
 
-    /// Moves on to `now`, and gives the notes of all flows that have ended by then, in order of their end.
+    /// Advances to `now` and returns the notes of all flows that have ended by then, by end.
     pub fn arrived(&mut self, now: Time, out: &mut Outbox<Message, Record>) -> Vec<T> {
         let notes = &mut self.notes;
         let take = |notes: &mut Vec<Option<(EdgeId, T)>>, load: usize| notes[load].take().expect("a flow ends once").1;
@@ -162,8 +162,8 @@ impl<T> Carrier<T> {
         }
     }
 
-    /// Whether a flow has ended by now that has not been told of. An alarm may have been set for an end that has since
-    /// become a later one.
+    /// True if a flow that has not been taken has ended by `now`. A timer may have been set for an end that has moved
+    /// to a later time since.
     pub fn has_brought(&mut self, now: Time) -> bool {
         match &mut self.flows {
             Whereabouts::Here(flows) => {
@@ -174,7 +174,7 @@ impl<T> Carrier<T> {
         }
     }
 
-    /// Asks for a moment when something may have ended, if that has not been asked for yet.
+    /// Sets a timer for the time at which a flow may end, unless an earlier one is set.
     pub fn wake(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if let Whereabouts::Here(flows) = &mut self.flows {
             flows.settle(now);
@@ -203,15 +203,15 @@ impl Local {
         }
     }
 
-    /// Looks at what happened to links while nothing was under way.
+    /// Applies the link failures since the network was last in use.
     fn catch_up(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if let Some(faults) = &mut self.faults {
-            // Of flows there is nothing to tell.
+            // No flow was under way, so there are no notes.
             tell::<()>(faults.catch_up(now, self.transfers.flows()), &[], out);
         }
     }
 
-    /// Local that have just been released may be on a way that is cut.
+    /// Settles flows that have just been released on a broken route.
     fn settle(&mut self, now: Time) {
         if let Some(faults) = &mut self.faults {
             faults.settle(now, &[], self.transfers.flows());
@@ -238,7 +238,7 @@ impl Local {
     }
 }
 
-/// Writes down what links that fail have done.
+/// Logs the effects of link failures.
 fn tell<T>(notices: Vec<Notice>, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
     let edge = |flow: FlowId| notes[flow.index()].as_ref().expect("what is told of is under way").0;
     for notice in notices {

@@ -1,4 +1,4 @@
-//! The network of a grid where several let data go: an actor at the hub that holds the flows of all of them.
+//! The network of a grid with several senders of data: an actor at the hub that holds the flows of all of them.
 
 use super::{Carrier, Faults, Paths};
 use crate::grid::EdgeId;
@@ -6,10 +6,10 @@ use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Landed, Message, Record, Ship};
 use crate::time::Stamp;
 
-/// Carries what others ship, and tells each when it is there. A service writes down itself what became of its data; for
-/// users, who see neither links nor the hub, it is done here, under the name of whoever has sent it.
+/// Carries loads for their owners and notifies each owner of an arrival. A service logs its own transfers; for users,
+/// as they see neither links nor the hub, the exchange logs them, with the owner as user.
 pub struct Exchange {
-    /// Who may ship anything, in order: the services of the run, and users who have none.
+    /// Actors that may ship, ascending: the services of the run, and the users that have none.
     owners: Vec<ActorId>,
     sites: Vec<ActorId>,
     carrier: Carrier<Load>,
@@ -18,13 +18,13 @@ pub struct Exchange {
 struct Load {
     owner: ActorId,
     number: u64,
-    /// Where it is written down here what becomes of it.
+    /// Edge whose delivery is logged here; None if the owner logs it.
     edge: Option<EdgeId>,
 }
 
 impl Exchange {
     pub fn new(paths: Paths, faults: Option<Faults>, owners: Vec<ActorId>, sites: Vec<ActorId>) -> Exchange {
-        assert!(owners.is_sorted(), "owners are searched for by halves");
+        assert!(owners.is_sorted(), "owners are found by binary search");
         Exchange { owners, sites, carrier: Carrier::new(paths, faults) }
     }
 }

@@ -1,11 +1,11 @@
-//! How links fail, and what becomes of the data on them.
+//! Link failures, and their effect on flows.
 //!
-//! As long as a link is down, no data crosses it. A flow that uses it then is stopped, and so is one that becomes
-//! active on a way that is cut; what is done about that, the [rule](Interrupted) says. Of one instant, flows end first,
-//! then links come back and fail, then flows become active.
+//! No data crosses a link while it is down. Flows that use it are stopped, and so are flows that become active on a
+//! broken route; the [rule](Interrupted) decides their further course. Within one instant, flows end first, then links
+//! come up and go down, then flows become active.
 //!
-//! Nobody looks ahead, and while nothing is under way nobody looks at all: a run is over when its work is. What has
-//! happened to links meanwhile is told when something sets out.
+//! There is no lookahead, and no timer runs while no flow is under way: a run is over when its work is. Link changes of
+//! such a time are reported when the next flow starts.
 
 #[cfg(test)]
 mod tests;
@@ -22,53 +22,53 @@ use crate::few;
 use crate::grid::{CableId, Interrupted, Outages};
 use crate::time::Time;
 
-/// Links that fail, and the flows that are under way among them.
+/// Links that fail, and the flows under way on them.
 pub struct Faults {
     rule: Interrupted,
     fragile: Vec<FailureTarget>,
-    /// When each of them changes next.
+    /// Time of the next change of each.
     due: BinaryHeap<Reverse<(Time, usize)>>,
     detours: Detours,
-    /// By flow.
+    /// Trips by flow.
     trips: Vec<Option<Trip>>,
     under_way: usize,
-    /// Flows that are stopped, by a link for which they wait.
+    /// Stopped flows, by a link that each waits for.
     waiting: few::Map<LinkId, Vec<FlowId>>,
-    /// What has happened since somebody last wrote it down.
+    /// Changes that have not been logged yet.
     notices: Vec<Notice>,
 }
 
-/// A cable that fails, with all of its directions.
+/// A cable that fails, in all of its directions.
 pub struct FailureTarget {
     pub cable: CableId,
     pub links: Vec<LinkId>,
     pub outages: Outages,
 }
 
-/// Where else data may go.
+/// Alternative routes.
 pub struct Detours {
     pub map: Map,
-    /// By the carrier's sites, where they are on the map.
+    /// Place on the map of each of the carrier's sites.
     pub sites: Vec<usize>,
-    /// By link, whose direction it is.
+    /// Cable of each link.
     pub cables: Vec<CableId>,
-    /// The ways from a place over the links that are up.
+    /// Shortest paths from a place over the links that are up.
     trees: few::Map<usize, Tree>,
 }
 
-/// A flow on its way.
+/// A flow under way.
 #[derive(Clone, Copy)]
 struct Trip {
     ends: (u32, u32),
-    /// The way that it would go if nothing failed, and the one that it goes.
+    /// Route without failures, and current route.
     own: RouteId,
     route: RouteId,
     bytes: u64,
-    /// How much is left, while it is stopped.
+    /// Volume left; valid while it is stopped.
     left: f64,
 }
 
-/// What is to be written down.
+/// A change to be logged.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Notice {
     Turned {
@@ -80,7 +80,7 @@ pub(super) enum Notice {
         flow: FlowId,
         left: u64,
     },
-    /// Over the same way as before, if there is none.
+    /// Continues; `via` is empty if its route has not changed.
     Continued {
         flow: FlowId,
         left: u64,
@@ -94,7 +94,7 @@ impl Detours {
         Detours { map, sites, cables, trees: few::Map::new() }
     }
 
-    /// The shortest way over links that are up.
+    /// Shortest route over links that are up.
     fn way(&mut self, (from, to): (u32, u32), flows: &Flows<Moment>) -> Option<Vec<LinkId>> {
         let [from, to] = [from, to].map(|site| self.sites[site as usize]);
         let map = &self.map;
@@ -118,7 +118,7 @@ impl Faults {
         }
     }
 
-    /// When a link fails or comes back next, if anything is under way that could mind.
+    /// Time of the next change of a link; None if no flow is under way.
     pub(super) fn next(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, _))| *at).filter(|_| self.under_way > 0)
     }
@@ -127,7 +127,7 @@ impl Faults {
         std::mem::take(&mut self.notices)
     }
 
-    /// Before something is sent: whatever happened while nobody looked, as nothing was under way.
+    /// Called before a flow is sent: applies the link changes since the last flow ended.
     pub(super) fn catch_up(&mut self, now: Time, flows: &mut Flows<Moment>) -> Vec<Notice> {
         if self.under_way > 0 {
             return Vec::new();
@@ -136,7 +136,7 @@ impl Faults {
         self.take_notices()
     }
 
-    /// Releases a flow, and says when it becomes active.
+    /// Releases a flow and returns the time at which it becomes active.
     pub(super) fn start(
         &mut self,
         now: Time,
@@ -161,7 +161,7 @@ impl Faults {
         (flow, active)
     }
 
-    /// Moves on to a time through all that ends and fails on the way.
+    /// Advances to a time through all ends and link changes before it.
     pub(super) fn advance(&mut self, to: Time, transfers: &mut Transfers, ended: &mut Vec<FlowId>) {
         while let Some(at) = transfers.next_change().into_iter().chain(self.next()).min()
             && at <= to
@@ -178,14 +178,14 @@ impl Faults {
         transfers.advance(to, ended);
     }
 
-    /// Decides about the flows that have been stopped by now, and about those that waited for links which are back.
+    /// Decides about the flows stopped by now, and about those that waited for the links in `back`.
     pub(super) fn settle(&mut self, now: Time, back: &[LinkId], flows: &mut Flows<Moment>) {
         let mut open = Vec::new();
         for flow in flows.take_held() {
             let trip = self.trips[flow.index()].as_mut().expect("what is stopped is on a trip");
             trip.left = flows.left(flow);
             if cut(trip.route, flows).is_none() {
-                // It became active in the instant in which the link came back.
+                // It became active in the instant in which the link came up.
                 flows.go_on(flow, trip.route, trip.left, now.into());
                 continue;
             }
@@ -221,7 +221,7 @@ impl Faults {
         self.notices.push(Notice::Continued { flow, left: whole(left, trip.bytes), via, active });
     }
 
-    /// A way for data that may go elsewhere, and its own one if that is whole.
+    /// Route that is up: the own one if possible, else a detour if the rule allows it.
     fn open_way(&mut self, ends: (u32, u32), own: RouteId, flows: &mut Flows<Moment>) -> Option<RouteId> {
         if self.rule != Interrupted::Reroute || cut(own, flows).is_none() {
             return cut(own, flows).is_none().then_some(own);
@@ -234,7 +234,7 @@ impl Faults {
         flows.way(route).iter().map(|link| self.detours.cables[link.index()]).collect()
     }
 
-    /// Lets links fail and come back that are due to; gives those that are back.
+    /// Applies the link changes that are due; returns the links that came up.
     fn turn(&mut self, to: Time, flows: &mut Flows<Moment>) -> Vec<LinkId> {
         let mut back = Vec::new();
         while let Some(&Reverse((at, which))) = self.due.peek()
@@ -262,7 +262,7 @@ fn cut(route: RouteId, flows: &Flows<Moment>) -> Option<LinkId> {
     flows.way(route).iter().copied().find(|link| flows.is_down(*link))
 }
 
-/// Of what is left, a byte that has been begun is; what rounding has added is none.
+/// Rest in whole bytes: a started byte counts, an excess from rounding does not.
 fn whole(left: f64, bytes: u64) -> u64 {
     if left >= bytes as f64 {
         return bytes;

@@ -1,11 +1,11 @@
-//! The slow and obvious judge: progressive filling over everything, and flows that are moved on one by one.
+//! Slow and obvious reference: progressive filling over all flows, which are advanced one by one.
 
 use super::{Link, Mode};
 use crate::grid::Interrupted;
 
-/// The rate of each flow, from the links that each crosses.
+/// Rate of each flow, from the links of each.
 pub fn rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
-    // A link that need not be shared is one for each of its flows.
+    // A link that flows do not share becomes one pipe for each of its flows.
     let mut pipes: Vec<(f64, Vec<usize>)> = Vec::new();
     for (id, link) in links.iter().enumerate() {
         let users: Vec<usize> = (0..routes.len()).filter(|flow| routes[*flow].contains(&id)).collect();
@@ -37,7 +37,7 @@ pub fn rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
     rates.into_iter().map(|rate| rate.unwrap_or(f64::INFINITY)).collect()
 }
 
-/// When each flow ends, given its release, the links it crosses and its volume.
+/// End of each flow, from its release, its links and its volume.
 pub fn ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
     let active_at =
         |flow: &(f64, Vec<usize>, f64)| flow.0 + flow.1.iter().map(|link| links[*link].latency).sum::<f64>();
@@ -75,15 +75,15 @@ pub struct Sent {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Stage {
-    /// Until its latency has elapsed.
+    /// Until this time, when its latency has elapsed.
     Waiting(f64),
     Active,
     Stopped,
     Over(f64),
 }
 
-/// When each flow ends where links are down at times: given those times by link, the links that a flow crosses by its
-/// ends and the links that are down, if there is a way, and the rule.
+/// End of each flow with link outages. `outages` are the down times of each link; `way` is the route between two sites
+/// with some links down, if there is one.
 pub fn ends_among_outages(
     links: &[Link],
     sent: &[Sent],
@@ -137,7 +137,7 @@ pub fn ends_among_outages(
                     ways[flow] = other;
                 }
             }
-            // Without latency it is on its way at once.
+            // Without latency the flow becomes active at once.
             if matches!(stages[flow], Some(Stage::Waiting(active)) if active <= now) {
                 stages[flow] = Some(Stage::Active);
             }

@@ -1,8 +1,8 @@
-//! What a link is, and how much of it its flows can use.
+//! Links, and the part of their capacity that flows can use.
 
 use serde::Serialize;
 
-/// A link by its place in the list that the flows were made with.
+/// Index of a link in the list that the flows were created with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
@@ -12,7 +12,7 @@ impl LinkId {
     }
 }
 
-/// One direction of a cable. A full-duplex cable is two links, a half-duplex one a single link in the routes of both
+/// One direction of a cable. A full-duplex cable is two links; a half-duplex one is a single link in the routes of both
 /// directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
@@ -23,18 +23,18 @@ pub struct Link {
     pub mode: Mode,
 }
 
-/// How much of its capacity a link yields.
+/// Usable part of a link's capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Efficiency {
-    /// All of it.
+    /// All of the capacity.
     #[default]
     None,
-    /// What `n` parallel TCP flows obtain together: `1 - 1/(1 + 3n)` (Altman et al.), 0.75 for a lone one.
+    /// Total of `n` parallel TCP flows: `1 - 1/(1 + 3n)` of the capacity (Altman et al.), 0.75 for a single one.
     Tcp,
 }
 
-/// Whether flows compete on a link.
+/// Sharing of a link among its flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -45,12 +45,12 @@ pub enum Mode {
 }
 
 impl Link {
-    /// What its flows get together while there are so many of them.
+    /// Usable capacity with this many flows.
     pub fn effective(&self, flows: u32) -> f64 {
         self.capacity * self.efficiency.of(flows)
     }
 
-    /// A capacity above zero, which may be infinite, and a latency that is a length of time.
+    /// True if the capacity is above zero (it may be infinite), and the latency finite and not negative.
     pub fn is_sound(&self) -> bool {
         self.capacity > 0.0 && self.latency >= 0.0 && self.latency.is_finite()
     }

@@ -1,28 +1,28 @@
-//! Which places links connect, and the shortest ways between them.
+//! Graph of places and links, and the shortest paths in it.
 
 use super::link::LinkId;
 
-/// What is next to what: sites first, then other places where links meet.
+/// Adjacency lists: sites first, then the other places where links meet.
 #[derive(Clone, Debug)]
 pub struct Map {
     sites: usize,
-    /// By place: where links lead from it.
+    /// Links that lead away from each place.
     out: Vec<Vec<Hop>>,
 }
 
-/// A link as it leads away from a place.
+/// A link as seen from one of its ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     pub to: usize,
     pub link: LinkId,
-    /// The place of its name among all names.
+    /// Rank of the link's name among all names.
     pub name: u32,
     /// In microseconds.
     pub latency: u64,
 }
 
 impl Map {
-    /// Without any links yet.
+    /// Creates a map without links.
     pub fn new(sites: usize, others: usize) -> Map {
         Map { sites, out: vec![Vec::new(); sites + others] }
     }
@@ -31,7 +31,7 @@ impl Map {
         self.out[from].push(hop);
     }
 
-    /// Whether links that may be used lead from a place to another one.
+    /// True if usable links lead from one place to another.
     pub fn reaches(&self, from: usize, to: usize, may_use: impl Fn(LinkId) -> bool) -> bool {
         let (mut seen, mut open) = (vec![false; self.out.len()], vec![from]);
         seen[from] = true;
@@ -45,11 +45,12 @@ impl Map {
         seen[to]
     }
 
-    /// The shortest ways from a place over links that may be used: the fewest links, then the least latency, then the
-    /// names of its links, first to last, as a dictionary would order them.
+    /// Shortest paths from a place over usable links: fewest links, then least latency, then the names of the links,
+    /// first to last, in lexicographic order.
     ///
-    /// One more link at a time. Of all ways to a node with the fewest links the least counts, by latency, then by name;
-    /// as all are equally long, the order of two ways stays what it is when both go on over the same link.
+    /// Breadth-first search, one more link per level. Of all paths to a node with the fewest links the best counts, by
+    /// latency, then by names; as these paths have the same number of links, their order stays if both continue over
+    /// the same link.
     pub fn shortest(&self, from: usize, may_use: impl Fn(LinkId) -> bool) -> Tree {
         let mut reached: Vec<Option<Reached>> = vec![None; self.out.len()];
         let mut sites_left = self.sites - usize::from(from < self.sites);
@@ -66,7 +67,7 @@ impl Map {
                     }
                 }
             }
-            // The best way to each node comes first.
+            // The best path to each node first.
             next.sort_unstable_by_key(|(to, way)| (*to, way.latency, way.rank, way.name));
             next.dedup_by_key(|(to, _)| *to);
             next.sort_unstable_by_key(|(_, way)| (way.rank, way.name));
@@ -81,7 +82,7 @@ impl Map {
     }
 }
 
-/// The shortest ways from one place.
+/// Shortest paths from one place.
 #[derive(Clone, Debug)]
 pub struct Tree {
     from: usize,
@@ -92,15 +93,15 @@ pub struct Tree {
 struct Reached {
     latency: u128,
     before: usize,
-    /// The place of the way to the node before among those of its length, by the names of their links; in the tree,
-    /// that of the way to this node.
+    /// Rank of the path to the previous node among those of its length, by the names of their links; in the tree, rank
+    /// of the path to this node.
     rank: u32,
     name: u32,
     link: LinkId,
 }
 
 impl Tree {
-    /// The way to a site, if there is one.
+    /// Shortest path to a site; None if there is none.
     pub fn way(&self, to: usize) -> Option<Vec<LinkId>> {
         let (mut at, mut way) = (to, Vec::new());
         while at != self.from {

@@ -1,11 +1,11 @@
 //! The network: links, and flows that share them max-min fairly.
 //!
-//! A [`Link`] has a capacity in data per unit of time and a latency; what unit that is, its user decides. A flow is
-//! released over a route of distinct links, uses bandwidth once the latencies of all its links have elapsed, and has
-//! ended when its volume has gone through. A flow without volume ends when it becomes active; over an empty route data
-//! needs no time. Of a link `l` with `N` active flows, `capacity * efficiency(N)` can be used
-//! ([`Efficiency::of`]); `N` counts flows that are held back elsewhere too. Rates are max-min fair: all flows grow
-//! together, and stop when one of their links is full. They change only when a flow starts or ends.
+//! A [`Link`] has a capacity in data per unit of time, and a latency; the caller chooses the units. A flow is released
+//! over a route of distinct links, uses bandwidth once the latencies of all its links have elapsed, and ends when its
+//! volume has been transferred. A flow without volume ends when it becomes active; over an empty route data needs no
+//! time. A link `l` with `N` active flows has a usable capacity of `capacity * efficiency(N)` ([`Efficiency::of`]); `N`
+//! includes flows that other links limit. Rates are max-min fair: all rates rise together, and a rate stops when one of
+//! its links is full. Rates change only when a flow starts or ends.
 //!
 //! ```
 //! use hansa::network::{Efficiency, Flows, Link, LinkId, Mode};
@@ -24,9 +24,9 @@
 //! assert_eq!(ends, [(short, 3.0), (long, 6.0)]);
 //! ```
 //!
-//! A simulation that has events of its own takes the earlier of them and [`Flows::next_change`], advances to it,
-//! handles what has ended, starts what that releases, and so on. [`Transfers`] is the same in whole microseconds of
-//! virtual time.
+//! A simulation with other events advances to the earlier of its next event and [`Flows::next_change`], handles the
+//! flows that have ended, starts new ones, and repeats. [`Transfers`] is the same in whole microseconds of virtual
+//! time.
 
 mod carrier;
 mod exchange;

@@ -1,10 +1,10 @@
-//! What a topology says about links, in its words.
+//! Words of topologies for links.
 
 use super::link::{Efficiency, Mode};
 use crate::words::words;
 
 words! {
-    /// How the flows on a link share it, where a link does not say so itself.
+    /// Sharing of a link among its flows, where the link itself has no setting.
     Model {
         /// Flows share all of a link's capacity max-min fairly.
         Ideal = "ideal",
@@ -17,7 +17,7 @@ words! {
         Full = "full",
         /// Both, sharing one capacity.
         Half = "half",
-        /// From its first end to its second.
+        /// Only from its first end to its second.
         OneWay = "one-way",
     }
 }

@@ -1,10 +1,10 @@
-//! The way from site to site: which links data crosses.
+//! Routes from site to site.
 
 use smallvec::SmallVec;
 
 use super::link::{Link, LinkId};
 
-/// Links, and the route between any two sites. A site needs no route to itself.
+/// Links, and a route between any two sites. A site needs no route to itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paths {
     pub links: Vec<Link>,
@@ -14,13 +14,13 @@ pub struct Paths {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Ways {
-    /// Those of each pair from its number on, by the site that sends, then the one that receives.
+    /// Route of each pair of sites: a range of `crossed` that begins at `starts`, by sender, then by receiver.
     Listed { starts: Vec<u32>, crossed: Vec<LinkId> },
-    /// Each site has a line to the router, with its own number: nothing grows with pairs of sites.
+    /// Each site has a line to a router, with its own number, so memory does not grow with the pairs of sites.
     ByRouter,
 }
 
-/// The links that data crosses, in order.
+/// Links that data crosses, in order.
 pub type Route = SmallVec<[LinkId; 4]>;
 
 impl Paths {
@@ -37,12 +37,12 @@ impl Paths {
         Paths { links, sites, ways: Ways::Listed { starts, crossed } }
     }
 
-    /// Each site has a line of its own to a router, which all that leaves it or comes to it crosses.
+    /// Star: each site has its own line to a router, which all of its traffic crosses.
     pub fn by_router(lines: Vec<Link>) -> Paths {
         Paths { sites: lines.len(), links: lines, ways: Ways::ByRouter }
     }
 
-    /// The same links, with the routes between some of the sites only.
+    /// Copy with the routes between some of the sites only.
     pub fn among(self, sites: &[usize]) -> Paths {
         if sites.iter().copied().eq(0..self.sites) {
             return self;
@@ -67,14 +67,14 @@ impl Paths {
         }
     }
 
-    /// The same where routes are listed; else nothing.
+    /// Route from a list, without a copy; empty if routes are not listed.
     pub fn listed(&self, from: usize, to: usize) -> &[LinkId] {
         let Ways::Listed { starts, crossed } = &self.ways else { return &[] };
         let pair = from * self.sites + to;
         &crossed[starts[pair] as usize..starts[pair + 1] as usize]
     }
 
-    /// The most that a lone flow gets; infinite where data crosses no link.
+    /// Bandwidth of a flow without other traffic; infinite if its route has no links.
     pub fn bandwidth(&self, from: usize, to: usize, alone: impl Fn(&Link) -> f64) -> f64 {
         let links = self.route(from, to).into_iter().map(|link| &self.links[link.index()]);
         links.map(alone).fold(f64::INFINITY, f64::min)

@@ -1,5 +1,4 @@
-//! Brings the input of jobs of one task to the sites that they were given to, and what they leave there back to their
-//! users.
+//! Data staging: the input of jobs of one task travels to their sites, and their output back to their users.
 
 use super::{Carrier, Network};
 use crate::few;
@@ -8,8 +7,8 @@ use crate::kernel::{ActorId, Outbox};
 use crate::protocol::{Landed, Message, Record};
 use crate::time::{Span, Time};
 
-/// The data of a service's jobs, on its way. It knows all sites of the topology by their numbers, as data may be at
-/// home where the service has no site.
+/// Transfers of the data of a service's jobs. Sites have their numbers in the topology, as the home of data may be a
+/// site that the service does not have.
 pub struct Stager {
     carrier: Carrier<EdgeId>,
     sites: Vec<ActorId>,
@@ -18,7 +17,7 @@ pub struct Stager {
 
 type Out = Outbox<Message, Record>;
 
-/// What has arrived.
+/// A finished transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Staged {
     Input(JobId),
@@ -26,36 +25,36 @@ pub enum Staged {
 }
 
 impl Stager {
-    /// The network is one between these sites.
+    /// Creates a stager; the network connects these sites.
     pub fn new(network: Network, sites: Vec<ActorId>) -> Stager {
         let numbers = sites.iter().copied().zip(0..).collect();
         Stager { carrier: network.carrier(), sites, numbers }
     }
 
-    /// Whether there is such a home, and no more data than there may be.
+    /// True if the home exists and the volumes are within their limits.
     pub fn knows(&self, staging: &Staging) -> bool {
         (staging.home as usize) < self.sites.len() && staging.volumes.make_sense()
     }
 
-    /// Lets a job's input set out for the site that it was given to. Says whether it does.
+    /// Starts the transfer of a job's input to its site. True if a transfer is needed.
     pub fn bring(&mut self, now: Time, job: JobId, staging: &Staging, site: ActorId, out: &mut Out) -> bool {
         let Staging { volumes, home } = *staging;
         self.send(now, EdgeId::input(job), (home, self.number(site)), volumes.input, out)
     }
 
-    /// Lets what a job has left at its site set out for home. Says whether there is anything to wait for.
+    /// Starts the transfer of a job's output from its site to its home. True if a transfer is needed.
     pub fn bring_back(&mut self, now: Time, job: JobId, staging: &Staging, site: ActorId, out: &mut Out) -> bool {
         let Staging { volumes, home } = *staging;
         self.send(now, EdgeId::output(job), (self.number(site), home), volumes.output, out)
     }
 
-    /// Whether a job that runs at a site has to wait for its input.
+    /// True if a job at a site waits for a transfer of its input.
     pub fn has_to_bring(&self, staging: &Staging, site: ActorId) -> bool {
         staging.has_input() && staging.home != self.number(site)
     }
 
-    /// How long its input would be on its way there if nobody else were. Under the law of parallel TCP flows a little
-    /// less may do beside others, as a link yields more to several than to one.
+    /// Duration of the input's transfer without other traffic. Under the law of parallel TCP flows a little less may do
+    /// beside others, as a link yields more to several flows than to one.
     pub fn alone(&self, staging: &Staging, site: ActorId) -> Span {
         let (from, to) = (staging.home as usize, self.number(site) as usize);
         let paths = self.carrier.paths();
@@ -77,12 +76,12 @@ impl Stager {
         *self.numbers.get(&site).expect("jobs are given to sites of the topology")
     }
 
-    /// Takes in what the network's actor tells, where others let data go too.
+    /// Receives an arrival from the network's actor, which a shared network has.
     pub fn hear(&mut self, from: ActorId, landed: Landed) {
         self.carrier.hear(from, landed);
     }
 
-    /// What has arrived by now, in order.
+    /// Transfers that have finished by `now`, in order.
     pub fn arrived(&mut self, now: Time, out: &mut Out) -> Vec<Staged> {
         let mut arrived = Vec::new();
         for edge in self.carrier.arrived(now, out) {
@@ -92,7 +91,7 @@ impl Stager {
         arrived
     }
 
-    /// Asks for a moment when something may have arrived.
+    /// Sets a timer for the time at which a transfer may finish.
     pub fn wake(&mut self, now: Time, out: &mut Out) {
         self.carrier.wake(now, out);
     }

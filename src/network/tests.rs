@@ -77,13 +77,13 @@ fn a_flow_that_is_stopped_leaves_its_share_to_the_others() {
 }
 
 #[test]
-fn what_ends_together_is_told_in_the_order_of_starts() {
+fn flows_that_end_together_are_reported_in_the_order_of_starts() {
     let mut flows = Flows::new(vec![link(10.0, Efficiency::None)]);
     let (route, nowhere) = (flows.route(&[LinkId(0)]), flows.route(&[]));
     let (first, second) = (flows.start(0.0, route, 10.0), flows.start(0.0, route, 30.0));
     let mut ended = Vec::new();
     flows.advance(2.0, &mut ended);
-    // It has the first one's number, and ends with the second one.
+    // It reuses the first flow's number, and ends with the second flow.
     let (third, fourth) = (flows.start(2.0, route, 20.0), flows.start(6.0, nowhere, 1.0));
     assert_eq!(third, first);
     flows.advance(9.0, &mut ended);
@@ -91,7 +91,7 @@ fn what_ends_together_is_told_in_the_order_of_starts() {
     assert_eq!(ends, [(first, 2.0), (second, 6.0), (third, 6.0), (fourth, 6.0)]);
 }
 
-/// Of a volume of 1e9, one unit is a crumb.
+/// One unit is a crumb of a volume of 1e9.
 #[test]
 fn a_flow_ends_when_a_crumb_is_left() {
     let mut flows = Flows::new(vec![link(3.0, Efficiency::None)]);
@@ -105,11 +105,11 @@ fn a_flow_ends_when_a_crumb_is_left() {
 }
 
 #[test]
-fn whatever_a_flow_is_about_it_can_be_stopped_and_the_others_go_on() {
+fn a_flow_in_any_state_can_be_stopped_and_the_others_go_on() {
     let slow = Link { latency: 2.0, ..link(10.0, Efficiency::None) };
     let mut flows = Flows::new(vec![slow, link(10.0, Efficiency::None)]);
     let [waits, runs, nowhere] = [&[0][..], &[1], &[]].map(|links| flows.route(&ids(links)));
-    // Its latency has not elapsed; it needs no time; its link is down.
+    // Its latency has not elapsed; it is instant; its link is down.
     let [waiting, instant, held] = [waits, nowhere, runs].map(|route| {
         let [goes, stays] = [(); 2].map(|()| flows.start(0.0, route, 40.0));
         if route == runs {
@@ -145,7 +145,7 @@ fn an_infinite_link_needs_no_time() {
 
 #[test]
 fn whole_microseconds_round_each_end_up_and_nothing_else() {
-    // Two thirds of a byte a microsecond for each of three, then one for each of two: the exact ends are 1.5, 2.5, 3.
+    // Two thirds of a byte per microsecond for each of three, then one for each of two: the exact ends are 1.5, 2.5, 3.
     let mut transfers = Transfers::new(vec![link(2.0, Efficiency::None)]);
     let route = transfers.flows().route(&[LinkId(0)]);
     let started = [1, 2, 3].map(|bytes| transfers.start(Time::ZERO, route, bytes));
@@ -184,7 +184,7 @@ fn whole_ends(links: &[Link], offset: Time, story: &[(u64, Vec<usize>, u64)]) ->
 }
 
 #[test]
-fn a_moment_after_any_whole_microsecond_is_not_before_it() {
+fn a_release_after_any_whole_microsecond_is_not_before_it() {
     let links = [link(125.0, Efficiency::None)];
     for days in [0, 10_000, 11_000, 12_000, 365_250, 200_000_000] {
         let offset = Time::from_micros(days * 86_400_000_000);
@@ -193,7 +193,7 @@ fn a_moment_after_any_whole_microsecond_is_not_before_it() {
     }
 }
 
-/// The link is busy for the whole time with a flow of a petabyte a year.
+/// A flow of a petabyte per year keeps the link busy all the time.
 #[test]
 fn a_small_flow_beside_one_that_lasts_for_years_ends_when_it_should() {
     for mode in [Mode::Shared, Mode::PerFlow] {
@@ -204,7 +204,7 @@ fn a_small_flow_beside_one_that_lasts_for_years_ends_when_it_should() {
         let ends = whole_ends(&links, Time::ZERO, &story);
         // 7.8 us alone, 15.7 us beside the large flow, which the others delay by 19 * 1,003 bytes.
         let (long, short) = if mode == Mode::Shared { (149, 16) } else { (0, 8) };
-        // Its own volume is a floating-point number with a step of 16 bytes, an eighth of a microsecond, so the
+        // The large volume is a floating-point number with a step of 16 bytes, an eighth of a microsecond, so the
         // roundings of 19 changes add up to 2 us at most.
         let over = ends[0].abs_diff(30 * year + long);
         assert!(over <= 2, "the large flow ends {over} us off");
@@ -249,10 +249,10 @@ fn stories() -> impl Strategy<Value = (Vec<Link>, Story)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// At every change, the rates are those of filling everything anew, and they are max-min fair. Some flows are
+    /// At every change, the rates equal those of a full recomputation, and they are max-min fair. Some flows are
     /// stopped on the way.
     #[test]
-    fn rates_are_those_of_the_judge(
+    fn rates_equal_the_judge(
         (links, story) in stories(),
         mut stops in prop::collection::vec(prop::option::of(any::<prop::sample::Index>()), 0..8),
     ) {
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn ends_are_those_of_the_judge((links, story) in stories()) {
+    fn ends_equal_the_judge((links, story) in stories()) {
         let mut flows = Flows::new(links.clone());
         let mut started = Vec::new();
         for (release, route, volume) in &story {
@@ -306,7 +306,7 @@ proptest! {
         }
     }
 
-    /// Offsets of whole microseconds, up to the last time.
+    /// Offsets are whole microseconds, up to the last time.
     #[test]
     fn a_shift_of_all_releases_shifts_all_ends(
         (links, story) in stories(),
@@ -326,7 +326,7 @@ proptest! {
         }
     }
 
-    /// Twice the capacity is half the time, and a unit of time is as good as another.
+    /// Twice the capacity halves the time, and the unit of time does not matter.
     #[test]
     fn the_model_has_no_scale_of_its_own((links, story) in stories()) {
         let ends = |links: Vec<Link>, time: f64, data: f64| {
@@ -350,7 +350,7 @@ proptest! {
     }
 }
 
-/// No link carries more than it can, and each flow has a link that is full and on which nobody is faster.
+/// Checks that no link exceeds its capacity, and that each flow has a full link on which no flow is faster.
 fn check_fairness(links: &[Link], routes: &[&[usize]], rates: &[f64]) -> Result<(), TestCaseError> {
     let on = |link: usize| (0..routes.len()).filter(move |flow| routes[*flow].contains(&link));
     let room = |link: usize| links[link].effective(on(link).count() as u32);

@@ -4,15 +4,15 @@ use super::flows::{Ended, FlowId, Flows, Moment, RouteId};
 use super::link::Link;
 use crate::time::{Span, Time};
 
-/// Fraction of a microsecond that rounding may add to an end.
+/// Fraction of a microsecond that an end may be rounded down by.
 const FORGIVEN: f64 = 1e-3;
 
 /// Flows of whole bytes that are released at whole microseconds, over links whose capacity is in bytes a microsecond
 /// and whose latency is in microseconds.
 ///
-/// Inside, flows share the links in exact time. A flow has ended for its user at the first whole microsecond that is
-/// not before its exact end, so roundings never add up. A thousandth of a microsecond is forgiven, so that what would
-/// end at a whole microsecond but for the last bits of a floating-point number does.
+/// Inside, flows share the links in exact time. A flow has ended for its user at the first whole microsecond at or
+/// after its exact end, so roundings never add up. A thousandth of a microsecond is forgiven, so that an end that
+/// misses a whole microsecond only by the last bits of a floating-point number is at that microsecond.
 ///
 /// No floating-point number holds a time since the start of a run (see [`Moment`]): if all releases are shifted by a
 /// span, all ends are shifted by that span. Nothing ends before the time to which the transfers have been advanced.
@@ -27,7 +27,7 @@ impl Transfers {
         Transfers { flows: Flows::new(links), ended: Vec::new() }
     }
 
-    /// The flows inside, for their routes and what they look like now.
+    /// The flows inside, for their routes and their current state.
     pub fn flows(&mut self) -> &mut Flows<Moment> {
         &mut self.flows
     }
@@ -37,13 +37,12 @@ impl Transfers {
         self.flows.start(release.into(), route, bytes as f64)
     }
 
-    /// When to look next: something may have ended by then, and nothing has before.
+    /// Next time at which something may have ended; nothing ends before it.
     pub fn next_change(&mut self) -> Option<Time> {
         self.flows.next_change().map(|next| next.round_up(FORGIVEN))
     }
 
-    /// Moves on to a time, and adds the flows that have ended by then to `ended`: in order of their exact end, then of
-    /// their start.
+    /// Advances to a time and appends the flows that have ended by then to `ended`, by exact end, then by start.
     pub fn advance(&mut self, to: Time, ended: &mut Vec<FlowId>) {
         while let Some(next) = self.flows.next_change()
             && next.round_up(FORGIVEN) <= to
@@ -55,7 +54,7 @@ impl Transfers {
     }
 }
 
-/// When a latency has elapsed. Where it is longer than all time there is, that never comes.
+/// Time at which a latency has elapsed; [`Time`] saturates if the latency exceeds it.
 pub(super) fn after(release: Time, latency: f64) -> Time {
     release + Span::from_micros(latency as u64)
 }

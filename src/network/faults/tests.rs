@@ -1,4 +1,4 @@
-//! Links that fail, against a worked example and against the slow judge.
+//! Link failures, against a worked example and the slow judge.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::network::judge::{self, Sent};
 use crate::network::map::Hop;
 use crate::network::{Efficiency, Link, Mode};
 
-/// A cable between two sites: bytes a microsecond, latency in microseconds, and whether each direction is a link of its
-/// own.
+/// A cable between two sites: bytes per microsecond, latency in microseconds, and true if each direction is a separate
+/// link.
 #[derive(Clone, Copy, Debug)]
 struct Wire {
     ends: (usize, usize),
@@ -28,7 +28,7 @@ fn micros(at: u64) -> Time {
     Time::from_micros(at)
 }
 
-/// The links of some cables, with the cable of each, where each leads from and to, and its place among the names.
+/// Links of some cables, with the cable of each, its ends, and its rank among the names.
 struct Laid {
     links: Vec<Link>,
     cables: Vec<CableId>,
@@ -50,7 +50,7 @@ fn lay(wires: &[Wire]) -> Laid {
     laid
 }
 
-/// Every way without a circle is looked at.
+/// Shortest path by trying every path without a circle.
 fn shortest(laid: &Laid, (from, to): (usize, usize), down: &[bool]) -> Option<Vec<usize>> {
     let mut open = vec![(from, Vec::<usize>::new(), vec![from])];
     let mut best: Option<(usize, u64, Vec<CableId>, Vec<usize>)> = None;
@@ -71,7 +71,7 @@ fn shortest(laid: &Laid, (from, to): (usize, usize), down: &[bool]) -> Option<Ve
     best.map(|best| best.3)
 }
 
-/// When each flow ends, and what is told on the way.
+/// End of each flow, and the notices on the way.
 fn play(
     wires: &[Wire],
     outages: &[Vec<(u64, u64)>],
@@ -132,19 +132,19 @@ fn play(
     (ends, told)
 }
 
-/// Two sites and a third one beside them: a direct cable of 10 bytes a microsecond and 4 microseconds, and a way round
-/// of 5.
+/// A direct cable between two sites, with 10 bytes per microsecond and a latency of 4, and a detour over a third site
+/// with 5 bytes per microsecond.
 fn triangle() -> [Wire; 3] {
     [wire((0, 1), 10.0, 4.0), wire((0, 2), 5.0, 1.0), wire((2, 1), 5.0, 2.0)]
 }
 
-/// 1000 bytes set out at 0 and are on the cable from 4 on. It is down from 54 to 154; by then 500 bytes are through.
+/// 1000 bytes start at 0 and are on the cable from 4 on. It is down from 54 to 154; by then 500 bytes have arrived.
 #[test]
 fn a_worked_example() {
     let outages = [vec![(54, 154)], vec![], vec![]];
     let one = [(0, (0, 1), 1_000)];
     let ends = |rule| play(&triangle(), &outages, rule, &one).0;
-    // 500 bytes more from 154 on; all of them from 158 on; 500 more at 5 bytes a microsecond from 57 on.
+    // 500 more bytes from 154 on; all of them from 158 on; 500 more at 5 bytes per microsecond from 57 on.
     assert_eq!(ends(Interrupted::Wait), [204]);
     assert_eq!(ends(Interrupted::Restart), [258]);
     assert_eq!(ends(Interrupted::Reroute), [157]);
@@ -163,17 +163,17 @@ fn a_worked_example() {
     );
 }
 
-/// Of 1000 bytes 500 are left at 54, and 400 at 77, 20 microseconds after they have gone round.
+/// 500 of 1000 bytes are left at 54, and 400 at 77, after 20 microseconds on the detour.
 #[test]
-fn what_is_held_up_on_a_way_round_takes_its_own_way_if_that_is_whole_again() {
+fn a_flow_stopped_on_a_detour_takes_its_own_route_if_that_is_up_again() {
     let one = [(0, (0, 1), 1_000)];
     let play = |own| play(&triangle(), &[vec![(54, own)], vec![(77, 100)], vec![]], Interrupted::Reroute, &one);
-    // Both are back at once: 40 microseconds on its own way, after 4 until it is there.
+    // Both are back at once: 40 microseconds on its own route, after a latency of 4.
     let (ends, told) = play(100);
     assert_eq!(ends, [144]);
     let (flow, via) = (FlowId::of(0), vec![CableId(0)]);
     assert_eq!(told.last(), Some(&(100, Notice::Continued { flow, left: 400, via, active: micros(104) })));
-    // Only the way round is: 80 microseconds where it was, without any until it is there.
+    // Only the detour is back: 80 microseconds on it, without any latency.
     let (ends, told) = play(300);
     assert_eq!(ends, [180]);
     let via = Vec::new();
@@ -182,17 +182,17 @@ fn what_is_held_up_on_a_way_round_takes_its_own_way_if_that_is_whole_again() {
 
 #[test]
 fn both_directions_fail_and_a_flow_that_waits_leaves_its_other_links_to_others() {
-    // From 0 over 2 to 1, and back; and another one that only needs the first cable, which is then its own.
+    // One flow from 0 over 2 to 1 and one back; a third that needs only the first cable, and later has it to itself.
     let wires = [wire((0, 2), 10.0, 0.0), wire((2, 1), 10.0, 0.0)];
     let outages = [vec![], vec![(10, 60)]];
     let sent = [(0, (0, 1), 200), (0, (1, 0), 200), (0, (0, 2), 150)];
-    // Each way 5 bytes a microsecond for two flows out, 10 for the one back: 50, 100 and 50 are through at 10.
+    // 5 bytes per microsecond for each of the two flows out, 10 for the one back: 50, 100 and 50 have arrived at 10.
     let (ends, _) = play(&wires, &outages, Interrupted::Wait, &sent);
     assert_eq!(ends, [75, 70, 20]);
 }
 
 #[test]
-fn what_sets_out_while_a_link_is_down_behaves_the_same_and_what_is_empty_does_not_mind() {
+fn a_flow_released_while_a_link_is_down_behaves_alike_and_an_empty_one_is_not_stopped() {
     let outages = [vec![(10, 100)], vec![], vec![]];
     let sent = [(50, (0, 1), 100), (50, (0, 1), 0)];
     let play = |rule| play(&triangle(), &outages, rule, &sent);
@@ -200,30 +200,30 @@ fn what_sets_out_while_a_link_is_down_behaves_the_same_and_what_is_empty_does_no
     assert_eq!(play(Interrupted::Restart).0, [114, 54]);
     let (ends, told) = play(Interrupted::Reroute);
     assert_eq!(ends, [73, 54]);
-    // Nobody has looked at the link before.
+    // The change of the link is reported with the first release.
     let since = micros(10);
     assert_eq!(told[0], (50, Notice::Turned { cable: CableId(0), is_up: false, since }));
     let via = vec![CableId(1), CableId(2)];
     let continued = Notice::Continued { flow: FlowId::of(0), left: 100, via, active: micros(53) };
     assert_eq!(told[1], (50, continued));
-    // It has been off its links for good when the link is back, of which nobody hears.
+    // The flow has ended when the link comes up, so that change is not reported.
     assert_eq!(told.len(), 2);
 }
 
 #[test]
-fn a_flow_without_another_way_waits_for_the_first_that_is_whole() {
-    // The way round is cut as well, and back first.
+fn a_flow_without_a_detour_waits_for_the_first_route_that_is_up() {
+    // The detour is down as well, and up first.
     let outages = [vec![(10, 1_000)], vec![(5, 20)], vec![(12, 30)]];
     let (ends, told) = play(&triangle(), &outages, Interrupted::Reroute, &[(0, (0, 1), 1_000)]);
-    // 60 bytes until 10; the rest over the way round, from 33 on.
+    // 60 bytes until 10; the rest over the detour, from 33 on.
     assert_eq!(ends, [33 + 940 / 5]);
     let stalled = told.iter().filter(|(_, notice)| matches!(notice, Notice::Stalled { .. })).count();
     assert_eq!(stalled, 1);
 }
 
-/// Only the ways that data goes while nothing fails are known to be short.
+/// Only regular routes are known to be short.
 #[test]
-fn a_way_round_may_take_longer_than_all_time() {
+fn a_detour_may_take_longer_than_all_time() {
     let half = ((1u64 << 63) - 1024) as f64;
     let wires = [wire((0, 1), 10.0, 4.0), wire((0, 2), 5.0, half), wire((2, 1), 5.0, half)];
     let outages = [vec![(5_000, 6_000)], vec![], vec![]];
@@ -236,7 +236,7 @@ fn a_way_round_may_take_longer_than_all_time() {
 }
 
 #[test]
-fn what_goes_on_at_one_moment_does_so_in_the_order_of_starts() {
+fn flows_that_resume_at_one_moment_do_so_in_the_order_of_starts() {
     // The first flow is over the second cable.
     let wires = [wire((0, 1), 10.0, 0.0), wire((2, 3), 10.0, 0.0)];
     let outages = [vec![(10, 60)], vec![(10, 60)]];
@@ -254,16 +254,16 @@ fn what_goes_on_at_one_moment_does_so_in_the_order_of_starts() {
 }
 
 #[test]
-fn nothing_is_watched_while_nothing_is_under_way() {
+fn links_are_not_watched_while_no_flow_is_under_way() {
     let outages = [(0..1_000).map(|number| (100 + 10 * number, 105 + 10 * number)).collect(), vec![], vec![]];
     let (ends, told) = play(&triangle(), &outages, Interrupted::Wait, &[(0, (0, 1), 10), (50_000, (0, 1), 10)]);
     assert_eq!(ends, [5, 50_005]);
-    assert!(told.iter().all(|(at, _)| *at == 50_000), "all of it is told when the second one sets out");
+    assert!(told.iter().all(|(at, _)| *at == 50_000), "all changes are reported when the second flow starts");
     assert_eq!(told.len(), 2_000);
 }
 
 fn wires() -> impl Strategy<Value = Vec<Wire>> {
-    // A chain, so that there is a way between any two of four, and some more.
+    // A chain, so that there is a path between any two of four, and some more cables.
     let more = prop::collection::vec((0usize..4, 1usize..4), 0..4);
     let kind = (1u32..30, 0u32..40, any::<bool>(), 0u8..6, any::<bool>());
     (more, prop::collection::vec(kind, 7)).prop_map(|(more, kinds)| {
@@ -300,7 +300,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2_000 }))]
 
     #[test]
-    fn ends_are_those_of_the_judge(
+    fn ends_equal_the_judge(
         wires in wires(),
         outages in outages(),
         rule in prop::sample::select(Interrupted::ALL.iter().map(|(_, rule, _)| *rule).collect::<Vec<_>>()),
@@ -309,7 +309,7 @@ proptest! {
     ) {
         let sent: Vec<_> = sent.into_iter().map(|(at, from, by, bytes)| (at, (from, (from + by) % 4), bytes)).collect();
         let (ends, told) = play(&wires, &outages, rule, &sent);
-        // Later by any number of whole microseconds, all of it is later by as much.
+        // A delay by any number of whole microseconds delays everything by as much.
         let late: Vec<Vec<_>> =
             outages.iter().map(|all| all.iter().map(|one| (one.0 + offset, one.1 + offset)).collect()).collect();
         let sent_late: Vec<_> = sent.iter().map(|one| (one.0 + offset, one.1, one.2)).collect();
@@ -330,7 +330,7 @@ proptest! {
             prop_assert!((-0.01..1.01).contains(&(end - judged)), "flow {flow} ends at {end}, not at {judged}");
         }
 
-        // What is told of a flow alternates, and nothing is sent that is not left.
+        // Stalls and continuations of a flow alternate, and no flow sends more than it has left.
         let mut stalled: BTreeMap<FlowId, u64> = BTreeMap::new();
         for (at, notice) in told {
             match notice {

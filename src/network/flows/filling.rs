@@ -1,17 +1,17 @@
-//! Progressive filling: the rates of flows after some have come or gone.
+//! Progressive filling: the rates of flows after some have started or ended.
 //!
-//! All rates rise together from zero; where a link is full, those on it stop rising, and the others go on. So links are
-//! taken in the order of their levels, what each still has for each flow that has no rate yet, and a level only rises
-//! when others are frozen.
+//! All rates rise together from zero; where a link is full, the flows on it freeze, and the others go on. So links are
+//! handled in ascending order of their levels. The level of a link is the capacity left for each of its flows that has
+//! no rate yet; it only rises when others freeze.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 
 use super::{Changed, FlowTime, Flows, Scratch, SharedLink, bits};
 
-/// Progressive filling of what has changed.
+/// Progressive filling of the part of the network that has changed.
 impl<T: FlowTime> Flows<T> {
-    /// Gives every bundle the rate that it has from now on.
+    /// Sets the current rate of every bundle.
     pub(super) fn settle(&mut self) {
         if self.changed.bundles.is_empty() {
             return;
@@ -27,11 +27,11 @@ impl<T: FlowTime> Flows<T> {
                 self.expect_end(which as usize);
             }
         }
-        // The list goes back with its memory.
+        // Give the list back, to keep its memory.
         self.changed = Changed { bundles: changed, floor: f64::INFINITY };
     }
 
-    /// A flow that came has at least an equal part of one of its links.
+    /// Lowers the floor to the new flows: a flow that starts gets at least an equal share of one of its links.
     fn lower_the_floor(&mut self) {
         let mut floor = self.changed.floor;
         for &which in &self.changed.bundles {
@@ -44,7 +44,7 @@ impl<T: FlowTime> Flows<T> {
                 floor = floor.min(self.equal_part(link));
             }
         }
-        // Bundles of the floor's own level belong to those that are looked at, whatever rounding says.
+        // A margin for rounding, so that bundles at the level of the floor are included.
         self.changed.floor = floor * (1.0 - 1e-9);
     }
 
@@ -53,8 +53,8 @@ impl<T: FlowTime> Flows<T> {
         self.described[link as usize].effective(flows) / f64::from(flows)
     }
 
-    /// Finds the links of all bundles that may have another rate now, which are those that are not below the floor, and
-    /// what is left of each.
+    /// Collects the links of all bundles whose rates may change, which are those at or above the floor, and the
+    /// capacity left on each of these links.
     fn visit(&mut self) {
         self.round += 1;
         let (round, floor) = (self.round, self.changed.floor);
@@ -71,7 +71,7 @@ impl<T: FlowTime> Flows<T> {
             self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
         }
 
-        // From link to link over the bundles on them: the list grows while it is gone through.
+        // Breadth-first from link to link over their bundles: the list grows while it is read.
         let mut next = 0;
         while let Some(&id) = found.links.get(next) {
             next += 1;
@@ -84,18 +84,18 @@ impl<T: FlowTime> Flows<T> {
             picks.clear();
             picks.resize(link.bundles.len(), 0);
             let mut picked = 0;
-            // Which way it goes is as good as random, so there is no branch to guess wrong.
+            // The outcome is as good as random, so the loop has no branch to mispredict.
             for &(which, _) in &link.bundles {
                 let (rate, count) = (self.rates[which as usize], self.counts[which as usize]);
                 let fast = rate >= floor;
-                // Slow ones keep what they have, and take it from the link before it is shared out.
+                // Slow bundles keep their rates, which are subtracted from the link before it is shared.
                 link.left -= if fast { 0.0 } else { rate * f64::from(count) };
                 link.unfrozen += if fast { count } else { 0 };
                 picks[picked] = which;
                 picked += usize::from(fast);
             }
             for &which in &picks[..picked] {
-                // Once all links are found that have flows, no bundle has to be asked where else it goes.
+                // Once all links with flows are found, the routes of bundles need not be read.
                 if found.busy == self.busy && !self.limited {
                     break;
                 }
@@ -106,22 +106,22 @@ impl<T: FlowTime> Flows<T> {
                 self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
             }
         }
-        // A bundle is found over each of its links.
+        // A bundle is found once over each of its links.
         limits.sort_unstable();
         limits.dedup();
         let levels_of = links.iter().map(|&link| (link, &self.links[link as usize]));
         levels.extend(levels_of.filter(|(_, l)| l.unfrozen > 0).map(|(id, l)| Reverse((bits(l.level()), id))));
     }
 
-    /// Freezes the bundles that are not below the floor, at the lowest level first.
+    /// Freezes the bundles at or above the floor, lowest level first.
     fn fill(&mut self) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut limits = scratch.limits.iter().peekable();
         while let Some(mut lowest) = scratch.levels.peek_mut() {
             let Reverse((level, id)) = *lowest;
             let level = f64::from_bits(level);
-            // A flow that a link of its own holds back further than any shared one comes first, and leaves more to the
-            // others.
+            // A flow that its own limit holds below the level of every shared link freezes first, and leaves more to
+            // the others.
             if self.links[id as usize].unfrozen > 0 {
                 while let Some(&&(limit, which)) = limits.peek()
                     && f64::from_bits(limit) <= level
@@ -131,22 +131,21 @@ impl<T: FlowTime> Flows<T> {
                 }
             }
             let link = &self.links[id as usize];
-            // Levels only rise, so one that has is still in front of nothing that is lower.
+            // Levels only rise, so a link whose level has risen goes back into the heap.
             if link.unfrozen > 0 && link.level() > level {
                 *lowest = Reverse((bits(link.level()), id));
                 continue;
             }
             PeekMut::pop(lowest);
-            // All that cross it have got their rates at other links.
+            // All of its flows froze at other links.
             if link.unfrozen == 0 {
                 continue;
             }
-            // It is the bottleneck of whoever is still open on it: they get its level, and their other links are left
-            // with the rest.
+            // The link is the bottleneck of its open flows: they get its level, and their other links keep the rest.
             scratch.picks.clear();
             scratch.picks.resize(link.bundles.len(), 0);
             let mut picked = 0;
-            // Without a branch, as above.
+            // Without a branch, like the loop of `visit`.
             for &(which, _) in &link.bundles {
                 scratch.picks[picked] = which;
                 picked += usize::from(self.is_open(which as usize));
@@ -155,7 +154,7 @@ impl<T: FlowTime> Flows<T> {
                 self.freeze(which as usize, level);
             }
         }
-        // Those that no shared link has stopped.
+        // Bundles that no shared link has frozen.
         for &(limit, which) in limits {
             self.freeze_alone(which, f64::from_bits(limit));
         }
@@ -168,7 +167,7 @@ impl<T: FlowTime> Flows<T> {
         self.untold.clear();
     }
 
-    /// Whether the flows of a bundle still have to get their rate.
+    /// True if the flows of a bundle have no rate yet in this round.
     fn is_open(&self, which: usize) -> bool {
         (self.frozen[which] != self.round) & (self.rates[which] >= self.changed.floor)
     }
@@ -179,7 +178,7 @@ impl<T: FlowTime> Flows<T> {
         }
     }
 
-    /// Gives the flows of a bundle their rate.
+    /// Fixes the rate of a bundle's flows for this round.
     fn freeze(&mut self, which: usize, rate: f64) {
         self.frozen[which] = self.round;
         let flows = self.counts[which];
@@ -192,11 +191,11 @@ impl<T: FlowTime> Flows<T> {
     }
 }
 
-/// Links, each once in a round.
+/// Set of the links found in one round.
 struct Found<'s> {
     links: &'s mut Vec<u32>,
     rounds: &'s mut [u64],
-    /// How many of them have flows.
+    /// Number of them that have flows.
     busy: usize,
     round: u64,
 }
@@ -212,8 +211,8 @@ impl Found<'_> {
 }
 
 impl SharedLink {
-    /// What each flow would get if the rest of the link were shared out now. Never less than an equal part of the whole
-    /// link, as flows that are frozen had no more than that.
+    /// Rate of each flow without a rate if the rest of the link were shared now. Never less than an equal share of the
+    /// whole link, as frozen flows have at most that.
     fn level(&self) -> f64 {
         (self.left / f64::from(self.unfrozen)).max(self.least)
     }
@@ -225,14 +224,14 @@ mod tests {
     use crate::network::{Efficiency, Link, LinkId, Mode};
 
     #[test]
-    fn who_is_slower_than_all_that_changes_is_left_alone() {
+    fn bundles_slower_than_all_changes_keep_their_rates() {
         let link = |capacity| Link { capacity, latency: 0.0, efficiency: Efficiency::None, mode: Mode::Shared };
         let mut flows = Flows::new(vec![link(1.0), link(100.0)]);
         let (slow, fast) = (flows.route(&[LinkId(0), LinkId(1)]), flows.route(&[LinkId(1)]));
         let first = [slow, fast].map(|route| flows.start(0.0, route, 1e6));
         assert_eq!(first.map(|flow| flows.rate(flow)), [1.0, 99.0]);
 
-        // Another fast one gets a third of the wide link at least, and gives a half of it back.
+        // Another fast flow gets at least a third of the wide link, and gives half of it back.
         let seen = flows.frozen[slow.0 as usize];
         let second = flows.start(0.0, fast, 1e6);
         assert_eq!(flows.rate(second), 49.5);
@@ -240,7 +239,7 @@ mod tests {
         assert_eq!(first.map(|flow| flows.rate(flow)), [1.0, 99.0]);
         assert_eq!((flows.frozen[slow.0 as usize], flows.frozen[fast.0 as usize]), (seen, seen + 2));
 
-        // Another slow one is everybody's business.
+        // Another slow flow affects all bundles.
         let third = flows.start(0.0, slow, 1e6);
         assert_eq!([first[0], third, first[1]].map(|flow| flows.rate(flow)), [0.5, 0.5, 99.0]);
         assert_eq!((flows.frozen[slow.0 as usize], flows.frozen[fast.0 as usize]), (seen + 3, seen + 3));

@@ -1,4 +1,4 @@
-//! Links that go down and come back, and the flows that they stop.
+//! Outages of links, and the flows that they stop.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use super::{FlowId, FlowTime, Flows, RouteId, State};
 use crate::network::link::{LinkId, Mode};
 
 impl<T: FlowTime> Flows<T> {
-    /// No data crosses the link from now on.
+    /// Takes a link down and stops the flows that cross it.
     pub fn fail(&mut self, link: LinkId) {
         if std::mem::replace(&mut self.down[link.index()], true) {
             return;
@@ -22,7 +22,7 @@ impl<T: FlowTime> Flows<T> {
         over.into_iter().for_each(|bundle| self.hold(bundle));
     }
 
-    /// It does again. What it has held up goes on when it is told to.
+    /// Brings a link up again. The flows that it stopped stay stopped until [`Flows::go_on`].
     pub fn repair(&mut self, link: LinkId) {
         self.cut -= usize::from(std::mem::replace(&mut self.down[link.index()], false));
     }
@@ -31,19 +31,19 @@ impl<T: FlowTime> Flows<T> {
         self.down[link.index()]
     }
 
-    /// The flows that have been stopped since this was last asked, in order of their start.
+    /// Flows stopped since the last call, in order of their starts.
     pub fn take_held(&mut self) -> Vec<FlowId> {
         let mut held = std::mem::take(&mut self.held);
         held.sort_unstable_by_key(|slot| self.flows[*slot as usize].number);
         held.into_iter().map(FlowId).collect()
     }
 
-    /// The place of a flow in the order in which all were started.
+    /// Position of a flow in the order of all starts.
     pub fn number(&self, flow: FlowId) -> u64 {
         self.flows[flow.index()].number
     }
 
-    /// Lets a flow that has been stopped go on with so much left, over a route that it uses from `active` on.
+    /// Resumes a stopped flow with `volume` left, over a route that it uses from `active` on.
     pub fn go_on(&mut self, flow: FlowId, route: RouteId, volume: f64, active: T) {
         let known = &mut self.flows[flow.index()];
         assert!(matches!(known.state, State::Held(_)), "what goes on has been stopped");
@@ -51,7 +51,7 @@ impl<T: FlowTime> Flows<T> {
         self.activate_at(active, flow.0);
     }
 
-    /// Takes all flows of a bundle off their links, as they are.
+    /// Takes all flows of a bundle off their links, with the volume that each has left.
     fn hold(&mut self, which: u32) {
         let clock = self.clock(which as usize);
         let mut ending = std::mem::take(&mut self.ending[which as usize]);
@@ -61,7 +61,7 @@ impl<T: FlowTime> Flows<T> {
             self.held.push(slot);
             self.leave(which);
         }
-        // The heap goes back with its memory.
+        // Give the heap back, to keep its memory.
         self.ending[which as usize] = ending;
         self.look_for_the_next_end(which as usize);
     }

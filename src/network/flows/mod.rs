@@ -1,30 +1,30 @@
-//! The engine: which flows are under way, how fast each is, and when the next one ends.
+//! The engine: the flows under way, their rates, and the time of the next end.
 //!
-//! # How it stays cheap
+//! # How its cost stays low
 //!
-//! Flows over the same links have the same rate at all times, so they travel as a **bundle** with one clock: the data
-//! that each of its flows has had since the bundle was last empty. A flow ends when the clock shows what it showed when
-//! the flow became active, plus its volume. However many flows share one link, a start or an end is one operation on
-//! a heap.
+//! Flows over the same links always have the same rate, so they travel as a **bundle** with one clock: the data that
+//! each of its flows has received since the bundle was last empty. A flow ends when the clock shows its reading at the
+//! flow's activation plus the flow's volume. However many flows share one link, a start or an end is one operation on a
+//! heap.
 //!
-//! When flows start or end, only those bundles are looked at again that share a link with them, directly or through
-//! others, and of these only the ones that are fast enough to notice. Progressive filling sets rates from the lowest
-//! up, and
+//! When flows start or end, rates are recomputed only for bundles that share a link with them, directly or through
+//! others, and of these only for the ones that are fast enough to be affected. Progressive filling sets rates in
+//! ascending order, and
 //!
-//! - a flow that leaves changes no rate below its own: up to there, its links were not the ones to fill next, and with
-//!   it gone they are less so (with the TCP term too, where `C(N)/N = 3c/(3N + 1)`: a link loses less than a fair share
-//!   when it loses a flow);
-//! - a flow that comes is such a flow seen backwards, and its own rate is at least the least `C(N)/N` of its links.
+//! - a flow that ends changes no rate below its own: up to that rate, its links were not the ones to fill next, and
+//!   without it they are even less so (with the TCP term too, where `C(N)/N = 3c/(3N + 1)`: a link loses less than a
+//!   fair share when it loses a flow);
+//! - a flow that starts is such a flow in reverse, and its own rate is at least the least `C(N)/N` of its links.
 //!
-//! So bundles below the least of these rates are left alone, and what they use is taken off their links.
+//! So bundles below the least of these rates keep theirs, and their usage is subtracted from their links.
 //!
-//! Links may go down. Whatever is on one then is taken off all its links, as it is, and is handed to whoever runs the
-//! network, who lets it [go on](Flows::go_on) when and where they like; so do flows that become active on a way that is
-//! cut. Nothing of this is looked at as long as all links are up.
+//! Links may go down. The flows on such a link are taken off all their links, with what they have left, and are handed
+//! to the caller, which [resumes](Flows::go_on) them when and where it decides; so are flows that become active on a
+//! broken route. None of this costs anything while all links are up.
 //!
 //! Cost of a start or an end: O(log n) for its bundle of `n` flows, and O(b + k log k) for the `b` bundles' places on
 //! the `k` links that it reaches. All starts and ends of one moment are settled together. A failure costs as much as
-//! the ends of all flows on the link; where these need not share it, all routes are searched for them, too.
+//! the ends of all flows on the link; if the link limits flows one by one, all routes are searched for it as well.
 
 mod filling;
 mod holding;
@@ -40,7 +40,7 @@ use crate::min_tree::MinTree;
 
 pub use time::{FlowTime, Moment};
 
-/// A flow under way. Its number is given again once it has ended.
+/// A flow under way. Its number is reused once it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowId(u32);
 
@@ -50,13 +50,13 @@ impl FlowId {
         FlowId(number)
     }
 
-    /// Small, for whoever keeps something by flow.
+    /// A small index, for tables by flow.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Links that data crosses one after the other; the same links in the same order have the same number.
+/// Route: links that data crosses one after the other. The same links in the same order have the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RouteId(u32);
 
@@ -64,55 +64,54 @@ pub struct RouteId(u32);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ended<T = f64> {
     pub flow: FlowId,
-    /// Exactly when, as the model has it.
+    /// Exact end in the model.
     pub at: T,
 }
 
-/// All flows of a network, in the time `T`.
+/// All flows of a network; `T` is the type of time.
 #[derive(Clone, Debug)]
 pub struct Flows<T: FlowTime = f64> {
     now: T,
     links: Vec<SharedLink>,
-    /// The round in which each link was last found.
+    /// Round in which each link was last found.
     found: Vec<u64>,
-    /// How many links have flows.
+    /// Number of links with flows.
     busy: usize,
-    /// Whether any route has links that limit a flow alone.
+    /// True if any route has links that limit flows one by one.
     limited: bool,
-    /// As the caller described them, for routes and latencies.
+    /// Links as the caller described them, for routes and latencies.
     described: Vec<Link>,
     bundles: Vec<Bundle<T>>,
-    /// The shared links of each bundle's route, and its place in the list of each; one bundle after another.
+    /// Shared links of each bundle's route, with the bundle's index in the list of each link; one bundle after another.
     crossings: Vec<(u32, u32)>,
-    /// How many flows each bundle has, and how fast each of them is; beside the bundles because most of what filling
-    /// looks at it looks at for these alone.
+    /// Number and rate of the flows of each bundle. Separate from the bundles, because filling mostly reads only these.
     counts: Vec<u32>,
     rates: Vec<f64>,
-    /// The round in which each bundle's rate was last set.
+    /// Round in which each bundle's rate was last set.
     frozen: Vec<u64>,
-    /// The flows of each bundle: by what its clock shows at their end, then in order of their start.
+    /// Flows of each bundle, by clock reading at their end, then by start.
     ending: Vec<BinaryHeap<Reverse<(u64, u64, u32)>>>,
     routes: BTreeMap<Arc<[LinkId]>, RouteId>,
-    /// The links of each bundle's route, all of them.
+    /// All links of each bundle's route.
     ways: Vec<Arc<[LinkId]>>,
     flows: Vec<Flow>,
     free: Vec<u32>,
     started: u64,
-    /// Flows whose latency has not elapsed yet, by when it has.
+    /// Flows whose latency has not elapsed yet, by the time at which it has.
     waiting: BinaryHeap<Reverse<(T::Key, u64, u32)>>,
-    /// Flows that move nothing or need no time to, and end as soon as they are asked for.
+    /// Flows without volume or limit; they end when they become active.
     instant: Vec<(u64, u32)>,
     /// End of the first flow of each bundle.
     ends: MinTree<T::Key>,
-    /// Bundles whose ends have been written there, but not told.
+    /// Bundles whose entries in `ends` are written but not yet propagated.
     untold: Vec<u32>,
     changed: Changed,
-    /// Which links are down, and how many.
+    /// True for each link that is down; `cut` is their number.
     down: Vec<bool>,
     cut: usize,
-    /// Flows that a link which is down has stopped, and that nobody has asked for yet.
+    /// Flows that a link outage has stopped and that the caller has not taken yet.
     held: Vec<u32>,
-    /// Counts the times that rates were set.
+    /// Number of the current round of rate setting.
     round: u64,
     scratch: Scratch,
 }
@@ -120,7 +119,7 @@ pub struct Flows<T: FlowTime = f64> {
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     bundle: u32,
-    /// The order in which flows were started.
+    /// Position in the order of all starts.
     number: u64,
     volume: f64,
     state: State,
@@ -129,9 +128,9 @@ struct Flow {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Waiting,
-    /// Ends when its bundle's clock shows this.
+    /// Active until its bundle's clock shows this.
     Active(f64),
-    /// A link on its way is down; so much is left.
+    /// Stopped by an outage with this volume left.
     Held(f64),
     Over,
 }
@@ -140,26 +139,26 @@ enum State {
 #[derive(Clone, Debug, Default)]
 struct SharedLink {
     flows: u32,
-    /// Bundles with a flow over it, and which crossing that is.
+    /// Bundles with a flow over the link, each with the index of its crossing.
     bundles: Vec<(u32, u32)>,
     left: f64,
     unfrozen: u32,
     least: f64,
 }
 
-/// All flows of one route; what filling reads and writes of it, and so little that it fits a line of the cache.
+/// All flows of one route. Holds only what filling reads and writes, so that it fits into a cache line.
 #[derive(Clone, Debug)]
 struct Bundle<T> {
-    /// Where its crossings are.
+    /// Range of its crossings.
     first: u32,
     after: u32,
     changed: bool,
-    /// What each of its flows has had since it was last empty, as of `since`.
+    /// Data that each flow has received since the bundle was last empty, as of `since`.
     clock: f64,
     since: T,
-    /// What the clock shows when the first of its flows ends.
+    /// Clock reading at the end of the bundle's first flow.
     next_end: f64,
-    /// The least that its other links allow.
+    /// Least rate that the links that it does not share allow.
     limit: f64,
     latency: f64,
 }
@@ -170,11 +169,11 @@ impl<T> Bundle<T> {
     }
 }
 
-/// What has happened since rates were last set.
+/// Changes since rates were last set.
 #[derive(Clone, Debug)]
 struct Changed {
     bundles: Vec<u32>,
-    /// No rate below this one is different now.
+    /// Rates below this one have not changed.
     floor: f64,
 }
 
@@ -186,19 +185,19 @@ struct Scratch {
     limits: Vec<(u64, u32)>,
 }
 
-/// A bundle's clock shows at most this many times the volume of a flow that joins, so that at least 43 of the 53 bits
-/// of the flow's end are its own.
+/// A bundle's clock shows at most this many times the volume of a flow that joins, so that the end of the flow keeps at
+/// least 43 of the 53 bits of its precision.
 const CLOCK_MAX: f64 = 1024.0;
 
-/// A flow has ended when no more than this share of it is left.
+/// A flow has ended when at most this fraction of it is left.
 const CRUMB: f64 = 1e-9;
 
 impl<T: FlowTime> Flows<T> {
-    /// No flows yet, at time zero.
+    /// Creates a network without flows, at time zero.
     ///
     /// # Panics
     ///
-    /// If a link is not sound: whoever reads links from a person checks them first.
+    /// Panics if a link is not sound: callers that read links from users check them first.
     pub fn new(links: Vec<Link>) -> Flows<T> {
         assert!(links.iter().all(Link::is_sound), "a link has a capacity above zero and a latency");
         Flows {
@@ -232,7 +231,7 @@ impl<T: FlowTime> Flows<T> {
         }
     }
 
-    /// A route over these distinct links; over none, data needs no time.
+    /// Route over distinct links; over an empty route, data needs no time.
     pub fn route(&mut self, links: &[LinkId]) -> RouteId {
         if let Some(&route) = self.routes.get(links) {
             return route;
@@ -272,17 +271,17 @@ impl<T: FlowTime> Flows<T> {
         &self.ways[route.0 as usize]
     }
 
-    /// The sum of the latencies of a route's links.
+    /// Sum of the latencies of a route's links.
     pub fn latency(&self, route: RouteId) -> f64 {
         self.bundles[route.0 as usize].latency
     }
 
-    /// The moment to which all flows have advanced.
+    /// Time to which all flows have advanced.
     pub fn now(&self) -> T {
         self.now
     }
 
-    /// Releases a flow, now or later. It uses the links once their latencies have elapsed.
+    /// Releases a flow, now or later. It uses its links once their latencies have elapsed.
     pub fn start(&mut self, release: T, route: RouteId, volume: f64) -> FlowId {
         let is_flow = release.key() < T::NEVER && volume >= 0.0 && volume.is_finite();
         assert!(is_flow, "{volume} at {release:?} is no flow");
@@ -299,7 +298,7 @@ impl<T: FlowTime> Flows<T> {
                 (self.flows.len() - 1) as u32
             }
         };
-        // Latency delays the first byte and then nothing more: until it has elapsed, the flow uses no link.
+        // Latency delays only the first byte: until it has elapsed, the flow uses no link.
         self.activate_at(release.after(self.bundles[route.0 as usize].latency), slot);
         FlowId(slot)
     }
@@ -312,7 +311,7 @@ impl<T: FlowTime> Flows<T> {
         }
     }
 
-    /// When a flow next becomes active or ends, if nothing is started before. Never before [`Flows::now`].
+    /// Time at which a flow next becomes active or ends, if none is started before. Never before [`Flows::now`].
     pub fn next_change(&mut self) -> Option<T> {
         if !self.instant.is_empty() {
             return Some(self.now);
@@ -323,8 +322,8 @@ impl<T: FlowTime> Flows<T> {
         (next != T::NEVER).then(|| T::from_key(next.max(self.now.key())))
     }
 
-    /// Moves on to a time, through all changes up to it, and adds the flows that end on the way to `ended`, in order
-    /// of their end, then of their start.
+    /// Advances to a time through all changes up to it, and appends the flows that end on the way to `ended`, by end,
+    /// then by start.
     pub fn advance(&mut self, to: T, ended: &mut Vec<Ended<T>>) {
         while let Some(next) = self.next_change()
             && next <= to
@@ -337,7 +336,7 @@ impl<T: FlowTime> Flows<T> {
         }
     }
 
-    /// Takes a flow away before its end, and says how much of it was left.
+    /// Removes a flow before its end and returns the volume that it had left.
     pub fn stop(&mut self, flow: FlowId) -> f64 {
         let slot = flow.0 as usize;
         let left = self.left(flow);
@@ -359,14 +358,14 @@ impl<T: FlowTime> Flows<T> {
         left
     }
 
-    /// How fast a flow is now; zero while its latency has not elapsed.
+    /// Current rate of a flow; zero until its latency has elapsed.
     pub fn rate(&mut self, flow: FlowId) -> f64 {
         self.settle();
         let Flow { bundle, state, .. } = self.flows[flow.0 as usize];
         if matches!(state, State::Active(_)) { self.rates[bundle as usize] } else { 0.0 }
     }
 
-    /// How much of a flow has not arrived yet.
+    /// Volume of a flow that has not arrived yet.
     pub fn left(&self, flow: FlowId) -> f64 {
         let Flow { bundle, volume, state, .. } = self.flows[flow.0 as usize];
         match state {
@@ -377,18 +376,19 @@ impl<T: FlowTime> Flows<T> {
         }
     }
 
-    /// How many flows use a link now; a link that they need not share counts none.
+    /// Number of flows on a link; 0 for a link that flows do not share.
     pub fn on(&self, link: LinkId) -> u32 {
         self.links[link.index()].flows
     }
 }
 
-/// One moment.
+/// Processing of one moment.
 impl<T: FlowTime> Flows<T> {
     fn step(&mut self, ended: &mut Vec<Ended<T>>) {
         let first = ended.len();
-        // Ends come before new flows, so that a link which is left and joined at one moment is never shared by both;
-        // then all of the moment is told in the order of starts, whichever of the three ways a flow has ended in.
+        // Ends come before new flows, so that a flow that leaves a link and one that joins it at the same moment never
+        // share it; then all ends of the moment are reported in the order of starts, whichever of the three ways they
+        // ended in.
         let mut over: Vec<(u64, u32)> = std::mem::take(&mut self.instant);
         while let Some(bundle) = self.ends.place_of_min()
             && self.take_ended(bundle, &mut over)
@@ -410,10 +410,10 @@ impl<T: FlowTime> Flows<T> {
         self.instant = over;
     }
 
-    /// Takes the flows of a bundle that have ended by now; whether there was one.
+    /// Takes the flows of a bundle that have ended by now; true if there is any.
     fn take_ended(&mut self, which: usize, over: &mut Vec<(u64, u32)>) -> bool {
         let clock = self.clock(which);
-        // The time that was expected counts, whatever rounding has made of the clock.
+        // The expected time decides, despite rounding of the clock.
         let mut due = self.ends.min() <= self.now.key();
         let mut any = false;
         while let Some(&Reverse((end, number, slot))) = self.ending[which].peek() {
@@ -436,7 +436,7 @@ impl<T: FlowTime> Flows<T> {
     fn activate(&mut self, slot: u32) {
         let Flow { bundle: which, number, volume, .. } = self.flows[slot as usize];
         let bundle = &self.bundles[which as usize];
-        // What moves nothing is not held up by anything.
+        // Outages do not stop a flow without volume.
         if self.cut > 0 && volume > 0.0 && self.ways[which as usize].iter().any(|link| self.down[link.index()]) {
             self.flows[slot as usize].state = State::Held(volume);
             return self.held.push(slot);
@@ -444,8 +444,7 @@ impl<T: FlowTime> Flows<T> {
         if volume == 0.0 || (bundle.crossings().is_empty() && bundle.limit.is_infinite()) {
             return self.instant.push((number, slot));
         }
-        // A clock that nobody reads begins anew, and one that others read is turned back before the volume is lost in
-        // its rounding.
+        // An idle clock restarts at zero, and a busy one is turned back before rounding would lose the volume.
         let clock = match self.counts[which as usize] {
             0 => 0.0,
             _ => match self.clock(which as usize) {
@@ -461,10 +460,11 @@ impl<T: FlowTime> Flows<T> {
         self.join(which);
     }
 
-    /// Sets a bundle's clock to zero and takes what it shows now, `by`, off the ends of its flows. Returns the clock.
+    /// Sets a bundle's clock to zero and subtracts its reading `by` from the ends of the bundle's flows. Returns the
+    /// clock.
     ///
-    /// O(n) for `n` flows, each of which has had [`CLOCK_MAX`] times the volume of the flow that joins since the last
-    /// time. Subtracting is exact, but for ends that are more than twice `by`; these are rounded as any volume is.
+    /// O(n) for `n` flows, each of which has received [`CLOCK_MAX`] times the volume of the joining flow since the last
+    /// time. The subtraction is exact, except for ends above twice `by`; these are rounded as any volume is.
     fn turn_back(&mut self, which: usize, by: f64) -> f64 {
         let mut ends = std::mem::take(&mut self.ending[which]).into_vec();
         for Reverse((end, _, slot)) in &mut ends {
@@ -484,7 +484,7 @@ impl<T: FlowTime> Flows<T> {
         let begins = self.counts[which as usize] == 1;
         if begins {
             (bundle.clock, bundle.since) = (0.0, self.now);
-            // Fast enough to be looked at, and it has used nothing yet.
+            // An infinite rate puts the bundle above the floor; it has used nothing yet.
             self.rates[which as usize] = f64::INFINITY;
         }
         for (number, (link, place)) in (bundle.first..).zip(&mut self.crossings[bundle.crossings()]) {
@@ -509,7 +509,7 @@ impl<T: FlowTime> Flows<T> {
             link.flows -= 1;
             self.busy -= usize::from(link.flows == 0);
             if empty {
-                // The last one takes its place in the link's list, and has to know so.
+                // `swap_remove` moves the last crossing here; it must learn its new index.
                 link.bundles.swap_remove(place as usize);
                 if let Some(&(_, number)) = link.bundles.get(place as usize) {
                     self.crossings[number as usize].1 = place;
@@ -532,7 +532,7 @@ impl<T: FlowTime> Flows<T> {
         self.free.push(slot);
     }
 
-    /// What a bundle's clock shows now.
+    /// Current reading of a bundle's clock.
     fn clock(&self, which: usize) -> f64 {
         let bundle = &self.bundles[which];
         let passed = self.now.since(bundle.since);
@@ -549,7 +549,7 @@ impl<T: FlowTime> Flows<T> {
         self.ends.set(which, self.end(which));
     }
 
-    /// End of the first flow of a bundle, if its rate stays.
+    /// End of a bundle's first flow if its rate stays.
     fn end(&self, which: usize) -> T::Key {
         let bundle = &self.bundles[which];
         match self.counts[which] {
@@ -560,7 +560,7 @@ impl<T: FlowTime> Flows<T> {
 
     fn set_rate(&mut self, which: usize, rate: f64) {
         if rate != self.rates[which] {
-            // What the clock shows is what the old rate has brought until now.
+            // Bring the clock up to date at the old rate.
             self.bundles[which].clock = self.clock(which);
             self.bundles[which].since = self.now;
             self.rates[which] = rate;
@@ -572,7 +572,7 @@ impl<T: FlowTime> Flows<T> {
     }
 }
 
-/// Orders numbers that are not negative.
+/// Bits of a number that is not negative; they sort like the number.
 fn bits(number: f64) -> u64 {
     (number + 0.0).to_bits()
 }

@@ -1,4 +1,4 @@
-//! Points of time that flows are computed in: floating point, or fixed point that is as fine at any distance.
+//! Types of time for flows: floating point, or fixed point with the same resolution at any time.
 
 use std::fmt::Debug;
 
@@ -6,26 +6,26 @@ use crate::time::Time;
 
 /// A point of time at or after zero. Lengths of time are `f64` in the same unit.
 pub trait FlowTime: Copy + PartialOrd + Debug {
-    /// Orders as the instants do.
+    /// Sort key, in the order of time.
     type Key: Copy + Ord + Debug;
 
     const START: Self;
-    /// Key of an event that does not happen; later than the key of any that does.
+    /// Key of an event that does not happen; later than all other keys.
     const NEVER: Self::Key;
 
     fn key(self) -> Self::Key;
     fn from_key(key: Self::Key) -> Self;
 
-    /// The instant that is `span`, which is not negative, later.
+    /// Time `span` later; `span` is not negative.
     fn after(self, span: f64) -> Self;
 
-    /// The time since an earlier instant; zero or less if `earlier` is not earlier.
+    /// Time since an earlier time; zero or less if `earlier` is not earlier.
     fn since(self, earlier: Self) -> f64;
 }
 
 /// Time in any unit. Its resolution is relative to its distance from zero.
 impl FlowTime for f64 {
-    /// Its bits: they compare like the numbers, as none is negative.
+    /// The bits of the number: they sort like the numbers, as none is negative.
     type Key = u64;
 
     const START: f64 = 0.0;
@@ -48,23 +48,22 @@ impl FlowTime for f64 {
     }
 }
 
-/// Virtual time in fixed point: whole microseconds in the upper 64 bits, the fraction of one in the lower 64.
+/// Virtual time in fixed point: whole microseconds in the upper 64 bits, the fraction in the lower 64.
 ///
-/// Only differences of moments are floating-point numbers. So what flows do depends on the time between their
+/// Only differences of moments are floating-point numbers. So the behaviour of flows depends on the time between their
 /// releases and not on the distance from zero, and shifting all releases by whole microseconds shifts all ends by
 /// exactly as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u128);
 
-/// Units of a [`Moment`] in a microsecond.
+/// Units of a [`Moment`] per microsecond.
 const MICRO: f64 = (1u128 << 64) as f64;
 
 impl Moment {
-    /// The last moment. Later ones come down to it.
+    /// The last moment. Later ones are clamped to it.
     const LAST: Moment = Moment(u128::MAX - 1);
 
-    /// The first whole microsecond that is not before this, where a fraction of up to `forgiven` microseconds counts
-    /// as none.
+    /// First whole microsecond at or after this moment; a fraction of up to `forgiven` microseconds is rounded down.
     pub fn round_up(self, forgiven: f64) -> Time {
         let (whole, part) = ((self.0 >> 64) as u64, self.0 as u64);
         Time::from_micros(whole.saturating_add(u64::from(part as f64 > forgiven * MICRO)))
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_as_fine_at_the_end_of_time_as_at_its_start() {
+    fn moments_have_the_same_resolution_at_the_end_of_time() {
         for start in [0, 1 << 53, Time::LATEST.micros()].map(Time::from_micros) {
             let start_of = Moment::from(start);
             let later = start_of.after(2.25);
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_the_last_moment_comes_down_to_it() {
+    fn times_after_the_last_moment_are_clamped_to_it() {
         for span in [1e19, 1e300, f64::INFINITY] {
             let last = Moment::from(Time::LATEST).after(span);
             assert_eq!(last, Moment::LAST);
