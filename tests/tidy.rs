@@ -12,12 +12,9 @@ const ROOMS: &[(&str, usize)] = &[
     ("fuzz", 2),
     ("src/edge", 765),
     ("src/experiment", 199),
-    ("src/network", 92),
     ("src/report", 514),
     ("src/roles", 301),
-    ("src/settings", 70),
     ("src/systems", 1242),
-    ("src/topology", 207),
     ("tests", 117),
 ];
 

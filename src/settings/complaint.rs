@@ -1,4 +1,4 @@
-//! What is wrong with a topology, told so that it can be put right: where, what was expected, what was found.
+//! Errors of a topology, with location, expected and found value, so that the user can correct them.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -6,59 +6,59 @@ use std::fmt::{self, Display, Write};
 
 use serde::Serialize;
 
-/// Everything that is wrong with a topology, in the order of its files.
+/// All errors of a topology, in the order of its files.
 pub struct Complaints(Findings);
 
-/// Gathers complaints while a topology is read. The same fault of the same location is told once, however many
-/// sites or users come from there.
+/// Collects errors while a topology is read. An error of one location is reported once, however many sites or users are
+/// made from it.
 #[derive(Default)]
 pub struct Findings {
     sources: Vec<Source>,
     list: RefCell<BTreeMap<(Location, String), Complaint>>,
-    /// What is not wrong, but should be known.
+    /// Notes for the user that are not errors.
     notes: RefCell<Vec<String>>,
 }
 
-/// A text that settings come from.
+/// A text that contains settings.
 pub struct Source {
-    /// The path of a file; `None` for a flag of the command line.
+    /// Path of a file; None for a flag of the command line.
     pub path: Option<String>,
     pub text: String,
-    /// Where its lines begin, once somebody has asked for one.
+    /// Offsets of its lines, computed at the first use.
     lines: OnceCell<Vec<usize>>,
 }
 
 impl Source {
-    /// The number of the line in which something begins, counted from 1.
+    /// Line that contains an offset, counted from 1.
     fn line(&self, at: usize) -> usize {
         let begins = || [0].into_iter().chain(self.text.match_indices('\n').map(|(end, _)| end + 1)).collect();
         self.lines.get_or_init(begins).partition_point(|begin| *begin <= at)
     }
 }
 
-/// Where something is written. A source as a whole comes before all that is in it.
+/// Position in a source. A source as a whole sorts before all positions in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     source: u32,
     span: Option<(u32, u32)>,
 }
 
-/// One thing that is wrong.
+/// One error.
 pub struct Complaint {
     location: Location,
-    /// The path of keys that leads there, such as `site.york.cores`.
+    /// Path of keys to the setting, such as `site.york.cores`.
     key: String,
     message: String,
     hints: Vec<String>,
     related: Option<(&'static str, Location)>,
 }
 
-/// One thing that is wrong, for programs.
+/// One error, for programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Told {
-    /// None where it is on the command line.
+    /// None for the command line.
     pub file: Option<String>,
-    /// Both count from 1; none where it is about a file as a whole.
+    /// Line and column, counted from 1; None if the error is about a file as a whole.
     pub line: Option<usize>,
     pub column: Option<usize>,
     pub key: Option<String>,
@@ -66,7 +66,7 @@ pub struct Told {
     pub hint: Option<String>,
 }
 
-/// More than these are neither kept nor shown: nobody reads them, and a hostile file could provoke millions.
+/// Errors kept and shown at most: more are not readable, and a hostile file could cause millions.
 const KEPT: usize = 1_000;
 const SHOWN: usize = 50;
 
@@ -83,7 +83,7 @@ impl Location {
         self.source as usize
     }
 
-    /// Nothing of a source as a whole.
+    /// Range in the source; empty for a source as a whole.
     pub fn span(self) -> std::ops::Range<usize> {
         self.span.map_or(0..0, |(start, end)| start as usize..end as usize)
     }
@@ -99,7 +99,7 @@ impl Findings {
         &self.sources[index]
     }
 
-    /// The text at a location, as it is written.
+    /// Text at a location.
     pub fn written(&self, location: Location) -> &str {
         let text = &self.sources[location.source()].text;
         location.span.and_then(|(start, end)| text.get(start as usize..end as usize)).unwrap_or_default()
@@ -112,12 +112,12 @@ impl Findings {
         }
     }
 
-    /// Takes back what was said of a key at this location.
+    /// Withdraws the errors of a key at this location.
     pub fn withdraw(&self, location: Location, key: &str) {
         self.list.borrow_mut().retain(|(at, _), complaint| *at != location || complaint.key != key);
     }
 
-    /// Remembers something that is not wrong, but should be known.
+    /// Adds a note that is not an error.
     pub fn note(&self, note: String) {
         self.notes.borrow_mut().push(printable(&note));
     }
@@ -130,12 +130,12 @@ impl Findings {
         self.list.borrow().is_empty()
     }
 
-    /// Whether further complaints would not be kept.
+    /// True if further errors would be dropped.
     pub fn is_full(&self) -> bool {
         self.list.borrow().len() >= KEPT
     }
 
-    /// The value, unless there are complaints.
+    /// The value, unless there are errors.
     pub fn verdict<T>(self, value: Option<T>) -> Result<T, Complaints> {
         match value {
             Some(value) if self.list.borrow().is_empty() => Ok(value),
@@ -146,7 +146,7 @@ impl Findings {
 
 impl Complaint {
     pub fn new(location: Location, key: impl Display, message: impl Into<String>) -> Complaint {
-        // What has several lines is one thing and what there is to say about it.
+        // The first line is the message; further lines are hints.
         let message = message.into();
         let mut lines = message.lines().map(|line| line.trim_start().to_owned());
         let message = lines.next().unwrap_or_default();
@@ -158,7 +158,7 @@ impl Complaint {
         self
     }
 
-    /// A hint, if there is one.
+    /// Adds a hint, if there is one.
     pub fn hints(self, hint: Option<&'static str>) -> Complaint {
         match hint {
             Some(hint) => self.hint(hint),
@@ -166,7 +166,7 @@ impl Complaint {
         }
     }
 
-    /// Names what was probably meant, if anything was.
+    /// Suggests the name that was probably meant, if there is one.
     pub fn meant(self, name: Option<&str>) -> Complaint {
         match name {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
@@ -174,7 +174,7 @@ impl Complaint {
         }
     }
 
-    /// Points at another location that belongs to the matter.
+    /// Adds another location that belongs to the error.
     pub fn related(mut self, what: &'static str, location: Location) -> Complaint {
         self.related = Some((what, location));
         self
@@ -182,10 +182,10 @@ impl Complaint {
 }
 
 impl Complaints {
-    /// All of them for a program.
+    /// All errors, for a program.
     pub fn told(&self) -> Vec<Told> {
         let list = self.0.list.borrow();
-        // They come in the order of their locations, so each text is walked through only once.
+        // Errors are sorted by location, so each text is scanned only once.
         let (mut source, mut at, mut line, mut column) = (usize::MAX, 0, 1, 1);
         let tell = |Complaint { location, key, message, hints, .. }: &Complaint| {
             let Source { path, text, .. } = &self.0.sources[location.source()];
@@ -213,7 +213,7 @@ impl Complaints {
         list.values().map(tell).collect()
     }
 
-    /// All of them for a terminal, each with its line and a caret under what it is about.
+    /// All errors, for a terminal: each with its line and a caret under the faulty part.
     pub fn render(&self, colour: bool) -> String {
         let paint = if colour {
             Paint { red: "\x1b[1;31m", blue: "\x1b[1;34m", bold: "\x1b[1m", off: "\x1b[0m" }
@@ -279,7 +279,8 @@ impl Findings {
         }
     }
 
-    /// Line and column are found only for what is shown: the first of a text takes a walk through it.
+    /// Line, column and excerpt of a location. O(text) for the first location of a source, so this is called only for
+    /// errors that are shown.
     fn spot(&self, location: Location) -> Option<Spot> {
         let text = &self.sources[location.source()].text;
         let (start, end) = location.span?;
@@ -313,7 +314,7 @@ impl Findings {
 
 const WIDEST: usize = 120;
 
-/// A line with a mark under a part of it.
+/// Excerpt of a line, with the range to mark.
 struct Spot {
     line: usize,
     column: usize,
@@ -322,8 +323,8 @@ struct Spot {
     width: usize,
 }
 
-/// Keeps tabs from shifting the caret, and what a file holds from steering the terminal. Readers of other people's
-/// files quote from them, so this is theirs as well.
+/// Replaces characters that would move the caret or control the terminal. Also used for text from other files, such as
+/// traces.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -334,8 +335,8 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// True if a character moves the cursor, turns the direction of text, or breaks a line: it makes the text around it
-/// look like another one.
+/// True if a character moves the cursor, changes the direction of text or breaks a line, so that the text around it
+/// would be displayed wrongly.
 pub(crate) fn steers(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'

@@ -1,4 +1,4 @@
-//! What settings may refer to: the grid that they are written for.
+//! The grid that settings are written for, and may refer to.
 
 use std::collections::BTreeMap;
 
@@ -9,46 +9,46 @@ use crate::few;
 use crate::grid::Kind;
 use crate::time::Span;
 
-/// A grid, as those see it who describe jobs for it.
+/// A grid from the view of descriptions of jobs.
 pub struct Context<'a> {
-    /// The run's.
+    /// Seed of the run.
     pub seed: u64,
-    /// The unit of run times, where they have one.
+    /// Unit of run times in systems that have one.
     pub tick: Span,
     pub kinds: NameIndex<'a>,
-    /// The cores of the largest site of each kind.
+    /// Cores of the largest site of each kind.
     pub largest: Vec<u32>,
     pub sites: NameIndex<'a>,
-    /// The cores of each site, and of those that these jobs may go to if they may go to all.
+    /// Cores of each site; `cores_in_all` is their sum over the sites that these jobs may use.
     pub cores: Vec<u32>,
     pub cores_in_all: u64,
     pub users: NameIndex<'a>,
-    /// Whether data goes over links.
+    /// True if data travels over links.
     pub linked: bool,
-    /// Whether jobs say for how long they want their cores.
+    /// True if jobs have walltimes.
     pub walltimes: bool,
-    /// Whether tasks may need less than whole nodes.
+    /// True if tasks may need less than whole nodes.
     pub shares_nodes: bool,
-    /// Whether jobs must say when they are wanted at the latest.
+    /// True if jobs must have deadlines.
     pub deadlines: bool,
-    /// Whether jobs may wait for others to end.
+    /// True if jobs may wait for others to end.
     pub followers: bool,
-    /// Whether the data of whole jobs is brought to their sites and back.
+    /// True if the data of whole jobs is staged to their sites and back.
     pub stages: bool,
     pub fit: Fit,
     pub(crate) attached: &'a Attached,
 }
 
-/// What becomes of a task that is wider than every site.
+/// Treatment of a task that is wider than every site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It must not be there; with a hint what could be done about it.
+    /// It is an error; with a hint for the user.
     Must(Option<&'static str>),
-    /// The system has an answer to that.
+    /// The system accepts such a task.
     May,
 }
 
-/// Names in an order, to be found by either.
+/// Ordered names, with look-up by name or by number.
 #[derive(Clone, Debug, Default)]
 pub struct NameIndex<'a> {
     list: Vec<&'a str>,
@@ -58,7 +58,7 @@ pub struct NameIndex<'a> {
 impl<'a> FromIterator<&'a str> for NameIndex<'a> {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> NameIndex<'a> {
         let list: Vec<&str> = names.into_iter().collect();
-        // Of two with one name the last counts; there are complaints about them.
+        // Of two equal names the last counts; they are reported as an error elsewhere.
         let numbers = few::tree(list.iter().enumerate().map(|(number, name)| (*name, number)));
         NameIndex { list, numbers }
     }
@@ -89,7 +89,7 @@ impl<'a> NameIndex<'a> {
 static NOTHING_ATTACHED: Attached = Attached::new();
 
 impl Context<'_> {
-    /// A grid of which nothing is known: for lists of keys.
+    /// An unspecified grid: for lists of keys.
     pub fn unknown() -> Context<'static> {
         Context {
             seed: 1,
@@ -111,30 +111,30 @@ impl Context<'_> {
         }
     }
 
-    /// The cores of the largest site.
+    /// Cores of the largest site.
     pub fn widest(&self) -> u32 {
         self.largest.iter().copied().max().unwrap_or(1).max(1)
     }
 
-    /// The name of a kind and the cores of its largest site; `None` once there are complaints about all sites.
+    /// Name of a kind and the cores of its largest site; None if all sites have errors.
     pub fn largest(&self, kind: Kind) -> Option<(&str, u32)> {
         let index = usize::from(kind.0);
         let largest = *self.largest.get(index)?;
         Some((self.kinds.name(index), largest))
     }
 
-    /// The form of a kind of core.
+    /// Form of a kind of core.
     pub fn kind(&self) -> impl Form<Kind> + '_ {
         OneOf { what: "a kind of core that a site offers", names: &self.kinds }
             .meaning(|index: usize| Kind(index as u16), |kind: &Kind| usize::from(kind.0))
     }
 
-    /// The form of a site.
+    /// Form of a site.
     pub fn site(&self) -> OneOf<'_> {
         OneOf { what: "a site", names: &self.sites }
     }
 
-    /// The key `kind`, of which `what` tells; where there is only one kind, nobody has to say which.
+    /// Walks the key `kind`, which means `what`. It may be left out if there is only one kind.
     pub fn walk_kind(&self, kind: &mut Kind, what: &'static str, w: &mut dyn Walk) {
         w.set(key("kind", "").means(what).usual("the only kind there is"), kind, self.kind());
         if let Some(fields) = w.fields().filter(|fields| !fields.has("kind") && self.kinds.len() > 1) {
@@ -142,7 +142,7 @@ impl Context<'_> {
         }
     }
 
-    /// The key `seed`: the run's, if nothing is said.
+    /// Walks the key `seed`; the default is the run's seed.
     pub fn walk_seed(&self, seed: &mut u64, w: &mut dyn Walk) {
         let about = "the seed of all random numbers here; another seed gives other jobs";
         w.set(key("seed", "").means(about).usual("the run's seed"), seed, 0..=u64::MAX);

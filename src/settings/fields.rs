@@ -1,4 +1,4 @@
-//! Asks written tables for settings: what is asked for is checked, what is not asked for is unknown.
+//! Typed access to written tables: each value is checked when it is read, and keys that are never read are unknown.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -10,19 +10,19 @@ use super::written::{Keyed, Node, Path, Table, Value};
 use crate::near::nearest;
 use crate::time::Span;
 
-/// A table whose settings are being asked for.
+/// A table that is being read.
 pub struct Fields<'a> {
     table: &'a Table,
     location: Location,
-    /// `None` for the topology itself.
+    /// None for the topology itself.
     path: Option<Path<'a>>,
     asked: RefCell<Vec<&'static str>>,
-    /// Whether anything may be here.
+    /// True if unknown keys are allowed.
     anything: Cell<bool>,
     findings: &'a Findings,
 }
 
-/// A setting and the way to it.
+/// A written value and its path.
 pub struct Field<'a> {
     node: &'a Node,
     path: Path<'a>,
@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
         Some(Field { node: self.table.get(key)?, path: self.path_to(key), findings: self.findings })
     }
 
-    /// Complains if there is no such setting.
+    /// Reads a key; reports an error if it is missing.
     pub fn need<'s>(&'s self, key: &'static str, expected: &str) -> Option<Field<'s>> {
         let field = self.get(key);
         if field.is_none() {
@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
         self.findings.add(self.complaint(key, format!("missing: expected {expected}")));
     }
 
-    /// A complaint about something that is not written here.
+    /// An error about a missing key.
     pub fn complaint(&self, key: &'static str, message: String) -> Complaint {
         Complaint::new(self.location, self.path_to(key), message)
     }
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         self.location
     }
 
-    /// Whatever else is here is not complained about.
+    /// Allows unknown keys in this table.
     pub fn ask_for_all(&self) {
         self.anything.set(true);
     }
@@ -81,12 +81,12 @@ impl<'a> Fields<'a> {
         self.table.get(key).is_some()
     }
 
-    /// Complains about the table as a whole.
+    /// Reports an error about the table as a whole.
     pub fn complain(&self, message: String) {
         self.findings.add(self.complaint_here(message));
     }
 
-    /// A complaint about the table as a whole.
+    /// An error about the table as a whole.
     pub fn complaint_here(&self, message: String) -> Complaint {
         match &self.path {
             Some(path) => Complaint::new(self.location, path, message),
@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Complains about every setting that nobody asked for.
+    /// Reports every key that has not been read.
     pub fn finish(&self) {
         if self.anything.get() {
             return;
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
                 let complaint = Complaint::new(*key_location, self.path_to(key), message);
                 let meant = nearest(key, asked.iter().copied());
                 if let Some(meant) = meant.filter(|meant| !self.has(meant)) {
-                    // One slip is told once.
+                    // A misspelt required key is reported once.
                     self.findings.withdraw(self.location, &self.path_to(meant).to_string());
                 }
                 self.findings.add(complaint.meant(meant));
@@ -127,7 +127,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Nobody needs to know which words have hyphens and which underscores.
+/// True if words are equal but for hyphens and underscores.
 fn is_word(word: &str, text: &str) -> bool {
     word == text || word.replace('_', "-") == text.replace('_', "-")
 }
@@ -145,13 +145,13 @@ impl<'a> Field<'a> {
         self.findings.add(self.complaint(message));
     }
 
-    /// Complains that this is not what was expected.
+    /// Reports that the value is not the expected one.
     pub fn wrong<T>(&self, expected: impl Display) -> Option<T> {
         self.findings.add(self.mismatch(expected)?);
         None
     }
 
-    /// Complains that a number was expected; a text that begins with one gets a hint.
+    /// Reports that a number was expected; a text that begins with a number gets a hint.
     fn no_number<T>(&self, expected: impl Display) -> Option<T> {
         let complaint = self.mismatch(expected)?;
         let hint = match &self.node.value {
@@ -185,7 +185,7 @@ impl<'a> Field<'a> {
         Some(self.complaint(format!("expected {expected}, found {found}")))
     }
 
-    /// Whether it is a text, where something else may stand too.
+    /// True if the value is a text.
     pub fn is_text(&self) -> bool {
         matches!(self.node.value, Value::Text(_))
     }
@@ -201,7 +201,7 @@ impl<'a> Field<'a> {
         self.whole_of("a whole number", range)
     }
 
-    /// A whole number that stands for something.
+    /// A whole number within `range`; `what` names it in errors.
     pub fn whole_of<T: TryFrom<i128> + PartialOrd + Display>(&self, what: &str, range: RangeInclusive<T>) -> Option<T> {
         let number = match &self.node.value {
             Value::Integer(number) => T::try_from(*number).ok().filter(|number| range.contains(number)),
@@ -217,7 +217,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A number that `fits`; a negative zero becomes the other.
+    /// A number that `fits`. Negative zero becomes zero.
     pub fn number(&self, expected: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
         match &self.node.value {
             Value::Integer(number) => Some(*number as f64),
@@ -243,7 +243,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A length of time; `usual` is the unit that is usually meant where none is written.
+    /// A span; `usual` is the unit to suggest if there is none.
     pub fn span(&self, usual: &str) -> Option<Span> {
         let read = match &self.node.value {
             Value::Text(text) => units::span(text),
@@ -268,7 +268,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// In bits a second.
+    /// A capacity in bits per second.
     pub fn capacity(&self) -> Option<u64> {
         let read = match &self.node.value {
             Value::Text(text) => units::capacity(text),
@@ -293,7 +293,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// In bytes, with or without a unit.
+    /// A volume in bytes, with or without a unit.
     pub fn volume(&self, most: u64) -> Option<u64> {
         let Value::Text(text) = &self.node.value else {
             return self.whole_of("a number of bytes, or a text such as \"2 GB\",", 0..=most);
@@ -304,7 +304,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A span that is not zero.
+    /// A span above zero.
     pub fn positive_span(&self) -> Option<Span> {
         match self.span("s")? {
             Span::ZERO => self.wrong("a time above zero"),
@@ -312,7 +312,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// What `find` makes of a word; `words` are those that it knows. `what` may be empty if they speak for themselves.
+    /// The result of `find` for a word; `words` are the valid ones. `what` may be empty if the words are clear without
+    /// it.
     pub fn choice<'w, T>(
         &self,
         what: &str,
@@ -328,7 +329,7 @@ impl<'a> Field<'a> {
         choice
     }
 
-    /// What would have been expected, and what is written.
+    /// The expectation for errors, and the written text.
     fn text_among(&self, what: &str, words: &[&str]) -> Option<(String, &'a str)> {
         let expected = if what.is_empty() { listed(words) } else { format!("{what}: {}", listed(words)) };
         let text = self.text(&expected)?;
@@ -345,13 +346,13 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The variant of an enum that goes by this word.
+    /// The variant of an enum with this word.
     pub fn word<T: Copy>(&self, all: &[(&'static str, T, &'static str)]) -> Option<T> {
         let find = |text: &str| all.iter().find(|(word, ..)| is_word(word, text)).map(|(_, variant, _)| *variant);
         self.choice("", all.iter().map(|(word, ..)| *word), find)
     }
 
-    /// The one of these names that this is.
+    /// The one of these names that equals the value.
     pub fn name<'n>(&self, what: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
         self.choice(what, names.clone(), |text| names.clone().find(|name| is_word(name, text)))
     }
@@ -360,7 +361,7 @@ impl<'a> Field<'a> {
         self.findings
     }
 
-    /// The table that this is, as it is written.
+    /// The value as a table, unread; None if it is not one.
     pub fn as_table(&self) -> Option<&'a Table> {
         match &self.node.value {
             Value::Table(table) => Some(table),
@@ -368,12 +369,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Whether this is a zero, which some units can do without.
+    /// True if this is a zero, which needs no unit for some quantities.
     pub fn is_zero(&self) -> bool {
         matches!(self.node.value, Value::Integer(0))
     }
 
-    /// The items, if this is a list.
+    /// The items of a list; None if this is not a list.
     pub fn listed<'s>(&'s self) -> Option<Vec<Field<'s>>> {
         if matches!(self.node.value, Value::List(_)) { self.list("a list") } else { None }
     }
@@ -384,7 +385,7 @@ impl<'a> Field<'a> {
         Some(items.iter().enumerate().map(field).collect())
     }
 
-    /// A list of exactly two.
+    /// The items of a list of exactly two.
     pub fn pair<'s>(&'s self, expected: impl Display + Copy) -> Option<[Field<'s>; 2]> {
         let list = self.list(expected)?;
         let length = list.len();
@@ -398,7 +399,7 @@ impl<'a> Field<'a> {
         self.table_at(self.path, expected)
     }
 
-    /// A table that goes by its name in a section, if it has a proper one, and otherwise by its number.
+    /// A table whose path is its name within `section` if it has a valid name, else its index.
     pub fn member<'s>(&self, section: &'s Path<'s>, expected: impl Display) -> Option<Fields<'s>>
     where
         'a: 's,
@@ -423,13 +424,13 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Names become names of certificates, files and containers.
+/// True if a text may become the name of a certificate, a file or a container.
 pub fn is_name(text: &str) -> bool {
     let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= 63 && text.bytes().next().is_some_and(letters) && text.bytes().all(|c| letters(c) || c == b'-')
 }
 
-/// `a, b or c`, with an end even if there are thousands, but not for the sake of a few.
+/// `a, b or c`; a long list is cut and ends with the number of others.
 pub fn any_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
     listed(&words.collect::<Vec<&str>>())
 }
@@ -448,7 +449,7 @@ fn listed(words: &[&str]) -> String {
 const LISTED: usize = 16;
 const FEW: usize = 8;
 
-/// Its beginning: of what somebody has written, nobody wants to read more.
+/// The beginning of a text, for error messages.
 pub(crate) fn shortened(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(60).take_while(|c| *c != '\n').collect();

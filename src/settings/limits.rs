@@ -1,4 +1,4 @@
-//! How large what settings describe may be.
+//! Upper limits of sizes in settings.
 
 use crate::protocol::codec::MESSAGE_MAX;
 
@@ -10,12 +10,11 @@ pub const TASKS_MAX: u32 = 10_000;
 pub const EDGES_MAX: usize = 100_000;
 /// Most points of a curve.
 pub const POINTS_MAX: usize = 10_000;
-/// The longest job: what a task, an edge and a point of its curve take, and what else there is to a job and its
-/// message.
+/// Size of the longest job in bytes: its tasks, edges and points of its curve, and the rest of the job and its message.
 const JOB_BYTES_MAX: usize = 26 * TASKS_MAX as usize + 19 * EDGES_MAX + 16 * POINTS_MAX + 256;
 const _: () = assert!(JOB_BYTES_MAX <= MESSAGE_MAX);
 
-/// What is expected of tasks that take more than [`crate::grid::LONGEST`].
+/// Expectation for tasks that take more than [`crate::grid::LONGEST`].
 pub const TOO_LONG_A_JOB: &str = "tasks that take less than 285 years together";
 
 #[cfg(test)]

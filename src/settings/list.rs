@@ -1,4 +1,4 @@
-//! Which keys there are, with what they mean.
+//! List of all keys, with their meanings.
 
 use super::forms::Shape;
 use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
@@ -8,7 +8,7 @@ use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
 pub struct Listed {
     pub key: Key,
     pub what: What,
-    /// What holds if it is left out; `None` if it cannot be, or if that is nothing.
+    /// Default; None if the key is required, or if the default is to have none.
     pub usual: Option<String>,
 }
 
@@ -16,14 +16,14 @@ pub struct Listed {
 pub enum What {
     Value(Shape),
     Table(Layout, Vec<Listed>),
-    /// These are there if the word under the key of this name is that one.
+    /// Keys that are allowed only if the key of this name has the value `word`.
     Variant {
         word: &'static str,
         keys: Vec<Listed>,
     },
 }
 
-/// All keys of a table, of which `walk` walks one with its defaults.
+/// All keys of a table; `walk` walks one with default values.
 pub fn list(walk: impl FnOnce(&mut dyn Walk)) -> Vec<Listed> {
     let mut lister = Lister { listed: Vec::new() };
     walk(&mut lister);

@@ -1,12 +1,11 @@
-//! Settings, each table of them described once.
+//! Settings: each table is described once.
 //!
-//! A struct of settings has a function that walks it: it names every key with the value behind it, the [`Form`] that
-//! the value has, and a line about what it means. Whatever happens to settings is a [`Walk`] over that description:
-//! [`Reader`] fills the struct from what is written and complains about the rest, [`Page`] writes it down (and so gives
-//! the text that the hash is of), [`list()`] says which keys there are, from which come the reference of keys, the
-//! catalogue of names and the schema for editors.
+//! A struct of settings has a function that walks it: it names every key with its value, the [`Form`] of the value and
+//! a line about its meaning. Every operation on settings is a [`Walk`] over that description: [`Reader`] fills the
+//! struct from a file and reports errors, [`Page`] writes it (and so yields the text that the run's hash covers), and
+//! [`list()`] lists the keys, for the reference of keys, the catalogue of names and the schema for editors.
 //!
-//! What a key may refer to, such as the names of sites, is in a [`Context`]. Nothing here knows a system or a source.
+//! A [`Context`] holds what a key may refer to, such as the names of sites. Nothing here knows a system or a source.
 
 mod complaint;
 mod context;

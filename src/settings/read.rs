@@ -1,5 +1,5 @@
-//! From what is written to the settings: every fault is complained about, and what is faulty keeps its default, so that
-//! reading can go on to the next one.
+//! Reads written values into settings. Every error is reported, and a faulty setting keeps its default, so that reading
+//! can continue with the next one.
 
 use super::fields::{Field, Fields};
 use super::forms::Shape;
@@ -16,9 +16,9 @@ impl<'a> Reader<'a> {
         Reader { fields }
     }
 
-    /// What is written under a key, if it may be there.
+    /// Value written under a key, if the key is allowed here.
     fn written(&self, key: &Key) -> Option<Field<'_>> {
-        // What may not be here is not suggested either.
+        // A key that is not allowed is not suggested either.
         if key.unfit.is_some() && !self.fields.has(key.name) {
             return None;
         }

@@ -6,14 +6,14 @@ use super::walk::Layout;
 
 /// A table with its heading.
 pub struct Chapter {
-    /// Such as `[market]`.
+    /// Heading, such as `[market]`.
     pub heading: String,
-    /// What there is to say first; may be empty.
+    /// Introduction; may be empty.
     pub about: String,
     pub keys: Vec<Listed>,
 }
 
-/// The chapters in Markdown, with the tables within tables as chapters of their own.
+/// The chapters in Markdown. Tables within tables get chapters of their own.
 pub fn reference(chapters: &[Chapter]) -> String {
     let mut page = Reference { page: String::new(), listed: Vec::new() };
     for Chapter { heading, about, keys } in chapters {
@@ -24,7 +24,7 @@ pub fn reference(chapters: &[Chapter]) -> String {
 
 struct Reference {
     page: String,
-    /// Words that have been listed under a heading: those of one key are the same in many tables.
+    /// Words that have been listed, each with its heading: the words of one key are equal in many tables.
     listed: Vec<(Vec<Word>, String)>,
 }
 

@@ -1,7 +1,8 @@
-//! A JSON Schema of settings, draft 7, as editors of TOML take it.
+//! JSON Schema of settings, draft 7, as editors of TOML use it.
 //!
-//! It takes whatever the reader takes, and refuses most of what the reader refuses: unknown keys, wrong words, wrong
-//! types, numbers out of range and times without a unit. What depends on other settings is left to the reader.
+//! The schema accepts everything that the reader accepts, and rejects most of what the reader rejects: unknown keys,
+//! wrong words, wrong types, numbers out of range and times without a unit. Conditions that depend on other settings
+//! are left to the reader.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use super::list::{Listed, What};
 use super::walk::Layout;
 use crate::few;
 
-/// The schema of a file with these keys.
+/// Schema of a file with these keys.
 pub fn schema(title: &str, keys: &[Listed]) -> Value {
     let Value::Object(mut root) = table(keys) else { unreachable!("a table is an object") };
     root.insert("$schema".into(), json!("http://json-schema.org/draft-07/schema#"));
@@ -31,7 +32,7 @@ fn table(keys: &[Listed]) -> Value {
         return closed(&plain);
     }
 
-    // What a key may be at all; which of it goes with which word is said below.
+    // All forms of each key; the cases below restrict them by word.
     let mut all: few::Map<&str, Vec<Value>> = few::Map::new();
     for listed in plain.iter().copied().chain(variants.iter().flat_map(|(.., keys)| keys.iter())) {
         let forms = all.or_default(listed.key.name);
@@ -67,7 +68,7 @@ fn closed(keys: &[&Listed]) -> Value {
     closed
 }
 
-/// Says which keys there must be, unless another key says where they are.
+/// Adds the required keys, unless another key says where they are.
 fn demand(table: &mut Value, keys: &[&Listed]) {
     let needed = keys.iter().filter(|listed| listed.key.need.is_some() && !listed.key.may_be_elsewhere);
     let needed: Vec<&str> = needed.map(|listed| listed.key.name).collect();
@@ -126,7 +127,7 @@ fn value(shape: &Shape) -> Value {
         Shape::Words(words) => {
             let names: Vec<&str> = words.iter().map(|word| word.name).collect();
             let lines: Vec<&str> = words.iter().map(|Word { about, .. }| about.as_str()).collect();
-            // Where Taplo, and so Even Better TOML, looks for what the words mean.
+            // Taplo, and so Even Better TOML, reads the meanings of words here.
             json!({ "type": "string", "enum": names, "x-taplo": { "docs": { "enumValues": lines } } })
         }
         Shape::NameOf(_) => json!({ "type": "string", "minLength": 1 }),

@@ -1,11 +1,11 @@
-//! Numbers with units, read exactly: nothing is rounded on the way in. And counts, as people write them.
+//! Numbers with units, read exactly, without rounding. Also counts with thousands separators.
 
 use crate::time::Span;
 
-/// The longest span that a topology may name: a thousand years, far below where sums of spans could overflow.
+/// Longest span that a topology may contain: a thousand years, far below the range in which sums of spans overflow.
 pub const SPAN_MAX: Span = Span::from_secs(365_250 * 86_400);
 
-/// Fractions are kept in these.
+/// Unit of fractions.
 pub const MILLION: u64 = 1_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub fn span(text: &str) -> Result<Span, SpanError> {
             Err(Inexact::Malformed) => return Err(SpanError::Malformed),
             _ => return Err(SpanError::UnitMissing),
         },
-        // `1e3 s`, `1_000 s`, `1 h 30 min`: what comes after the digits ends with a unit.
+        // `1e3 s`, `1_000 s`, `1 h 30 min`: the part after the digits ends with a unit.
         None if after_a_number(unit).is_some_and(|last| Span::UNITS.iter().any(|(name, _)| *name == last)) => {
             return Err(SpanError::NotPlain);
         }
@@ -59,12 +59,12 @@ fn number_and_unit(text: &str) -> (&str, &str) {
     (&text[..split], text[split..].trim_start())
 }
 
-/// What comes after the last digit, if there is one.
+/// The part after the last digit; None if there is no digit.
 fn after_a_number(text: &str) -> Option<&str> {
     Some(text[text.rfind(|c: char| c.is_ascii_digit())? + 1..].trim_start())
 }
 
-/// What other notations call our units; `m` is left out, for it may be minutes, months or metres.
+/// Our unit for one of another notation. `m` is left out, for it may be minutes, months or metres.
 fn unit_meant_by(unit: &str) -> Option<&'static str> {
     Some(match unit.to_lowercase().trim_end_matches('s') {
         "µ" | "μ" | "u" | "micro" | "microsecond" | "usec" => "us",
@@ -78,10 +78,10 @@ fn unit_meant_by(unit: &str) -> Option<&'static str> {
     })
 }
 
-/// The fastest link: a million terabits a second, in bits a second.
+/// Capacity of the fastest link in bits per second: a million terabits per second.
 const CAPACITY_MAX: u64 = 1_000_000_000_000_000_000;
 
-/// In bits a second, the largest first within bits and bytes.
+/// In bits per second, the largest first within bits and within bytes.
 const CAPACITIES: [(&str, u64); 10] = [
     ("Tbps", 1_000_000_000_000),
     ("Gbps", 1_000_000_000),
@@ -111,7 +111,7 @@ pub enum CapacityError {
     TooLarge,
 }
 
-/// Reads `1.5 Gbps` or `125 MB/s` in bits a second.
+/// Reads `1.5 Gbps` or `125 MB/s` in bits per second.
 pub fn capacity(text: &str) -> Result<u64, CapacityError> {
     let (number, unit) = number_and_unit(text);
     if !number.contains(|c: char| c.is_ascii_digit()) {
@@ -132,7 +132,7 @@ pub fn capacity(text: &str) -> Result<u64, CapacityError> {
     }
 }
 
-/// What other notations call our units. A `B` is a byte and a `b` is a bit; words are clear in any case.
+/// Our unit for one of another notation. `B` is a byte and `b` a bit; words are clear in upper or lower case.
 fn capacity_meant_by(unit: &str) -> Option<&'static str> {
     let (prefix, rest) = match unit.as_bytes().first()? {
         b'k' | b'K' => (1, &unit[1..]),
@@ -182,14 +182,14 @@ pub enum Inexact {
     TooLarge,
 }
 
-/// A decimal number times `unit`, which must come out whole.
+/// A decimal number times `unit`; an error unless the product is whole.
 pub fn exact(text: &str, unit: u64) -> Result<u64, Inexact> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        // An exponent that is out of this range says no more than its sign.
+        // An exponent beyond this range is as good as its sign.
         Some((mantissa, exponent)) if is_signed_whole(exponent) => {
             (mantissa, exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { -FAR } else { FAR }))
         }
@@ -211,7 +211,7 @@ pub fn exact(text: &str, unit: u64) -> Result<u64, Inexact> {
     }
     let trailing = digits.len() - digits.trim_end_matches('0').len();
     let power = exponent.clamp(-FAR, FAR) - fraction.len() as i64 + trailing as i64;
-    // So many digits are either beyond all bounds or finer than any unit.
+    // A number with more digits is out of range or finer than any unit.
     let scaled = significant.parse::<u64>().ok().map(|number| u128::from(number) * u128::from(unit));
     match (scaled, u32::try_from(power.unsigned_abs()).ok().and_then(|p| 10u128.checked_pow(p))) {
         (Some(scaled), Some(ten)) if power >= 0 => {
@@ -232,7 +232,7 @@ fn is_signed_whole(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with commas between thousands.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_span_says_why() {
+    fn errors_of_spans_name_their_reason() {
         for (text, error) in [
             ("", SpanError::Malformed),
             ("soon", SpanError::Malformed),

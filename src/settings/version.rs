@@ -1,15 +1,15 @@
-//! Which Hansa a file is written for.
+//! Version of Hansa that a file is written for.
 
 use super::forms::Shape;
 use super::walk::{Walk, key};
 use super::written::{Table, Value};
 use super::{Complaint, Findings};
 
-/// The version of what files mean: the first two numbers of the program's.
+/// Version of the meaning of files: the first two numbers of the program's version.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
 const KEY: &str = "hansa";
 
-/// The key `hansa`, which is looked at before all others.
+/// Walks the key `hansa`, which is checked before all others.
 pub(crate) fn walk(w: &mut dyn Walk) {
     let about = "the version of Hansa that the file is written for; another one refuses it with one message";
     w.elsewhere(
@@ -22,7 +22,7 @@ const EXAMPLE: &str = concat!("\"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("
 const JSON: &str =
     concat!("{ \"const\": \"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\" }");
 
-/// Whether a file is for this version. What else is wrong with one that is not would be no news.
+/// True if a file is for this version. Other errors of a file for another version are not reported.
 pub(crate) fn fits(root: &Table, findings: &Findings) -> bool {
     let Some(node) = root.get(KEY) else { return true };
     if matches!(&node.value, Value::Text(version) if version == VERSION) {

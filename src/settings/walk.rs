@@ -1,24 +1,24 @@
-//! How settings are described: a walk from key to key.
+//! Descriptions of settings: a walk from key to key.
 
 use std::borrow::Cow;
 
 use super::fields::Fields;
 use super::forms::{Form, Shape};
 
-/// Something that is done to all settings of a table, one after the other.
+/// An operation on all settings of a table, one after the other.
 ///
-/// Descriptions call what is in `impl dyn Walk`; the methods of the trait are for those who write another walk.
+/// Descriptions call the methods of `impl dyn Walk`; the methods of the trait are for implementations of walks.
 pub trait Walk {
     fn purpose(&self) -> Purpose;
 
     /// A value under a key.
     fn value(&mut self, key: &Key, slot: &mut dyn Slot);
 
-    /// A table under a key, or several.
+    /// One or several tables under a key.
     fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows);
 
-    /// Settings that are there only where the word under `key` is one of `words`; `chosen` is its number, if it has
-    /// been said.
+    /// Settings that exist only if the word under `key` is one of `words`; `chosen` is the index of that word, if it is
+    /// known.
     fn variants(
         &mut self,
         key: &'static str,
@@ -27,13 +27,13 @@ pub trait Walk {
         inner: &mut dyn FnMut(usize, &mut dyn Walk),
     );
 
-    /// A key that is read by somebody else, but belongs to the table.
+    /// A key that other code reads, but that belongs to the table.
     fn elsewhere(&mut self, key: &Key, shape: Shape);
 
-    /// A line for whoever reads what is written.
+    /// A comment line for readers of the written text.
     fn remark(&mut self, _text: &str) {}
 
-    /// What is written in this table, if it is being read: for checks that need several settings at once.
+    /// The written table, while reading: for checks that need several settings at once.
     fn fields(&self) -> Option<&Fields<'_>> {
         None
     }
@@ -46,34 +46,34 @@ pub enum Purpose {
     List,
 }
 
-/// A key and what there is to say about it.
+/// A key and its description.
 #[derive(Clone, Debug)]
 pub struct Key {
     pub name: &'static str,
-    /// The comment beside it in a resolved topology.
+    /// Comment beside the key in a resolved topology.
     pub about: &'static str,
-    /// What it means, where that takes more than the comment.
+    /// Meaning, if the comment is too short for it.
     pub means: &'static str,
-    /// What is expected, if it cannot be left out.
+    /// Expectation for errors, if the key is required.
     pub need: Option<Cow<'static, str>>,
-    /// What holds if it is left out, where no value can say so.
+    /// Default, if no value expresses it.
     pub usual: Option<&'static str>,
-    /// Why it must not be there.
+    /// Reason why the key is not allowed here.
     pub unfit: Option<Cow<'static, str>>,
-    /// What is expected of a table, and of each in a list of them.
+    /// Expectation for errors: of the table, and of each table in a list.
     pub expects: &'static str,
     pub each: &'static str,
-    /// It says nothing about what the run does, so it is no part of the hash.
+    /// True if the key does not affect the run; excluded from the hash.
     pub aside: bool,
-    /// It is needed, but another table may have it.
+    /// True if the key is required, but another table may contain it.
     pub may_be_elsewhere: bool,
-    /// It names a file that may have whatever else is needed.
+    /// True if the key names a file that may contain the other required keys.
     pub holds_the_rest: bool,
-    /// In complaints its tables go by their names.
+    /// True if errors name its tables by their names.
     pub by_name: bool,
 }
 
-/// A key; `about` is the comment beside it in a resolved topology.
+/// Creates a key; `about` is the comment beside it in a resolved topology.
 pub fn key(name: &'static str, about: &'static str) -> Key {
     let (need, usual, unfit) = (None, None, None);
     let (aside, by_name, may_be_elsewhere, holds_the_rest) = (false, false, false, false);
@@ -82,17 +82,17 @@ pub fn key(name: &'static str, about: &'static str) -> Key {
 }
 
 impl Key {
-    /// What it means, for the reference of keys.
+    /// Sets the meaning, for the reference of keys.
     pub fn means(self, means: &'static str) -> Key {
         Key { means, ..self }
     }
 
-    /// It cannot be left out.
+    /// Makes the key required.
     pub fn need(self, expected: impl Into<Cow<'static, str>>) -> Key {
         Key { need: Some(expected.into()), ..self }
     }
 
-    /// It cannot be left out unless another table has it, as `there` says.
+    /// Makes the key required unless another table contains it, as `there` tells.
     pub fn need_unless(self, there: bool, expected: &'static str) -> Key {
         let need = (!there).then_some(Cow::Borrowed(expected));
         Key { need, may_be_elsewhere: true, ..self }
@@ -102,12 +102,12 @@ impl Key {
         Key { holds_the_rest: true, ..self }
     }
 
-    /// What holds if it is left out.
+    /// Sets the text for the default.
     pub fn usual(self, usual: &'static str) -> Key {
         Key { usual: Some(usual), ..self }
     }
 
-    /// It may be there only if `fits`; otherwise it is left out, and whoever writes it is told why.
+    /// Allows the key only if `fits`; otherwise it is left out, and a user that writes it gets the reason.
     pub fn only_if(self, fits: bool, why: impl Into<Cow<'static, str>>) -> Key {
         Key { unfit: (!fits).then(|| why.into()), ..self }
     }
@@ -128,7 +128,7 @@ impl Key {
         Key { aside: true, ..self }
     }
 
-    /// The line about it in references.
+    /// Line about the key in references.
     pub fn line(&self) -> &str {
         [self.means, self.about, self.need.as_deref().unwrap_or_default()]
             .into_iter()
@@ -137,12 +137,12 @@ impl Key {
     }
 }
 
-/// How tables are written.
+/// TOML syntax of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// `[market.bidder]`, with the whole path.
     Section(&'static str),
-    /// `[[workload.job]]`, likewise.
+    /// `[[workload.job]]`, with the whole path.
     Sections(&'static str),
     /// `worth = { max = 1.0 }`
     Inline,
@@ -150,29 +150,29 @@ pub enum Layout {
     Lines,
 }
 
-/// A value with its form, as walks get it.
+/// A value with its form, as walks see it.
 pub trait Slot {
-    /// Takes what is written, or complains and leaves the value as it is.
+    /// Reads the value from `field`; on an error reports it and keeps the value.
     fn read(&mut self, field: &super::Field<'_>);
 
-    /// The value in TOML; `None` if it is to be left out.
+    /// The value in TOML; None if it is left out.
     fn text(&self) -> Option<String>;
 
-    /// What the value means, if it is a word with a line of its own.
+    /// Meaning of the value, if it is a word with a description.
     fn remark(&self) -> Option<String>;
 
     fn shape(&self) -> Shape;
 }
 
-/// Tables of one kind, as walks get them.
+/// Tables of one kind, as walks see them.
 pub trait Rows {
-    /// Forgets what is there, before others are read.
+    /// Removes all rows, before others are read.
     fn clear(&mut self);
 
-    /// Adds one with the usual settings, and walks it.
+    /// Adds a row with default settings, and walks it.
     fn add(&mut self, w: &mut dyn Walk);
 
-    /// Adds one in the place of something that cannot be read, so that the others keep their numbers.
+    /// Adds a row for one that cannot be read, so that later rows keep their numbers.
     fn fill(&mut self) {}
 
     fn count(&self) -> usize;
@@ -181,17 +181,17 @@ pub trait Rows {
 }
 
 impl dyn Walk + '_ {
-    /// A setting. Reading leaves the value as it is if nothing is written, so what is there is the default.
+    /// A setting. Reading keeps the value if nothing is written, so the initial value is the default.
     pub fn set<T, F: Form<T>>(&mut self, key: Key, value: &mut T, form: F) {
         self.value(&key, &mut Bound { value, form });
     }
 
-    /// A table that is always there, if only with its defaults.
+    /// A table that always exists, if only with its defaults.
     pub fn table<T>(&mut self, key: Key, layout: Layout, value: &mut T, walk: impl FnMut(&mut T, &mut dyn Walk)) {
         self.tables(&key, layout, &mut Always { value, walk });
     }
 
-    /// A table that may be there.
+    /// An optional table.
     pub fn maybe<T>(
         &mut self,
         key: Key,
@@ -223,7 +223,7 @@ impl dyn Walk + '_ {
         self.purpose() == Purpose::Write
     }
 
-    /// Whether a key is being read and not written down.
+    /// True if a key is being read and is missing.
     pub fn lacks(&self, key: &str) -> bool {
         self.fields().is_some_and(|fields| !fields.has(key))
     }

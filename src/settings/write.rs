@@ -1,24 +1,24 @@
-//! Settings as text, with nothing left to defaults.
+//! Settings as text, with all defaults written out.
 
 use std::collections::BTreeSet;
 
 use super::forms::Shape;
 use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
 
-/// A page of TOML that is being written.
+/// A page of TOML under construction.
 pub struct Page {
     text: String,
-    /// What has been explained: once is enough, also for a thousand sites. `None` if nothing is.
+    /// Explanations written so far: each is written once, even for a thousand sites. None if there are no explanations.
     said: Option<BTreeSet<String>>,
 }
 
 impl Page {
-    /// With a line about everything that has one.
+    /// Creates a page with a line of explanation for every setting that has one.
     pub fn explained() -> Page {
         Page { text: String::new(), said: Some(BTreeSet::new()) }
     }
 
-    /// Only what counts for what a run does.
+    /// Creates a page of only the settings that affect a run.
     pub fn bare() -> Page {
         Page { text: String::new(), said: None }
     }
@@ -94,7 +94,7 @@ impl Walk for Page {
         chosen: Option<usize>,
         inner: &mut dyn FnMut(usize, &mut dyn Walk),
     ) {
-        inner(chosen.expect("whatever is written has been chosen"), self);
+        inner(chosen.expect("a written variant has been chosen"), self);
     }
 
     fn elsewhere(&mut self, _: &Key, _: Shape) {}
@@ -142,7 +142,7 @@ impl Walk for Line {
         chosen: Option<usize>,
         inner: &mut dyn FnMut(usize, &mut dyn Walk),
     ) {
-        inner(chosen.expect("whatever is written has been chosen"), self);
+        inner(chosen.expect("a written variant has been chosen"), self);
     }
 
     fn elsewhere(&mut self, _: &Key, _: Shape) {}

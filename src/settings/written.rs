@@ -1,4 +1,4 @@
-//! Settings as they are written: tables of values that know where they stand. Nothing here knows what they mean.
+//! Written settings: tables of values with their locations. Nothing here knows their meaning.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub enum Value {
     Text(String),
-    /// What does not fit is as good as the nearest that does: no setting goes that far.
+    /// A number out of range is clamped to it: no setting needs a larger one.
     Integer(i128),
-    /// As it is written, for those who need it exactly.
+    /// The text as written, for settings that need it exactly.
     Float(String),
     Boolean(bool),
     Date,
     List(Vec<Node>),
     Table(Table),
-    /// Could not be read, and somebody has complained about that.
+    /// Could not be read; the error has been reported.
     Lost,
 }
 
@@ -34,7 +34,7 @@ pub struct Table {
     pub entries: Vec<Keyed>,
 }
 
-/// A value under its key.
+/// A value with its key.
 #[derive(Clone, Debug)]
 pub struct Keyed {
     pub key: String,
@@ -51,7 +51,7 @@ impl Table {
         self.entries.iter_mut().find(|keyed| keyed.key == key).map(|keyed| &mut keyed.node)
     }
 
-    /// Puts a node in the place of the one with its key, if there is one.
+    /// Replaces the node of the same key, or adds it.
     pub fn set(&mut self, keyed: Keyed) {
         match self.entries.iter_mut().find(|old| old.key == keyed.key) {
             Some(old) => *old = keyed,
@@ -65,13 +65,13 @@ impl Table {
     }
 }
 
-/// The files that settings name, by where they name them: the path as seen from here, and what is in it.
+/// Files that settings name, by the location of the name: the path relative to the current directory, and the content.
 pub type Attached = few::Map<Location, (String, Content)>;
 
-/// What is in a file, which many may name, or why it cannot be read.
+/// Content of a file, which several settings may share, or the reason why it cannot be read.
 pub type Content = Result<Arc<[u8]>, String>;
 
-/// Reads one value as TOML, with all of it at `location`; `None` if it is something else.
+/// Reads one value as TOML, with all of it at `location`; None if it is not TOML.
 pub fn value(text: &str, location: Location) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
     Some(Node { location, value: convert(value.get_ref(), &|_| location) })
@@ -109,7 +109,7 @@ fn integer(text: &str, radix: u32) -> i128 {
     i128::from_str_radix(text, radix).unwrap_or(beyond)
 }
 
-/// The keys that lead to a value, as a chain that costs nothing until somebody complains.
+/// The keys that lead to a value, as a linked list that is rendered only for an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'p> {
     up: Option<&'p Path<'p>>,

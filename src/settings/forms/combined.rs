@@ -1,4 +1,4 @@
-//! Forms made of others: what may be missing, lists, and conditions.
+//! Forms made of others: optional values, lists and conditions.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use super::form::{Form, Shape};
 use crate::settings::fields::Field;
 
-/// What may be missing.
+/// An optional value.
 #[derive(Clone, Copy, Debug)]
 pub struct Maybe<F>(pub F);
 
@@ -28,7 +28,7 @@ impl<T, F: Form<T>> Form<Option<T>> for Maybe<F> {
     }
 }
 
-/// Not written if it is this, which holds where nothing is written.
+/// A form with a default `1`, which is not written.
 #[derive(Clone, Copy, Debug)]
 pub struct Unless<F, T>(pub F, pub T);
 
@@ -46,7 +46,7 @@ impl<T: PartialEq, F: Form<T>> Form<T> for Unless<F, T> {
     }
 }
 
-/// A list; with what is expected where there is none.
+/// A list; `1` is the expectation for errors.
 #[derive(Clone, Copy, Debug)]
 pub struct List<F>(pub F, pub &'static str);
 
@@ -64,13 +64,13 @@ impl<T, F: Form<T>> Form<Vec<T>> for List<F> {
     }
 }
 
-/// A list of exactly two; with what is expected where there is something else.
+/// A list of exactly two; `1` is the expectation for errors.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<F>(pub F, pub &'static str);
 
 impl<T, F: Form<T>> Form<[T; 2]> for Pair<F> {
     fn read(&self, field: &Field<'_>) -> Option<[T; 2]> {
-        // Both are read before either is missed, so that both are complained about.
+        // Both are read before the test, so that the errors of both are reported.
         let [Some(first), Some(second)] = field.pair(self.1)?.each_ref().map(|field| self.0.read(field)) else {
             return None;
         };
@@ -101,7 +101,7 @@ impl<T: Copy, F: Form<T>> Form<(T, T)> for Pair<F> {
     }
 }
 
-/// A form with a condition of its own.
+/// A form with an additional condition.
 #[derive(Clone, Copy, Debug)]
 pub struct Checked<F, E, C> {
     form: F,
@@ -124,7 +124,7 @@ impl<T, F: Form<T>, E: Display, C: Fn(&T) -> bool> Form<T> for Checked<F, E, C> 
     }
 }
 
-/// A form of something else that stands for the value.
+/// A form whose values are converted to and from values of another type.
 pub struct Mapped<T, F, To, Back> {
     form: F,
     to: To,
@@ -148,12 +148,12 @@ impl<T, V, F: Form<T>, To: Fn(T) -> V, Back: Fn(&V) -> T> Form<V> for Mapped<T, 
 
 /// Forms made of others.
 pub trait FormExt<T>: Form<T> + Sized {
-    /// Expects more than the form itself does.
+    /// Adds a condition; `expected` describes it in errors.
     fn that<E: Display, C: Fn(&T) -> bool>(self, expected: E, fits: C) -> Checked<Self, E, C> {
         Checked { form: self, expected, fits }
     }
 
-    /// What the value stands for, and back.
+    /// Converts values with `to`, and back with `back`.
     fn meaning<V, To: Fn(T) -> V, Back: Fn(&V) -> T>(self, to: To, back: Back) -> Mapped<T, Self, To, Back> {
         Mapped { form: self, to, back, of: PhantomData }
     }

@@ -1,18 +1,18 @@
-//! What a form is, and how schemas and references tell of one.
+//! The trait of forms, and their descriptions for schemas and references.
 
 use crate::grid::Named;
 use crate::settings::fields::Field;
 use crate::settings::steers;
 
-/// What the value under a key looks like.
+/// Form of the value under a key.
 pub trait Form<T> {
-    /// The value that is written, or a complaint.
+    /// Reads a value; reports an error and returns None if it is wrong.
     fn read(&self, field: &Field<'_>) -> Option<T>;
 
-    /// The value in TOML, such that it reads back to the same; `None` if it is to be left out.
+    /// The value in TOML, such that reading it yields the same value; None if it is left out.
     fn text(&self, value: &T) -> Option<String>;
 
-    /// What the value means, if it is a word with a line of its own.
+    /// Meaning of the value, if it is a word with a description.
     fn remark(&self, _value: &T) -> Option<String> {
         None
     }
@@ -20,10 +20,10 @@ pub trait Form<T> {
     fn shape(&self) -> Shape;
 }
 
-/// A form as schemas and references tell of it.
+/// Description of a form for schemas and references.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// A text; with a regular expression, if there is one that tells most faults, and an example that fits.
+    /// A text; with a regular expression, if one finds most errors, and a valid example.
     Text {
         what: &'static str,
         pattern: Option<&'static str>,
@@ -34,7 +34,7 @@ pub enum Shape {
         least: u64,
         most: u64,
     },
-    /// A number, with so many decimals at most if that is said; `above` if the least is not one of them.
+    /// A number, with at most this many decimals if given; `above` if `least` is exclusive.
     Number {
         least: f64,
         most: f64,
@@ -45,27 +45,27 @@ pub enum Shape {
     Span {
         above_zero: bool,
     },
-    /// Bits or bytes a second, with the unit.
+    /// Bits or bytes per second, with the unit.
     Rate,
     /// Bytes, with or without a unit.
     Volume {
         most: u64,
     },
     Words(Vec<Word>),
-    /// Words, and what else may be made of them: told line by line, and as regular expressions.
+    /// Words and composed expressions: `rest` describes the latter line by line, `patterns` as regular expressions.
     Grammar {
         words: Vec<Word>,
         rest: Vec<&'static str>,
         patterns: Vec<&'static str>,
     },
-    /// The name of something else.
+    /// The name of another item.
     NameOf(&'static str),
     List {
         of: Box<Shape>,
         least: usize,
         most: usize,
     },
-    /// Something else, with an example in TOML and a schema of its own.
+    /// A form of its own, with an example in TOML and a schema.
     Free {
         what: &'static str,
         example: &'static str,
@@ -73,7 +73,7 @@ pub enum Shape {
     },
 }
 
-/// A word that a setting may be, and what it means.
+/// A word that a setting may be, and its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     pub name: &'static str,
@@ -81,7 +81,7 @@ pub struct Word {
 }
 
 impl Word {
-    /// The line may be a doc comment, which is a whole sentence.
+    /// Creates a word; `about` may be a doc comment, which is a whole sentence.
     pub fn new(name: &'static str, about: &str) -> Word {
         Word { name, about: remark(about) }
     }
@@ -95,12 +95,12 @@ impl Word {
     }
 }
 
-/// What a doc comment says, as part of another sentence.
+/// A doc comment as part of another sentence.
 pub fn remark(sentence: &str) -> String {
     without_capital(sentence.trim().trim_end_matches('.'))
 }
 
-/// Abbreviations keep theirs.
+/// The sentence with a lower-case first letter; abbreviations keep theirs.
 fn without_capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match (letters.next(), letters.clone().next()) {
@@ -109,7 +109,7 @@ fn without_capital(sentence: &str) -> String {
     }
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

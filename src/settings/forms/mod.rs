@@ -1,4 +1,4 @@
-//! The forms that values have: how each is read, how it is written, and what it looks like to whoever asks.
+//! Forms of values: reading, writing and descriptions for references and schemas.
 
 mod combined;
 mod form;

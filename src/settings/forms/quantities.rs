@@ -1,4 +1,4 @@
-//! Numbers, times and amounts, and whether something is so.
+//! Forms of numbers, times, amounts and flags.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -44,7 +44,7 @@ impl<T: TryFrom<i128> + PartialOrd + Display + Copy + TryInto<u64>> Form<T> for 
 /// A number of a range.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    /// What is expected, all of it.
+    /// Complete expectation for errors.
     expected: &'static str,
     least: f64,
     most: f64,
@@ -79,11 +79,11 @@ impl Form<f64> for Number {
     }
 }
 
-/// A number up to this, kept in millionths.
+/// A number up to `most`, kept in millionths.
 #[derive(Clone, Copy, Debug)]
 pub struct Millionths {
     most: u64,
-    /// The least for people and editors; whoever reads it says what is expected.
+    /// Least value in references and schemas; the reader of the setting checks it.
     least: f64,
     above: bool,
 }
@@ -93,12 +93,12 @@ impl Millionths {
         Millionths { most, least: 0.0, above: false }
     }
 
-    /// To go with a check for it.
+    /// Creates a form whose lower bound the caller checks.
     pub const fn from(least: f64, most: u64) -> Millionths {
         Millionths { most, least, above: false }
     }
 
-    /// To go with a check for it.
+    /// Creates a form above zero; the caller checks it.
     pub const fn above_zero(most: u64) -> Millionths {
         Millionths { most, least: 0.0, above: true }
     }
@@ -120,11 +120,11 @@ impl Form<u64> for Millionths {
     }
 }
 
-/// A length of time.
+/// A span.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
     above_zero: bool,
-    /// The unit that is usually meant where none is written.
+    /// Unit to suggest if there is none.
     unit: &'static str,
 }
 
@@ -164,7 +164,7 @@ impl Form<Time> for Moment {
     }
 }
 
-/// So many bits a second.
+/// A capacity in bits per second.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate;
 
@@ -182,7 +182,7 @@ impl Form<u64> for Rate {
     }
 }
 
-/// So many bytes.
+/// A volume in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Volume {
     pub most: u64,

@@ -1,4 +1,4 @@
-//! Texts: words of an enum, names of what is registered or stands in the topology, paths.
+//! Forms of texts: words of an enum, names of registered items or of items of the topology, paths.
 
 use super::form::{Form, Shape, Word, quoted};
 use crate::settings::context::NameIndex;
@@ -25,7 +25,7 @@ impl<T: Copy + PartialEq> Form<T> for &'static [(&'static str, T, &'static str)]
     }
 }
 
-/// The name of something that is registered, such as a policy.
+/// The name of a registered item, such as a policy.
 #[derive(Clone, Debug)]
 pub struct Registered {
     pub what: &'static str,
@@ -51,10 +51,10 @@ impl Form<String> for Registered {
     }
 }
 
-/// The name of something else in the topology, by its number.
+/// The name of another item of the topology, by its number.
 #[derive(Clone, Copy, Debug)]
 pub struct OneOf<'n> {
-    /// With its article.
+    /// Name of the kind of item, with its article.
     pub what: &'static str,
     pub names: &'n NameIndex<'n>,
 }
@@ -73,7 +73,7 @@ impl Form<usize> for OneOf<'_> {
     }
 }
 
-/// Any text, with what is expected where something else stands.
+/// Any text; `0` is the expectation for errors.
 #[derive(Clone, Copy, Debug)]
 pub struct Text(pub &'static str);
 
@@ -93,7 +93,7 @@ impl Form<String> for Text {
 
 pub const PATH: &str = "the path of a file, relative to this one";
 
-/// The path of a file, as seen from the one that names it.
+/// The path of a file, relative to the file that names it.
 #[derive(Clone, Copy, Debug)]
 pub struct Path(pub &'static str);
 
@@ -111,7 +111,7 @@ impl Form<String> for Path {
     }
 }
 
-/// A name that certificates, files and containers can have.
+/// A name that is valid for certificates, files and containers.
 #[derive(Clone, Copy, Debug)]
 pub struct Name;
 
