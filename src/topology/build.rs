@@ -1,4 +1,4 @@
-//! Makes the actors that a topology describes, all of them or some.
+//! Builds the actors of a topology, all of them or some.
 
 use std::collections::BTreeMap;
 
@@ -19,41 +19,41 @@ use crate::systems::{
 };
 use crate::time::{Span, Time};
 
-/// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
+/// All actors of a run, by [`ActorId`]: services at the hub, sites, users.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub names: Vec<String>,
     pub roles: Vec<Role>,
-    /// To the hub, one way.
+    /// One way, to the hub.
     pub latencies: Latencies,
-    /// Whether users tell what becomes of their jobs, as there is nobody else who knows.
+    /// True if users report the ends of their jobs, because no service knows them.
     pub users_tell: bool,
-    /// Everybody in the order of their names, of which no two are alike.
+    /// All actors, sorted by name; names are unique.
     by_name: Vec<ActorId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The actor of a system, which lives at the hub: an index into the topology's systems.
+    /// Actor of a system at the hub: an index into the topology's systems.
     Hub(usize),
     /// An index into the topology's sites.
     Site(usize),
     /// An index into the topology's users.
     User(usize),
-    /// The links at the hub, where several services share them.
+    /// Holder of the flows at the hub, if several services share the links.
     Exchange,
 }
 
-/// What the actor is called that holds the flows of all services.
+/// Name of the actor that holds the flows of all services.
 pub const EXCHANGE: &str = "network";
 
-/// Whoever speaks for a program outside, by the actor that it decides for.
+/// Connections to external programs, by the actor that each program decides for.
 pub type Outsiders = BTreeMap<ActorId, Outsider>;
 
-/// Actors and who they are.
+/// Actors with their ids.
 pub type Actors = Vec<(ActorId, BoxedActor<Message, Record>)>;
 
-/// A topology that is in order, but whose jobs are not.
+/// A valid topology with invalid jobs.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
     #[error("workload.{workload}: {error}")]
@@ -63,7 +63,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// Which workload is at fault, counted from 0, if one is.
+    /// Index of the workload at fault; None if the error is not in a workload.
     pub fn workload(&self) -> Option<usize> {
         match self {
             BuildError::Workload { workload, .. } => Some(*workload),
@@ -93,7 +93,7 @@ impl Plan {
         for (index, user) in topology.users.iter().enumerate() {
             add(&user.name, Role::User(index), user.latency);
         }
-        // It comes last, so that everybody else has the number that it would have without.
+        // The exchange comes last, so that it does not shift the ids of other actors.
         if topology.cables.is_some() && (topology.systems.len() > 1 || services == 0) {
             add(EXCHANGE, Role::Exchange, Span::ZERO);
         }
@@ -106,13 +106,13 @@ impl Plan {
         (0..self.roles.len() as u32).map(ActorId).collect()
     }
 
-    /// The actors that live with the router.
+    /// Actors in the process of the router.
     pub fn at_hub(&self) -> Vec<ActorId> {
         let ids = self.all().into_iter();
         ids.filter(|id| matches!(self.roles[id.index()], Role::Hub(_) | Role::Exchange)).collect()
     }
 
-    /// Everybody who joins the router, in order.
+    /// All parties that join the router, in order.
     pub fn parties(&self) -> Vec<Party> {
         self.all().into_iter().filter_map(|id| self.party(id)).collect()
     }
@@ -127,14 +127,14 @@ impl Plan {
         Some(self.by_name[place]).filter(|id| self.party(*id).as_ref() == Some(party))
     }
 
-    /// A hint to append to a complaint about a name that is nobody's.
+    /// A hint for an error about an unknown name: a similar one, or the empty text.
     pub fn near_name(&self, party: &Party) -> String {
         let parties = self.parties();
         let alike = parties.iter().filter(|other| other.role() == party.role()).map(Party::name);
         nearest(party.name(), alike).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
     }
 
-    /// What is wrong with a record of this actor, whose role may not write such.
+    /// Checks that the role of an actor may write a record.
     pub fn may_write(&self, id: ActorId, record: &Record) -> Result<(), &'static str> {
         record.written_by(match self.roles[id.index()] {
             Role::Hub(_) | Role::Exchange => Author::Router,
@@ -154,13 +154,13 @@ impl Plan {
     }
 }
 
-/// The actors of these numbers, in that order. Workloads are generated only where somebody needs them.
+/// Builds the actors with these ids, in that order. Workloads are generated only if one of the actors needs them.
 pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError> {
     build_with(topology, ids, Outsiders::new())
 }
 
-/// Whether the jobs of all users can be handed in, without making anybody else.
-/// Tells of those that will be turned away.
+/// Checks that the jobs of all users can be submitted, without building actors. Returns notes on the jobs that will be
+/// refused.
 pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     let plan = Plan::of(topology);
     let stage = Stage::of(topology, &plan);
@@ -177,15 +177,15 @@ pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     Ok(stage.deal(&grids)?.1.iter().enumerate().filter_map(told).collect())
 }
 
-/// A job as its user holds it.
+/// Owner of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned {
     pub user: ActorId,
-    /// It is handed in after this one has ended.
+    /// The job whose end it waits for.
     pub after: Option<JobId>,
 }
 
-/// Whose each job is. Makes all workloads anew, so this is for when something has gone wrong.
+/// Owners of all jobs. Generates all workloads, so it is meant for error reports.
 pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError> {
     let plan = Plan::of(topology);
     let stage = Stage::of(topology, &plan);
@@ -216,18 +216,18 @@ fn handed_in(message: &Message) -> Option<&Job> {
     }
 }
 
-/// As [`build`], with whoever speaks for the programs outside that the topology asks for.
+/// Like [`build`], with connections to the external programs of the topology.
 pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders) -> Result<Actors, BuildError> {
     let plan = Plan::of(topology);
     let stage = Stage::of(topology, &plan);
     let role = |id: &ActorId| plan.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {
-        // Jobs that fit nowhere are told of before the run.
+        // Jobs that fit no site are refused before the run.
         Role::Hub(system) => topology.systems[system].must_place(),
         Role::Site(_) | Role::Exchange => false,
         Role::User(_) => true,
     };
-    // A grid has as many sites as it has, so each is put together once.
+    // Building a grid is O(sites), so each is built once.
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
     let mut lines = if ids.iter().any(needs_jobs) { stage.deal(&grids)?.0 } else { Vec::new() };
 
@@ -260,7 +260,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
     ids.iter().map(&mut actor).collect()
 }
 
-/// Who a user is: one side negotiates for jobs, if there are such, and the other hands the rest in.
+/// Builds a user. If the user negotiates for some jobs, one side does so and the other submits the rest.
 fn user_of(
     stage: &Stage<'_>,
     user: &grid::User,
@@ -290,7 +290,7 @@ fn user_of(
     })
 }
 
-/// A user who does what a program outside says about all that is for queues.
+/// A user whose queued jobs an external program plans.
 fn planned(
     topology: &Topology,
     outsider: Option<Outsider>,
@@ -310,19 +310,19 @@ fn planned(
             message => rest.push((time, to, message)),
         }
     }
-    // What arrives at one time does so in the order of numbers, wherever it is from.
+    // Jobs that arrive at one time are ordered by number, regardless of their source.
     jobs.sort_by_key(|(time, _, enqueue)| (*time, enqueue.job.id));
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site]));
     Ok(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, few::tree(sites)))
 }
 
-/// The sites that a program may choose from which plans for a user: those of systems that have such planners.
+/// Sites from which a user's external planner may choose: those of systems that have such planners.
 pub fn for_planners(topology: &Topology) -> impl Iterator<Item = usize> {
     let has_them = |system: &usize| topology.systems[*system].row().traits.has_planners;
     (0..topology.sites.len()).filter(move |site| topology.sites[*site].systems.iter().any(has_them))
 }
 
-/// The system whose rules a site follows: of several that use it the one that lets others in.
+/// The system that runs a site: of several that use the site, the one that shares it.
 fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     let used = || site.systems.iter().map(|system| &topology.systems[*system]);
     let host = systems::host(used().map(|system| system.row()));
@@ -330,19 +330,19 @@ fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     used().find(is_host).expect("every site is used by some system")
 }
 
-/// What a system plans on without a run.
+/// Input of a system for plans without a run.
 pub struct Ground<'a> {
-    /// As the topology has set it up, or as it usually is.
+    /// Settings of the topology, or the defaults.
     pub service: Service,
-    /// Its own sites, or all of them if it does not run there.
+    /// Sites of the system, or all sites if the topology does not use the system.
     pub grid: Grid<'a>,
-    /// What the links of the grid's network are called.
+    /// Names of the links of the grid's network.
     pub links: Vec<String>,
-    /// What its users have to hand in by themselves; nothing, unless that is wanted.
+    /// Submissions of each user; empty unless requested.
     pub load: Vec<Lines>,
 }
 
-/// Shows the part of a topology on which a system plans.
+/// Calls `look` with the part of a topology on which a system plans.
 pub fn on_ground<T>(
     topology: &Topology,
     row: &'static Row,
@@ -355,7 +355,7 @@ pub fn on_ground<T>(
     let uses = |site: &Site| own.is_none_or(|own| site.systems.contains(&own));
     let its: Vec<usize> = (0..topology.sites.len()).filter(|site| uses(&topology.sites[*site])).collect();
     let network = || {
-        // Nobody sends anything, so it does not matter who the exchange is.
+        // No messages are sent, so the id of the exchange does not matter.
         let numbers = || (ActorId(u32::MAX), its.iter().map(|site| *site as u32).collect());
         let shared = topology.cables.is_some().then(numbers);
         Network { paths: paths(topology).among(&its), faults: None, shared }
@@ -369,7 +369,7 @@ pub fn on_ground<T>(
     };
     let mut links = link_names(topology);
     if topology.cables.is_none() {
-        // Lines of other sites are no part of its paths.
+        // Lines of sites of other systems are not in its paths.
         links = its.iter().map(|site| std::mem::take(&mut links[*site])).collect();
     }
     let service = own.map_or_else(row.usual, |own| topology.systems[own].clone());
@@ -377,20 +377,20 @@ pub fn on_ground<T>(
     Ok(look(&Ground { service, grid, links, load }))
 }
 
-/// What there is of a workload.
+/// Size of a distributed workload.
 struct Dealt {
     jobs: u32,
     misfits: Misfits,
 }
 
-/// A topology with everybody in place, from which each system is shown its part.
+/// A topology with its actors, from which the grid of each system is built.
 struct Stage<'a> {
     topology: &'a Topology,
-    /// By system; none, where one has nobody at the hub.
+    /// Service of each system; None if the system has no actor at the hub.
     services: Vec<Option<ActorId>>,
     sites: Vec<ActorId>,
     users: Vec<ActorId>,
-    /// Who holds the flows of all services, where several share the links.
+    /// Holder of the flows of all services; None unless the links are shared.
     exchange: Option<ActorId>,
 }
 
@@ -406,7 +406,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Who lets data go over the links: services, and users where no service does it for them.
+    /// Actors that send data over the links: services, and users without a service that does it for them.
     fn shippers(&self) -> Vec<ActorId> {
         let services = self.services.iter().flatten().copied();
         let users = if self.services.contains(&None) { &self.users[..] } else { &[] };
@@ -448,7 +448,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The network between some sites.
+    /// Network between some sites.
     fn network(&self, its: Vec<usize>) -> Network {
         let shared = self.exchange.map(|exchange| (exchange, its.iter().map(|site| *site as u32).collect()));
         let paths = paths(self.topology).among(&its);
@@ -456,7 +456,7 @@ impl<'a> Stage<'a> {
         Network { paths, faults, shared }
     }
 
-    /// What each user says, and what has been dealt of each workload.
+    /// Submissions of each user, and size of each workload.
     fn deal(&self, grids: &[Grid<'_>]) -> Result<(Vec<Lines>, Vec<Dealt>), BuildError> {
         let Topology { workloads, users, systems, .. } = self.topology;
         let mut dealing = Dealing::to(users.len(), data_limit(self.topology));
@@ -471,7 +471,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// How much data the slowest link carries before time ends.
+/// Volume that the slowest link carries within the longest span.
 pub fn data_limit(topology: &Topology) -> DataLimit {
     let links = topology.cables.iter().flat_map(|cables| &cables.links);
     let bytes = |bits: u64| u128::from(bits) * u128::from(SPAN_MAX.micros()) / 8_000_000;

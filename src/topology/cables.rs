@@ -1,8 +1,8 @@
-//! The links that a topology lays between its sites, and which of them data crosses from site to site.
+//! The links between the sites of a topology, and the routes of data over them.
 //!
-//! A route that is written out is taken as it is. Every other pair of sites gets the shortest one over links whose ends
-//! are known: the fewest links, then the least latency, then the names of its links, first to last, as a dictionary
-//! would order them. It may lead by way of other sites.
+//! An explicit route is used as it is. Every other pair of sites gets the shortest one over links with known ends:
+//! fewest links, then least latency, then the names of the links, first to last, in lexicographic order. It may lead
+//! over other sites.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::time::Span;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cables {
     pub model: Model,
-    /// How much of what flows move is really moved; nothing, if nothing is said.
+    /// Scale of the bytes that processes really send for a flow; None to send none.
     pub payload: Option<Payload>,
     /// Places other than sites where links meet.
     pub switches: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Cables {
     pub routes: Vec<Way>,
 }
 
-/// So many real bytes stand for so many.
+/// Scale: `real` bytes are sent for `of` bytes of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Payload {
     pub real: u64,
@@ -33,28 +33,28 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Rounded up: what moves at all is seen to move.
+    /// Real bytes for a volume, rounded up, so that every transfer is visible.
     pub fn amount(self, bytes: u64) -> u64 {
         let real = (u128::from(bytes) * u128::from(self.real)).div_ceil(u128::from(self.of));
         u64::try_from(real).unwrap_or(u64::MAX)
     }
 }
 
-/// A link as a topology has it.
+/// A link of a topology.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cable {
     pub name: String,
-    /// Bits a second.
+    /// Bits per second.
     pub capacity: u64,
     pub latency: Span,
     pub mode: Mode,
     pub efficiency: Efficiency,
     pub duplex: Duplex,
-    /// What it connects, where that is known: without, it is only in routes that name it.
+    /// Its ends, if known; a link without ends is used only by routes that name it.
     pub between: Option<[End; 2]>,
 }
 
-/// An index into the topology's sites, or into the switches.
+/// An end of a link: an index into the topology's sites or switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -62,23 +62,23 @@ pub enum End {
     Switch(usize),
 }
 
-/// A route that is written out.
+/// An explicit route.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Way {
     pub from: usize,
     pub to: usize,
-    /// Indices into the links, and whether each is crossed from its second end to its first.
+    /// Indices into the links, each with true if it is crossed from its second end to its first.
     pub links: Vec<(usize, bool)>,
 }
 
-/// Most sites that links can connect: each pair has a route.
+/// Most sites that links can connect, as each pair has a route.
 pub const SITES_MAX: usize = 1_024;
 /// Most links, and most switches.
 pub const LINKS_MAX: usize = 20_000;
 /// Most links in all routes together.
 const CROSSED_MAX: usize = 20_000_000;
 
-/// Why there is no network between the sites.
+/// Reason why the network between the sites is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoWay {
     #[error("no links lead from {from} to {to}{}", and_others(*others))]
@@ -98,7 +98,7 @@ fn and_others(count: usize) -> String {
 }
 
 impl End {
-    /// Where it is on the map: the sites come first, then the switches.
+    /// Number of the place on the map: sites first, then switches.
     fn place(self, sites: usize) -> usize {
         match self {
             End::Site(site) => site,
@@ -108,7 +108,7 @@ impl End {
 }
 
 impl Cables {
-    /// The links as flows see them, in bytes and microseconds, with the routes between all sites.
+    /// Links for flows, in bytes and microseconds, with the routes between all sites.
     pub fn paths(&self, sites: &[Site]) -> Result<Paths, NoWay> {
         let numbers = self.numbers();
         let mut written: Vec<Option<Vec<LinkId>>> = vec![None; sites.len() * sites.len()];
@@ -152,7 +152,7 @@ impl Cables {
         }
     }
 
-    /// The links of a way from a site over some cables; nothing, if they do not lead on from each other.
+    /// The links of a path from a site over some cables; None if the cables are not connected.
     pub fn way(&self, from: usize, via: &[CableId]) -> Option<Vec<LinkId>> {
         let (numbers, mut at) = (self.numbers(), End::Site(from));
         let mut way = Vec::with_capacity(via.len());
@@ -169,7 +169,7 @@ impl Cables {
         Some(way)
     }
 
-    /// What the links of [`Cables::paths`] are called.
+    /// Names of the links of [`Cables::paths`].
     pub fn link_names(&self, sites: &[Site]) -> Vec<String> {
         let name = |end| match end {
             End::Site(site) => sites[site].name.as_str(),
@@ -188,7 +188,7 @@ impl Cables {
         names
     }
 
-    /// The number of each cable's first link; the way back of a full-duplex one is the next.
+    /// Number of each cable's first link; the reverse link of a full-duplex cable has the next number.
     fn numbers(&self) -> Vec<u32> {
         let number = |next: &mut u32, cable: &Cable| {
             let number = *next;
@@ -203,13 +203,13 @@ impl Cables {
         links.collect()
     }
 
-    /// By link, whose direction it is.
+    /// Cable of each link.
     pub fn by_link(&self) -> Vec<CableId> {
         let links = (0..).zip(&self.links);
         links.flat_map(|(cable, link)| std::iter::repeat_n(CableId(cable), link.directions() as usize)).collect()
     }
 
-    /// What is next to what: the sites, then the switches.
+    /// Adjacency of places: sites first, then switches.
     pub fn map(&self, sites: usize) -> Map {
         let numbers = self.numbers();
         let mut by_name: Vec<usize> = (0..self.links.len()).collect();
@@ -244,7 +244,7 @@ impl Cable {
     }
 }
 
-/// The network between the sites. Without links, data goes by way of the router and takes no more than its latencies.
+/// Network between the sites. Without links, data travels through the router and takes only the latencies of the sites.
 pub fn paths(topology: &Topology) -> Paths {
     if let Some(cables) = &topology.cables {
         return cables.paths(&topology.sites).expect("a topology whose sites cannot reach each other is refused");
@@ -258,7 +258,7 @@ pub fn paths(topology: &Topology) -> Paths {
     Paths::by_router(topology.sites.iter().map(line).collect())
 }
 
-/// How the links fail that data between these sites may cross; `None` if none ever does.
+/// Failures of the links that data between these sites may cross; None if no link fails.
 pub fn faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
     let cables = topology.cables.as_ref()?;
     let failing = topology.failing();
@@ -275,7 +275,7 @@ pub fn faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
     Some(Faults::new(topology.recovery.data, fragile, detours))
 }
 
-/// Whether data could go elsewhere if one of the links that fail were the only one to be down.
+/// True if data could take another route if only one of the failing links were down.
 pub fn has_way_around(topology: &Topology) -> bool {
     let Some(cables) = &topology.cables else { return false };
     let sites = topology.sites.len();
@@ -284,7 +284,7 @@ pub fn has_way_around(topology: &Topology) -> bool {
         let is_reached = |from: usize, to: usize| map.reaches(from, to, |other| of[other.index()].0 as usize != link);
         match cables.links[link].between {
             Some([a, b]) => is_reached(a.place(sites), b.place(sites)),
-            // Only routes lead over it that name it.
+            // It is crossed only by routes that name it.
             None => {
                 let mut routes = cables.routes.iter();
                 routes.any(|way| way.links.iter().any(|(one, _)| *one == link) && is_reached(way.from, way.to))
@@ -293,7 +293,7 @@ pub fn has_way_around(topology: &Topology) -> bool {
     })
 }
 
-/// What the links of [`paths`] are called.
+/// Names of the links of [`paths`].
 pub fn link_names(topology: &Topology) -> Vec<String> {
     if let Some(cables) = &topology.cables {
         return cables.link_names(&topology.sites);

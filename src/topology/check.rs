@@ -1,5 +1,5 @@
-//! From what is written to what is meant. Every fault is complained about; what is faulty is then taken for
-//! something harmless, so that the check can go on to the next one.
+//! Checks the written topology and derives its meaning. Every error is reported, and a faulty setting is replaced by a
+//! harmless value, so that the check can continue with the next one.
 
 use super::Topology;
 use super::tables::{Head, Parts, cables, failures, names, site_names, sites, users, walk_systems, workload};
@@ -7,8 +7,8 @@ use crate::grid::Recovery;
 use crate::settings::{Attached, Fields, Findings, Location, NameIndex, Reader, Table};
 use crate::systems::{self, Row, Service};
 
-/// Only good if there are no complaints in the end. With it comes where each workload is written, of which a grid that
-/// may be `idle` needs none.
+/// Checks a topology; the result is valid only if no errors are reported. Also returns the location of each workload.
+/// An `idle` grid needs no workloads.
 pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle: bool) -> (Topology, Vec<Location>) {
     let fields = Fields::root(root, findings);
     let w = &mut Reader::new(&fields);
@@ -57,7 +57,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     )
 }
 
-/// The first system of all, if nothing is said.
+/// The configured systems; the first system of all if there are none.
 fn read_systems(fields: &Fields<'_>, findings: &Findings, w: &mut Reader<'_>) -> Vec<Service> {
     let linked = fields.has("link");
     let mut chosen = Vec::new();

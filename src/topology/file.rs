@@ -1,4 +1,4 @@
-//! The files that a topology is read from: what workloads include and attach, and sites and users with a `count`.
+//! Files of a topology: includes and attachments of workloads, and expansion of sites and users with a `count`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::settings::{
     Attached, Complaint, Content, Findings, Keyed, Location, Node, Path, Table, Value, convert_table,
 };
 
-/// Largest file that is read.
+/// Size of the largest file that is read.
 pub const BYTES_MAX: usize = 64 << 20;
 
 /// A file that a topology was read from.
@@ -29,10 +29,10 @@ impl Input {
     }
 }
 
-/// How to get the bytes of a file, or a reason why not.
+/// Reads the bytes of a file, or returns the reason why it cannot.
 pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
 
-/// Reads files, and keeps what is wrong with them.
+/// Reads files and collects their errors.
 pub(crate) struct Library<'r, 'x> {
     pub read: &'r mut Read<'x>,
     pub findings: Findings,
@@ -52,7 +52,7 @@ impl<'r, 'x> Library<'r, 'x> {
         }
     }
 
-    /// The content of a file that is named at `from`, or by the user; `None` if there are complaints about it.
+    /// Reads and parses a file that is named at `from`, or by the user; None if there are errors.
     pub fn open(&mut self, path: &str, from: Option<(Location, &str)>) -> Option<Table> {
         let bytes = match (self.read)(path) {
             Ok(bytes) => bytes,
@@ -77,7 +77,7 @@ impl<'r, 'x> Library<'r, 'x> {
             return None;
         }
 
-        // A replacement for broken bytes keeps everything ahead of it in place.
+        // Replacements of broken bytes keep the offsets of the text before them.
         let (text, broken) = match String::from_utf8(bytes) {
             Ok(text) => (text, None),
             Err(error) => {
@@ -97,7 +97,7 @@ impl<'r, 'x> Library<'r, 'x> {
         document(&self.findings, source)
     }
 
-    /// The content of an included file; read once, however often it is included.
+    /// Table of an included file; read once, however often it is included.
     fn open_included(&mut self, path: &str, from: (Location, &str)) -> Option<Table> {
         if !self.included.contains_key(path) {
             let table = self.open(path, Some(from));
@@ -106,7 +106,7 @@ impl<'r, 'x> Library<'r, 'x> {
         self.included[path].clone()
     }
 
-    /// What is in a file that is no table; read once, however often it is named.
+    /// Content of an attached file; read once, however often it is named.
     fn open_attached(&mut self, path: &str) -> Content {
         if !self.attached.contains_key(path) {
             let content = (self.read)(path).map(Arc::from);
@@ -117,8 +117,8 @@ impl<'r, 'x> Library<'r, 'x> {
     }
 }
 
-/// Names the format of a text whose first line cannot be TOML, so that a large log is not parsed as a topology. None if
-/// it may be TOML, or nothing that is known. O(first line).
+/// Format of a text whose first line cannot be TOML, so that a large log is not parsed as a topology. None if it may be
+/// TOML, or the format is unknown. O(first line).
 pub fn other_format(text: &str) -> Option<&'static str> {
     let line = first_line(text)?;
     // A value is on the line of its key.
@@ -167,9 +167,9 @@ fn document(findings: &Findings, source: usize) -> Option<Table> {
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
-    // Where the last table began that may not begin again: its keys are found to be there twice as well.
+    // End of the header of a repeated table: the parser also reports its keys as duplicates.
     let mut again = None;
-    // A fault of the syntax makes others: later ones in its line, and keys of tables whose header is not understood.
+    // A syntax error causes others: later ones in its line, and keys of tables with a faulty header.
     let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count();
     let mut faulty_line = None;
     for error in &errors {
@@ -195,7 +195,7 @@ fn document(findings: &Findings, source: usize) -> Option<Table> {
     errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of(source, span)))
 }
 
-/// The same complaint about a table that is there already, with how to have several.
+/// Adds to an error about a repeated table its first location and a hint on lists of tables.
 fn twice(complaint: Complaint, text: &str, source: usize, span: Range<usize>) -> Complaint {
     let name = &text[span.clone()];
     let first = ["[", "[["].iter().filter_map(|brackets| {
@@ -210,7 +210,7 @@ fn twice(complaint: Complaint, text: &str, source: usize, span: Range<usize>) ->
     complaint.hint(format!("where there may be several, each begins with two brackets: [[{name}]]"))
 }
 
-/// Puts what workloads include in the place of their `include`; keys beside it go first.
+/// Replaces `include` in workloads by the included keys; keys beside it take precedence.
 pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
     let Some(Node { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
     for (number, workload) in workloads.iter_mut().enumerate() {
@@ -224,7 +224,7 @@ pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_
     }
 }
 
-/// `chain` holds the files that lead here, the one that `table` is written in last.
+/// Resolves one table. `chain` holds the files that lead to it, the file of `table` last.
 fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut Library<'_, '_>) -> Option<Table> {
     let Some(Node { location, value }) = table.take("include") else { return Some(table) };
     let Value::Text(name) = value else {
@@ -255,7 +255,7 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
 
 const INCLUDES_MAX: usize = 16;
 
-/// Reads the files that workloads name under `file`, and failures under `trace`. What is in them is not looked at here.
+/// Reads the files that workloads name under `file`, and failures under `trace`. Does not parse them.
 pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) -> Attached {
     let mut attached = Attached::new();
     let tables = |(list, key): (&str, &'static str)| match root.get(list) {
@@ -273,13 +273,13 @@ pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) ->
     attached
 }
 
-/// Where the commands of programs outside are written, by their keys; `root` has been expanded.
+/// Locations of the commands of external programs, by key; `root` must be expanded.
 pub(crate) fn commands(root: &Table, findings: &Findings) -> few::Map<String, String> {
     fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
         if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
     }
     let mut locations = few::Map::new();
-    // A system's own: the table of the system, and in it that of the program.
+    // Programs of systems: the table of the system, and in it the table of the program.
     for Keyed { key: system, node, .. } in &root.entries {
         let Value::Table(system_table) = &node.value else { continue };
         for Keyed { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
@@ -297,7 +297,7 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> few::Map<String, St
             let Value::Table(member) = &member.value else { continue };
             let Some(Node { value: Value::Text(name), .. }) = member.get("name") else { continue };
             let Some(Node { location, .. }) = member.get("command").or(usual) else { continue };
-            // Those of one `count` come from one location, and finding it takes a walk through the text.
+            // Members of one `count` have the same location, and finding its line takes a scan of the text.
             if last.as_ref().is_none_or(|(known, _)| known != location) {
                 last = Some((*location, findings.locate(*location)));
             }
@@ -308,7 +308,7 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> few::Map<String, St
     locations
 }
 
-/// The path of `name` as seen from the file `base`.
+/// The path `name` relative to the folder of the file `base`.
 pub(crate) fn beside(base: &str, name: &str) -> String {
     match base.rsplit_once('/') {
         Some((folder, _)) if !name.starts_with('/') => normal(&format!("{folder}/{name}")),
@@ -316,7 +316,7 @@ pub(crate) fn beside(base: &str, name: &str) -> String {
     }
 }
 
-/// Without `.` and `..` where that can be said from the text alone, so that one file has one name.
+/// Removes `.` and `..` as far as the text alone allows, so that one file has one name.
 fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -333,7 +333,7 @@ fn normal(path: &str) -> String {
     format!("{root}{rest}")
 }
 
-/// Writes every site and user with a `count` as that many, numbered from 1.
+/// Replaces each site and user with a `count` by that many, numbered from 1.
 pub(crate) fn expand(root: &mut Table, findings: &Findings) {
     for section in ["site", "user"] {
         let Some(Node { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
@@ -369,7 +369,7 @@ fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded
         return expanded.push(Node { location: member.location, value: Value::Lost });
     };
     let Some(Node { location, value: Value::Text(pattern) }) = table.get("name") else {
-        // Without a name it is one site with a fault, which is told when sites are checked.
+        // A site without a name is a single faulty one; the error is reported when sites are checked.
         return expanded.push(member);
     };
     if pattern.matches("{}").count() != 1 {

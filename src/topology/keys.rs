@@ -1,5 +1,5 @@
-//! All keys that a topology may have, from the descriptions of its tables: what the catalogue of names, the reference
-//! of keys and the schema for editors are made of.
+//! All keys of topologies, collected from the descriptions of the tables, for the catalogue of names, the reference of
+//! keys and the schema for editors.
 
 use super::tables::names::TakenNames;
 use super::tables::sites::{self, Described};
@@ -8,7 +8,7 @@ use crate::grid::Recovery;
 use crate::settings::{Context, Layout, Listed, Walk, key, list};
 use crate::systems::{self, Row, Service};
 
-/// The keys of a topology, in the order in which one is written.
+/// Keys of a topology, in the order in which they are written.
 pub fn keys() -> Vec<Listed> {
     let mut services: Vec<Service> = systems::ALL.iter().map(|row| (row.usual)()).collect();
     let rows: Vec<&Row> = systems::ALL.iter().collect();
@@ -30,7 +30,7 @@ pub fn keys() -> Vec<Listed> {
     })
 }
 
-/// `[defaults]`, as far as there is something to say that the sites and users themselves do not say.
+/// Walks `[defaults]`: keys that sites and users also have.
 fn walk_defaults(sites: &sites::Known<'_>, people: &users::Known<'_>, w: &mut dyn Walk) {
     let defaults = key("defaults", "").means("defaults of sites and users");
     w.table(defaults, Layout::Section("defaults"), &mut (), |(), w| {

@@ -1,4 +1,4 @@
-//! Topologies: a file as written becomes a meaning that is checked once, and the meaning becomes actors and places.
+//! Topologies: a file is read and checked once, and its meaning becomes actors and places.
 
 mod build;
 mod cables;
@@ -37,21 +37,20 @@ use crate::time::Span;
 pub use crate::grid::{Site, User};
 pub use crate::workload::Workload;
 
-/// A checked topology, with every default filled in. What is here is not doubted again.
+/// A checked topology, with all defaults filled in. It is not checked again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     pub name: String,
     pub about: Option<String>,
     pub seed: u64,
-    /// Every kind of core that a site offers, in order of first mention; [`Kind`](crate::grid::Kind) is an index into
-    /// it.
+    /// Kinds of core of all sites, in order of first mention; [`Kind`](crate::grid::Kind) is an index.
     pub kinds: Vec<String>,
     /// The systems that run on this grid, in the order of [`crate::systems::ALL`].
     pub systems: Vec<Service>,
     pub sites: Vec<Site>,
-    /// The links between the sites, if there are any.
+    /// Links between the sites, if there are any.
     pub cables: Option<Cables>,
-    /// What of it fails, and what is done about that.
+    /// Failures, and how the grid recovers from them.
     pub failures: Vec<Failure>,
     pub recovery: Recovery,
     pub users: Vec<User>,
@@ -59,17 +58,17 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The settings of a system, if it runs here.
+    /// Settings of a system; None if the topology does not use it.
     pub fn settings<S: System>(&self) -> Option<&S> {
         self.systems.iter().find_map(Service::settings)
     }
 
-    /// What of it fails.
+    /// Failures of the grid.
     pub fn failing(&self) -> Failing<'_> {
         Failing { failures: &self.failures, recovery: &self.recovery, seed: self.seed }
     }
 
-    /// The links that fail, in order.
+    /// Links that fail, ascending.
     pub fn failing_links(&self) -> BTreeSet<usize> {
         let link = |failure: &Failure| match failure.what {
             FailureTarget::Link(link) => Some(link),
@@ -78,7 +77,7 @@ impl Topology {
         self.failures.iter().filter_map(link).collect()
     }
 
-    /// What one should know before running it, though nothing is wrong.
+    /// Warnings for the user about a valid topology.
     pub fn warnings(&self) -> Vec<String> {
         let warning = |site: &Site| {
             let warning = (managers::find(&site.scheduler)?.warning)(site)?;
@@ -91,7 +90,7 @@ impl Topology {
         self.sites.iter().filter_map(warning).chain(nowhere).chain(self.without_checkpoints()).collect()
     }
 
-    /// Sites that fail, and at which tasks make no checkpoints though the topology asks for some.
+    /// Warnings about failing sites whose tasks make no checkpoints although the topology requests some.
     fn without_checkpoints(&self) -> impl Iterator<Item = String> {
         let is_young = self.recovery.checkpoint.is_some_and(|checkpoint| matches!(checkpoint.every, Every::Young(_)));
         let sites = self.sites.iter().enumerate().filter(move |_| is_young);
@@ -109,12 +108,12 @@ impl Topology {
         })
     }
 
-    /// The system that a workload goes to.
+    /// System of a workload.
     pub fn system_of(&self, workload: &Workload) -> &Service {
         &self.systems[workload.system]
     }
 
-    /// The same grid and work for a router that sees its sites at once.
+    /// Copy in which the router sees the state of sites without delay.
     pub fn with_a_fresh_view(&self) -> Topology {
         let mut fresh = self.clone();
         for site in &mut fresh.sites {
@@ -124,32 +123,32 @@ impl Topology {
     }
 }
 
-/// A topology and where it comes from.
+/// A topology and its sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     pub topology: Topology,
-    /// All files that were read, the topology's own first.
+    /// All files read, the topology's own first.
     pub inputs: Vec<Input>,
-    /// Where each workload is written.
+    /// Location of each workload.
     pub workload_locations: Vec<String>,
-    /// Where the command of each program outside is written, by its key.
+    /// Location of each external program's command, by key.
     pub command_places: few::Map<String, String>,
-    /// What one should know of what was read, though nothing is wrong.
+    /// Notes on the files that are not errors.
     pub notes: Vec<String>,
 }
 
 impl Loaded {
-    /// The path of the topology's own file.
+    /// Path of the topology's own file.
     pub fn path(&self) -> &str {
         self.inputs.first().map_or("", |input| &input.path)
     }
 
-    /// What keeps this topology from being built, and where that is written.
+    /// Text of an error of [`build`], with its location.
     pub fn tell(&self, error: &BuildError) -> String {
         self.location(error).map_or_else(|| error.to_string(), |location| format!("{error}\n --> {location}"))
     }
 
-    /// Where the command is written that this key means.
+    /// Location of the command with this key.
     pub fn command_place(&self, key: &str) -> Option<&str> {
         self.command_places.get(key).map(String::as_str)
     }
@@ -159,13 +158,12 @@ impl Loaded {
     }
 }
 
-/// Reads the topology at `path` through `read`, with settings that are stronger than those of the file. All that
-/// is wrong is told at once.
+/// Reads the topology at `path` through `read`; `overrides` take precedence over the file. Reports all errors at once.
 pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
     load_as(path, overrides, read, false)
 }
 
-/// The same, for who brings the work along: the topology may have none.
+/// Like [`load`], for callers that add jobs themselves: the topology may have no workload.
 pub fn load_idle(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
     load_as(path, overrides, read, true)
 }
@@ -183,7 +181,7 @@ fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) 
     file::expand(&mut root, &library.findings);
     overrides::apply_to_complete(&mut root, settings, &library.findings);
     overrides::note_vain(&root, overrides, &library.findings);
-    // What is said on the command line counts, too.
+    // The version may also be set on the command line.
     if !version::fits(&root, &library.findings) {
         return library.findings.verdict(None);
     }

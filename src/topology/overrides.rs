@@ -1,4 +1,4 @@
-//! Settings of the command line, put into the topology as it is written, so that every check holds for them too.
+//! Settings of the command line. They are inserted into the written topology, so that all checks apply to them.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -9,26 +9,26 @@ use crate::settings::{Complaint, Findings, Location};
 use crate::settings::{Layout, Listed, What, any_of};
 use crate::systems;
 
-/// A setting that is stronger than the file's, such as `market.policy=srtf`: a path of keys, where an index or a
-/// name picks one of many, and a value.
+/// A setting that takes precedence over the file, such as `market.policy=srtf`: a path of keys, in which an index or a
+/// name selects an item of a list, and a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     text: String,
-    /// Where the path ends.
+    /// Offset of the end of the path.
     equals: usize,
-    /// Where it stands, if not on the command line.
+    /// Location in a file; None for the command line.
     written: Option<Written>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Written {
     file: Arc<Origin>,
-    /// Where in the file each step of the path is.
+    /// Range of each step of the path.
     steps: Vec<Range<usize>>,
     value: Range<usize>,
 }
 
-/// A file that holds settings for a topology which is elsewhere.
+/// A file with settings for a topology in another file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub path: String,
@@ -49,7 +49,7 @@ impl Override {
         Ok(Override { text: text.to_owned(), equals: path.len(), written: None })
     }
 
-    /// A setting that is written in a file; complaints about it point there.
+    /// A setting from a file; its errors point to that file.
     pub(crate) fn in_file(
         origin: &Arc<Origin>,
         path: &str,
@@ -61,17 +61,17 @@ impl Override {
     }
 }
 
-/// The longest path that leads anywhere is `workload.0.job.0.worth.points.0.0`.
+/// The longest valid path is `workload.0.job.0.worth.points.0.0`.
 const STEPS_MAX: usize = 16;
 
-/// An override whose place in the topology is yet to be found.
+/// A parsed override that has not been applied yet.
 pub(super) struct Setting {
     path: Vec<(String, Location)>,
     whole: Location,
     value: Node,
 }
 
-/// Takes overrides apart, into steps and values that know where on the command line they stand.
+/// Parses overrides into steps and values with their locations.
 pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setting> {
     let setting = |Override { text, equals, written }: &Override| {
         let (path, value) = (&text[..*equals], &text[equals + "=".len()..]);
@@ -79,7 +79,7 @@ pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setti
             let source = findings.add_source(Some(file.path.clone()), file.text.clone());
             let at = |span: &Range<usize>| Location::of(source, span.clone());
             let (whole, location) = (at(steps.last().expect("a path has a step")), at(span));
-            // A step in quotes may hold several.
+            // A quoted step may contain several keys.
             let locations = steps.iter().map(at).chain(std::iter::repeat(whole));
             let path = path.split('.').map(str::to_owned).zip(locations).collect();
             return Setting { path, whole, value: parsed(value, location) };
@@ -103,21 +103,21 @@ pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setti
     overrides.iter().map(setting).collect()
 }
 
-/// What is no TOML is taken for a text: nobody wants to quote in a shell.
+/// A value that is not TOML is a text, so that it needs no quotes in a shell.
 fn parsed(value: &str, location: Location) -> Node {
     settings::value(value, location).unwrap_or_else(|| Node { location, value: Value::Text(value.to_owned()) })
 }
 
 const FLAG: &str = "--set ";
 
-/// Applies what has a place in the tables as they are written, and gives back the rest: those may be for a site
-/// that a `count` makes, or for something in an included file.
+/// Applies the settings that have a place in the written tables and returns the rest, which may be for a site that a
+/// `count` makes, or for an included file.
 pub(super) fn apply_to_written(root: &mut Table, mut settings: Vec<Setting>) -> Vec<Setting> {
     settings.retain(|setting| put_in_table(root, setting, 0, Stage::Written).is_err());
     settings
 }
 
-/// Applies the rest to the complete tables; complains about what has no place there either.
+/// Applies the rest to the complete tables; reports those that have no place there either.
 pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findings: &Findings) {
     for setting in settings {
         if let Err((at, known)) = put_in_table(root, &setting, 0, Stage::Complete) {
@@ -126,7 +126,7 @@ pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findin
     }
 }
 
-/// Notes which of those of the command line are for sites or users that all say something else themselves.
+/// Notes settings of `defaults` that have no effect, because all sites or users have their own.
 pub(super) fn note_vain(root: &Table, overrides: &[Override], findings: &Findings) {
     for Override { text, equals, .. } in overrides.iter().filter(|setting| setting.written.is_none()) {
         let mut steps = text[..*equals].split('.');
@@ -139,7 +139,7 @@ pub(super) fn note_vain(root: &Table, overrides: &[Override], findings: &Finding
     }
 }
 
-/// The complaint about a setting whose step number `at` leads nowhere.
+/// Error about a setting whose step number `at` does not exist.
 fn no_place(setting: &Setting, at: usize, known: Known) -> Complaint {
     let steps: Vec<&str> = setting.path.iter().map(|(step, _)| step.as_str()).collect();
     let (key, before) = (steps.join("."), steps[..at].join("."));
@@ -177,18 +177,18 @@ enum Stage {
     Complete,
 }
 
-/// What there would have been instead.
+/// Valid alternatives to a wrong step.
 enum Known {
     Names(Vec<String>),
     Count(usize),
     Nothing,
-    /// A table that this topology does not have, and that no setting makes; with the tables that it has instead.
+    /// A table that the topology does not have and that a setting does not create, with the tables that it has.
     Absent(&'static str, Vec<&'static str>),
-    /// The paths of keys of this name in tables that this topology has, which itself has none.
+    /// Paths of keys with this name in tables of the topology; the topology itself has none.
     Elsewhere(Vec<String>),
 }
 
-/// Where a key is in the tables of a topology that is not one of the topology's own.
+/// Paths of a key in the tables of a topology; None if it is a key of the topology itself, or unknown.
 fn elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
     static KEYS: LazyLock<Vec<Listed>> = LazyLock::new(super::keys);
     if KEYS.iter().any(|listed| listed.key.name == step) {
@@ -210,9 +210,9 @@ fn elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
     (!paths.is_empty()).then_some(paths)
 }
 
-/// Why a setting may not make the table that it is for: nobody wants another system, or half a link.
+/// Reason why a setting may not create its table: a new system or an incomplete link is not intended.
 fn absent(root: &Table, step: &str) -> Option<Known> {
-    // The description of all keys is long, and always the same.
+    // The list of all keys is long and constant.
     static LISTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let is_list = |listed: &Listed| matches!(listed.what, What::Table(Layout::Sections(_), _));
         super::keys().into_iter().filter(is_list).map(|listed| listed.key.name).collect()
@@ -260,7 +260,7 @@ fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: Stage) -> R
         Value::Lost => return Ok(()),
         _ => return Err((at, Known::Nothing)),
     };
-    // Sites and users are numbered anew once those with a `count` are written out: then only names hold.
+    // Expansion of `count` renumbers sites and users, so after it only names are valid.
     let renumbered = stage == Stage::Complete && at == 1 && matches!(setting.path[0].0.as_str(), "site" | "user");
     let Some(item) = pick(items, &setting.path[at].0, !renumbered) else { return Err((at, known(items))) };
     if at + 1 == setting.path.len() {

@@ -1,13 +1,13 @@
 //! Outages in a file.
 //!
 //! The plain form has lines `component,down,up`: any name, and two times in seconds. A first line without numbers is a
-//! heading. The other form is a table of events as the Failure Trace Archive keeps them (`event_trace`): its heading
-//! names the columns `component_id` (or `node_id`), `event_type` (0 for being unavailable, which alone counts),
-//! `event_start_time` and `event_stop_time`; their times are those of a calendar, so the first of them becomes zero.
-//! Columns are apart by commas or tabs; lines after `#` are comments, but for such a heading.
+//! heading. The other form is a table of events of the Failure Trace Archive (`event_trace`): its heading names the
+//! columns `component_id` (or `node_id`), `event_type` (0 for unavailable; other events are skipped),
+//! `event_start_time` and `event_stop_time`. Its times are calendar times, so the first outage is shifted to zero.
+//! Columns are separated by commas or tabs; lines after `#` are comments, except such a heading.
 //!
-//! Components are numbered as they come. Archives have outages of one component that overlap: together they are one,
-//! and that is counted.
+//! Components are numbered in order of first mention. Archives contain overlapping outages of one component: these are
+//! merged and counted.
 
 use std::collections::BTreeMap;
 
@@ -17,29 +17,29 @@ use crate::settings::units::{SPAN_MAX, exact};
 use crate::time::Time;
 use crate::workload::lines::LINE_MAX;
 
-/// Which columns count.
+/// Indices of the columns that are read.
 struct Columns {
     component: usize,
     down: usize,
     up: usize,
-    /// Where there is a column that says what has happened.
+    /// Column of the event's type, if there is one.
     event: Option<usize>,
 }
 
-/// What is in a trace.
+/// Content of a trace.
 #[derive(Debug, PartialEq)]
 pub struct Trace {
-    /// By component and time.
+    /// Sorted by component and time.
     pub outages: Vec<Traced>,
-    /// How many began while their component was down already, and the line of the first of them.
+    /// Number of outages that begin while their component is down already; `first_merged` is the line of the first one.
     pub merged: u64,
     pub first_merged: usize,
 }
 
-/// By component, its outages in microseconds, with the number of the line of each.
+/// Outages by component: start and end in microseconds, and line number.
 type Written = BTreeMap<u32, Vec<(u64, u64, usize)>>;
 
-/// The outages, or what is wrong, with its line.
+/// Parses a trace, or returns an error with its line.
 pub fn read(bytes: &[u8]) -> Result<Trace, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("expected text: {error}"))?;
     let (columns, written) = parse(text)?;
@@ -92,7 +92,7 @@ fn parse(text: &str) -> Result<(Columns, Written), String> {
     Ok((columns, written))
 }
 
-/// The same with times that count from one of them, and one outage of what overlaps.
+/// Shifts times by `from`, and merges overlapping outages.
 fn merge(mut written: Written, from: u64) -> Trace {
     let mut traced = Vec::new();
     let (mut merged, mut first_merged) = (0, usize::MAX);
@@ -119,7 +119,7 @@ fn merge(mut written: Written, from: u64) -> Trace {
 }
 
 impl Trace {
-    /// What one should know of it, though nothing is wrong.
+    /// Note for the user about merged outages.
     pub fn note(&self) -> Option<String> {
         let (what, they) =
             if self.merged == 1 { ("outage begins", "it counts") } else { ("outages begin", "they count") };
@@ -133,7 +133,7 @@ impl Trace {
 }
 
 impl Columns {
-    /// Those that a heading of the archive's form names.
+    /// Columns of a heading of the archive's form; None if it is none.
     fn named(fields: &[&str]) -> Option<Columns> {
         let place = |name: &str| fields.iter().position(|field| *field == name);
         Some(Columns {
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(told(text).unwrap(), ["0: 10-70", "1: 0-5"]);
         let expected = "2 outages begin while the component is down already, the first on line 3: they count as one with what overlaps";
         assert_eq!(note(text).as_deref(), Some(expected));
-        // One after the other is no overlap.
+        // Adjacent outages do not overlap.
         assert_eq!(note("a,10,50\na,50,60\nb,20,30"), None);
     }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_have_their_lines() {
         let wrong = |text: &str| told(text).unwrap_err();
         assert_eq!(wrong("a,1,2\na,5,4"), "line 2: expected a time up that is later than down, found \"a,5,4\"");
         assert_eq!(wrong("a,1,2\na,x,4"), "line 2: expected two times in seconds, to the microsecond, found \"a,x,4\"");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_goes_on_for_ever_its_beginning_is_told() {
+    fn errors_quote_only_the_beginning_of_a_long_line() {
         let wrong = |text: String| told(&text).unwrap_err();
         let said = wrong(format!("a,1,2\n{}", "x".repeat(1 << 20)));
         assert!(said.starts_with("line 2: expected a line of at most 16384 bytes, found \"xxx"), "{}", &said[..100]);

@@ -1,4 +1,4 @@
-//! A topology as text: the whole meaning in one file, with nothing left to defaults, includes or counts.
+//! Writes a topology as text: the complete meaning in one file, without defaults, includes or counts.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -10,12 +10,12 @@ use crate::settings::{Context, NameIndex, Page, Walk};
 use crate::systems::Row;
 
 impl Topology {
-    /// A topology file that means exactly this, with a line about everything that has one.
+    /// A topology file with exactly this meaning, and a comment on every setting that has one.
     pub fn to_toml(&self) -> String {
         self.write(Page::explained())
     }
 
-    /// Fingerprint of the meaning: equal for everything that leads to the same run, however it is written.
+    /// Fingerprint of the meaning: equal for all topologies that lead to the same run, however they are written.
     pub fn hash(&self) -> TopologyHash {
         TopologyHash(xxh3_128(self.write(Page::bare()).as_bytes()).to_be_bytes())
     }
@@ -32,7 +32,7 @@ impl Topology {
         format!("{name}: {sites} ({}), {users}, {jobs}\n", cores.join(", "))
     }
 
-    /// How many jobs are submitted in all.
+    /// Number of jobs of all workloads.
     pub fn jobs(&self) -> u64 {
         self.workloads.iter().map(|workload| workload.source.job_source().jobs_in_all()).sum()
     }

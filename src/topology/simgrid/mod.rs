@@ -1,8 +1,8 @@
-//! SimGrid's platforms (XML, version 4 and the tags of 3) as topologies.
+//! Converts SimGrid platforms (XML, version 4 and the tags of version 3) to topologies.
 //!
-//! Every host becomes a site with its cores and its speed, every link one or two links, every pair of hosts a route
-//! that is written out. What is read: zones (`zone`, `AS`) within each other, hosts, routers, links with their sharing,
-//! routes between hosts and between zones, clusters with their own links and backbone. What is passed over is named.
+//! Every host becomes a site with its cores and its speed, every link one or two links, every pair of hosts an explicit
+//! route. Supported: nested zones (`zone`, `AS`), hosts, routers, links with their sharing, routes between hosts and
+//! between zones, clusters with their own links and backbone. Other tags are skipped, with a warning.
 
 mod platform;
 mod quantity;
@@ -19,7 +19,7 @@ use crate::settings::printable;
 
 pub use self::reader::Unconvertible;
 
-/// A topology file, and what it leaves out.
+/// A topology file, and warnings about what it leaves out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
     pub toml: String,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_have_their_lines() {
         let told = |from: &str, to: &str| {
             assert!(PLATFORM.contains(from), "{from}");
             convert("p", &PLATFORM.replacen(from, to, 1)).unwrap_err().to_string()
@@ -147,13 +147,13 @@ mod tests {
         };
         assert_eq!(named("wan_UP"), r#"["bob-link-0-up", "bob-backbone", "wan-up", "fat"]"#);
         assert_eq!(named("wan_DOWN"), r#"["bob-link-0-up", "bob-backbone", "wan-down", "fat"]"#);
-        // The two hosts share one link, which has no directions.
+        // The two hosts share one link without directions.
         let shared = PLATFORM.replace("<link_ctn id=\"1\"/>", "<link_ctn id=\"1_UP\"/>");
         assert_eq!(convert("p", &shared).unwrap_err().message, "there is no link with the id `1_UP`");
     }
 
     #[test]
-    fn what_becomes_another_thing_is_told_with_its_line() {
+    fn approximate_conversions_have_their_lines() {
         let tree = "<cluster topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,2\" id=\"bob\"";
         let Converted { warnings, .. } = convert("p", &PLATFORM.replace("<cluster id=\"bob\"", tree)).unwrap();
         assert!(warnings[0].starts_with("line 5: the cluster bob becomes a flat one"), "{warnings:?}");
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(told, "3:1: the route from `Tremblay` to `Jupiter` crosses no link");
     }
 
-    /// As many hosts as there may be around a router, over which the shortest ways lead: this takes no minutes.
+    /// The largest number of hosts, around a router with shortest paths: it takes no minutes.
     #[test]
     fn a_large_star_is_converted() {
         let host = |number: usize| {

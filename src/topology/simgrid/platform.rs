@@ -1,14 +1,14 @@
-//! A platform as it is read, and the way from one host to another that its zones and routes make.
+//! A parsed platform, and the paths between its hosts that its zones and routes define.
 
 use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Default)]
 pub struct Platform {
     pub zones: Vec<Zone>,
-    /// Everything that has a place in a zone: hosts, routers and zones, by name.
+    /// All members of zones by name: hosts, routers and zones.
     pub points: BTreeMap<String, Point>,
     pub hosts: Vec<Host>,
-    /// In the order of the file: the links of the topology, and which of them a name means.
+    /// Links of the topology in file order; `by_name` maps names of the platform to them.
     pub links: Vec<Link>,
     pub by_name: BTreeMap<String, Sides>,
 }
@@ -19,12 +19,12 @@ pub struct Zone {
     pub within: usize,
     pub depth: usize,
     pub shortest: bool,
-    /// By where they begin and where they end.
+    /// Routes by start, then by end.
     pub routes: BTreeMap<String, BTreeMap<String, Route>>,
     pub cluster: Option<Cluster>,
 }
 
-/// A zone in which every host has a link of its own to the backbone.
+/// A zone in which every host has its own link to the backbone.
 #[derive(Clone, Default)]
 pub struct Cluster {
     pub backbone: Option<usize>,
@@ -51,7 +51,7 @@ pub struct Link {
     pub per_flow: bool,
 }
 
-/// A link as seen from one end and the other; the same one where both directions share it.
+/// A link as seen from its two ends; both are equal if the directions share it.
 #[derive(Clone, Copy)]
 pub struct Sides {
     pub up: usize,
@@ -60,22 +60,21 @@ pub struct Sides {
 
 pub struct Route {
     pub links: Vec<usize>,
-    /// Where the route leaves a zone, and where it enters the other.
+    /// Members at which the route leaves the first zone and enters the second.
     pub gateways: Option<(String, String)>,
 }
 
-/// How deep zones may be within each other, and routes through them.
+/// Deepest nesting of zones, and of routes through them.
 pub const DEPTH_MAX: usize = 64;
 
-/// Finds the ways of a platform.
+/// Finds paths in a platform.
 pub struct Ways<'p> {
     platform: &'p Platform,
-    /// By zone: the member whose ways have been searched last, and what has been found. The ways of a host are asked
-    /// for one after the other.
+    /// The last search tree of each zone, with its root. The paths of one host are queried in sequence.
     trees: Vec<Option<(&'p str, Tree<'p>)>>,
 }
 
-/// How the members of a zone are reached from one of them over as few routes as possible: from which member, and how.
+/// Breadth-first tree: previous member and route of each member that is reached.
 type Tree<'p> = BTreeMap<&'p str, (&'p str, &'p Route)>;
 
 impl<'p> Ways<'p> {
@@ -83,7 +82,7 @@ impl<'p> Ways<'p> {
         Ways { platform, trees: platform.zones.iter().map(|_| None).collect() }
     }
 
-    /// The links from one host or router to another. Routes between zones go from gateway to gateway.
+    /// Links from one host or router to another. Routes between zones go from gateway to gateway.
     pub fn way(&mut self, from: &'p str, to: &'p str, depth: usize) -> Result<Vec<usize>, String> {
         if from == to {
             return Ok(Vec::new());
@@ -125,7 +124,7 @@ impl<'p> Ways<'p> {
         Ok(links)
     }
 
-    /// The routes from one member of a zone to another: the one that is written down, or the fewest that lead there.
+    /// Routes from one member of a zone to another: the explicit one, or the fewest that lead there.
     fn steps(&mut self, number: usize, from: &'p str, to: &'p str) -> Option<Vec<&'p Route>> {
         let zone = &self.platform.zones[number];
         if let Some(route) = zone.routes.get(from).and_then(|routes| routes.get(to)) {

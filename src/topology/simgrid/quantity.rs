@@ -1,4 +1,4 @@
-//! Numbers with the units of SimGrid.
+//! Numbers with SimGrid's units.
 
 /// A number and its unit, such as `41.279125MBps`.
 pub fn quantity(text: &str, units: &Units) -> Option<f64> {

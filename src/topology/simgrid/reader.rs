@@ -1,4 +1,4 @@
-//! From the tags of a platform to what they say, zone by zone.
+//! Reads the tags of a platform, zone by zone.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::platform::{Cluster, DEPTH_MAX, Host, Link, Platform, Point, Route, Si
 use super::quantity::{RATES, SPEEDS, TIMES, quantity};
 use crate::settings::printable;
 
-/// What is wrong with a platform, and on which line.
+/// An error of a platform, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub struct Unconvertible {
@@ -17,17 +17,17 @@ pub struct Unconvertible {
     pub message: String,
 }
 
-/// Every pair of hosts gets a route of its own.
+/// Most hosts, as every pair of hosts gets a route.
 pub const HOSTS_MAX: usize = 256;
 
-/// Operations a second of a host of speed 1.
+/// Operations per second of a host of speed 1.
 const FLOPS: f64 = 1e9;
 
-/// Reads a platform, and tells what it cannot keep of it.
+/// Reads a platform and collects warnings about its unsupported parts.
 pub struct Reader<'d, 't> {
     pub document: &'d Document<'t>,
     pub platform: Platform,
-    /// Tags of which nothing is kept.
+    /// Tags that are skipped.
     pub passed_over: BTreeSet<String>,
     pub warnings: Vec<String>,
 }
@@ -44,7 +44,7 @@ impl<'d> Reader<'d, '_> {
         })
     }
 
-    /// Takes in what is in a zone, and in the zones within it.
+    /// Reads the content of a zone, and of the zones within it.
     pub fn children(&mut self, node: Node<'d, '_>, zone: usize, depth: usize) -> Result<(), Unconvertible> {
         if depth > DEPTH_MAX {
             return Err(self.wrong(node, format!("zones are nested more than {DEPTH_MAX} deep")));
@@ -108,7 +108,7 @@ impl<'d> Reader<'d, '_> {
 
     fn power(&self, node: Node<'d, '_>) -> Result<(f64, u32), Unconvertible> {
         let text = self.need(node, &["speed", "power"])?;
-        // Of several speeds, the first is the usual one.
+        // The first of several speeds is the default one.
         let text = text.split(',').next().unwrap_or(text);
         let speed = quantity(text, &SPEEDS).filter(|speed| (1e-6..=1e6).contains(&(speed / FLOPS)));
         let speed = speed.ok_or_else(|| self.wrong(node, format!("expected a speed such as 1Gf, found `{text}`")))?;
@@ -160,7 +160,7 @@ impl<'d> Reader<'d, '_> {
         }
     }
 
-    /// What a route means by a name: a link, or one direction of it.
+    /// Link of a name in a route, or one direction of it.
     fn sides(&self, name: &str) -> Option<Sides> {
         let find = |name: &str| self.platform.by_name.get(name).copied();
         let one_way = |suffix, swap: bool| {
@@ -205,7 +205,7 @@ impl<'d> Reader<'d, '_> {
         Ok(())
     }
 
-    /// `0-3,7`.
+    /// Numbers of a list such as `0-3,7`.
     fn radical(&self, node: Node<'d, '_>) -> Result<Vec<u32>, Unconvertible> {
         let text = self.need(node, &["radical"])?;
         let wrong = || self.wrong(node, format!("expected a radical such as 0-3,7, found `{text}`"));

@@ -1,4 +1,4 @@
-//! A platform as the text of a topology.
+//! Writes a platform as the text of a topology.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use super::platform::{Platform, Ways};
 use crate::topology::tables::names::is_taken_at_hub;
 
 impl Platform {
-    /// A topology of that name; what is told of it besides goes to the warnings.
+    /// Text of a topology of this name; remarks are added to the warnings.
     pub fn toml(&self, name: &str, warnings: &mut Vec<String>) -> Result<String, String> {
         let mut names = FreshNames::default();
         let sites: Vec<String> = self.hosts.iter().map(|host| names.new_name(&host.name)).collect();
@@ -62,10 +62,10 @@ impl Platform {
     }
 }
 
-/// The only user of what is converted.
+/// Name of the only user of a converted platform.
 const USER: &str = "user";
 
-/// Names that a topology takes, each once.
+/// Valid and unique names of a topology.
 #[derive(Default)]
 struct FreshNames(BTreeSet<String>);
 

@@ -1,4 +1,4 @@
-//! `[network]`, `[[link]]` and `[[route]]`: what data crosses.
+//! Tables `[network]`, `[[link]]` and `[[route]]`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::time::Span;
 use crate::topology::Site;
 use crate::topology::cables::{Cable, Cables, End, LINKS_MAX, NoWay, Payload, SITES_MAX, Way};
 
-/// What is written of the network, if there are links; `w` reads the root.
+/// Reads the network; None if there are no links. `w` reads the root.
 pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cables> {
     let Some(links) = fields.get("link") else {
         for (key, what) in [("network", "a network needs"), ("route", "routes need")] {
@@ -25,7 +25,7 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
         }
         return None;
     };
-    // Whatever is wrong with them, they are there: nobody else is told that the grid has none.
+    // Links with errors still count as links: no further errors say that the grid has none.
     if sites.len() > SITES_MAX {
         links.complain(format!("expected at most {SITES_MAX} sites on a grid with links, found {}", sites.len()));
     }
@@ -36,7 +36,7 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
 
     let mut cables = usual();
     walk(&mut cables, sites, w);
-    // Whoever cannot be reached because of another fault is not worth a complaint of their own.
+    // Unreachable sites are reported only if there are no other errors, which may be their cause.
     if fields.findings().is_empty()
         && let Err(no_way) = cables.paths(sites)
     {
@@ -54,7 +54,7 @@ pub fn usual() -> Cables {
     Cables { model: Model::Ideal, payload: None, switches: Vec::new(), links: Vec::new(), routes: Vec::new() }
 }
 
-/// All tables of the network.
+/// Walks all tables of the network.
 pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let Cables { model, payload, switches, links, routes } = cables;
     let network = key("network", "").means("how data moves between sites, over the `[[link]]`s");
@@ -87,7 +87,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     routes.extend(written.into_iter().filter_map(Written::way));
 }
 
-/// What processes really send.
+/// Form of the scale of real bytes.
 struct Payloads;
 
 const PAYLOAD: &str = "a scale such as \"1 kB per GB\", or \"0\" for none";
@@ -101,7 +101,7 @@ impl Form<Option<Payload>> for Payloads {
         if text == "0" {
             return Some(None);
         }
-        // What is left out before the second unit is a one.
+        // The second number may be left out; it is then 1.
         let read = text.split_once("per").and_then(|(real, of)| {
             let (real, of) = (real.trim(), of.trim());
             let of =
@@ -133,7 +133,7 @@ impl Form<Option<Payload>> for Payloads {
     }
 }
 
-/// Names of what is no site.
+/// Form of the names of switches.
 struct Switches<'a> {
     sites: &'a [Site],
 }
@@ -169,7 +169,7 @@ impl Form<Vec<String>> for Switches<'_> {
     }
 }
 
-/// What a link can end at: sites and switches share a list of names, sites first.
+/// Form of a link's end: sites and switches share a list of names, sites first.
 struct Ends<'a> {
     names: &'a NameIndex<'a>,
     sites: usize,
@@ -187,11 +187,11 @@ impl Ends<'_> {
     }
 }
 
-/// The names of links, and where each is written.
+/// Names of links, with their locations.
 #[derive(Default)]
 struct Taken(RefCell<BTreeMap<String, Location>>);
 
-/// The name of a link, which no other has.
+/// Form of a unique link name.
 struct LinkName<'a>(&'a Taken);
 
 impl Form<String> for LinkName<'_> {
@@ -251,7 +251,7 @@ fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: 
     }
 }
 
-/// What routes refer to.
+/// Scope of the names in routes.
 struct Known<'a> {
     sites: &'a [Site],
     switches: &'a [String],
@@ -260,7 +260,7 @@ struct Known<'a> {
     site_names: &'a NameIndex<'a>,
 }
 
-/// A route as its table has it.
+/// A route as written in its table.
 #[derive(Default)]
 struct Written {
     from: Option<usize>,
@@ -295,7 +295,7 @@ impl Written {
     }
 }
 
-/// The links that a route crosses, and which of them from their second end to their first.
+/// Form of the links of a route, each with true if it is crossed from its second end to its first.
 struct Crossed<'a> {
     ends: Option<(usize, usize)>,
     known: &'a Known<'a>,
@@ -322,7 +322,8 @@ fn follow(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Optio
     const LINKS: &str = "a list of links, such as [\"up\", \"down\"]";
     let list = field.list(LINKS)?;
     if list.is_empty() {
-        // It would be free and without limits, which nobody means; whoever does has links of the mode "per-flow".
+        // An empty route would be instant and without limits, which is not intended; links with mode "per-flow" serve
+        // for that.
         return field.wrong(LINKS);
     }
     let mut links = Vec::with_capacity(list.len());

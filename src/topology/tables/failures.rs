@@ -1,4 +1,4 @@
-//! `[[failure]]` and `[recovery]`: what of the grid fails, and what is done about it.
+//! Tables `[[failure]]` and `[recovery]`: failures of the grid, and recovery from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::time::{Span, Time};
 use crate::topology::Site;
 use crate::topology::trace;
 
-/// What failures refer to.
+/// Scope of the names in failures.
 pub struct Known<'a> {
     pub sites: &'a [Site],
     pub names: &'a NameIndex<'a>,
@@ -27,7 +27,7 @@ pub struct Known<'a> {
     pub attached: &'a Attached,
 }
 
-/// A failure as its table has it.
+/// A failure as written in its table.
 #[derive(Clone, Debug)]
 struct Written {
     site: Option<usize>,
@@ -45,7 +45,7 @@ struct Written {
     announced: bool,
 }
 
-/// All tables about failures.
+/// Walks all tables about failures.
 pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Known<'_>, w: &mut dyn Walk) {
     let mut written: Vec<Written> = failures.iter().map(Written::of).collect();
     let failure = key("failure", "").means("something that fails: nodes of a site, or a link").usual("nothing fails");
@@ -60,7 +60,7 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Known<
     let table = key("recovery", "")
         .means("what becomes of tasks whose nodes fail, and of data on links that do")
         .usual("as its keys say");
-    // Whoever wrote no failure that can be read has been told so.
+    // An unreadable [[failure]] has already been reported.
     let is_lost = w.fields().is_some_and(|fields| fields.has("failure"));
     let table = table.only_if(fails || is_lost, why);
     let rules = failures.clone();
@@ -71,7 +71,7 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Known<
 }
 
 fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &Known<'_>, w: &mut dyn Walk) {
-    // Where no failure could be read, anything may have been meant.
+    // If no failure could be read, all keys are allowed.
     let all = w.purpose() == Purpose::List || failures.is_empty();
     let is_link = |failure: &Failure| matches!(failure.what, FailureTarget::Link(_));
     let (nodes, links) = (all || !failures.iter().all(is_link), all || failures.iter().any(is_link));
@@ -199,7 +199,7 @@ impl Written {
         written
     }
 
-    /// `None` for what has been complained about.
+    /// The failure; None if it has errors.
     fn meant(self) -> Option<Failure> {
         let Written { between, repair, per, share_millionths, announced, .. } = self;
         let what = match (self.site, self.link) {
@@ -264,10 +264,10 @@ impl Written {
         }
     }
 
-    /// How it is drawn when it fails, and what fails then.
+    /// Walks the keys of random failures: distributions, and the nodes that fail.
     fn walk_drawn(&mut self, w: &mut dyn Walk) {
         let lists = w.purpose() == Purpose::List;
-        // Of one that cannot be read it has been told already.
+        // An unreadable `mtbf` has already been reported.
         let drawn = lists || self.mtbf.is_some() || w.fields().is_some_and(|fields| fields.has("mtbf"));
         let why = "expected an `mtbf` beside it: it is about failures that are drawn";
         let mttr = key("mttr", "").means("the mean time to repair").only_if(drawn, why);
@@ -335,14 +335,14 @@ impl Written {
     }
 }
 
-/// Whether what fails is of a site where nodes are booked for a later time.
+/// True if the failing nodes are of a site at which nodes are booked for a later time.
 fn books_nodes(failure: &Failure, known: &Known<'_>) -> bool {
     let FailureTarget::Nodes { site, .. } = failure.what else { return false };
     let systems = known.sites.get(site).map_or(&[][..], |site| &site.systems);
     systems.iter().any(|system| known.systems[*system].traits.books_nodes)
 }
 
-/// Why the nodes of a site must not fail.
+/// Reason why the nodes of a site must not fail.
 fn unbearable(site: &Site) -> Option<String> {
     let is_batsim = managers::tongue(&site.scheduler) == Some(Tongue::Batsim);
     is_batsim.then(|| {
@@ -362,7 +362,7 @@ fn walk_shape(law: &mut Law, about: crate::settings::Key, drawn: bool, w: &mut d
 
 const OUTAGES: &str = "a list such as [{ component = 3, at = \"1 h\", for = \"10 min\" }]";
 
-/// A component of which two outages overlap; they are in order of time.
+/// A component with two outages that overlap; outages are sorted by time.
 fn overlapping(outages: &[Traced]) -> Option<u32> {
     let mut back: BTreeMap<u32, Time> = BTreeMap::new();
     let again = |one: &&Traced| back.insert(one.component, one.up).is_some_and(|before| one.down < before);
@@ -379,7 +379,7 @@ fn walk_outage(outage: &mut Traced, w: &mut dyn Walk) {
     *up = *down + lasts;
 }
 
-/// Lengths so short that nothing would ever get done are a slip.
+/// Form of a time of at least a second: shorter ones are a mistake, as no work would ever complete.
 const LONG: LongSpan = LongSpan;
 
 #[derive(Clone, Copy)]
@@ -400,7 +400,7 @@ impl Form<Span> for LongSpan {
     }
 }
 
-/// Nodes by their numbers, or how many of the first.
+/// Form of nodes: their numbers, or the number of the first ones.
 struct Nodes {
     there: u32,
 }

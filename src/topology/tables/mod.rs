@@ -1,4 +1,4 @@
-//! The tables of a topology that are no system's and no source's, each described once.
+//! The tables of a topology that belong to no system and no source, each described once.
 
 pub(super) mod cables;
 pub(super) mod failures;
@@ -14,7 +14,7 @@ use crate::settings::{
 use crate::systems::{self, Row, Service};
 use crate::topology::{Site, Topology, User};
 
-/// What a topology says of itself.
+/// Keys of the topology itself.
 pub(super) struct Head {
     pub name: String,
     pub about: Option<String>,
@@ -36,7 +36,7 @@ impl Head {
     }
 }
 
-/// The table of every system that runs.
+/// Walks the tables of all systems.
 pub(super) fn walk_systems(systems: &mut Vec<Service>, linked: bool, w: &mut dyn Walk) {
     let mut rest: Vec<Service> = std::mem::take(systems);
     for row in systems::ALL {
@@ -50,7 +50,7 @@ pub(super) fn walk_systems(systems: &mut Vec<Service>, linked: bool, w: &mut dyn
 
 const USUAL_SYSTEM: &str = "absent; a topology without any system has a `[market]`";
 
-/// What a workload of a system may refer to.
+/// Context of the workloads of a system.
 pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
     let service = &parts.systems[system];
     let mut largest = vec![0; parts.kinds.len()];
@@ -80,7 +80,7 @@ pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
     }
 }
 
-/// What is known of a topology before its workloads.
+/// The parts of a topology that are known before its workloads.
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub seed: u64,
@@ -104,19 +104,19 @@ pub(super) fn site_names(sites: &[Site]) -> NameIndex<'_> {
     sites.iter().map(|site| site.name.as_str()).collect()
 }
 
-/// The key `latency` of who is linked to the router.
+/// The key `latency` of sites and users.
 fn latency_key() -> Key {
     key("latency", "to the router, one way").means("of the link to the router, one way")
 }
 
-/// The key `count`, which is gone before sites and users are looked at one by one.
+/// The key `count`, which is expanded before sites and users are read.
 fn walk_count(w: &mut dyn Walk) {
     let count =
         key("count", "").means("how many of these there are, with numbers from 1 in place of `{}` in their names");
     w.elsewhere(&count.usual("1"), Shape::Whole { least: 1, most: super::file::MEMBERS_MAX as u64 });
 }
 
-/// The tables of the systems that can do something, for people.
+/// Names of the tables of systems with a trait, for messages.
 fn tables(can: impl Fn(&Row) -> bool) -> String {
     let tables: Vec<String> = systems::ALL.iter().filter(|row| can(row)).map(|row| format!("[{}]", row.key)).collect();
     any_of(tables.iter().map(String::as_str))

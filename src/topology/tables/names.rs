@@ -1,4 +1,4 @@
-//! The names of sites and users, which are one space: both have certificates and containers of that name.
+//! Names of sites and users. They share one name space, as both have certificates and containers of that name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,20 +7,20 @@ use crate::settings::{Field, Form, Location, NAME, Shape, is_name, quoted};
 use crate::systems;
 use crate::topology::build::EXCHANGE;
 
-/// Those that are taken already.
+/// Names in use.
 #[derive(Default)]
 pub struct TakenNames {
     taken: RefCell<BTreeMap<String, (Location, &'static str)>>,
 }
 
-/// A name that nobody has yet.
+/// Form of an unused name.
 pub struct FreshName<'n> {
     pub names: &'n TakenNames,
     pub what: &'static str,
 }
 
 impl Form<String> for FreshName<'_> {
-    /// Something else than nothing whenever anything is written there.
+    /// Returns a name for every text, even after an error.
     fn read(&self, field: &Field<'_>) -> Option<String> {
         let text = field.text(NAME)?;
         let mut taken = self.names.taken.borrow_mut();
@@ -50,7 +50,7 @@ impl Form<String> for FreshName<'_> {
     }
 }
 
-/// Whether somebody at the hub of some run has this name.
+/// True if an actor at the hub of some run has this name.
 pub fn is_taken_at_hub(name: &str) -> bool {
     [ROUTER, EXCHANGE].contains(&name) || systems::ALL.iter().any(|row| row.service == Some(name))
 }

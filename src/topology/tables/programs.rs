@@ -1,4 +1,4 @@
-//! `command`, `socket` and `timeout`: a program outside that decides for a site or for a user.
+//! Keys `command`, `socket` and `timeout`: an external program that decides for a site or for a user.
 
 use crate::grid::{Endpoint, Program};
 use crate::settings::{Field, Form, FormExt, List, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, key, quoted};
@@ -9,22 +9,22 @@ const BATSIM_COMMAND: &str =
     "a program and its arguments, such as [\"pybatsim\", \"easyBackfill\", \"-s\", \"{socket}\"]";
 const SOCKET: &str = "where a scheduler listens, such as \"tcp://127.0.0.1:28000\" or \"ipc:///tmp/sched.sock\"";
 
-/// What stands in a command for the socket that is made for a program, and for the name of its site.
+/// Placeholder in a command for the socket that is made for the program, and for the name of its site.
 pub const SOCKET_WORD: &str = "{socket}";
 
-/// What is not known yet where a program is described.
+/// Uncertainties in the description of a program.
 #[derive(Clone, Copy)]
 pub struct Open {
-    /// A scheduler that cannot be read, of which it has been told already.
+    /// True if the scheduler has an error, which has already been reported.
     pub is_lost: bool,
-    /// Whether these are the defaults of all, of which any may say more.
+    /// True for defaults, which sites and users may complete.
     pub defaults: bool,
-    /// Whether a program could decide here, though it does not.
+    /// True if a program could decide here, though none does.
     pub could: bool,
 }
 
-/// The program that decides for a site, if one does. It may stay while another scheduler is chosen, as when both are
-/// compared.
+/// Walks the program that decides for a site, if there is one. The keys may stay while another scheduler is chosen, as
+/// in a comparison of both.
 pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w: &mut dyn Walk) {
     let batsim = tongue == Some(Tongue::Batsim);
     let listed = open.is_lost || w.purpose() == Purpose::List;
@@ -40,7 +40,7 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
     match tongue {
         Some(Tongue::Lines) if program.command.is_empty() => fields.missing("command", COMMAND),
-        // A wrong one has been complained about.
+        // An error of the socket has already been reported.
         Some(Tongue::Batsim) if fields.get("socket").is_some() && program.socket.is_empty() => {}
         Some(Tongue::Batsim) if program.command.is_empty() && program.socket.is_empty() => {
             fields.missing("command", &format!("{BATSIM_COMMAND}, or a `socket`"));
@@ -63,7 +63,7 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
     }
 }
 
-/// The program that decides for a user, if one does; it may stay likewise.
+/// Walks the program that decides for a user, if there is one; its keys may stay, too.
 pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defaults: bool, w: &mut dyn Walk) {
     let fits = is_external || w.purpose() == Purpose::List || could && w.reads();
     let why = "expected a planner = \"external\" beside it";
@@ -90,7 +90,7 @@ fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dy
     w.set(timeout, &mut program.timeout, POSITIVE_SPAN);
 }
 
-/// Where a scheduler listens.
+/// Form of the socket on which a scheduler listens.
 struct At;
 
 impl Form<String> for At {

@@ -1,4 +1,4 @@
-//! `[[user]]`: who submits jobs, and what `[defaults]` says about them.
+//! Table `[[user]]`: submitters of jobs, and the `[defaults]` of all users.
 
 use super::names::{FreshName, TakenNames};
 use super::programs::walk_planner;
@@ -9,7 +9,7 @@ use crate::systems::{self, Row};
 use crate::time::Span;
 use crate::topology::User;
 
-/// `[[user]]`.
+/// Walks `[[user]]`.
 pub fn walk(users: &mut Vec<User>, usual: &User, known: &Known<'_>, w: &mut dyn Walk) {
     let user = key("user", "").means("a user, who submits jobs").by_name();
     let user = user.need_unless(known.idle, SUBMITS);
@@ -18,17 +18,17 @@ pub fn walk(users: &mut Vec<User>, usual: &User, known: &Known<'_>, w: &mut dyn 
 
 pub const SUBMITS: &str = "at least one [[user]] to submit jobs";
 
-/// What users may refer to.
+/// Scope of the keys of users.
 pub struct Known<'a> {
     pub systems: &'a [&'static Row],
     pub sites: &'a NameIndex<'a>,
-    /// None, where they are the defaults of all users.
+    /// Names in use; None for the defaults of all users.
     pub names: Option<&'a TakenNames>,
-    /// Whether there may be none, as long as there is nothing to submit.
+    /// True if there may be no users, as long as there are no workloads.
     pub idle: bool,
 }
 
-/// A user, or the defaults of all users if there are no names.
+/// Walks a user, or the defaults of all users if there are no names.
 pub fn walk_one(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
     if let Some(names) = known.names {
         w.set(key("name", "").need(NAME), &mut user.name, FreshName { names, what: "user" });
@@ -48,7 +48,7 @@ enum Planning {
     External,
 }
 
-/// The planners of users.
+/// Planners of users.
 const PLANNERS: &[(&str, Planning, &str)] = &[
     ("script", Planning::Script, "submits each job at its time, and waits for it"),
     (
@@ -63,7 +63,7 @@ const TRIES_MAX: u32 = 1_000;
 
 fn walk_habit(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
     let User { habit, program, .. } = user;
-    // A user with the usual habit need not say so.
+    // The default behaviour is not written.
     if w.writes() && *habit == Behaviour::Script {
         return;
     }

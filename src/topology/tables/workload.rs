@@ -1,4 +1,4 @@
-//! `[[workload]]`: which jobs there are, who submits them, and where they go.
+//! Table `[[workload]]`: jobs, their users, and their system.
 
 use super::{Parts, context};
 use crate::grid::Site;
@@ -10,7 +10,7 @@ use crate::systems::{self, Row, Service};
 use crate::topology::{User, Workload};
 use crate::workload::{self, Source};
 
-/// A workload as its table has it; without a source until that is known.
+/// A workload as written in its table; the source is None until it is read.
 pub struct Written {
     name: String,
     users: Vec<usize>,
@@ -19,14 +19,14 @@ pub struct Written {
     location: Option<Location>,
 }
 
-/// What all workloads have in common: for each system what jobs that go there may refer to.
+/// Scope of the keys of workloads: the context of the jobs of each system.
 pub struct Known<'a> {
     systems: &'a [Service],
     people: &'a [User],
     contexts: Vec<Context<'a>>,
-    /// Which systems have a site, if that is known.
+    /// True for each system with a site; None if the sites have errors.
     housed: Option<Vec<bool>>,
-    /// Whether there may be no work at all.
+    /// True if there may be no workloads.
     idle: bool,
 }
 
@@ -36,24 +36,24 @@ impl<'a> Known<'a> {
         Known { systems: parts.systems, people: parts.users, contexts, housed: None, idle: false }
     }
 
-    /// The same, where nothing is wrong with the sites.
+    /// Adds the sites, if they have no errors.
     pub fn with_sites(self, sites: &[Site]) -> Known<'a> {
         let has_site = |system| sites.iter().any(|site| site.systems.contains(&system));
         Known { housed: Some((0..self.systems.len()).map(has_site).collect()), ..self }
     }
 
-    /// The same, for a grid that may be without work.
+    /// Allows a grid without workloads.
     pub fn idly(self, idle: bool) -> Known<'a> {
         Known { idle, ..self }
     }
 
-    /// Of nothing that is known.
+    /// A scope without any knowledge.
     pub fn unknown(systems: &'a [Service]) -> Known<'a> {
         let contexts = systems.iter().map(|_| Context::unknown()).collect();
         Known { systems, people: &[], contexts, housed: None, idle: false }
     }
 
-    /// As far as is known.
+    /// True unless the system is known to have no sites.
     fn has_sites(&self, system: usize) -> bool {
         self.housed.as_ref().is_none_or(|housed| housed[system])
     }
@@ -63,7 +63,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// All workloads, and where each is written.
+/// Reads all workloads, with their locations.
 pub fn read(known: &Known<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
     let mut written = Vec::new();
     walk(&mut written, known, w);
@@ -81,7 +81,7 @@ pub fn read(known: &Known<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Work
     workloads
 }
 
-/// Users who bargain for their jobs themselves do so in one way.
+/// Checks that the negotiating users of a workload have one strategy.
 fn check_users(workloads: &[(Workload, Location)], known: &Known<'_>, root: &Fields<'_>) {
     for (number, (workload, location)) in workloads.iter().enumerate() {
         let complain =
@@ -120,7 +120,7 @@ impl Written {
         self.location = w.fields().map(Fields::location);
         let include = key("include", "").means("a file with keys of this table; keys given here take precedence");
         w.elsewhere(&include.usual("none").holds_the_rest(), FilePath("").shape());
-        // Without a source nobody knows which other keys make sense.
+        // Without a source, the other keys cannot be checked.
         let names = any_of(workload::ALL.iter().map(|row| row.name));
         let words = workload::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
         let source = key("source", "where jobs come from").need(format!("{names}, or an include"));
@@ -129,7 +129,7 @@ impl Written {
         if w.reads() {
             self.walk_users(known, w);
             let Some(chosen) = chosen else {
-                // What else there is may be right or wrong.
+                // Other keys may be right or wrong.
                 w.fields().into_iter().for_each(Fields::ask_for_all);
                 return;
             };
@@ -139,7 +139,7 @@ impl Written {
             self.walk_users(known, w);
         }
 
-        // Of a system without sites nothing else is worth saying.
+        // For a system without sites, no other errors are reported.
         let unknown = Context::unknown();
         let context = if known.has_sites(self.system) { &known.contexts[self.system] } else { &unknown };
         let words: Vec<&str> = workload::ALL.iter().map(|row| row.name).collect();
@@ -154,7 +154,7 @@ impl Written {
     }
 
     fn walk_users(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
-        // A list of all users, of whom there may be thousands, says nothing; it is the default.
+        // The list of all users, of which there may be thousands, is the default and is not written.
         if w.writes() && self.users.iter().copied().eq(0..known.users().len()) {
             return w.remark("users: all");
         }
@@ -162,7 +162,7 @@ impl Written {
         w.set(users, &mut self.users, Users { names: known.users() });
     }
 
-    /// Where a workload goes: what it says, or the only system that takes what the source makes.
+    /// Sets the system of a workload: the configured one, or the only one that accepts jobs of the source.
     fn walk_system(&mut self, chosen: usize, known: &Known<'_>, w: &mut dyn Walk) {
         if w.writes() && known.systems.len() == 1 {
             return;
@@ -180,7 +180,7 @@ impl Written {
         w.set(system, &mut said, Maybe(OneOf { what: "a system of this topology", names: &keys }));
         let Some(fields) = w.fields() else { return };
         if said.is_none() && fields.has("system") {
-            // A name that is none has been complained about.
+            // An unknown name has already been reported.
             return;
         }
         self.system = said.unwrap_or_else(|| {
@@ -222,7 +222,7 @@ impl Written {
     }
 }
 
-/// Some of the users, each once.
+/// Form of a list of users, each once.
 struct Users<'n> {
     names: &'n NameIndex<'n>,
 }

@@ -1,4 +1,4 @@
-//! Topologies with queues: what they mean, and what is wrong with some.
+//! Topologies with queues: meaning and errors.
 
 use super::*;
 use crate::grid::Needs;
@@ -72,14 +72,14 @@ fn a_topology_with_queues_reads_back() {
 }
 
 #[test]
-fn a_log_is_read_and_what_is_wrong_with_it_is_kept() {
+fn a_log_is_read_and_its_errors_are_kept() {
     let topology = logged(&[]).unwrap();
     let rigids = rigids(&topology);
     assert_eq!((rigids.count, rigids.content.faults.left_out), (2, 1));
     let strict = logged(&["workload.0.strict=true"]).unwrap_err().to_string();
     assert!(strict.contains("log.swf") && strict.contains("line 3: the run time is ten"), "{strict}");
 
-    // A resolved topology says what it is about without the log, but cannot be run without it.
+    // A resolved topology describes its jobs without the log, but cannot be run without it.
     let text = topology.to_toml();
     let resolved = load_text(&text, &[]).unwrap();
     assert_eq!((resolved.jobs(), resolved.hash()), (2, topology.hash()));
@@ -102,7 +102,7 @@ fn the_meaning_of_a_log_is_what_is_in_it() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_are_reported() {
     for (setting, expected) in [
         ("workload.0.file=\"nowhere.swf\"", "cannot read nowhere.swf: there is no such file"),
         ("workload.0.file=7", "expected the path of a log of jobs, found 7"),
@@ -134,7 +134,7 @@ fn what_is_wrong_is_told() {
         let complaints = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
         assert!(complaints.contains(expected), "{setting}: {complaints}");
     }
-    // Nothing reserved is nothing that a program would have to know.
+    // An external program need not know of an empty list.
     let outside = ["site.york.scheduler=\"external\"", "site.york.command=[\"manage\"]"];
     let is_some = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
     let complaints = logged(&[outside[0], outside[1], is_some]).unwrap_err().to_string();
@@ -152,7 +152,7 @@ fn what_is_wrong_is_told() {
     assert!(complaints.contains("jobs of one task each"), "{complaints}");
 }
 
-/// What a workload's tasks need, job by job, as far as anything is said.
+/// Needs of a workload's tasks, job by job, if specified.
 fn needs(topology: &Topology) -> Vec<Option<(u32, f64, f64)>> {
     let source = &topology.workloads[0].source;
     let jobs = source.jobs(&Default::default(), Default::default(), &mut Default::default()).unwrap();
@@ -164,8 +164,8 @@ fn needs(topology: &Topology) -> Vec<Option<(u32, f64, f64)>> {
 }
 
 #[test]
-fn jobs_say_what_they_need_of_nodes() {
-    // Two jobs of a log of which one tells of its memory, as tasks of dual-core nodes.
+fn jobs_have_needs_of_nodes() {
+    // Two jobs of a log, one of which has its memory, as tasks of dual-core nodes.
     let log = "1 0 -1 10 6 -1 -1 6 20 409600 1 1 1 -1 -1 -1 -1 -1\n2 9 -1 10 32 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n";
     let read = |settings: &[&str]| {
         let files: &[(&str, &[u8])] = &[("grid.toml", LOGGED.as_bytes()), ("log.swf", log.as_bytes())];
@@ -230,7 +230,7 @@ fn jobs_say_what_they_need_of_nodes() {
     assert_eq!(told("[provisioning]", asks), Ok(()));
 }
 
-/// The same jobs may go to any system once a rule says what they are worth and when they are wanted.
+/// Jobs may go to any system once a rule gives them values and deadlines.
 #[test]
 fn terms_let_a_log_go_anywhere() {
     let terms = "workload.0.terms={ deadline = [3.0, 3.0], value = [2.0, 2.0], at_least = \"1 s\" }";
@@ -251,7 +251,7 @@ fn terms_let_a_log_go_anywhere() {
     let market = elsewhere("market", &[terms, "workload.0.follow=false"]).unwrap();
     let jobs = market.workloads[0].source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default());
     let jobs = jobs.unwrap();
-    // Job 1 asks for 20 s and takes 10 s: six times that is its deadline.
+    // Job 1 requests 20 s and takes 10 s: its deadline is six times that.
     let worth = jobs[0].worth.as_ref().unwrap();
     assert_eq!((worth.curve.initial(), worth.curve.final_()), (3.0, 6.0));
     assert!((worth.max - 2.0 * 20.0 / 3600.0).abs() < 1e-12);
@@ -260,7 +260,7 @@ fn terms_let_a_log_go_anywhere() {
     let (_, first) = &asks[0];
     assert_eq!((first.request.ready, first.request.deadline), (Time::ZERO, Time::ZERO + Span::from_secs(60)));
     assert_eq!((first.request.duration, first.runtime), (Span::from_secs(20), Span::from_secs(10)));
-    // In a queue they are worth as much, and wait for whom they follow.
+    // In a queue they have the same value, and wait for the jobs that they follow.
     let queue = logged(&[terms]).unwrap();
     let hand_out = |topology| {
         let mut handed = Vec::new();

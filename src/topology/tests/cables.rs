@@ -1,4 +1,4 @@
-//! Links and routes: what they mean, what is wrong with them, and that they can be written down.
+//! Links and routes: meaning, errors and round trip.
 
 use super::*;
 use crate::kernel::{Entry, Place};
@@ -88,7 +88,7 @@ fn links_and_routes_read_back() {
     golden("star.toml", &load_text(&with_route, &[]).unwrap().to_toml());
 }
 
-/// Two sites, with links from one to the other by way of switches, each `(name, ends, latency in milliseconds)`.
+/// Routes between two sites over switches; a link is `(name, ends, latency in milliseconds)`.
 fn ways(links: &[(&str, &str, &str, u32)]) -> Vec<String> {
     let mut text = STAR.split("[[link]]").next().unwrap().replace("[\"lab\"]", "[\"lab\", \"hub\", \"x\", \"y\"]");
     text = text.replace("[[site]]\nname = \"leeds\"\ncores = 1\n", "");
@@ -105,17 +105,17 @@ fn ways(links: &[(&str, &str, &str, u32)]) -> Vec<String> {
 }
 
 #[test]
-fn the_shortest_way_has_fewest_links_then_least_latency_then_the_first_names() {
+fn the_shortest_path_has_fewest_links_then_least_latency_then_the_first_names() {
     let detour = ("z", "york", "bath", 900);
     assert_eq!(ways(&[("a", "york", "lab", 1), ("b", "lab", "bath", 1), detour]), ["z"]);
     let two = [("q", "york", "lab", 1), ("p", "lab", "bath", 1), ("b", "york", "hub", 1), ("c", "hub", "bath", 0)];
     assert_eq!(ways(&two), ["b", "c"]);
-    // As long and as slow: the first name that differs decides, not the last.
+    // Equal length and latency: the first name that differs decides, not the last.
     let same = [("q", "york", "lab", 1), ("a", "lab", "bath", 1), ("b", "york", "hub", 1), ("z", "hub", "bath", 1)];
     assert_eq!(ways(&same), ["b", "z"]);
     let cables = [("two", "york", "bath", 1), ("one", "york", "bath", 1), ("a", "york", "bath", 2)];
     assert_eq!(ways(&cables), ["one"]);
-    // A slow first half may be made up for.
+    // A slow first half may be compensated.
     let late = [("a", "york", "x", 5), ("b", "x", "bath", 1), ("c", "york", "y", 1), ("d", "y", "bath", 4)];
     assert_eq!(ways(&late), ["c", "d"]);
 }
@@ -174,7 +174,7 @@ const FAULTS: &[Fault] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_have_their_places() {
     let mut page = String::new();
     for (fine, fault) in FAULTS {
         assert!(STAR.contains(fine), "{fine}");
@@ -187,7 +187,7 @@ fn what_is_wrong_is_told_with_its_place() {
     golden("cables.txt", &page);
 }
 
-/// Nobody is told that there are no links because there are too many sites for them.
+/// An excess of sites is the only error: nothing says that there are no links.
 #[test]
 fn too_many_sites_for_links_are_one_fault() {
     let many = "name = \"many\"\n[batch]\n[network]\nmodel = \"ideal\"\n[[site]]\nname = \"s{}\"\ncount = 1025\ncores = 1\n\
@@ -199,7 +199,7 @@ fn too_many_sites_for_links_are_one_fault() {
 }
 
 #[test]
-fn what_comes_from_simgrid_is_a_topology() {
+fn a_converted_simgrid_platform_is_a_topology() {
     let platform = include_str!("small-platform.xml");
     let converted = simgrid::convert("small", platform).unwrap();
     let topology = load_text(&converted.toml, &[]).unwrap_or_else(|told| panic!("{told}\n{}", converted.toml));
@@ -209,7 +209,7 @@ fn what_comes_from_simgrid_is_a_topology() {
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
 }
 
-/// Hosts of a platform may have any names; some are taken in a topology.
+/// Hosts of a platform may have any names; some are reserved in a topology.
 #[test]
 fn hosts_from_simgrid_do_not_take_names_of_the_run() {
     let names = ["router", "network", "dispatcher", "meta-scheduler", "user", "york"];
@@ -227,7 +227,7 @@ fn hosts_from_simgrid_do_not_take_names_of_the_run() {
 }
 
 #[test]
-fn data_that_would_take_for_ever_is_refused() {
+fn data_that_would_take_forever_is_refused() {
     let jobs = "tasks = [{ runtime = \"1 min\", cores = 1 }, { runtime = \"1 min\", cores = 1 }]\nedges = [[0, 1, 4000000000000]]\n";
     let text = STAR.replace("tasks = [{ runtime = \"1 min\", cores = 1 }]\n", jobs);
     let told = |settings: &[&str]| {
@@ -274,7 +274,7 @@ tasks = [
 edges = [[0, 2, 10000000], [1, 2, 3000000]]
 "#;
 
-/// What a run of a topology tells, with seconds, and its table of transfers.
+/// Log of a run, with seconds, and its table of transfers.
 fn told(topology: &Topology) -> (Vec<String>, String) {
     let plan = crate::topology::Plan::of(topology);
     let actors = crate::topology::build(topology, &plan.all()).unwrap();
@@ -306,7 +306,7 @@ fn told(topology: &Topology) -> (Vec<String>, String) {
 }
 
 #[test]
-fn in_a_market_with_links_a_task_waits_for_its_data_on_the_cores_that_it_got() {
+fn in_a_market_with_links_a_task_waits_for_its_data_on_its_cores() {
     let topology = load_text(LINKED, &[]).unwrap();
     let (story, table) = told(&topology);
     assert_eq!(
@@ -337,7 +337,7 @@ fn the_tasks_of_a_generated_market_write_at_a_rate() {
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
     let (_, table) = told(&topology);
     let bytes: Vec<u64> = table.lines().skip(1).map(|row| row.split(',').nth(4).unwrap().parse().unwrap()).collect();
-    // 8 kbps are 60 kB a minute, and tasks run for whole minutes.
+    // 8 kbps are 60 kB per minute, and tasks run for whole minutes.
     assert!(!bytes.is_empty() && bytes.iter().all(|bytes| *bytes > 0 && bytes % 60_000 == 0), "{bytes:?}");
 
     let unlinked = load_text(
@@ -382,7 +382,7 @@ fn delays_and_links_do_not_go_together() {
 }
 
 #[test]
-fn a_workflow_tells_of_its_transfers_too() {
+fn a_workflow_logs_its_transfers_too() {
     let text = LINKED.replace("[market]", "[workflow]\npolicy = \"best-effort\"");
     let slow = text.replace("name = \"bath\"\ncores = 1", "name = \"bath\"\ncores = 1\nspeed = 0.5");
     let (story, _) = told(&load_text(&slow, &[]).unwrap());

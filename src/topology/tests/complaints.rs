@@ -1,8 +1,8 @@
-//! What a user reads who got something wrong, word for word.
+//! Error messages for users, word for word.
 
 use super::*;
 
-/// A fault that is put into [`FINE`]: what stands there, and what is put in its place.
+/// A fault in [`FINE`]: text to replace, and its replacement.
 type Fault = (&'static str, &'static str);
 
 const NAMES: &[Fault] = &[
@@ -121,7 +121,7 @@ fn of_workloads() {
     check_faults("workloads.txt", WORKLOADS);
 }
 
-/// Each of these is put in the place of the job below.
+/// Each of these replaces the job below.
 #[test]
 fn of_jobs() {
     let text = r#"name = "jobs"
@@ -283,7 +283,7 @@ jobs = 0
 }
 
 #[test]
-fn nobody_reads_thousands() {
+fn thousands_of_errors_are_cut() {
     let keys = |count| (0..count).map(|n| format!("key-{n} = 1\n")).collect::<String>();
     let end = |text: &str| load_text(text, &[]).unwrap_err().to_string().lines().last().unwrap().to_owned();
     assert_eq!(end(&keys(100)), "... and 54 more");
@@ -291,7 +291,7 @@ fn nobody_reads_thousands() {
 }
 
 #[test]
-fn colour_is_for_those_who_ask() {
+fn colour_is_optional() {
     let complaints = load_text(FINE, &["site.york.cores=0"]).unwrap_err();
     assert_eq!(
         complaints.render(true),
@@ -315,7 +315,7 @@ fn check_faults(name: &str, faults: &[Fault]) {
     golden(name, &page);
 }
 
-/// What programs are told is what people read.
+/// Checks that programs get the same errors as people.
 fn check_told(complaints: &Complaints) {
     let read = complaints.to_string();
     let (mut headings, mut places) = (Vec::new(), Vec::new());
@@ -340,7 +340,7 @@ fn check_told(complaints: &Complaints) {
 }
 
 #[test]
-fn programs_are_told_of_every_fault_in_several_files_and_lines() {
+fn programs_get_every_error_of_several_files_and_lines() {
     let text = "name = \"Ünfein é\"\n[market]\npolicy = \"fifoo\"\nccr = nan\n[[workload]]\ninclude = \"more.toml\"\n";
     let more = "# é\nsource = \"market\"\n\n\n   jobs = 0\nloaad = 2\n";
     let files: [(&str, &[u8]); 2] = [("grid.toml", text.as_bytes()), ("more.toml", more.as_bytes())];

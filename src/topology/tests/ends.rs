@@ -1,4 +1,4 @@
-//! Runs that come to the end of time: none of them does more than say so, whoever plans.
+//! Runs that reach the end of time: they stop with a message, under any scheduler.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ fn grid(row: &Row, site: &str, user: &str, jobs: usize, task: &str) -> String {
     text
 }
 
-/// How many jobs end, and what stops the run.
+/// Number of jobs that end, and the breach that stops the run.
 fn run(text: &str) -> (usize, Option<Breach>) {
     let topology = load_text(text, &[]).unwrap_or_else(|faults| panic!("{text}: {faults}"));
     let plan = Plan::of(&topology);
@@ -29,7 +29,7 @@ fn run(text: &str) -> (usize, Option<Breach>) {
     (ended, stop)
 }
 
-/// With little more than the names of managers, many of which are alike.
+/// Schedulers of a system, without external ones.
 fn schedulers(row: &Row) -> Vec<&'static str> {
     let outside = |name: &str| managers::tongue(name).is_some();
     let own = (row.schedulers)().into_iter();
@@ -41,7 +41,7 @@ fn schedulers(row: &Row) -> Vec<&'static str> {
 const STEP: usize = if cfg!(debug_assertions) { 4 } else { 1 };
 
 #[test]
-fn queues_take_in_more_than_time_can_hold() {
+fn queues_accept_more_work_than_time_can_hold() {
     for row in systems::ALL.iter().filter(|row| row.traits.has_walltimes) {
         for scheduler in schedulers(row).into_iter().step_by(STEP) {
             let site = format!("scheduler = \"{scheduler}\"");
@@ -52,7 +52,7 @@ fn queues_take_in_more_than_time_can_hold() {
 }
 
 #[test]
-fn runs_that_get_to_the_end_of_time_say_so() {
+fn runs_that_reach_the_end_of_time_report_it() {
     let takes_table = |row: &&Row| row.takes().any(|source| source == "table");
     for row in systems::ALL.iter().filter(takes_table) {
         let schedulers = if row.traits.is_rigid { vec!["easy"] } else { schedulers(row) };
@@ -60,7 +60,7 @@ fn runs_that_get_to_the_end_of_time_say_so() {
         if sites.is_empty() {
             sites.push(String::new());
         }
-        // At such a site each job takes some thousand years.
+        // Each job takes some thousand years at such a site.
         let (jobs, slow) = if row.traits.has_speeds { (650, "speed = 0.25") } else { (2_200, "") };
         for site in sites {
             let text = grid(row, &format!("{site}\n{slow}"), "", jobs, "runtime = \"100000 d\"");
@@ -75,7 +75,7 @@ fn runs_that_get_to_the_end_of_time_say_so() {
 }
 
 #[test]
-fn whoever_bargains_gets_to_the_end_of_time_as_well() {
+fn negotiating_users_reach_the_end_of_time_as_well() {
     let row = systems::find("provisioning").unwrap();
     for strategy in provisioning::strategy::ALL.iter().step_by(STEP) {
         let legs = if strategy.has_legs { "legs = [\"york\"]" } else { "" };

@@ -1,5 +1,4 @@
-//! Sites that several systems use, or some of whose nodes are reserved, and whose nodes fail, mostly: whole grids,
-//! drawn at random.
+//! Failing sites that several systems use, or with reserved nodes: whole grids, mostly, drawn at random.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -18,14 +17,14 @@ use crate::topology::{Plan, Topology, build};
 /// York and bath are shared, leeds has reservations only.
 const SITES: [(&str, u32); 3] = [("york", 6), ("bath", 4), ("leeds", 5)];
 
-/// When it comes, how many nodes it wants, for how long, and how long it runs; and how much input it has.
+/// Arrival, nodes, walltime, run time and input of a queued job.
 type Queued = (u64, u32, u64, u64, u64);
-/// When it is made, how long before it is ready, how long it has nodes and has time beside that, how long it runs, on
-/// how many nodes, after how long it is taken back, and how much input it has.
+/// Submission, time until it is ready, duration, slack, run time, nodes, cancellation after this time, and input of a
+/// request.
 type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>, u64);
-/// When it comes, how many nodes it wants, and how long it runs.
+/// Arrival, nodes and run time of a negotiated job.
 type Bargained = (u64, u32, u64);
-/// From when on, for how long, and which nodes.
+/// Start, duration and range of reserved nodes.
 type Kept = (u64, u64, u32, u32);
 
 #[derive(Clone, Debug)]
@@ -35,9 +34,9 @@ struct Story {
     asked: Vec<Asked>,
     /// Tasks of a market and of a planner at york, if these use it too.
     sold: Option<Vec<(u64, u32, u64)>>,
-    /// What a user submits who negotiates with york and bath, if these let their time too, and by which strategy.
+    /// Jobs of a user that negotiates with york and bath, if these rent their time, and the user's strategy.
     bargained: Option<(usize, Vec<Bargained>)>,
-    /// Whether that user has all other jobs too.
+    /// True if that user has all other jobs too.
     is_alone: bool,
     reserved: Vec<Kept>,
     latencies: [u64; 4],
@@ -102,20 +101,20 @@ impl Story {
         policies[site].map(|policy| queue::ALL[policy].name)
     }
 
-    /// Whether jobs of a site are only counted, and may be moved.
+    /// True if jobs of a site are only counted, and may be moved.
     fn counts(&self, site: usize) -> bool {
         let counts = |name: &str| name.ends_with("-count") || name == "slotlist";
         self.policy(site).is_some_and(|name| counts(name) || self.bargained.is_some())
     }
 
-    /// Whether a job is of no use without what runs elsewhere at the same time.
+    /// True if a job is useless without its siblings at other sites at the same time.
     fn is_leg(&self, job: JobId) -> bool {
         let coallocates = self.bargained.as_ref().is_some_and(|(strategy, _)| STRATEGIES[*strategy].0 == "coallocate");
         let sold = self.sold.as_ref().map_or(0, |sold| 2 * sold.len());
         coallocates && job.0 as usize >= self.queued.len() + self.asked.len() + sold
     }
 
-    /// What is reserved at york, if its queue knows of such: of what would overlap the first.
+    /// Reserved nodes at york, if its queue supports them: the first of those that overlap.
     fn reserved(&self) -> Vec<(Time, Time, NodeSet)> {
         if self.bargained.is_some() {
             return Vec::new();
@@ -282,7 +281,7 @@ impl Story {
     }
 }
 
-/// And what its user has to say beside it.
+/// Strategies, each with the keys that its user needs.
 const STRATEGIES: [(&str, &str); 7] = [
     ("best-effort", ""),
     ("moga", ""),
@@ -303,7 +302,7 @@ fn play(topology: &Topology) -> Vec<Entry<Record>> {
     judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies)
 }
 
-/// A task on some nodes of a site, from when to when, and whether it was lost then.
+/// A task on nodes of a site, with start and end, and true if it was lost then.
 struct Stint {
     task: TaskId,
     site: ActorId,
@@ -314,7 +313,7 @@ struct Stint {
     lost: bool,
 }
 
-/// Where tasks were when; it is an error if one is at two places, or comes to no end.
+/// Stints of all tasks; an error if a task is at two places, or never ends.
 fn stints(log: &[Entry<Record>]) -> Result<Vec<Stint>, TestCaseError> {
     let mut on: BTreeMap<TaskId, Stint> = BTreeMap::new();
     let mut all = Vec::new();
@@ -345,7 +344,7 @@ fn stints(log: &[Entry<Record>]) -> Result<Vec<Stint>, TestCaseError> {
     Ok(all)
 }
 
-/// What was down at a site up to a time, by node.
+/// Outages of a site up to a time, by node.
 fn outages(mut outages: Outages, end: Time) -> Vec<(Time, Time, u32)> {
     let mut since: BTreeMap<u32, Time> = BTreeMap::new();
     let mut all = Vec::new();
@@ -361,8 +360,8 @@ fn outages(mut outages: Outages, end: Time) -> Vec<(Time, Time, u32)> {
     all
 }
 
-/// No node runs two tasks, or any while it is down, and whoever is lost is so as one of their nodes fails. Where nodes
-/// have identities, nothing runs on what is reserved either.
+/// Checks that no node runs two tasks, or any while it is down, and that a lost task loses a node at that time. Where
+/// nodes have identities, nothing runs on reserved nodes either.
 fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &[Stint]) -> Result<(), TestCaseError> {
     let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
     let plan = Plan::of(topology);
@@ -394,10 +393,10 @@ fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &
     Ok(())
 }
 
-/// What a request was promised last, and before: where, from when to when, and on which nodes.
+/// Promises of each request, last one last: site, start, end and nodes.
 type Promises = BTreeMap<JobId, Vec<(ActorId, Time, Time, NodeSet)>>;
 
-/// Each request is answered once, and what is accepted comes to one end; what runs does so within a promise.
+/// Checks that each request is answered once, that an accepted one has one end, and that it runs within a promise.
 fn check_promises(
     story: &Story,
     topology: &Topology,
@@ -453,7 +452,7 @@ fn check_promises(
         };
         let promise = promises.get(&task.job).and_then(|all| all.iter().rfind(within));
         prop_assert!(promise.is_some(), "{} is on {} of {} from {} to {}", task, nodes, site, from, to);
-        // Where it has to wait for nothing else, it is late only as long as a node of it is down.
+        // Without other waits, it is late only as long as a node of it is down.
         let waits = story.has_links && request(&task.job).7 > 0;
         let (Some((_, start, ..)), false, true) = (promise, waits, *is_first) else { continue };
         let number = SITES.iter().position(|(name, _)| Plan::of(topology).names[site.index()] == *name).unwrap();
@@ -476,7 +475,7 @@ fn check(story: &Story) -> Result<(), TestCaseError> {
         prop_assert!(taken.is_ok(), "{entry:?}: {taken:?}");
     }
     prop_assert_eq!(tally.jobs_ended(), topology.jobs());
-    // It adds up, or there is a panic.
+    // Sums that do not agree panic.
     tally.summary(1, Status::Complete, String::new());
     let all = stints(&log)?;
     check_nodes(story, &topology, &log, &all)?;
@@ -492,7 +491,7 @@ proptest! {
     #![proptest_config(cases(if cfg!(debug_assertions) { 30 } else { 100 }))]
 
     #[test]
-    fn who_shares_a_site_that_fails_keeps_his_promises_or_breaks_them(story in story()) {
+    fn users_of_a_failing_shared_site_keep_their_promises_or_break_them(story in story()) {
         check(&story)?;
     }
 }

@@ -1,4 +1,4 @@
-//! What fails, as a topology says it.
+//! Failures in topologies.
 
 use super::meeting::run;
 use super::*;
@@ -32,9 +32,9 @@ fn with(failures: &str) -> Result<Topology, String> {
     load_files(&files, &[]).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
 }
 
-/// It may be long, and many may fail as it says.
+/// A trace may be long, and many failures may name it.
 #[test]
-fn a_trace_that_many_name_is_read_once() {
+fn a_trace_with_many_names_is_read_once() {
     let text = GRID.replace('#', &"[[failure]]\nsite = \"york\"\ntrace = \"trace.csv\"\n".repeat(3));
     let mut read = Vec::new();
     let Loaded { topology, inputs, .. } = load("grid.toml", &[], &mut |path| {
@@ -48,7 +48,7 @@ fn a_trace_that_many_name_is_read_once() {
 }
 
 #[test]
-fn what_is_said_is_what_fails() {
+fn failures_have_their_settings() {
     let topology = with(
         "[[failure]]\nsite = \"york\"\nnodes = 3\nmtbf = \"2 d\"\nmttr = \"1 h\"\ndistribution = \"weibull\"\nshape = 0.7\n\
          [[failure]]\nsite = \"leeds\"\nat = \"1 h\"\nfor = \"5 min\"\nannounced = false\n\
@@ -77,14 +77,14 @@ fn what_is_said_is_what_fails() {
     assert_eq!((topology.recovery.killed, topology.recovery.attempts), (Killed::Tail, 3));
     assert_eq!(topology.recovery.checkpoint.unwrap().every, Every::Young(500_000));
 
-    // The trace is written out, so that the topology is all there is.
+    // The resolved topology contains the trace, so that it is complete.
     let text = topology.to_toml();
     let again = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
     assert_eq!((&again, again.hash()), (&topology, topology.hash()), "{text}");
 }
 
 #[test]
-fn each_table_and_node_fails_by_itself() {
+fn each_table_and_node_fails_independently() {
     let drawn = "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 min\"\n";
     let outages = |text: &str| {
         let topology = with(text).unwrap();
@@ -96,7 +96,7 @@ fn each_table_and_node_fails_by_itself() {
         its.map(|change| (change.at, change.is_up)).collect()
     };
     assert_ne!(of(&alone, 0), of(&alone, 1));
-    // Fewer nodes leave the others as they are, and so does whatever comes after.
+    // Fewer nodes leave the failures of the others unchanged, and so do further tables.
     let fewer = outages(&drawn.replace("\nmtbf", "\nnodes = \"1-2\"\nmtbf"));
     assert_eq!(of(&alone, 1), of(&fewer, 1));
     let beside =
@@ -106,7 +106,7 @@ fn each_table_and_node_fails_by_itself() {
 }
 
 #[test]
-fn who_makes_no_checkpoints_by_youngs_interval_is_named() {
+fn sites_without_checkpoints_by_youngs_interval_are_named() {
     let fail = |site: &str, how: &str| format!("[[failure]]\nsite = \"{site}\"\n{how}\n");
     let drawn = fail("york", "mtbf = \"1 h\"\nmttr = \"1 min\"");
     let checkpoint = |every: &str| format!("[recovery]\ncheckpoint = {{ every = \"{every}\", cost = \"9 s\" }}\n");
@@ -120,7 +120,7 @@ fn who_makes_no_checkpoints_by_youngs_interval_is_named() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_where_it_is() {
+fn nonsense_is_reported_with_its_place() {
     let mut text = String::new();
     let faults = [
         "[[failure]]\nsite = \"yrok\"\nat = \"1 h\"\nfor = \"1 h\"",
@@ -173,7 +173,7 @@ fn outages_of_a_trace_that_overlap_are_noted() {
 }
 
 #[test]
-fn a_link_fails_and_what_becomes_of_its_data_is_said() {
+fn a_link_fails_and_its_data_follows_the_rule() {
     let text = "[[failure]]\nlink = \"tail\"\ntrace = \"trace.csv\"\n[[failure]]\nlink = \"trunk\"\nmtbf = \"1 h\"\n\
                 mttr = \"9 s\"\nrepair_distribution = \"lognormal\"\n[recovery]\ndata = \"reroute\"\n";
     let topology = with(&format!("{LINKS}{text}")).unwrap();
@@ -185,14 +185,14 @@ fn a_link_fails_and_what_becomes_of_its_data_is_said() {
     let again = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
     assert_eq!((&again, again.hash()), (&topology, topology.hash()), "{text}");
 
-    // All directions of a link fail together, and the others do not.
+    // All directions of a link fail together, and other links do not.
     let links = crate::topology::link_names(&topology);
     assert_eq!(topology.cables.as_ref().unwrap().by_link().len(), links.len());
     assert_ne!(topology.failing().link(0).unwrap().next(), topology.failing().link(1).unwrap().next());
 }
 
 #[test]
-fn nobody_can_go_another_way_where_there_is_none() {
+fn rerouting_without_a_detour_is_warned_of() {
     let text = "[[failure]]\nlink = \"trunk\"\nat = \"1 h\"\nfor = \"9 s\"\n[recovery]\ndata = \"reroute\"\n";
     let (one, _) = LINKS.split_at(LINKS.rfind("[[link]]").unwrap());
     let warnings = |links: &str| with(&format!("{links}{text}")).unwrap().warnings();
@@ -201,7 +201,7 @@ fn nobody_can_go_another_way_where_there_is_none() {
         warnings(one),
         ["recovery.data = \"reroute\": there is no way around any of the links that fail, so data waits"]
     );
-    // A route that is written out may have one.
+    // An explicit route may have a detour.
     let named = "[[link]]\nname = \"aside\"\ncapacity = \"1 Gbps\"\n\
                  [[route]]\nfrom = \"york\"\nto = \"leeds\"\nlinks = [\"aside\"]\n";
     let aside = text.replace("trunk", "aside");
@@ -210,7 +210,7 @@ fn nobody_can_go_another_way_where_there_is_none() {
 }
 
 #[test]
-fn who_knows_nothing_of_failures_refuses_them_and_everybody_else_does_not() {
+fn systems_without_support_for_failures_refuse_them() {
     let failure = "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\n";
     let refused = |text: String, why: &str| {
         let complaints = load_text(&text, &[]).map(|_| ()).unwrap_err().to_string();
@@ -231,7 +231,7 @@ fn who_knows_nothing_of_failures_refuses_them_and_everybody_else_does_not() {
     let books = GRID.replace('#', &format!("{failure}[recovery]\nbookings = \"break\"\ncompensation = 0.5"));
     let none_books = "expected a [[failure]] of a site whose system books nodes for a later time";
     refused(books, none_books);
-    // There is one, but what fails is not its.
+    // There is one, but the failing nodes are of other sites.
     let promises = "[recovery]\nbookings = \"break\"\ncompensation = 0.5\n";
     let beside = grid("[batch]\n[reservation]", lublin)
         .replace("cores = 8", "cores = 8\nsystem = \"batch\"")
@@ -257,7 +257,7 @@ fn who_knows_nothing_of_failures_refuses_them_and_everybody_else_does_not() {
     assert!(kept.is_ok_and(|topology| topology.failing().site(0).is_some() && !topology.sites[0].reserved.is_empty()));
 }
 
-/// What happens to the jobs of a topology, each with its time in seconds.
+/// Events of the jobs of a topology, with times in seconds.
 fn story(text: &str, settings: &[&str]) -> Vec<String> {
     let topology = load_text(text, settings).unwrap();
     let told = |entry: Entry<Record>| {
@@ -272,13 +272,13 @@ fn story(text: &str, settings: &[&str]) -> Vec<String> {
     run(&topology).into_iter().filter_map(told).collect()
 }
 
-/// Where messages take no time, a job is with its site again before the site has worked its loss in.
+/// If messages take no time, a job is back at its site before the site has handled its loss.
 #[test]
 fn a_job_that_comes_back_at_once_to_shared_nodes_is_not_dropped() {
     let text = "name = \"back\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[failure]]\nsite = \"york\"\nnodes = \"0\"\n\
                 at = \"10 min\"\nfor = \"10 min\"\n[recovery]\nkilled = \"back\"\n[[user]]\nname = \"alice\"\n[[workload]]\n\
                 source = \"table\"\n[[workload.job]]\ntasks = [{ runtime = \"1 h\", cores = 1 }]\n";
-    // Whoever repacks moves it back once node 0 is up, which takes 300 s.
+    // Repacking schedulers move it back once node 0 is up, which takes 300 s.
     let stays = [("Greedy *", 4200), ("GreedyP *", 4200), ("easy", 4200)];
     let moves = [("GreedyPM */per", 4500), ("MCB8 *", 4500), ("MCB8 */per", 4500)];
     for (scheduler, end) in stays.into_iter().chain(moves) {
@@ -288,9 +288,9 @@ fn a_job_that_comes_back_at_once_to_shared_nodes_is_not_dropped() {
     }
 }
 
-/// Job 1 is handed in, and starts, before job 0.
+/// Job 1 is submitted and starts before job 0.
 #[test]
-fn who_is_lost_together_goes_on_by_number() {
+fn tasks_lost_together_resume_by_number() {
     let text = "name = \"together\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 2\n[[site]]\nname = \"leeds\"\n\
                 cores = 1\n[[failure]]\nsite = \"york\"\nat = \"10 s\"\nfor = \"100 s\"\n[recovery]\nkilled = \"back\"\n\
                 [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\narrive = \"5 s\"\n\
@@ -304,7 +304,7 @@ fn who_is_lost_together_goes_on_by_number() {
     }
 }
 
-/// The output leaves from bath, 1 MB a second and 2 s.
+/// The output leaves from bath, 1 MB per second after 2 s.
 #[test]
 fn a_job_that_has_brought_no_data_is_not_bound_to_its_site() {
     let text = "name = \"unbound\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 1\n[[site]]\nname = \"bath\"\ncores = 1\n\
@@ -319,8 +319,7 @@ fn a_job_that_has_brought_no_data_is_not_bound_to_its_site() {
     assert_eq!(stays, [&lost[..], &["105 s: 0.0 starts", "115 s: 0 is over"]].concat());
 }
 
-/// Node 2 is to be back at 20 s; at 15 s it is known that it will not be before 100 s, so nobody waits for it any
-/// longer.
+/// Node 2 is expected back at 20 s; from 15 s on the known time is 100 s, so jobs no longer wait for it.
 #[test]
 fn an_outage_that_begins_under_another_one_is_known_when_it_begins() {
     let text = "name = \"under\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 3\n[[failure]]\nsite = \"york\"\nnodes = \"2\"\n\
@@ -383,9 +382,9 @@ nodes = 2
     assert_eq!(of_request.collect::<Vec<_>>(), ["york", "york", "bath", "york", "york", "bath", "broken"]);
 }
 
-/// The second job has the place from 10 to 16 s, the third that from 16 to 20 s; the outage meets neither.
+/// The second job has the place from 10 to 16 s, the third one from 16 to 20 s; the outage overlaps neither.
 #[test]
-fn an_outage_holds_nobody_up_whose_place_it_does_not_meet() {
+fn an_outage_does_not_delay_places_that_it_does_not_overlap() {
     for (scheduler, killed, starts) in [
         ("conservative", "lost", [7, 13]),
         ("conservative", "tail", [7, 13]),
@@ -427,9 +426,9 @@ tasks = [{{ runtime = "4 s", cores = 2 }}]
 }
 
 /// Maintenance divides an outage in two. The first part takes the place of the last job, from 8 to 18 s, and the second
-/// that of the job before it, from 40 to 55 s; both are looked for anew in order of the queue.
+/// that of the job before it, from 40 to 55 s; both are replanned in order of the queue.
 #[test]
-fn who_gives_way_to_an_outage_in_parts_gets_a_place_in_order_of_the_queue() {
+fn jobs_that_give_way_to_an_outage_in_parts_get_places_in_order_of_the_queue() {
     for scheduler in ["conservative", "conservative-rebuild", "conservative-count"] {
         let text = format!(
             r#"name = "parts"

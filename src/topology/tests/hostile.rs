@@ -1,10 +1,10 @@
-//! Whatever the bytes, there is a topology or there are complaints.
+//! Any bytes are a topology or have errors.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Both outcomes are fine; complaints must be such that can be shown.
+/// True if the text is valid; errors must be renderable.
 fn survives(bytes: &[u8], settings: &[&str]) -> bool {
     match load_files(&[("grid.toml", bytes), ("more.toml", bytes)], settings) {
         Ok(Loaded { topology, .. }) => {
@@ -127,7 +127,7 @@ fn values_at_the_edge_of_everything() {
 }
 
 #[test]
-fn great_depth_and_width_end_in_a_complaint() {
+fn great_depth_and_width_end_in_an_error() {
     let deep = format!("{}a = {}1{}", "[x]\n", "[".repeat(100_000), "]".repeat(100_000));
     assert!(!survives(deep.as_bytes(), &[]));
     assert!(!survives(format!("{} = 1", vec!["a"; 50_000].join(".")).as_bytes(), &[]));

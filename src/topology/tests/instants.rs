@@ -1,11 +1,11 @@
-//! What happens at one instant, and what is none.
+//! Order of events within an instant.
 
 use super::load_text;
 use super::meeting::run;
 use crate::protocol::Record;
 
 /// Two flows share a link from 30 s on: the first, which alone would end at 110 s, ends at 190 s, the second at 210 s.
-/// The fourth job has no value left from 60 s on, and keeps the fifth from the core that is free.
+/// The fourth job is worthless from 60 s on, and keeps the fifth from the free core.
 const BLOCKED: &str = r#"name = "blocked"
 [market]
 policy = "fifo"
@@ -58,7 +58,7 @@ fn a_market_is_cleared_when_data_arrives_and_not_when_it_was_once_expected() {
 }
 
 #[test]
-fn a_reservation_may_be_cancelled_in_the_instant_in_which_it_is_asked_for() {
+fn a_reservation_may_be_cancelled_in_the_instant_of_its_request() {
     let text = r#"name = "withdrawn"
 [reservation]
 policy = "ff"

@@ -1,4 +1,4 @@
-//! What topologies mean, and that their meaning can be written down.
+//! Meaning of topologies, and its round trip.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ use crate::workload::market::{Generator, LoadBasis};
 use crate::workload::{Source, table};
 
 #[test]
-fn shipped_topologies_are_fine_and_bear_the_names_of_their_files() {
+fn shipped_topologies_are_valid_and_named_after_their_files() {
     for (name, text) in shipped() {
         let topology = load_text(text, &[]).unwrap();
         assert_eq!(topology.name, *name);
@@ -102,7 +102,7 @@ fn the_trace_is_the_one_of_the_specification() {
 }
 
 #[test]
-fn counts_and_defaults_save_writing() {
+fn counts_and_defaults_shorten_files() {
     let text = r#"
         name = "many"
         defaults.site = { cores = 4, latency = "1.5 ms" }
@@ -168,7 +168,7 @@ fn overrides_are_stronger_than_files() {
 }
 
 #[test]
-fn includes_are_read_beside_their_file_and_weaker_than_what_stands_beside_them() {
+fn includes_are_relative_to_their_file_and_weaker_than_keys_beside_them() {
     let main = FINE.replace("source = \"market\"\njobs = 3\n", "include = \"jobs/a.toml\"\nload = 0.5\n");
     let files: [(&str, &[u8]); 3] = [
         ("grids/fine.toml", main.as_bytes()),
@@ -207,7 +207,7 @@ fn large_seeds_are_kept() {
 }
 
 #[test]
-fn the_hash_is_that_of_the_meaning() {
+fn the_hash_covers_the_meaning() {
     let (_, text) = shipped()[0];
     let settings = ["market.policy=pvd", "site.york.cores=100"];
     let original = load_text(text, &settings).unwrap();
@@ -216,7 +216,7 @@ fn the_hash_is_that_of_the_meaning() {
     assert_eq!(original.hash(), resolved.hash());
     assert_eq!(original.hash(), untold.hash());
     assert_ne!(original.hash(), load_text(text, &[]).unwrap().hash());
-    // The same on every machine and in every build, or processes of one run would refuse each other.
+    // Equal on every machine and in every build, or processes of one run would refuse each other.
     assert_eq!(load_text(FINE, &[]).unwrap().hash().to_string(), "5ad28cb8d845c498ede5eaf97799c8e1");
 }
 
@@ -252,7 +252,7 @@ fn what_it_is_in_short() {
 
 proptest! {
     #[test]
-    fn what_is_written_down_reads_back(topology in topologies()) {
+    fn written_topologies_read_back(topology in topologies()) {
         let text = topology.to_toml();
         let again = load_text(&text, &[]).map_err(|complaints| TestCaseError::fail(format!("{complaints}\n{text}")))?;
         prop_assert_eq!(&again, &topology, "{}", text);
@@ -452,9 +452,9 @@ fn every_name_of_the_catalogue_is_usable() {
             "site" | "user" | "workload" | "link" | "failure" => format!("{table}.0.{key}"),
             table => format!("{table}.{key}"),
         };
-        // A bidder and the policy that it bids for need each other.
+        // A bidder and its policy need each other.
         let bidder = ["market.bidder.command=[\"bid\"]", "market.policy=external"];
-        // So do whoever is managed or planned for from outside and the program that does it.
+        // So do an external scheduler or planner and its program.
         let program = format!("{table}.0.command=[\"decide\", \"{{socket}}\"]");
         let read = |name: &str| {
             let setting = format!("{path}={name}");
@@ -470,20 +470,20 @@ fn every_name_of_the_catalogue_is_usable() {
         for entry in &section.entries {
             assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
             let outcome = read(entry.name);
-            // Another source wants other keys beside it, legs want sites, and a one-way link another one back.
+            // Another source needs other keys, legs need sites, and a one-way link another one back.
             if section.key != "workload.source" && !["one-way", "coallocate"].contains(&entry.name) {
                 outcome.unwrap();
             }
         }
         let complaints = read("x-y-z").unwrap_err().to_string();
-        // Of the schedulers only those of the topology's system make sense.
+        // Only schedulers of the topology's system are valid.
         let fits = |name: &str| section.key != "site.scheduler" || name == "auction";
         let mut fitting = section.entries.iter().filter(|entry| fits(entry.name));
         assert!(fitting.all(|entry| complaints.contains(entry.name)), "{complaints}");
     }
 }
 
-/// A topology in which a setting makes sense.
+/// A topology in which a setting is valid.
 fn base(key: &str, name: &str) -> &'static str {
     match key.split_once('.') {
         Some(("reservation", _)) => RESERVING,
@@ -592,7 +592,7 @@ cancel = "2 min"
 "#;
 
 #[test]
-fn requests_are_taken_as_they_are_and_only_nonsense_about_them_is_complained_about() {
+fn requests_are_read_and_only_their_errors_are_reported() {
     let topology = load_text(RESERVING, &[]).unwrap();
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
     assert!(!topology.to_toml().contains("scheduler ="), "sites do as the meta-scheduler tells them");
@@ -618,7 +618,7 @@ fn requests_are_taken_as_they_are_and_only_nonsense_about_them_is_complained_abo
 }
 
 #[test]
-fn what_no_message_can_hold_is_told_before_the_run() {
+fn oversized_messages_are_reported_before_the_run() {
     let table = |tasks: &str, cores: u32| {
         let text = format!(
             "name = \"long\"\n[market]\n[[site]]\nname = \"york\"\ncores = {cores}\n[[user]]\nname = \"alice\"\n\

@@ -1,4 +1,4 @@
-//! Grids on which several systems meet.
+//! Grids that several systems share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,14 +52,14 @@ tasks = 30
 ccr = 1.0
 "#;
 
-/// The same grid, and a market beside it whose sites are elsewhere.
+/// Adds a market with its own sites to a grid.
 fn beside_a_market(text: &str, linked: bool) -> String {
     let sites = "[[site]]\nname = \"hull\"\ncores = 8\nsystem = \"market\"\n\
                  [[site]]\nname = \"leeds\"\ncores = 8\nsystem = \"market\"\n";
     let link = |name: &str, site: &str, end: &str| {
         format!("[[link]]\nname = \"{name}\"\ncapacity = \"10 Mbps\"\nbetween = [\"{site}\", \"{end}\"]\n")
     };
-    // Either they share the lab's links, or only the lab itself.
+    // They share the lab's links, or only the lab itself.
     let links = match linked {
         true => link("hull-york", "hull", "york") + &link("leeds-bath", "leeds", "bath"),
         false => link("hull-lab", "hull", "lab") + &link("leeds-lab", "leeds", "lab"),
@@ -71,7 +71,7 @@ fn beside_a_market(text: &str, linked: bool) -> String {
         + jobs
 }
 
-/// When what happened to the tasks of the first so many jobs.
+/// Events of the tasks of the first `jobs` jobs, with times.
 fn story(log: &[Entry<Record>], jobs: u32) -> BTreeSet<(Time, String)> {
     let tell = |entry: &Entry<Record>| {
         let (job, what) = match &entry.record {
@@ -90,14 +90,14 @@ fn story(log: &[Entry<Record>], jobs: u32) -> BTreeSet<(Time, String)> {
 }
 
 #[test]
-fn a_service_whose_links_nobody_else_uses_does_as_if_it_were_alone() {
+fn a_service_on_links_of_its_own_behaves_as_if_it_were_alone() {
     let alone = load_text(&ALONE.replace("system = \"workflow\"\n", ""), &[]).unwrap();
     let apart = load_text(&beside_a_market(ALONE, false), &[]).unwrap();
     let expected = story(&run(&alone), 4);
     assert!(expected.iter().any(|(_, what)| what.ends_with("arrives")));
     assert_eq!(story(&run(&apart), 4), expected);
 
-    // Where they share links, they hold each other up.
+    // On shared links they slow each other down.
     let together = load_text(&beside_a_market(ALONE, true), &[]).unwrap();
     let log = run(&together);
     assert_ne!(story(&log, 4), expected);
@@ -132,9 +132,9 @@ nodes = 20
 arrival_factor = 4.0
 "#;
 
-/// What the log says, system by system: jobs, those that ended, and core time by site.
+/// The log, system by system: jobs, ended jobs, and core time by site.
 #[test]
-fn systems_are_told_apart() {
+fn systems_are_separated() {
     let topology = load_text(SHARED, &[]).unwrap();
     let log = run(&topology);
     let mut tally = Tally::new(&topology, &Names::of(&topology));
@@ -143,8 +143,7 @@ fn systems_are_told_apart() {
     let Systems(mut all) = summary.part().expect("two systems meet");
     all.sort_by(|one, other| one.name.cmp(&other.name));
 
-    // The first 150 jobs are the queue's. By system: jobs that ended, and core microseconds by site, of which york is
-    // the first.
+    // The first 150 jobs are the queue's. By system: ended jobs, and core microseconds by site, york first.
     let system = |job: JobId| usize::from(job.0 >= 150);
     let roles = Plan::of(&topology).roles;
     let (mut over, mut busy, mut started) = ([0, 0], [[0u128; 2]; 2], BTreeMap::new());
@@ -174,7 +173,7 @@ fn systems_are_told_apart() {
         assert_eq!(by_site, there, "{}", one.name);
         assert_eq!(one.busy, busy.iter().sum::<u128>() as f64 / 1e6);
     }
-    // A request may start before its answer is back, which says from when on it was wanted.
+    // A request may start before its answer is back, which contains its earliest start.
     for (task, (at, _)) in started {
         let (count, sum) = &mut waits[system(task.job)];
         *count += 1.0;
@@ -195,7 +194,7 @@ fn systems_are_told_apart() {
     assert_eq!(tasks, ["market", "workflow"]);
 }
 
-/// How many rows of a table have which last column, which is the system.
+/// Number of rows of a table by last column, which is the system.
 fn by_system(tally: &Tally, table: &str) -> BTreeMap<String, u32> {
     let mut text = String::new();
     let put = |name: &str, bytes: &[u8]| {
@@ -218,7 +217,7 @@ fn apart(one: &NodeSet, other: &NodeSet) -> bool {
     one.runs().iter().all(|a| other.runs().iter().all(|b| a.1 < b.0 || b.1 < a.0))
 }
 
-/// Requests that would start at once, and a queue that is in their way.
+/// Requests for an immediate start, and a queue that occupies nodes.
 const AT_ONCE: &str = r#"[[workload]]
 source = "requests"
 [[workload.request]]
@@ -237,7 +236,7 @@ cancel = "11 min"
 "#;
 
 #[test]
-fn who_is_to_start_at_once_may_do_so_before_the_answer_is_back() {
+fn a_request_for_an_immediate_start_may_start_before_its_answer_is_back() {
     for choose in ["first", "global"] {
         for latency in ["0 s", "1 s"] {
             let settings = [format!("reservation.choose=\"{choose}\""), format!("site.york.latency=\"{latency}\"")];
@@ -250,8 +249,8 @@ fn who_is_to_start_at_once_may_do_so_before_the_answer_is_back() {
     }
 }
 
-/// On sites that a queue and reservations share: each request is answered once, what is accepted starts at its time on
-/// its nodes, no node runs two tasks, and every job comes to an end.
+/// On sites that a queue and reservations share: each request is answered once, an accepted one starts at its time on
+/// its nodes, no node runs two tasks, and every job ends.
 #[test]
 fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
     for (seed, policy) in ["easy", "fcfs", "conservative", "easy-count", "conservative-count"].iter().enumerate() {
@@ -263,7 +262,7 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
         let mut running: BTreeMap<(u32, TaskId), NodeSet> = BTreeMap::new();
         let (mut over, mut accepted, mut queued) = (0, 0, 0);
         let log = run(&topology);
-        // The books agree.
+        // The tally agrees.
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         log.iter().for_each(|entry| tally.add(entry).unwrap());
         assert_eq!(tally.jobs_ended(), topology.jobs());
@@ -280,7 +279,7 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
                     }
                 }
                 Record::Started { task, cores } => {
-                    // It may start before its user has heard that it will.
+                    // It may start before its user gets the answer.
                     match task.job.0 < 150 {
                         true => queued += 1,
                         false => drop(started.insert(task.job, (stamp.time, cores.clone()))),
@@ -302,8 +301,8 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
     }
 }
 
-/// A job that runs for a minute and a half on half of a site, maintenance of one of its nodes, and requests for the
-/// next minute: the first has room beside these, and the second has not.
+/// A job of a minute and a half on half of a site, maintenance of one of its nodes, and requests for the next minute:
+/// the first has room beside these, and the second has not.
 const BESIDE: &str = r#"name = "beside"
 [batch]
 [reservation]
@@ -327,7 +326,7 @@ request = [
 "#;
 
 #[test]
-fn whoever_cannot_have_the_lowest_nodes_of_a_shared_site_gets_others() {
+fn requests_get_other_nodes_of_a_shared_site_if_the_lowest_are_taken() {
     for (policy, latency) in queue::ALL.iter().flat_map(|entry| [(entry.name, 0), (entry.name, 3), (entry.name, 6)]) {
         let settings = [format!("site.york.scheduler=\"{policy}\""), format!("site.york.latency=\"{latency} s\"")];
         let topology = load_text(BESIDE, &[&settings[0], &settings[1]]).unwrap();
@@ -343,10 +342,10 @@ fn whoever_cannot_have_the_lowest_nodes_of_a_shared_site_gets_others() {
         };
         let answers: BTreeMap<JobId, String> = log.iter().filter_map(answer).collect();
         let answers: Vec<&str> = answers.values().map(String::as_str).collect();
-        // Where nodes are counted, the job moves out of the way of the first request. For the second no node is left
-        // while one is reserved.
+        // Where nodes are counted, the job makes way for the first request. No node is left for the second one while
+        // one is reserved.
         let counts = policy.ends_with("-count") || policy == "slotlist";
-        // Over 6 s it is 17 s when the site's first answer is back, and 23 s when it has the next question.
+        // With a latency of 6 s, the site's first answer is back at 17 s, and it gets the next question at 23 s.
         let first = match (counts, latency) {
             (true, _) => "0-2 from 20 s",
             (false, 6) => "4-5 7 from 23 s",
@@ -383,8 +382,9 @@ for = "100 s"
 "#;
 
 #[test]
-fn whoever_asks_for_nodes_that_are_down_gets_others_of_a_site_that_lets_its_time() {
-    // Over 3 s it is 18 s when the site's word is there of which nodes are up, and 21 s when it has the next question.
+fn requests_get_other_nodes_of_a_renting_site_if_nodes_are_down() {
+    // With a latency of 3 s, the site's report of the nodes that are up arrives at 18 s, and it gets the next question
+    // at 21 s.
     for (latency, start) in [(0, 20), (1, 20), (3, 21)] {
         let topology = load_text(DOWN, &[&format!("site.york.latency=\"{latency} s\"")]).unwrap();
         let log = run(&topology);
@@ -396,20 +396,19 @@ fn whoever_asks_for_nodes_that_are_down_gets_others_of_a_site_that_lets_its_time
             _ => None,
         });
         let Some(ReserveAnswer::Accepted { start: at, nodes, .. }) = answer else { panic!("{latency}: {answer:?}") };
-        // The job ran on two of these, as there is more room beside it. It goes on where nobody has booked anything.
+        // The job ran on two of these, as there is more room beside it. It continues on nodes without bookings.
         assert_eq!((at.seconds().to_string(), nodes.to_string()), (start.to_string(), "0 3-4".to_owned()), "{latency}");
         let moved = |entry: &Entry<Record>| matches!(&entry.record, Record::Moved { cores, .. } if apart(cores, nodes));
         assert_eq!(log.iter().filter(|entry| moved(entry)).count(), 1, "{latency}");
     }
 }
 
-/// On a site that a queue, reservations, a market and users who negotiate share, under every planner: what is accepted
-/// starts at its time on its nodes, no node runs two tasks, nobody says anything sooner than they may, and every job
-/// comes to an end.
+/// On a site that a queue, reservations, a market and negotiating users share, under every planner: accepted work
+/// starts at its time on its nodes, no node runs two tasks, no actor breaks a promise, and every job ends.
 #[test]
 fn a_site_that_lets_its_time_serves_all_others_too() {
     let (mut moved, mut booked) = (0, 0);
-    // With these seeds a plan that is made anew as somebody joins the queue would let others start sooner.
+    // With these seeds, replanning at each arrival in the queue would advance the starts of others.
     let slotlist = [1, 7, 16, 17, 19, 22, 28].map(|seed| (seed, "slotlist"));
     for (seed, planner) in (2..).zip(queue::ALL.iter().map(|entry| entry.name)).chain(slotlist) {
         let settings = [format!("seed={seed}"), format!("site.york.scheduler=\"{planner}\"")];
@@ -508,7 +507,7 @@ users = ["bella"]
 "#;
 
 #[test]
-fn who_cannot_share_a_site_is_told() {
+fn systems_that_cannot_share_a_site_are_reported() {
     for (settings, expected) in [
         (
             &["site.york.system=[\"market\", \"reservation\"]"][..],

@@ -1,4 +1,4 @@
-//! What is told before a run of jobs that it will turn away is what the run does.
+//! Reports before a run of the jobs that the run refuses.
 
 use super::load_text;
 use super::meeting::run;
@@ -16,7 +16,7 @@ cores = 4
 name = "alice"
 "#;
 
-/// Tables, and what they do to jobs of 4, 12, 8, 9 and 6 cores.
+/// Tables, and the outcome for jobs of 4, 12, 8, 9 and 6 cores.
 const CASES: &[(&str, &str)] = &[
     ("[batch]", ""),
     ("[batch]\n[[workload]]\nsource = \"lublin\"\njobs = 40\nnodes = 12\n", "site = \"leeds\"\n"),
@@ -39,7 +39,7 @@ fn requested(nodes: u32) -> String {
 }
 
 #[test]
-fn jobs_that_no_site_can_run_are_counted_before_the_run_turns_them_away() {
+fn jobs_that_fit_no_site_are_counted_before_the_run_refuses_them() {
     let mut told = Vec::new();
     for (system, of_model) in CASES {
         let is_reserving = system.starts_with("[reservation]");
@@ -65,7 +65,7 @@ fn jobs_that_no_site_can_run_are_counted_before_the_run_turns_them_away() {
 
 /// Tasks that share nodes need fewer of them, unless their memory does not fit.
 #[test]
-fn where_nodes_are_shared_what_counts_is_what_fits_together() {
+fn on_shared_nodes_tasks_are_packed_to_decide_if_they_fit() {
     let site = "name = \"shared\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"Greedy *\"\n[[user]]\nname = \"alice\"\n";
     let needs = "cpu = 0.25\nmemory = 0.4\n";
     let text = format!("{site}{LISTED}{}{needs}{}{needs}", job(8), job(9));

@@ -18,7 +18,7 @@ mod staging;
 
 use super::{Complaints, Loaded, Override, Told, Topology, load};
 
-/// A small topology that is fine.
+/// A small and valid topology.
 const FINE: &str = r#"name = "fine"
 [[site]]
 name = "york"
@@ -31,7 +31,7 @@ jobs = 3
 cores_max = 8
 "#;
 
-/// Loads `files[0]` with the others at hand.
+/// Loads `files[0]`; the others can be included.
 fn load_files(files: &[(&str, &[u8])], settings: &[&str]) -> Result<Loaded, Complaints> {
     let overrides: Vec<Override> = settings.iter().map(|text| Override::parse(text).unwrap()).collect();
     let mut read = |path: &str| match files.iter().find(|(name, _)| *name == path) {
@@ -66,7 +66,7 @@ fn shipped() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
-/// Holds a text against the one that is kept; `HANSA_GOLDEN=write` keeps it.
+/// Compares a text with the golden file; `HANSA_GOLDEN=write` renews the file.
 fn golden(name: &str, text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/topology/golden").join(name);
     if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {

@@ -1,4 +1,4 @@
-//! Grids that ended a run too early, each once: now all of their jobs come to an end.
+//! Grids that once ended a run too early; now all of their jobs end.
 
 use super::load_text;
 use super::meeting::run;
@@ -13,7 +13,7 @@ const ALL: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_ended_a_run_once_does_not_any_more() {
+fn grids_that_ended_a_run_once_do_not_any_more() {
     for (what, text) in ALL {
         let topology = load_text(text, &[]).unwrap_or_else(|faults| panic!("{what}: {faults}"));
         let mut tally = Tally::new(&topology, &Names::of(&topology));

@@ -1,4 +1,4 @@
-//! Plans that are made on the grid of a topology, without a run.
+//! Plans on the grid of a topology, without a run.
 
 use super::provisioning::BARGAINING;
 use super::*;
@@ -9,7 +9,7 @@ use crate::time::{Span, Time};
 use crate::topology::{load_idle, on_ground};
 use crate::workload::workflow::{CostTable, Written};
 
-/// A fork of two tasks behind one, so many cores each.
+/// A fork of two tasks after one, each of `cores` cores.
 fn fork(cores: u32, minutes: u64) -> Written {
     let step = |name: &str| Step { name: name.to_owned(), work: Span::from_minutes(minutes), cores };
     let edges = [(0, 1), (0, 2)].map(|(from, to)| Edge { from, to, data: 0 });
@@ -36,7 +36,7 @@ fn choices(text: &str, policy: &str, work: &Written, alpha: f64, hours: u64) -> 
     }
 }
 
-/// A hundred jobs of a crowd on two sites, one of which is dearer.
+/// A hundred jobs of other users on two sites, one of which is dearer.
 fn busy() -> String {
     let text = BARGAINING.replace("jobs = 3", "jobs = 100\narrival_factor = 30.0");
     text.replace("cores = 4\n", "cores = 4\nprice = 1.5\n")
@@ -54,8 +54,8 @@ fn rows_have_names_of_their_own_and_plan_by_one_of_them() {
     assert!(bargaining.clone().all(|entry| entry.bargains && provisioning::strategy::find(entry.name).is_some()));
 }
 
-/// Where there are no links, data goes from its site to the router and on to the other one, and those of other systems
-/// are no part of it.
+/// Without links, data travels from its site to the router and on to the other site; lines of sites of other systems
+/// are not included.
 #[test]
 fn without_links_the_lines_of_sites_are_named() {
     let text = "name = \"lines\"\n[workflow]\n[batch]\n[[site]]\nname = \"york\"\ncores = 2\nsystem = \"batch\"\n\
@@ -70,7 +70,7 @@ fn without_links_the_lines_of_sites_are_named() {
 }
 
 #[test]
-fn a_plan_needs_users_only_for_what_users_hand_in() {
+fn a_plan_needs_users_only_for_their_jobs() {
     let load = |text: &str| {
         let mut read = |_: &str| Ok(text.as_bytes().to_vec());
         load_idle("grid.toml", &[], &mut read).map(drop).map_err(|complaints| complaints.to_string())
@@ -82,7 +82,7 @@ fn a_plan_needs_users_only_for_what_users_hand_in() {
 }
 
 #[test]
-fn alpha_chooses_from_plans_that_nobody_beats() {
+fn alpha_chooses_from_undominated_plans() {
     for policy in ["moga", "greedy"] {
         let all = [0.0, 0.5, 1.0].map(|alpha| choices(&busy(), policy, &fork(4, 60), alpha, 6));
         for of in &all {
@@ -93,7 +93,7 @@ fn alpha_chooses_from_plans_that_nobody_beats() {
                 better.clone().zip(better.skip(1)).all(|(a, b)| a.cost < b.cost && a.makespan > b.makespan),
                 "{of:?}"
             );
-            // Tasks are where the plan says, and none runs before what it waits for.
+            // Tasks are where the plan places them, and none runs before its predecessors.
             let last = of.tasks.iter().map(|task| task.end).fold(0.0, f64::max);
             assert_eq!((of.tasks.len(), last), (3, chosen.makespan));
             assert_eq!(of.tasks[0].task, "root");
@@ -103,7 +103,7 @@ fn alpha_chooses_from_plans_that_nobody_beats() {
         let taken = all.each_ref().map(|of| of.plans[of.chosen]);
         assert!(taken[0].makespan <= taken[1].makespan && taken[1].makespan <= taken[2].makespan, "{taken:?}");
         assert!(taken[0].cost >= taken[1].cost && taken[1].cost >= taken[2].cost, "{taken:?}");
-        // Who waits until nobody is in the way pays for nothing but what they use.
+        // A plan that waits until other jobs are done pays only for its own use.
         assert_eq!(taken[2].cost, all[2].work, "{policy}");
     }
     // One front serves all alphas.
@@ -112,7 +112,7 @@ fn alpha_chooses_from_plans_that_nobody_beats() {
 }
 
 #[test]
-fn a_moment_has_what_the_crowd_has_handed_in_by_then() {
+fn a_moment_contains_the_jobs_submitted_by_then() {
     let idle = choices(&busy(), "moga", &fork(4, 60), 0.0, 0);
     assert!(idle.sites.iter().all(|site| (site.running, site.waiting, site.slots) == (0, 0, 1)), "{:?}", idle.sites);
     assert_eq!(idle.plans[idle.chosen].makespan, 7_200.0);
@@ -125,7 +125,7 @@ fn a_moment_has_what_the_crowd_has_handed_in_by_then() {
 }
 
 #[test]
-fn the_crowd_goes_where_its_jobs_fit() {
+fn jobs_of_other_users_go_where_they_fit() {
     let table = "source = \"table\"\n[[workload.job]]\ntasks = [{ runtime = \"10 h\", cores = 1, kind = \"b\" }]\n";
     let [source, users] = ["source = \"lublin\"\njobs = 3\nnodes = 4\n", "users = [\"alice\"]\n"];
     let text = BARGAINING.replace(users, "").replace(source, table);
@@ -139,7 +139,7 @@ fn the_crowd_goes_where_its_jobs_fit() {
 }
 
 #[test]
-fn what_cannot_be_planned_is_told() {
+fn impossible_plans_are_reported() {
     let short = BARGAINING.replace("cores = 8", "cores = 8\nlongest = \"30 min\"");
     let table = CostTable { names: vec!["a".to_owned()], run: vec![vec![1.0, 2.0]], edges: Vec::new() };
     for policy in ["moga", "greedy"] {

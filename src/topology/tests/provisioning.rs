@@ -1,4 +1,4 @@
-//! What topologies may say of users who bargain, and what is wrong with some.
+//! Topologies of negotiating users: meaning and errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ tasks = [{ runtime = "1 min", cores = 6 }, { runtime = "1 min", cores = 4 }]
 "#;
 
 #[test]
-fn a_topology_of_users_who_bargain_means_what_it_says() {
+fn a_topology_of_negotiating_users_reads_back() {
     for text in [BARGAINING, PAIR] {
         let topology = load_text(text, &[]).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
@@ -68,7 +68,7 @@ fn a_topology_of_users_who_bargain_means_what_it_says() {
 }
 
 #[test]
-fn what_is_wrong_with_a_strategy_is_told() {
+fn errors_of_strategies_are_reported() {
     for (text, settings, expected) in [
         (BARGAINING, &["user.alice.strategy=\"mogga\""][..], "expected a strategy: best-effort, moga, greedy"),
         (BARGAINING, &["user.alice.alpha=0.5"], "this strategy has nothing to weigh"),
@@ -103,7 +103,7 @@ fn what_is_wrong_with_a_strategy_is_told() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_have_their_places() {
     for (text, was, is, key, shown) in [
         (BARGAINING, "\"alice\"\n", "\"alice\"\nstrategy = \"mogga\"\n", "user.alice.strategy", "strategy = \"mogga\""),
         (BARGAINING, "\"bob\"\n", "\"bob\"\nstrategy = \"reserve\"\nalpha = 2\n", "user.bob.alpha", "alpha = 2"),
@@ -119,9 +119,9 @@ fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
-/// A user who negotiates for some jobs hands others in as if somebody else did, patient or not.
+/// A user that negotiates for some jobs submits others like any other user, patient or not.
 #[test]
-fn who_negotiates_has_jobs_elsewhere_too() {
+fn a_negotiating_user_has_jobs_elsewhere_too() {
     let text = |who: &str, habit: &str| {
         format!(
             r#"name = "sides"
@@ -188,7 +188,7 @@ users = ["alice"]
 }
 
 #[test]
-fn jobs_that_cannot_be_bargained_for_are_told_of_before_the_run() {
+fn jobs_that_cannot_be_negotiated_are_reported_before_the_run() {
     for (settings, expected) in [
         (&["user.alice.legs=[\"leeds\", \"york\"]"][..], "task 0 needs 6 cores, but its leg is at leeds, which has 4"),
         (&["user.alice.legs=[\"york\"]"], "it has 2 tasks, but its user has 1 leg"),
@@ -204,7 +204,7 @@ fn jobs_that_cannot_be_bargained_for_are_told_of_before_the_run() {
     assert!(error.contains("strategy reserve is for jobs of one task, but this one has 2"), "{error}");
 }
 
-/// The workload of [`BARGAINING`] from another source.
+/// [`BARGAINING`] with a workload of another source.
 fn from(source: &str) -> String {
     let (head, _) = BARGAINING.split_once("source = ").unwrap();
     format!("{head}source = {source}\nusers = [\"alice\"]\n")
@@ -237,14 +237,14 @@ fn workflows_of_parallel_tasks_are_sources() {
         let complaints = load_text(&from(source), &[]).map(|_| ()).unwrap_err().to_string();
         assert!(complaints.contains(expected), "{source}: {complaints}");
     }
-    // Where a planner places all tasks, none may be wider than every site.
+    // If a planner places all tasks, none may be wider than every site.
     let planned = from("\"parallel\"\ncores = 5").replace("[provisioning]", "[workflow]");
     let complaints = load_text(&planned, &[]).map(|_| ()).unwrap_err().to_string();
     assert!(complaints.contains("tasks need up to 9 cores, but the largest site"), "{complaints}");
 }
 
 #[test]
-fn jobs_use_as_much_of_a_site_as_is_asked_for() {
+fn jobs_use_the_requested_share_of_a_site() {
     let used = |settings: &[&str], cores| {
         let text = from("\"lublin\"\njobs = 500\nnodes = 4");
         let topology = load_text(&text, settings).unwrap();
@@ -255,7 +255,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
     let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.01 * wanted, "{found} {wanted}");
     near(used(&["workload.0.utilisation=0.5"], 12), 0.5);
     near(used(&["workload.0.utilisation=0.5", "workload.0.site=\"york\""], 8), 0.5);
-    // A job of four an hour, for an hour, for 20 days: a third of twelve cores.
+    // A job of four nodes per hour, for an hour, for 20 days: a third of twelve cores.
     let line = |hour: u64| format!("{} {} -1 3600 4 -1 -1 4 3600 -1 1 1 1 -1 -1 -1 -1 -1\n", hour + 1, hour * 3_600);
     let log: String = (0..480).map(line).collect();
     let text = from("\"swf\"\nfile = \"log.swf\"\nutilisation = 0.4");
@@ -270,7 +270,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
         assert_eq!(again.unwrap().topology, loaded);
         check_jobs(&loaded).unwrap();
     }
-    // What is too wide for every site is no load, and is not among those that are left out for one.
+    // A job too wide for every site is no load, and is not one of those that are left out to reach a load.
     let wide: String = (0..480)
         .map(|hour| {
             line(hour).replacen(" 4 ", " 9 ", 2)
@@ -283,7 +283,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
     near(utilisation(&rigids.content.weighed(8), 12), 0.2);
     let note = rigids.content.note().unwrap();
     assert!(note.contains(&format!("`utilisation` leaves out {} jobs", 960 - rigids.count)), "{note}");
-    // Twice as fast is twice the load.
+    // Twice the rate is twice the load.
     let loaded = load(&["workload.0.arrival_factor=2", "workload.0.utilisation=0.666"]).unwrap().topology;
     let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
     near(utilisation(&rigids.content.weighed(8), 12), 0.666);
@@ -296,7 +296,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
     assert!(complaints.contains("a share above 0, up to 1"), "{complaints}");
 }
 
-/// Jobs that come again have the numbers after the last of the log, and can be read again like any other.
+/// Checks that copies of jobs have numbers after the last of the log, and read back.
 fn check_copies(rigids: &Rigids, last: u64) {
     let jobs: Vec<Rigid> = rigids.content.jobs.iter().collect();
     let copies: Vec<u64> = jobs.iter().map(|job| job.number).filter(|number| *number > last).collect();
@@ -307,7 +307,7 @@ fn check_copies(rigids: &Rigids, last: u64) {
     assert_eq!((again.jobs.len(), again.faults.left_out), (jobs.len(), 0));
 }
 
-/// Alice and mallory bargain, bob's jobs wait in a queue; jobs 0, 1 and 2 are theirs.
+/// Alice and mallory negotiate, bob's jobs wait in a queue; jobs 0, 1 and 2 are theirs.
 const SHARED: &str = r#"name = "shared"
 [provisioning]
 [batch]
@@ -356,7 +356,7 @@ users = ["bob"]
 tasks = [{ runtime = "1 h", cores = 1 }]
 "#;
 
-/// Hands in its job, and tells the network to carry whatever it likes.
+/// Submits its job, and sends arbitrary requests to the network.
 struct Mallory {
     network: ActorId,
     job: Arc<Job>,
@@ -371,7 +371,7 @@ impl Actor<Message, Record> for Mallory {
                 out.log(Record::Arrived { job: self.job.clone(), user: self.user });
                 out.wake_at(Time::ZERO + Span::from_secs(30), 0);
             }
-            // Whatever it is told later is all the same to it.
+            // Ignores all answers.
             if !matches!(event.cause, Cause::Timer(_)) {
                 continue;
             }
@@ -384,7 +384,7 @@ impl Actor<Message, Record> for Mallory {
 }
 
 #[test]
-fn who_lets_data_go_that_is_not_his_is_named() {
+fn a_user_that_sends_data_of_others_is_named() {
     let topology = load_text(SHARED, &[]).unwrap();
     let (plan, names) = (Plan::of(&topology), Names::of(&topology));
     let [mallory, network] = ["mallory", "network"].map(|name| names.actor(name).unwrap());
@@ -425,9 +425,9 @@ fn who_lets_data_go_that_is_not_his_is_named() {
     }
 }
 
-/// A start at 210 s can be held and committed to in time, but no task is at york then.
+/// A start at 210 s can be held and committed to in time, but no task can be at york then.
 #[test]
-fn who_has_several_sites_at_once_takes_no_start_that_its_tasks_cannot_reach() {
+fn a_coallocation_takes_no_start_that_its_tasks_cannot_reach() {
     let text = r#"name = "far"
 [provisioning]
 lease = "10 min"
@@ -466,7 +466,7 @@ tasks = [{ runtime = "55 s", cores = 1 }, { runtime = "55 s", cores = 1 }]
     assert_eq!(ends.count(), 2);
 }
 
-/// Its user lets data go at 50 s, and hears at 51 s that another task is lost; the network hears of the data at 60 s.
+/// Its user sends data at 50 s, and learns at 51 s that another task is lost; the network receives the request at 60 s.
 #[test]
 fn data_may_be_on_its_way_to_the_network_while_its_job_is_given_up() {
     let text = r#"name = "late"
@@ -523,8 +523,7 @@ edges = [[1, 2]]
     assert!(removed < shipped && shipped < delivered);
 }
 
-/// York tells of the end of the first task, and bath denies a booking for the second one for the third time, both at
-/// 320 s.
+/// At 320 s york reports the end of the first task, and bath denies a booking for the second one for the third time.
 #[test]
 fn a_task_that_becomes_ready_while_its_job_is_left_to_queues_goes_there_once() {
     let job = |arrive, runtime, cores| {
@@ -610,7 +609,7 @@ name = "alice"
 source = "table"
 "#;
 
-/// Which site started each task: they are numbered in the topology's order.
+/// Site of the start of each task, by number in the topology.
 fn started_at(topology: &Topology) -> Vec<(u32, u32, usize)> {
     let plan = Plan::of(topology);
     let sites: Vec<ActorId> = ["york", "leeds"].map(|name| plan.find(&Party::Site(name.to_owned())).unwrap()).to_vec();

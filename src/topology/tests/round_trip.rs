@@ -1,4 +1,4 @@
-//! Random settings of every table, drawn from the descriptions themselves, are read, written, read again and hashed.
+//! Random settings of every table, drawn from the descriptions, are read, written, read again and hashed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
@@ -12,7 +12,7 @@ use crate::systems;
 use crate::topology::keys;
 use crate::workload;
 
-/// Topologies in which settings are changed, so that together they have every system and every source.
+/// Topologies in which settings are changed; together they have every system and every source.
 fn bases() -> Vec<(String, String)> {
     let grid = |system: &str, source: &str| {
         format!(
@@ -150,7 +150,7 @@ fn bases() -> Vec<(String, String)> {
     bases
 }
 
-/// Four ways from york to leeds, one of which leads anywhere.
+/// Four routes from york to leeds, one of which is valid.
 const LINKS: &str = r#"[[site]]
 name = "bath"
 cores = 64
@@ -196,7 +196,7 @@ fn read(text: &str, settings: &[String]) -> Result<Topology, String> {
     load_files(&files, &settings).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
 }
 
-/// Every key that takes a value, as `--set` names it; with the source that it is for, if it is for one.
+/// All keys with a value, as `--set` names them, each with the source that it belongs to, if any.
 fn leaves(above: &str, keys: &[Listed], source: Option<&'static str>, found: &mut Vec<Leaf>) {
     for Listed { key, what, .. } in keys {
         let path = format!("{above}{}", key.name);
@@ -224,7 +224,7 @@ impl Leaf {
     }
 }
 
-/// A value of this shape, in TOML.
+/// A random value of this shape, in TOML.
 fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
     let pick = |random: &mut SplitMix64, count: usize| random.int(0, count as u64 - 1) as usize;
     match shape {
@@ -234,7 +234,7 @@ fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
         Shape::Whole { least, most } => random.int(*least, (*most).min(least.saturating_add(63))).to_string(),
         Shape::Number { least, most, above, .. } => {
             let (least, most) = (least.max(-10.0), most.min(10.0));
-            // Four decimals are what all of them take.
+            // Four decimals are valid everywhere.
             let number = least + (1.0 - random.unit()) * (most - least);
             let number = (number * 1e4).floor() / 1e4;
             format!("{:?}", if *above { number.max(least + 1e-4) } else { number })
@@ -259,7 +259,7 @@ fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
     }
 }
 
-/// What is written reads back to the same, with the same hash.
+/// Checks that a topology is written and read back, with the same hash.
 fn survives(topology: &Topology, what: &str) {
     let text = topology.to_toml();
     let again = read(&text, &[]).unwrap_or_else(|complaints| panic!("{what}\n{complaints}\n{text}"));
@@ -267,14 +267,14 @@ fn survives(topology: &Topology, what: &str) {
     assert_eq!(again.hash(), topology.hash(), "{what}\n{text}");
 }
 
-/// Which keys could be set to something else than their default in one of the bases.
+/// Keys that can be set to another value than their default in one of the bases.
 fn set_each(all: &[Leaf], name: &str, text: &str, mut random: SplitMix64) -> BTreeSet<String> {
     let mut taken = BTreeSet::new();
     let base = read(text, &[]).unwrap_or_else(|complaints| panic!("{name}\n{complaints}"));
     survives(&base, name);
     let its_source = workload::ALL.iter().map(|row| row.name).find(|row| text.contains(&format!("source = \"{row}\"")));
     for leaf in all.iter().filter(|leaf| leaf.source.is_none_or(|source| Some(source) == its_source)) {
-        // Two that are taken are enough; some keys take few of the values of their form. A key of every base is tried
+        // Two valid values are enough; some keys accept few of the values of their form. A key of every base is tried
         // less often in each.
         let words = match &leaf.shape {
             Shape::Words(words) | Shape::Grammar { words, .. } => Some(words),
@@ -294,7 +294,7 @@ fn set_each(all: &[Leaf], name: &str, text: &str, mut random: SplitMix64) -> BTr
             let Ok(topology) = read(text, std::slice::from_ref(&setting)) else { continue };
             let what = format!("{name}: {setting}");
             survives(&topology, &what);
-            // Nothing that changes the meaning is forgotten in the hash.
+            // The hash covers every change of the meaning.
             let differs = Topology { about: None, ..topology.clone() } != Topology { about: None, ..base.clone() };
             assert_eq!(topology.hash() != base.hash(), differs && !says_only(leaf), "{what}");
             if topology != base {
@@ -326,20 +326,20 @@ fn every_key_of_every_table_is_read_written_and_hashed() {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("no base fails")).collect()
     });
-    // Each key has been set to something else than its default, and taken, somewhere.
+    // Each key has been set to another value than its default somewhere.
     let never: Vec<String> = all.iter().map(Leaf::place).filter(|place| !taken.contains(place)).collect();
     assert_eq!(never, NEVER, "these keys have never been set to anything that was taken");
 }
 
-/// Where a log lies is not what it means, nor what people call a job.
+/// True for keys that do not affect the meaning: the path of a log and the names of jobs.
 fn says_only(leaf: &Leaf) -> bool {
     leaf.aside
         && (leaf.path.ends_with(".file")
             || leaf.path.contains(".job.") && !leaf.path.contains(".tasks.") && leaf.path.ends_with(".name"))
 }
 
-/// What changes nothing here: names of files, of which there is one a format, what says again what is known, and and
-/// loads that no two copies of so few jobs come to.
+/// Keys without an effect here: file names, of which there is one per format, redundant keys, and loads that no two
+/// copies of so few jobs reach.
 const NEVER: &[&str] = &[
     "hansa ",
     "failure.0.trace ",
@@ -356,7 +356,7 @@ const NEVER: &[&str] = &[
 ];
 
 #[test]
-fn every_key_says_what_it_means() {
+fn every_key_has_a_meaning() {
     fn look(keys: &[Listed]) {
         for Listed { key, what, .. } in keys {
             match what {
@@ -380,7 +380,7 @@ fn many_keys_at_once_are_read_written_and_hashed() {
     for (name, text) in bases() {
         for _ in 0..8 {
             let mut settings: Vec<String> = Vec::new();
-            // What does not go together with the others is left out again.
+            // Keys that conflict with others are left out again.
             for _ in 0..8 {
                 let leaf = &all[random.int(0, all.len() as u64 - 1) as usize];
                 settings.push(format!("{}={}", leaf.path, draw(&leaf.shape, &mut random)));

@@ -1,4 +1,4 @@
-//! Sites whose jobs share nodes: what their names mean, and what is wrong with some.
+//! Sites whose jobs share nodes: meaning of their names, and errors.
 
 use super::meeting::run;
 use super::*;
@@ -32,7 +32,7 @@ fn told(text: &str, setting: &str) -> String {
 }
 
 #[test]
-fn a_site_may_be_named_after_what_it_does() {
+fn a_scheduler_may_be_named_by_its_grammar() {
     let topology = load_text(SHARING, &[]).unwrap();
     let [york, leeds] = &topology.sites[..] else { panic!("two sites") };
     assert_eq!((&*york.scheduler, &*leeds.scheduler), ("GreedyPM */per/opt=min/minvt=600", "easy"));
@@ -40,14 +40,14 @@ fn a_site_may_be_named_after_what_it_does() {
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
     assert_eq!(build(&topology, &Plan::of(&topology).all()).map(|cast| cast.len()).unwrap(), 4);
     assert_eq!(topology.warnings(), Vec::<String>::new());
-    // Another way to write the same name is the same topology.
+    // Another spelling of a name is the same topology.
     let again = load_text(SHARING, &["site.york.scheduler=\"GreedyPM  */per/opt=min/minvt=600/period=600\""]).unwrap();
     assert_eq!(again.hash(), topology.hash());
     assert_ne!(load_text(SHARING, &["site.york.memory_gb=3"]).unwrap().hash(), topology.hash());
 }
 
 #[test]
-fn images_move_at_a_rate_where_it_is_known_how_large_they_are() {
+fn images_move_at_a_rate_if_their_size_is_known() {
     let bare = load_text(SHARING, &[]).unwrap();
     let rate = "site.york.image_bandwidth=\"125 MB/s\"";
     let topology = load_text(SHARING, &[rate]).unwrap();
@@ -66,7 +66,7 @@ fn images_move_at_a_rate_where_it_is_known_how_large_they_are() {
     assert!(said.contains("missing: expected how much memory a node has"), "{said}");
     assert!(told(SHARING, "site.york.image_bandwidth=\"0 bps\"").contains("expected a capacity above zero"));
 
-    // What holds for all sites may be said of all, each half where it belongs.
+    // Defaults of all sites may contain either half.
     let all = |key: &str, text: &str| text.replacen("[batch]", &format!("[defaults.site]\n{key}\n[batch]"), 1);
     let halves = load_text(&all("memory_gb = 2.5", &unknown), &[]).unwrap();
     assert_eq!(halves.hash(), topology.hash());
@@ -78,7 +78,7 @@ fn images_move_at_a_rate_where_it_is_known_how_large_they_are() {
 }
 
 #[test]
-fn a_queue_is_told_that_it_moves_nothing() {
+fn a_queue_that_moves_nothing_is_noted() {
     let notes = |text: &str, settings: &[&str]| {
         let loaded = load_files(&[("grid.toml", text.as_bytes())], settings).unwrap();
         (loaded.topology.hash(), loaded.notes)
@@ -93,13 +93,13 @@ fn a_queue_is_told_that_it_moves_nothing() {
     let (said, told) = notes(SHARING, &[queue, "site.york.image_bandwidth=\"1 Gbps\"", "site.leeds.memory_gb=8"]);
     assert_eq!(said, unsaid);
     assert_eq!(told, [format!("{no_effect} york and leeds: jobs share no nodes there, and are not moved")]);
-    // What holds for all sites is for those where it matters.
+    // Defaults apply to the sites at which they have an effect.
     let all = SHARING.replacen("[batch]", "[defaults.site]\nimage_bandwidth = \"1 Gbps\"\n[batch]", 1);
     assert_eq!(notes(&all, &[]).1, [""; 0]);
 }
 
 #[test]
-fn defaults_that_nobody_needs_are_noted() {
+fn defaults_without_effect_are_noted() {
     let notes = |setting: &str| load_files(&[("grid.toml", SHARING.as_bytes())], &[setting]).unwrap().notes;
     let told = "--set defaults.site.cores=3 changes nothing: every site has its own `cores`";
     assert_eq!(notes("defaults.site.cores=3"), [told]);
@@ -108,7 +108,7 @@ fn defaults_that_nobody_needs_are_noted() {
 }
 
 #[test]
-fn a_period_that_is_not_above_the_penalty_is_warned_of() {
+fn a_period_that_does_not_exceed_the_penalty_is_warned_of() {
     let slow = load_text(SHARING, &["site.york.scheduler=\"/per/period=300\""]).unwrap();
     let warnings = slow.warnings();
     assert_eq!(warnings.len(), 1);
@@ -117,7 +117,7 @@ fn a_period_that_is_not_above_the_penalty_is_warned_of() {
 }
 
 #[test]
-fn names_outside_of_the_grammar_are_told_with_what_was_expected_where() {
+fn errors_of_the_grammar_name_the_expectation_and_its_place() {
     for (name, expected) in [
         ("*/per", "`*` comes after a policy"),
         ("Greedy", "` *` or `/per` is missing at its end"),
@@ -161,7 +161,7 @@ fn nodes_are_shared_where_that_makes_sense() {
     assert!(said.contains(expected) && said.contains("(auction is for sites of [market] alone)"), "{said}");
     let said = told(&both, "site.york.system=[\"batch\", \"markte\"]");
     assert!(said.contains("did you mean `market`?") && !said.contains("at least one system"), "{said}");
-    // What holds for all sites holds for those of another system as far as it makes sense there.
+    // Defaults apply to sites of another system if they are valid there.
     let others = SHARING.replacen("[batch]", "[defaults.site]\nscheduler = \"/per\"\n[market]\n[batch]", 1);
     let others = others.replacen("cores = 8\nscheduler", "cores = 8\nsystem = \"batch\"\nscheduler", 1);
     let others = others.replace("name = \"leeds\"\ncores = 8", "name = \"leeds\"\ncores = 8\nsystem = \"market\"");
@@ -169,9 +169,9 @@ fn nodes_are_shared_where_that_makes_sense() {
     assert_eq!(topology.sites[1].scheduler, "auction");
 }
 
-/// 101 tasks of a processor each, none of which is left with a hundredth of it.
+/// 101 tasks of a processor each, which leaves each less than a hundredth of it.
 #[test]
-fn who_cannot_be_packed_at_the_lowest_yield_is_refused_where_jobs_are_packed() {
+fn jobs_that_cannot_be_packed_at_the_lowest_yield_are_refused_where_jobs_are_packed() {
     let text = |scheduler: &str, tasks: u32| {
         format!(
             "name = \"thin\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 1\nscheduler = \"{scheduler}\"\n[[user]]\n\

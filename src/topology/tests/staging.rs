@@ -1,5 +1,4 @@
-//! Jobs of queues and reservations whose data crosses links: worked by hand, and what is said of keys that make no
-//! sense.
+//! Jobs of queues and reservations whose data crosses links: worked by hand; and errors of their keys.
 
 use super::load_text;
 use crate::kernel::{Place, judge};
@@ -9,7 +8,7 @@ use crate::systems::reservation::fit;
 use crate::time::Stamp;
 use crate::topology::{Plan, Topology, build};
 
-/// A megabyte a second each way.
+/// One megabyte per second each way.
 const WIRE: &str = r#"[[link]]
 name = "wire"
 capacity = "8 Mbps"
@@ -19,8 +18,8 @@ between = ["york", "bath"]
 name = "alice"
 "#;
 
-/// What a run tells, with seconds, and its table of transfers. All layouts are given by what one place does, if nobody
-/// breaks a promise, for which there is a judge.
+/// Log of a run, with seconds, and its table of transfers. All layouts have equal results if no actor breaks a promise,
+/// which a judge checks.
 fn told(topology: &Topology) -> (Vec<String>, String) {
     let plan = Plan::of(topology);
     let actors = || build(topology, &plan.all()).unwrap();
@@ -86,8 +85,8 @@ input = "6 MB"
     )
 }
 
-/// One after the other to york and to bath. Inputs share the wire: each of the two takes the 2 s of its latency and 12
-/// s for 6 MB.
+/// Jobs go to york and to bath in turn. Inputs share the wire: each of the two takes the 2 s of its latency and 12 s
+/// for 6 MB.
 const QUEUED: &str = r#"
 [[workload.job]]
 tasks = [{ runtime = "10 s", cores = 4 }]
@@ -109,7 +108,7 @@ input = 0
 "#;
 
 #[test]
-fn a_job_joins_the_queue_when_its_input_is_there_and_is_over_when_its_output_is_home() {
+fn a_job_joins_the_queue_with_its_input_and_ends_with_its_output_at_home() {
     let topology = load_text(&(queues() + QUEUED), &[]).unwrap();
     let (story, table) = told(&topology);
     assert_eq!(
@@ -118,7 +117,7 @@ fn a_job_joins_the_queue_when_its_input_is_there_and_is_over_when_its_output_is_
             "0 s: 1.home-0 leaves york for bath, active at 2",
             "0 s: 3.home-0 leaves york for bath, active at 2",
             "0 s: 0.0 starts",
-            // Without input it goes ahead of those that came before it.
+            // Without input it goes ahead of jobs that came before it.
             "3 s: 5.0 starts",
             "5 s: 5.0 ends",
             "5 s: 5 is over",
@@ -167,11 +166,11 @@ fn without_data_links_change_nothing() {
 }
 
 #[test]
-fn who_loses_patience_while_data_is_under_way_has_the_job_back_when_it_is_there() {
+fn an_impatient_user_gets_a_job_back_when_its_data_has_arrived() {
     let text = queues().replace("dispatch = \"round-robin\"", "dispatch = \"first\"");
     let text = text.replace("name = \"york\"\ncores = 4", "name = \"york\"\ncores = 2");
     let text = text.replace("name = \"alice\"\n", "name = \"alice\"\nplanner = \"resubmit\"\npatience = \"5 s\"\n");
-    // It is three cores wide, so that it goes to bath, and comes back to it as there is no other site.
+    // It is three cores wide, so that it goes to bath, and returns there as there is no other site.
     let wide = "[[workload.job]]\ntasks = [{ runtime = \"10 s\", cores = 3 }]\n";
     let (story, _) = told(&load_text(&format!("{text}{wide}"), &["user.alice.tries=1"]).unwrap());
     assert_eq!(
@@ -189,7 +188,8 @@ fn who_loses_patience_while_data_is_under_way_has_the_job_back_when_it_is_there(
     );
 }
 
-/// York is too small for any of these; word to bath takes a second. What is alone on the wire is there after 8 s.
+/// York is too small for any of these; a message to bath takes a second. Data that is alone on the wire arrives after 8
+/// s.
 fn reserved(system: &str, requests: &str) -> String {
     let site = |name: &str, rest: &str| format!("[[site]]\nname = \"{name}\"\n{rest}\n{system}");
     let (york, bath) = (site("york", "cores = 1"), site("bath", "cores = 8\nlatency = \"1 s\""));
@@ -200,7 +200,7 @@ fn reserved(system: &str, requests: &str) -> String {
     )
 }
 
-/// The third one has no data, and comes when the second one's is still far away.
+/// The third job has no data, and arrives while the second one's data is still far away.
 const MIXED: &str = r#"
 [[workload.request]]
 duration = "1000 s"
@@ -222,7 +222,7 @@ input = 0
 "#;
 
 #[test]
-fn whoever_waits_for_data_takes_nothing_from_those_before() {
+fn jobs_that_wait_for_data_take_nothing_from_earlier_ones() {
     for system in ["", "system = [\"reservation\", \"batch\"]\n"] {
         for fit in fit::ALL {
             let text = reserved(system, MIXED).replace("\"ff\"", &format!("{:?}", fit.name));
@@ -232,7 +232,7 @@ fn whoever_waits_for_data_takes_nothing_from_those_before() {
                 let told = story.iter().find_map(|line| line.split_once(&words)).map(|(_, start)| start);
                 told.unwrap_or_else(|| panic!("{}: {job} has no start: {story:?}", fit.name)).parse::<f64>().unwrap()
             };
-            // After the way of the word, 2 s of latency and 2,000 s of data.
+            // After the message, 2 s of latency and 2,000 s of data.
             assert_eq!(start(0), 1.0);
             assert!(start(1) >= 2004.0 && start(2) >= 1001.0, "{}: {story:?}", fit.name);
             if fit.name == "ff" {
@@ -279,13 +279,13 @@ cancel = "303 s"
 "#;
 
 #[test]
-fn a_reservation_begins_when_its_input_can_be_there_and_loses_what_others_hold_it_up_for() {
+fn a_reservation_begins_when_its_input_can_arrive_and_loses_the_time_by_which_it_is_late() {
     let topology = load_text(&reserved("", REQUESTS), &[]).unwrap();
     let (story, _) = told(&topology);
     assert_eq!(
         story,
         [
-            // 8 s for the data, one for word to bath; after the end one for word from there.
+            // 8 s for the data, one for the message to bath; after the end one for the message back.
             "0 s: 0 is to start at 9",
             "0 s: 0.home-0 leaves york for bath, active at 2",
             "8 s: 0.home-0 is there",
@@ -294,7 +294,7 @@ fn a_reservation_begins_when_its_input_can_be_there_and_loses_what_others_hold_i
             "20 s: 0.0-home leaves bath for york, active at 22",
             "25 s: 0.0-home is there",
             "25 s: 0 is over",
-            // Two share the wire from 104 on, so each comes later than it could have.
+            // Two share the wire from 104 on, so each arrives later than it could have.
             "100 s: 1 is to start at 109",
             "100 s: 1.home-0 leaves york for bath, active at 102",
             "102 s: 2 is to start at 111",
@@ -312,7 +312,7 @@ fn a_reservation_begins_when_its_input_can_be_there_and_loses_what_others_hold_i
             "200 s: 3.home-0 leaves york for bath, active at 202",
             "202 s: 4 is to start at 211",
             "202 s: 4.home-0 leaves york for bath, active at 204",
-            // Word of it would be at bath two seconds after its time is over.
+            // The message would arrive at bath two seconds after its time is over.
             "212 s: 3.home-0 is there",
             "212 s: 3.0 is taken back",
             "212 s: 3 is given up",
@@ -320,7 +320,7 @@ fn a_reservation_begins_when_its_input_can_be_there_and_loses_what_others_hold_i
             "215 s: 4.0 starts",
             "216 s: 4.0 ends",
             "217 s: 4 is over",
-            // Nobody stops the data of a job that is taken back.
+            // The data of a cancelled job is not stopped.
             "300 s: 5 is to start at 309",
             "300 s: 5.home-0 leaves york for bath, active at 302",
             "303 s: 5 is cancelled",
@@ -330,7 +330,7 @@ fn a_reservation_begins_when_its_input_can_be_there_and_loses_what_others_hold_i
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
 }
 
-/// Where bath has a queue too, it is asked first, and the data sets out two seconds later, when it has answered.
+/// If bath has a queue too, it is asked first, and the data is sent two seconds later, after its answer.
 #[test]
 fn a_site_with_a_queue_keeps_nodes_for_a_job_whose_input_is_late() {
     let system = "system = [\"batch\", \"reservation\"]\n";
@@ -377,7 +377,7 @@ fn a_site_with_a_queue_keeps_nodes_for_a_job_whose_input_is_late() {
     );
 }
 
-/// While the nodes of a reservation wait for its input, nothing else runs on them; the queue has them again once it is
+/// While the nodes of a reservation wait for its input, nothing else runs on them; the queue gets them back once it is
 /// given up.
 #[test]
 fn the_queue_stays_off_nodes_that_wait_for_data() {
@@ -387,7 +387,7 @@ fn the_queue_stays_off_nodes_that_wait_for_data() {
             "[[workload.request]]\narrive = \"{arrive} s\"\nduration = \"{duration} s\"\ndeadline = \"1 h\"\nnodes = 8\n"
         )
     };
-    // The first is to start at 11 and gets its input at 14, so that its time is over before word of it is there.
+    // The first one is to start at 11 and gets its input at 14, so that its time is over before the message arrives.
     let queue = "[[workload]]\nsource = \"table\"\n[[workload.job]]\narrive = \"9 s\"\ntasks = [{ runtime = \"3 s\", cores = 8 }]\n";
     let small = request(2, 100).replace("nodes = 8", "nodes = 2");
     let text = reserved(system, &format!("{}{small}{queue}", request(0, 3)));
@@ -395,11 +395,11 @@ fn the_queue_stays_off_nodes_that_wait_for_data() {
     let of = |job: &str| story.iter().filter(|line| line.contains(job)).cloned().collect::<Vec<_>>();
     assert_eq!(of(": 0 "), ["2 s: 0 is to start at 11", "14 s: 0 is given up"]);
     assert_eq!(of(": 1 "), ["4 s: 1 is to start at 14", "115 s: 1 is over"]);
-    // It would end at 13 if it came to bath at 10, and has to stay out of the way of both.
+    // It would end at 13 if it reached bath at 10, and has to avoid both.
     assert_eq!(of(": 2.0 "), ["114 s: 2.0 starts", "117 s: 2.0 ends"]);
 }
 
-/// Where nodes are only counted, queued jobs may be on those of a booking until it begins, which may be when its input
+/// If nodes are only counted, queued jobs may be on those of a booking until it begins, which may be when its input
 /// arrives.
 #[test]
 fn jobs_make_way_for_a_booking_whose_input_arrives_as_it_begins() {
@@ -417,7 +417,7 @@ fn jobs_make_way_for_a_booking_whose_input_arrives_as_it_begins() {
 }
 
 #[test]
-fn data_that_makes_no_sense_is_told() {
+fn errors_of_data_are_reported() {
     let fine = queues() + QUEUED;
     let none = fine.replace(WIRE, "[[user]]\nname = \"alice\"\n");
     let market = "name = \"m\"\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"alice\"\n[[workload]]\n\

@@ -1,10 +1,10 @@
-//! Kinds of core: their names, and their numbers.
+//! Kinds of core: names and numbers.
 
 use crate::few;
 use crate::grid::Kind;
 use crate::settings::{Field, Form, Shape, quoted};
 
-/// The name of a kind.
+/// Form of the name of a kind.
 pub struct KindName;
 
 impl Form<String> for KindName {
@@ -25,7 +25,7 @@ impl Form<String> for KindName {
     }
 }
 
-/// Numbers the kinds of core in order of first mention.
+/// Numbers of the kinds of core, in order of first mention.
 #[derive(Default)]
 pub struct Kinds {
     pub names: Vec<String>,

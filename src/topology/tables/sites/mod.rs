@@ -1,4 +1,4 @@
-//! `[[site]]`: a cluster of nodes, and what `[defaults]` says about all of them.
+//! Table `[[site]]`: a cluster of nodes, and the `[defaults]` of all sites.
 
 mod kinds;
 mod reserved;
@@ -21,24 +21,24 @@ use crate::systems::{ALL, Row, Service, host, managers};
 use crate::time::Span;
 use crate::topology::Site;
 
-/// A site as its table has it, or the defaults of all sites.
+/// A site as written in its table, or the defaults of all sites.
 #[derive(Clone)]
 pub struct Described {
-    /// No cores, no scheduler and no systems if nothing has been said about them.
+    /// The site, without cores, scheduler and systems unless they are specified.
     pub site: Site,
-    /// Its kind; nothing if nothing has been said.
+    /// Name of its kind; empty unless specified.
     pub kind: String,
-    /// Whether it has been said how much memory its nodes have.
+    /// True if the memory of its nodes is specified.
     pub says_memory: bool,
 }
 
-/// What sites may refer to.
+/// Scope of the keys of sites.
 pub struct Known<'a> {
     pub systems: &'a [&'static Row],
     pub names: &'a TakenNames,
-    /// Whether some site says what kind of core it has, so that all must.
+    /// True if a site specifies its kind of core, so that all must.
     pub some_kind: bool,
-    /// Whether these are the defaults of all sites.
+    /// True for the defaults of all sites.
     pub defaults: bool,
 }
 
@@ -78,7 +78,7 @@ impl Described {
         walk_reserved(site, &rows, w);
     }
 
-    /// Who it is, how large, and who uses it.
+    /// Walks name, size and systems.
     fn walk_identity(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
         let Described { site, kind, .. } = self;
         if !known.defaults {
@@ -111,7 +111,7 @@ impl Described {
         w.set(speed, &mut self.site.speed_millionths, above_zero);
     }
 
-    /// What decides there, and what that has to know.
+    /// Walks the scheduler and its parameters.
     fn walk_scheduler(&mut self, rows: &[&'static Row], known: &Known<'_>, w: &mut dyn Walk) {
         let Described { site, says_memory, .. } = self;
         let is_shared = site.systems.len() > 1;
@@ -131,10 +131,10 @@ impl Described {
         let order = key("order", "order in which the queue is considered; jobs of one rank in order of arrival");
         w.set(order.only_if(queues, why()), &mut site.order, QueueOrder::ALL);
         let shares_nodes = managers::shares_nodes(&site.scheduler);
-        // Of a name that cannot be read it has been told already.
+        // An unreadable name has already been reported.
         let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
         let could = site.systems.len() == 1 && takes_managers(rows);
-        // Under a queue it is as true as ever, and matters to nobody.
+        // The memory of a node has no effect under a queue, but is not wrong there.
         let may_be_said = match w.purpose() {
             Purpose::List => true,
             Purpose::Write => shares_nodes,
@@ -161,7 +161,7 @@ impl Described {
 }
 
 impl Known<'_> {
-    /// Leaves out what the defaults of all sites say that makes no sense under the systems of this one.
+    /// Drops defaults that are meaningless under the systems of a site.
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
         let is_shared = site.systems.len() > 1;
@@ -191,7 +191,7 @@ impl Known<'_> {
         }
     }
 
-    /// The systems that use a site; all of them, if nothing has been said.
+    /// Systems of a site; all of them if none are specified.
     fn rows(&self, systems: &[usize]) -> Vec<&'static Row> {
         match systems {
             [] => self.systems.to_vec(),
@@ -210,7 +210,7 @@ fn walk_reserved(site: &mut Site, rows: &[&'static Row], w: &mut dyn Walk) {
         (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
         _ => {
             let tables = tables(|row| row.traits.has_reserved);
-            // One that could is here, and does not say what runs.
+            // A system that could plan around reserved nodes uses the site, but does not run it.
             match ruling.first().filter(|_| rows.iter().any(|row| row.traits.has_reserved)) {
                 Some(host) => format!(
                     "expected nothing reserved: only a {tables} plans around it, and [{}] runs this site",
@@ -221,7 +221,7 @@ fn walk_reserved(site: &mut Site, rows: &[&'static Row], w: &mut dyn Walk) {
         }
     };
     let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
-    // To say that there is none is right everywhere.
+    // An empty list is right everywhere.
     let is_none = |field: Field<'_>| field.listed().is_some_and(|list| list.is_empty());
     let says_none = w.fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
     let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
@@ -238,7 +238,7 @@ fn orders_queue(rows: &[&'static Row], site: &Site) -> bool {
     ruling.iter().any(|row| row.traits.orders_queue) && managers::find(&site.scheduler).is_none()
 }
 
-/// Those of the systems that use a site whose rules hold there: of several the one that runs it.
+/// The systems that run a site, out of those that use it: of several, only the host.
 fn ruling<'r>(rows: &[&'r Row], is_shared: bool) -> Vec<&'r Row> {
     let host = host(rows.iter().copied()).filter(|_| is_shared);
     host.map_or_else(|| rows.to_vec(), |host| vec![host])
@@ -246,11 +246,11 @@ fn ruling<'r>(rows: &[&'r Row], is_shared: bool) -> Vec<&'r Row> {
 
 const SPEED_MAX: u64 = 1_000_000;
 const USUAL_SPEED: u64 = 1_000_000;
-/// What the nodes of the DFRS paper have, in kB; and the most, in GB.
+/// Memory of the nodes in the DFRS paper, in kB; then the most, in GB.
 const USUAL_MEMORY: u64 = 8_000_000;
 const MEMORY_MAX: u64 = 1_000_000;
 
-/// All sites and the kinds of core that they offer.
+/// Reads all sites and their kinds of core.
 pub fn read(
     systems: &[Service],
     defaults: Option<&Fields<'_>>,
@@ -307,13 +307,13 @@ pub fn read(
     (sites, kinds.names)
 }
 
-/// `[[site]]`.
+/// Walks `[[site]]`.
 pub fn walk(sites: &mut Vec<Described>, usual: &Described, known: &Known<'_>, w: &mut dyn Walk) {
     let site = key("site", "").means("a site: a cluster of nodes").need("at least one [[site]]").by_name();
     w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(known, w));
 }
 
-/// What can only be said of all sites together, or of each as it is in the end.
+/// Checks that need all sites, or the final state of each.
 fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&Row]) {
     let tables = field.listed().unwrap_or_default();
     for (site, field) in sites.iter().zip(&tables) {

@@ -1,4 +1,4 @@
-//! `reserved`: nodes that are kept from jobs for some time.
+//! Key `reserved`: nodes that jobs may not use for some time.
 
 use crate::grid::{Calendar, NodeSet, Reserved};
 use crate::settings::limits::CORES_MAX;
@@ -23,7 +23,7 @@ pub fn walk(reserved: &mut Reserved, w: &mut dyn Walk) {
     }
 }
 
-/// What is reserved must be there, and only once at a time.
+/// Checks that reserved nodes exist, and are reserved only once at a time.
 pub fn check(fields: &Fields<'_>, site: &Site) {
     if site.reserved.is_empty() {
         return;
@@ -39,7 +39,7 @@ pub fn check(fields: &Fields<'_>, site: &Site) {
     }
 }
 
-/// Which nodes, by their numbers.
+/// Form of nodes: their numbers.
 struct Nodes;
 
 impl Form<NodeSet> for Nodes {

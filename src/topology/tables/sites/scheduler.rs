@@ -1,11 +1,11 @@
-//! `scheduler`: how a site schedules its work, of what the systems that use it offer.
+//! Key `scheduler`: a policy of one of the systems that use a site.
 
 use crate::grid::Named;
 use crate::settings::{Field, Form, Shape, Word, any_of, quoted};
 use crate::systems::{self, Row, managers};
 use crate::topology::tables::tables;
 
-/// The names that a site may choose from, the usual one first: those of the systems whose rules hold there.
+/// Schedulers for a site, the default first: those of the systems that run the site.
 pub fn schedulers(ruling: &[&Row]) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     for named in ruling.iter().flat_map(|row| (row.schedulers)()) {
@@ -23,14 +23,14 @@ pub fn takes_managers(rows: &[&Row]) -> bool {
 pub struct Scheduler<'r> {
     pub fitting: Vec<Named>,
     pub rows: &'r [&'static Row],
-    /// All of the topology.
+    /// All systems of the topology.
     pub systems: &'r [&'static Row],
-    /// Whether several systems use the site.
+    /// True if several systems use the site.
     pub is_shared: bool,
 }
 
 impl Scheduler<'_> {
-    /// A name that follows a grammar.
+    /// Reads a name that follows a grammar.
     fn read_manager(&self, field: &Field<'_>, name: Result<String, String>) -> Option<String> {
         match name {
             Err(wrong) => field.complain(wrong),
@@ -79,7 +79,7 @@ impl Form<String> for Scheduler<'_> {
             };
             return field.wrong(format_args!("{expected} ({why})"));
         }
-        // Of names that follow a grammar there are too many: one stands for all.
+        // Grammars allow too many names: one name stands for all.
         let kinds = if takes_managers(self.rows) && !self.is_shared { managers::ALL } else { &[] };
         let shown = |kind: &managers::Kind| if kind.grammar.is_empty() { usize::MAX } else { 1 };
         let managing: Vec<Named> = kinds.iter().flat_map(|kind| (kind.names)().into_iter().take(shown(kind))).collect();

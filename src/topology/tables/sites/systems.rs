@@ -1,12 +1,12 @@
-//! `system`: who uses which site.
+//! Key `system`: the systems that use a site.
 
 use crate::settings::{Field, Form, Shape, Walk, any_of, key, quoted};
 use crate::systems::{Row, host};
 use crate::topology::tables::tables;
 
-/// Which of `all` systems use a site, or every site if these are the `defaults`.
+/// Walks the systems of a site, out of `all`; for `defaults`, those of every site.
 pub fn walk(systems: &mut Vec<usize>, all: &[&'static Row], defaults: bool, w: &mut dyn Walk) {
-    // Where there is one system, nobody has to say who uses a site.
+    // The key may be left out if there is only one system.
     if w.writes() && all.len() == 1 {
         return;
     }
@@ -33,7 +33,7 @@ pub fn walk(systems: &mut Vec<usize>, all: &[&'static Row], defaults: bool, w: &
     }
 }
 
-/// One system by its key, or several.
+/// Form of one system or a list of systems, by their keys.
 struct Systems {
     keys: Vec<&'static str>,
 }
@@ -48,7 +48,7 @@ impl Form<Vec<usize>> for Systems {
         let known = found.len();
         found.sort_unstable();
         found.dedup();
-        // Of one that is not known it has been told already.
+        // Unknown systems have already been reported.
         if found.len() < known || list.is_empty() {
             field.complain("expected at least one system, each only once");
         }
