@@ -13,7 +13,6 @@ const ROOMS: &[(&str, usize)] = &[
     ("src/edge", 765),
     ("src/experiment", 199),
     ("src/report", 514),
-    ("src/roles", 301),
     ("src/systems", 1242),
     ("tests", 117),
 ];

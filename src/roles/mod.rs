@@ -1,4 +1,4 @@
-//! Who takes part in a run besides what the router does, and what each delegates.
+//! Roles of a run other than the router: sites, users, and the policies that they use.
 
 pub mod outside;
 pub mod queue;
@@ -11,7 +11,7 @@ pub use user::{Follower, Later, Out, Planner, Resubmit, Script, Sides, Stock, Th
 
 use crate::grid::Named;
 
-/// How a site may run what it is given.
+/// Schedulers that a site may name.
 pub fn schedulers() -> Vec<Named> {
     scheduler::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect()
 }

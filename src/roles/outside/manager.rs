@@ -1,11 +1,10 @@
-//! The manager of a site whose decisions are a program's.
+//! Manager of a site whose decisions an external program makes.
 //!
-//! It keeps account of who waits, who runs and which nodes are free, so a program that asks for what cannot be is told
-//! apart from one that can be obeyed before the site hears of it. Each question costs what there is to tell, each wish
-//! O(runs of free nodes).
+//! It keeps account of waiting and running jobs and of free nodes, so that an impossible request of the program is
+//! detected before it reaches the site. A question costs O(events to report), an action O(runs of free nodes).
 //!
-//! A program may take virtual time to think, and date what it wants: then it is obeyed at those times, and hears of
-//! what happens meanwhile when it is ready again.
+//! A program may take virtual time to decide, and date its actions: they are carried out at those times, and the
+//! program learns of events in between when it is ready again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,31 +15,31 @@ use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
 use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
 use crate::time::{Span, Time};
 
-/// Somebody outside who decides for a site.
+/// Connection to a program that decides for a site.
 pub trait Decides: Send {
-    /// What is wanted before anything has happened.
+    /// Actions before any event.
     fn begin(&mut self) -> Advice {
         Advice::default()
     }
 
-    /// What is to be done about what has happened. Nothing, once it has failed.
+    /// Actions in reaction to events. None once the program has failed.
     fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
 
-    /// It has asked for what cannot be; from now on it has failed.
+    /// Reports an impossible action to the program, which has failed from then on.
     fn refuse(&mut self, now: Time, why: &str);
 
     fn has_failed(&self) -> bool;
 
-    /// Whether it can be told that a job has been taken back. Otherwise none is.
+    /// True if the program can be told of recalled jobs. Otherwise no job can be recalled.
     fn hears_of_recalls(&self) -> bool {
         true
     }
 }
 
-/// How often a program is asked at one moment, at most: each time because of what it has just ordered.
+/// Questions at one moment, at most: each but the first is caused by the program's last actions.
 const ASKED_MAX: u32 = 10_000;
 
-/// How often nodes fail or come back, at most, while jobs wait and the program starts none.
+/// Outages and repairs, at most, while jobs wait and the program starts none.
 const IDLE_CHANGES_MAX: u32 = 1_000;
 
 pub struct Managed {
@@ -48,20 +47,20 @@ pub struct Managed {
     has_begun: bool,
     waiting: BTreeMap<JobId, Waiting>,
     running: BTreeMap<JobId, Runs>,
-    /// Nodes on which nothing runs; of these, some may be down.
+    /// Nodes without a task; some of them may be down.
     free: NodeSet,
     down: NodeSet,
     nodes: u32,
-    /// What is done about jobs that are lost, where nodes fail.
+    /// Treatment of lost jobs; None if nodes do not fail.
     attempts: Option<Attempts>,
-    /// How often it has been told of nodes since anything ran here.
+    /// Reports of node changes since a task last ran here.
     idle_changes: u32,
-    /// What has happened that the program has not heard of.
+    /// Events that have not been reported to the program.
     happened: Vec<(Time, SiteEvent)>,
-    /// What it wants at later times, each in the order in which it was said.
+    /// Actions of later times, those of one time in the order of the program.
     later: BTreeMap<Time, VecDeque<SiteAction>>,
     calls: BTreeSet<Time>,
-    /// It hears of nothing before that.
+    /// Events are not reported to the program before this.
     ready: Time,
 }
 
@@ -71,14 +70,14 @@ struct Waiting {
     /// Without checkpoints.
     walltime: Span,
     runtime: Span,
-    /// How often it has been lost.
+    /// Number of its losses.
     losses: u32,
 }
 
 struct Runs {
     on: NodeSet,
     since: Time,
-    /// What it is, if it is to wait once more.
+    /// The job, should it have to wait again.
     work: Waiting,
 }
 
@@ -101,17 +100,17 @@ impl Managed {
         }
     }
 
-    /// At a site whose nodes fail, with this done about it.
+    /// Sets the treatment of lost jobs, for a site whose nodes fail.
     pub fn recovering(self, attempts: Option<Attempts>) -> Managed {
         Managed { attempts, ..self }
     }
 
-    /// How long a span of work takes with its checkpoints, if it makes any.
+    /// Duration of a span of work with its checkpoints, if it makes any.
     fn stretched(&self, work: Span, nodes: u32) -> Span {
         self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, nodes))
     }
 
-    /// They know how large a site is; what fits nowhere, and what is no job at all, is nothing to answer to.
+    /// Accepts a job. Senders know the size of the site, so invalid jobs get no answer.
     fn take(&mut self, now: Time, giver: ActorId, entrust: Entrust) {
         let Entrust { job, nodes, walltime, runtime, losses } = entrust;
         let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
@@ -122,7 +121,7 @@ impl Managed {
         }
     }
 
-    /// A job that does not run goes back, unless the program could not be told; says how often it has been lost.
+    /// Recalls a waiting job, unless the program cannot be told; returns the number of its losses.
     fn recall(&mut self, now: Time, giver: ActorId, job: JobId) -> Option<u32> {
         let losses = self.waiting.get(&job).filter(|waiting| waiting.giver == giver)?.losses;
         if !self.decider.hears_of_recalls() {
@@ -131,14 +130,14 @@ impl Managed {
         self.waiting.remove(&job);
         let submitted = |(_, happened): &(Time, SiteEvent)| matches!(happened, SiteEvent::Submitted { job: its, .. } if *its == job);
         match self.happened.iter().position(submitted) {
-            // It has never heard of it.
+            // The program has not learned of the job yet.
             Some(place) => drop(self.happened.remove(place)),
             None => self.happened.push((now, SiteEvent::Recalled { job })),
         }
         Some(losses)
     }
 
-    /// Obeys what falls due, and asks about what has happened, until there is nothing more of either now.
+    /// Carries out the actions that are due and reports events, until there are none of either now.
     fn keep_up(&mut self, now: Time, orders: &mut Vec<Order>) -> Result<(), String> {
         if !std::mem::replace(&mut self.has_begun, true) {
             let advice = self.decider.begin();
@@ -170,11 +169,11 @@ impl Managed {
         Err(format!("has been asked {ASKED_MAX} times at one moment, and its orders still cause further events"))
     }
 
-    /// Each wish is for now or for later.
+    /// Carries out the actions of the program that are due, and stores later ones.
     fn take_advice(&mut self, now: Time, advice: Advice, orders: &mut Vec<Order>) -> Result<(), String> {
         self.ready = advice.ready;
         for (at, wish) in advice.wishes {
-            // A call is for its own time, whenever it is asked for.
+            // A call has a time of its own, whenever it is requested.
             if at <= now || matches!(wish, SiteAction::Call { .. }) {
                 self.obey(now, wish, orders)?;
             } else {
@@ -198,7 +197,7 @@ impl Managed {
                     self.happened.push((now, SiteEvent::Ended { job, how: End::Killed, on: runs.on, progress }));
                     orders.push(Order::Kill(task(job)));
                 }
-                // Whoever dates an order cannot know what ends until then.
+                // The program dates its actions, so it cannot know of a job that ends before them.
                 None if self.has_ended_unheard(job) => {}
                 None => return Err(format!("kills job {}, which is not running", job.0)),
             },
@@ -211,7 +210,7 @@ impl Managed {
         Ok(())
     }
 
-    /// Whether a job has ended by itself, and the program has not heard of it.
+    /// True if a job has ended by itself and the program has not been told.
     fn has_ended_unheard(&self, job: JobId) -> bool {
         self.happened.iter().any(|(_, happened)| {
             matches!(happened, SiteEvent::Ended { job: its, how, .. } if *its == job && *how != End::Killed)
@@ -264,7 +263,7 @@ impl Managed {
         }))
     }
 
-    /// The part of its work that a job has done.
+    /// Fraction of its work that a job has done.
     fn progress(&self, now: Time, runs: &Runs) -> f64 {
         let takes = self.stretched(runs.work.runtime, runs.work.nodes);
         (now.since(runs.since).micros() as f64 / takes.micros() as f64).min(1.0)
@@ -300,10 +299,10 @@ impl Manager for Managed {
         self.happened.push((now, SiteEvent::Ended { job, how, on: runs.on, progress }));
     }
 
-    /// It waits here again, unless its giver is told, who sees to it.
+    /// Queues a lost job again, unless its sender decides.
     fn lost(&mut self, now: Time, lost: &Running, saved: Span) {
         let job = lost.task.job;
-        let Runs { on, work, .. } = self.running.remove(&job).expect("who is lost has run");
+        let Runs { on, work, .. } = self.running.remove(&job).expect("a lost job has run");
         self.free.unite(&on);
         let waits = (!lost.loss.is_told).then(|| {
             let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
@@ -321,13 +320,13 @@ impl Manager for Managed {
         self.happened.push((now, SiteEvent::Nodes { down: down.to_vec() }));
     }
 
-    /// A program that starts nobody, however often nodes have failed and come back, may not know what to do about that;
-    /// the run must not go on for ever then.
+    /// A program that starts no job, although nodes keep failing and coming back, may have no answer to that; this
+    /// bound keeps such a run from going on forever.
     fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() && self.idle_changes < IDLE_CHANGES_MAX
     }
 
-    /// Once the program has failed nothing is decided any more, and the run is about to end.
+    /// Once the program has failed, no more is decided, and the run is about to end.
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         if self.decider.has_failed() {
             return;
@@ -337,7 +336,7 @@ impl Manager for Managed {
         }
     }
 
-    /// Where nobody is there is nothing to order, whatever else is told.
+    /// Without jobs there is nothing to order, even if events are reported.
     fn floor(&self, at: Time) -> Time {
         if self.waiting.is_empty() && self.running.is_empty() { Time::NEVER } else { at }
     }
@@ -347,7 +346,7 @@ impl Manager for Managed {
             return None;
         }
         let later = self.later.first_key_value().map(|(at, _)| *at);
-        // While it thinks it hears of nothing.
+        // No events are reported while it decides.
         let call = self.calls.first().map(|call| (*call).max(self.ready));
         let hears = (!self.happened.is_empty()).then_some(self.ready);
         later.into_iter().chain(call).chain(hears).min()

@@ -1,9 +1,9 @@
-//! Sites and users for whom a program outside decides: what it asks for is checked here, and done like all that is
-//! decided inside.
+//! Sites and users for which an external program decides: its actions are checked here, and carried out like internal
+//! decisions.
 //!
-//! The program itself is the edge's business. Here it is somebody who is asked and whose answer is waited for; the
-//! answer takes no virtual time unless the program says that it does. Such a program promises nothing beyond the
-//! present moment, and so neither do these: a run waits for each moment at which something happens to them.
+//! Module `edge` runs the program itself. Here it is a partner whose answer is awaited; an answer takes no virtual time
+//! unless the program says so. A program promises nothing beyond the present moment, so neither do these actors: a run
+//! waits for each of their events.
 
 mod manager;
 mod planner;

@@ -1,8 +1,7 @@
-//! The planner of a user whose decisions are a program's: when each job is handed in, for which site, and what is taken
-//! back.
+//! Planner of a user whose decisions an external program makes: the time and the site of each submission, and recalls.
 //!
-//! The program hears of a job when its time has come, which is the arrival that the workload says, or the end of
-//! another one and some time for thought. What the user says to systems without queues goes out by the calendar.
+//! The program learns of a job when it is due: at its arrival in the workload, or a think time after the end of the job
+//! that it follows. Messages to systems without queues are sent at their times in the workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,43 +14,43 @@ use crate::protocol::{Enqueue, JobEnded, Message, Recall, Recalled};
 use crate::roles::user::{Out, Planner, Script, Then};
 use crate::time::{Span, Time};
 
-/// Somebody outside who decides for a user.
+/// Connection to a program that decides for a user.
 pub trait Plans: Send {
-    /// What is to be done about what the user has heard. Nothing, once it has failed.
+    /// Actions in reaction to events. None once the program has failed.
     fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction>;
 
-    /// It has asked for what cannot be; from now on it has failed.
+    /// Reports an impossible action to the program, which has failed from then on.
     fn refuse(&mut self, now: Time, why: &str);
 
     fn has_failed(&self) -> bool;
 }
 
-/// The sites that a program may choose from, by name.
+/// Sites that a program may choose, by name.
 pub type Sites = BTreeMap<String, ActorId>;
 
 pub struct Planned {
     decider: Box<dyn Plans>,
-    /// What is no job for a queue.
+    /// Messages that are not jobs for a queue.
     script: Script,
     sites: Sites,
-    /// Jobs by the time that has to come first.
+    /// Jobs by due time.
     due: BTreeMap<Time, Vec<(ActorId, Enqueue)>>,
-    /// What follows jobs that are over.
+    /// Jobs that follow others.
     then: Vec<Then>,
-    /// What is with the user.
+    /// Jobs held by the user.
     held: BTreeMap<JobId, Held>,
-    /// What has been handed in and is not over.
+    /// Submitted jobs that have not ended.
     out: BTreeMap<JobId, Held>,
     calls: BTreeSet<Time>,
     heard: Vec<UserEvent>,
-    /// For which times there are timers.
+    /// Times of the timers that are set.
     timers: BTreeSet<Time>,
 }
 
 struct Held {
     to: ActorId,
     enqueue: Enqueue,
-    /// Whether it has been handed in before, so that it keeps its arrival.
+    /// True if it has been submitted before, so that it keeps its arrival.
     is_known: bool,
 }
 
@@ -101,7 +100,7 @@ impl Planned {
                     held.enqueue.job = Arc::new(job);
                     held.is_known = true;
                 }
-                // Its end is told at once, as who decides is not one to think for a while.
+                // Its end is reported at once, as the program has no think time.
                 let think = Some(Span::ZERO);
                 let enqueue = Enqueue { site: pinned.or(held.enqueue.site), think, ..held.enqueue.clone() };
                 out.send(held.to, Message::Enqueue(enqueue));

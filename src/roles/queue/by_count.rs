@@ -1,4 +1,4 @@
-//! What EASY and FCFS ask of nodes, where these are only counted.
+//! Node pool of EASY and FCFS in which nodes are only counted.
 
 use super::easy::{Easy, Supply};
 use super::labels::{Labels, Tenant};
@@ -23,12 +23,12 @@ pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfi
 #[derive(Clone)]
 struct ByCount {
     nodes: u32,
-    /// Where no job runs; what is reserved counts as free.
+    /// Nodes without a job; reserved nodes count as free.
     free: u32,
-    /// When each running job has to end, and how many nodes it frees then; in this order.
+    /// Latest end and number of nodes of each running job, in this order.
     ends: Vec<(Time, TaskId, u32)>,
     held: Vec<NodeSet>,
-    /// Running jobs and what is reserved; only kept while anything is.
+    /// Nodes of running jobs and reservations over time; None without reservations.
     counts: Option<Counts>,
     last_reserved: Time,
     labels: Labels,
@@ -39,7 +39,7 @@ struct Shadow {
     start: Time,
     end: Time,
     nodes: u32,
-    /// What is left beside it, if nothing is reserved for anything else.
+    /// Nodes left beside it, if nothing else is reserved.
     spare: u32,
 }
 
@@ -130,7 +130,7 @@ impl Supply for ByCount {
         let Reserved { from, until, nodes } = booking;
         let most = match &self.counts {
             Some(counts) => counts.most(*from, *until),
-            // Jobs only ever end.
+            // The number of running jobs only falls.
             None => self.ends.iter().filter(|end| end.0 > *from).map(|end| end.2).sum(),
         };
         most + nodes.len() <= self.nodes && !self.labels.are_booked(booking)
@@ -166,7 +166,7 @@ impl Supply for ByCount {
         if now >= self.last_reserved {
             self.counts = None;
         }
-        // Anything reserved may have ended.
+        // A reservation may have ended.
         true
     }
 

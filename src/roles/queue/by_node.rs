@@ -1,4 +1,4 @@
-//! What EASY and FCFS ask of nodes, by identity.
+//! Node pool of EASY and FCFS in which nodes have identities.
 
 use std::collections::VecDeque;
 
@@ -17,22 +17,22 @@ pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfi
 
 #[derive(Clone)]
 struct ByNode<S> {
-    /// Those on which no job runs; what is reserved counts as free.
+    /// Nodes without a job; reserved nodes count as free.
     free: S,
     free_count: u32,
-    /// When each running job has to end, and how many nodes it frees then; in this order.
+    /// Latest end and number of nodes of each running job, in this order.
     ends: Vec<(Time, TaskId, u32)>,
-    /// Which nodes these are.
+    /// Nodes of each running job.
     held: Vec<S>,
     reserved: Calendar,
-    /// When what is reserved becomes free, ascending.
+    /// Ends of reservations, ascending.
     reserved_ends: VecDeque<Time>,
 }
 
 #[derive(Clone)]
 struct Shadow<S> {
     start: Time,
-    /// What is free now and not in it.
+    /// Free nodes that are not in it.
     spare: S,
     spare_count: u32,
 }
@@ -55,7 +55,7 @@ impl<S: Set> ByNode<S> {
         }
     }
 
-    /// Of some nodes those that are not reserved for something else in the span.
+    /// The part of some nodes that is not reserved within the span.
     fn unreserved(&self, nodes: &S, from: Time, span: Span) -> S {
         let mut rest = nodes.clone();
         if !self.reserved_ends.is_empty() {
@@ -64,7 +64,7 @@ impl<S: Set> ByNode<S> {
         rest
     }
 
-    /// With nothing reserved, what becomes free stays free: it is enough to count.
+    /// Without reservations, nodes that become free stay free, so counting finds the start.
     fn reserve_by_ends(&self, head: &Ask) -> (Time, S) {
         let mut count = self.free_count;
         let enough = self.ends.iter().find(|end| {
@@ -78,7 +78,7 @@ impl<S: Set> ByNode<S> {
         (start, free.lowest(head.nodes).expect("they have been counted"))
     }
 
-    /// A start can only become possible when something ends, jobs or what is reserved.
+    /// A start becomes possible only at the end of a job or of a reservation.
     fn reserve_around(&self, head: &Ask) -> (Time, S) {
         let mut times: Vec<Time> =
             self.ends.iter().map(|end| end.0).chain(self.reserved_ends.iter().copied()).collect();
@@ -86,7 +86,7 @@ impl<S: Set> ByNode<S> {
         times.dedup();
         let (mut free, mut count) = (self.free.clone(), self.free_count);
         let mut ended = 0;
-        // As long as no more nodes are free, what is reserved rules out all starts before it ends.
+        // Unless more nodes become free, a reservation rules out all starts before its end.
         let mut blocked_before = Time::ZERO;
         for start in times {
             while ended < self.ends.len() && self.ends[ended].0 <= start {

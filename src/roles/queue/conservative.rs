@@ -1,7 +1,7 @@
-//! Conservative backfilling: everybody in the queue holds a place in the plan, and nobody's is ever moved back.
+//! Conservative backfilling: every job in the queue holds a place in the plan, and no place is ever moved back.
 //!
 //! A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
-//! SP2 with backfilling", 2001, with the plan compressed where a job ends early.
+//! SP2 with backfilling", 2001. The plan is compressed when a job ends early.
 
 use super::{Row, planner};
 

@@ -1,4 +1,4 @@
-//! Conservative backfilling, as simulators have it that know no node by its number.
+//! Conservative backfilling as in simulators that only count nodes.
 
 use super::{Row, planner};
 

@@ -1,5 +1,5 @@
-//! Conservative backfilling that makes its plan anew, in order of the queue, whenever a job ends early. Somebody's
-//! place may move back that way.
+//! Conservative backfilling that rebuilds its plan in order of the queue whenever a job ends early, so a place may move
+//! back.
 
 use super::{Row, planner};
 

@@ -1,10 +1,10 @@
-//! EASY, or aggressive backfilling: whoever does not delay the first in the queue may go before it.
+//! EASY, or aggressive backfilling: a job may overtake others if it does not delay the first job in the queue.
 //!
 //! D. Lifka, "The ANL/IBM SP scheduling system", 1995.
 //!
-//! Nothing is planned but the reservation of the head, so a pass needs what is free, what runs by its ends, and one
-//! walk over the queue. While nothing becomes free, the reservation stands, and whoever could not start cannot start
-//! later: a pass then looks at newcomers alone. FCFS is the same without the walk.
+//! Only the reservation of the head is planned, so a pass needs the free nodes, the running jobs by their ends, and one
+//! walk over the queue. Unless something becomes free, the reservation stands, and a job that could not start cannot
+//! start later: a pass then considers only new jobs. FCFS is EASY without the walk.
 
 use std::collections::VecDeque;
 
@@ -19,23 +19,23 @@ pub const ROW: Row = Row {
     build: |nodes, reserved, order| by_node::build(nodes, reserved, order, true),
 };
 
-/// A site's nodes as EASY looks at them: by identity, or by count.
+/// Nodes of a site in EASY's view: by identity, or by count.
 pub(super) trait Supply: Clone + Send + 'static {
-    /// What a job may have.
+    /// Nodes for a job.
     type Room;
     /// The reservation of the head.
     type Shadow: Clone + Send;
-    /// Whether jobs may be moved while they run.
+    /// True if running jobs may be moved.
     const MOVES: bool;
 
     fn is_used_up(&self) -> bool;
-    /// For a job that starts now and has nobody ahead of it.
+    /// Nodes for a job that starts now, with no job ahead of it.
     fn for_head(&self, now: Time, ask: &Ask) -> Option<Self::Room>;
-    /// For a job that starts now and leaves the head its own.
+    /// Nodes for a job that starts now and leaves the head its reservation.
     fn for_follower(&self, now: Time, ask: &Ask, shadow: &Self::Shadow) -> Option<Self::Room>;
-    /// The earliest time at which the head fits for its whole walltime, and its place then.
+    /// Earliest time at which the head fits for its whole walltime, and its nodes then.
     fn reserve(&self, now: Time, head: &Ask) -> Self::Shadow;
-    /// A follower has started; what is left beside the head's reservation is less.
+    /// Subtracts a follower that has started from the nodes beside the head's reservation.
     fn shrink(&self, now: Time, ask: &Ask, room: &Self::Room, shadow: &mut Self::Shadow);
     fn start(&mut self, now: Time, ask: &Ask, room: Self::Room) -> NodeSet;
     fn end(&mut self, now: Time, job: TaskId, until: Time);
@@ -43,10 +43,10 @@ pub(super) trait Supply: Clone + Send + 'static {
     fn taken(&self, from: Time, until: Time) -> NodeSet;
     fn book(&mut self, now: Time, booking: &Reserved);
     fn release(&mut self, now: Time, booking: &Reserved);
-    /// Bookings begin and end; says whether anything may have become free.
+    /// Lets bookings begin and end; true if anything may have become free.
     fn keep_up(&mut self, now: Time, steps: &mut Vec<Step>) -> bool;
     fn wake(&self, is_anybody_waiting: bool) -> Option<Time>;
-    /// When each running job has to end, the earliest first.
+    /// Latest ends of running jobs, ascending.
     fn ends(&self) -> &[(Time, TaskId, u32)];
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Easy<S: Supply> {
     ranking: Ranking,
     /// In order of rank.
     queue: VecDeque<Waiting>,
-    /// How many of the queue have been tried in vain since something became free.
+    /// Number of jobs of the queue that have been tried without success since something became free.
     tried: usize,
     shadow: Option<S::Shadow>,
 }
@@ -74,7 +74,7 @@ impl<S: Supply> Easy<S> {
     }
 
     fn start_heads(&mut self, now: Time, steps: &mut Vec<Step>) {
-        // As long as nothing becomes free, a head that has been tried stays where it is.
+        // Unless something becomes free, a head that has been tried stays.
         while self.tried == 0
             && let Some(head) = self.queue.front().map(|head| head.ask)
             && let Some(room) = self.supply.for_head(now, &head)
@@ -99,7 +99,7 @@ impl<S: Supply> Easy<S> {
                 self.start(now, &ask, room, steps);
                 continue;
             }
-            // Those who stay close ranks as the walk goes on.
+            // Close the gaps of started jobs on the way.
             if kept < place {
                 self.queue[kept] = self.queue[place];
             }
@@ -118,7 +118,7 @@ impl<S: Supply> Easy<S> {
         }
     }
 
-    /// Forgets what was tried: something is free that was not, or taken that was free.
+    /// Discards the results of earlier tries: nodes have become free or taken.
     fn look_anew(&mut self) {
         (self.tried, self.shadow) = (0, None);
     }
@@ -192,7 +192,7 @@ impl<S: Supply> Policy for Easy<S> {
         S::MOVES
     }
 
-    /// Lets the future come, in which all that runs takes as long as it may.
+    /// Simulates the future with all jobs taking their walltimes.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let mut future = self.clone();
         if let Some(extra) = extra {
@@ -207,7 +207,7 @@ impl<S: Supply> Policy for Easy<S> {
             for step in steps.drain(..) {
                 if let Step::Start { job, .. } = step {
                     let place = places.binary_search_by_key(&job, |place| plan[*place].0);
-                    let place = places[place.expect("who starts was in the queue")];
+                    let place = places[place.expect("a job that starts was in the queue")];
                     plan[place].1 = self.queue[place].ask.in_time(now);
                 }
             }
@@ -216,7 +216,7 @@ impl<S: Supply> Policy for Easy<S> {
             }
             let end = future.supply.ends().first().map(|end| end.0);
             let wake = future.wake().filter(|wake| *wake > now);
-            now = end.into_iter().chain(wake).min().expect("who waits, waits for something");
+            now = end.into_iter().chain(wake).min().expect("a waiting job waits for an event");
             if now == Time::NEVER {
                 return plan;
             }

@@ -1,4 +1,4 @@
-//! EASY, as simulators have it that know no node by its number.
+//! EASY as in simulators that only count nodes.
 
 use super::{Row, by_count};
 

@@ -1,4 +1,4 @@
-//! First come, first served: the head of the queue starts once it fits, and nobody goes before it.
+//! First come, first served: the head of the queue starts once it fits, and no job overtakes it.
 
 use super::{Row, by_node};
 

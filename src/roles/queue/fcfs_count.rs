@@ -1,4 +1,4 @@
-//! First come, first served, as simulators have it that know no node by its number.
+//! First come, first served as in simulators that only count nodes.
 
 use super::{Row, by_count};
 

@@ -1,4 +1,4 @@
-//! The policies as the text has them, second by second over a table: slow, and hard to get wrong.
+//! Reference implementation of the policies after the text, second by second over a table: slow, and hard to get wrong.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -6,35 +6,35 @@ use std::cmp::Ordering;
 use super::{Reserved, Rigid};
 use crate::grid::QueueOrder;
 
-/// What a site sees: jobs, and bookings that come and go.
+/// Input of a site: jobs, and bookings that come and go.
 #[derive(Clone, Debug)]
 pub struct Story {
     pub nodes: u32,
     pub order: QueueOrder,
     pub reserved: Vec<Reserved>,
     pub jobs: Vec<Rigid>,
-    /// In order of time, in seconds.
+    /// Ascending, in seconds.
     pub changes: Vec<(u64, Change)>,
 }
 
-/// Something that happens at a site after ends and before submissions.
+/// Event at a site after ends and before submissions.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Somebody wants to book this; he gets it if neither running jobs nor other bookings are in the way.
+    /// A request for a booking; it succeeds if no running jobs or bookings overlap it.
     Book(Reserved),
-    /// The same, of nodes that go down: what has become free at that second is not given away before.
+    /// Like `Book`, for nodes that go down: nodes that have become free in that second are not allocated before.
     Close(Reserved),
-    /// What was booked by the change of this number is released, if it was booked and is not over.
+    /// Release of the booking of the change with this number, if it succeeded and is not over.
     Release(usize),
-    /// A job is taken back, if it waits.
+    /// Recall of a job, if it waits.
     Withdraw(usize),
 }
 
 #[derive(Debug)]
 pub struct Verdict {
-    /// When a job starts and where; `None` if it does not fit, or was taken back.
+    /// Start and nodes of each job; None if it does not fit, or was recalled.
     pub starts: Vec<Option<(u64, Vec<u32>)>>,
-    /// What has been booked, as long as it lasted, with the number of its change.
+    /// Bookings as long as they lasted, each with the number of its change.
     pub booked: Vec<(usize, Booked)>,
 }
 
@@ -51,7 +51,7 @@ pub enum Rule {
     Easy,
     Conservative,
     Rebuild,
-    /// In a list of free slots: first, end, how many.
+    /// List of free slots: start, end, number of nodes.
     SlotList,
 }
 
@@ -70,7 +70,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// The nodes that are free at a second; if only counted, any numbers.
+    /// Free nodes in a second; arbitrary ones if nodes are only counted.
     fn free(&self, at: u64) -> Vec<u32> {
         let busy: Vec<u32> = self
             .held
@@ -99,7 +99,7 @@ impl Table<'_> {
 }
 
 impl Table<'_> {
-    /// Whether somebody could have exactly these nodes.
+    /// True if exactly these nodes are free.
     fn has(&self, wanted: &Held) -> bool {
         (wanted.from..wanted.until).all(|second| self.has_at(second, wanted))
     }
@@ -125,7 +125,7 @@ fn held(reserved: &Reserved) -> Held {
 
 type Slots = Vec<(u64, u64, u32)>;
 
-/// As the thesis has it: the first slot at whose start there is enough, with what can be stacked from those before it.
+/// Placement after the thesis: the first slot at whose start there are enough nodes, stacked with slots before it.
 fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 {
     normalise(list);
     for at in 0..list.len() {
@@ -155,7 +155,7 @@ fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 
         normalise(list);
         return start;
     }
-    unreachable!("everybody starts some time")
+    unreachable!("every job starts at some time")
 }
 
 fn normalise(list: &mut Slots) {
@@ -174,7 +174,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
     let Story { nodes, order, ref reserved, ref jobs, ref changes } = *story;
     let seconds = |micros: u64| micros / 1_000_000;
     let mut rectangles: Vec<Held> = reserved.iter().map(held).collect();
-    // Which of the rectangles was booked by which change.
+    // Index of each booked rectangle, with its change.
     let mut booked: Vec<(usize, usize)> = Vec::new();
     let fit: Vec<usize> = (0..jobs.len()).filter(|&job| (1..=nodes).contains(&jobs[job].nodes)).collect();
     let walltime = |job: usize| seconds(jobs[job].walltime.micros());
@@ -198,7 +198,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
     let mut withdrawn = 0;
     let mut promised = vec![u64::MAX; jobs.len()];
     let mut running: Vec<Held> = Vec::new();
-    // The queue; under rules that plan, with places.
+    // The queue; under planning rules, with places.
     let mut queue: Vec<Held> = Vec::new();
     let mut stale = true;
     let slots: RefCell<Slots> = RefCell::default();
@@ -209,7 +209,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             let runs = seconds(jobs[held.job].runtime.micros());
             held.from + runs.min(walltime(held.job)) <= now
         };
-        // Ranks that change with time are looked at whenever the policy is: when something ends, comes or changes.
+        // Drifting ranks are compared whenever the policy runs: at every end, arrival or change.
         let mut is_instant = running.iter().any(over);
         is_instant |= jobs.iter().any(|job| seconds(job.submit.micros()) == now);
         is_instant |= changes.iter().any(|change| change.0 == now);
@@ -352,7 +352,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             if order != QueueOrder::MostStretched {
                 sort(&mut queue, now);
             }
-            // A plan that is made from scratch is always that of the queue in its order.
+            // A plan from scratch is always that of the queue in its order.
             if rule == Rule::Rebuild {
                 let new = queue.iter().position(|held| held.job == job).unwrap();
                 for index in new..queue.len() {
@@ -378,7 +378,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             let start = match rule {
                 Rule::Conservative | Rule::Rebuild | Rule::SlotList => (held.from <= now).then(|| held.clone()),
                 Rule::Fcfs if !waiting.is_empty() => None,
-                // The first who waits holds its place, and nobody else any.
+                // Only the first waiting job holds a place.
                 Rule::Fcfs | Rule::Easy => {
                     let places: Vec<Held> = waiting.iter().take(1).cloned().collect();
                     let found = place([&rectangles[..], &running, &places].concat(), held.job);
@@ -407,7 +407,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
         }
         queue = waiting;
         now += 1;
-        assert!(now < 100_000, "everybody starts some time");
+        assert!(now < 100_000, "every job starts at some time");
     }
     let as_booked = |held: &Held| Booked { from: held.from, until: held.until, nodes: held.nodes.clone() };
     Verdict { starts, booked: booked.iter().map(|(change, place)| (*change, as_booked(&rectangles[*place]))).collect() }

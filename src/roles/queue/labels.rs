@@ -1,9 +1,9 @@
-//! Which nodes jobs run on where a policy only counts them: the lowest that happen to be free when they start, and, if
-//! there are enough, are not booked before the job has to end.
+//! Nodes of jobs under a policy that only counts them: the lowest free ones at the start, and, if possible, ones that
+//! are not booked before the job's latest end.
 //!
-//! Counts allow what no choice of nodes does: of two nodes each may be booked for a while, one after the other, and a
-//! job on one node go on all the time. It then moves when its node is wanted. To whoever only counts that costs
-//! nothing.
+//! Counts allow schedules that no fixed choice of nodes does: each of two nodes may be booked for a while, one after
+//! the other, while a job on one node runs all the time. The job then moves when its node is booked. Under a counting
+//! policy moves are free.
 
 use super::{Reserved, Step};
 use crate::grid::{NodeSet, TaskId};
@@ -12,9 +12,9 @@ use crate::time::Time;
 #[derive(Clone)]
 pub(super) struct Labels {
     free: NodeSet,
-    /// What is still to be set aside, the earliest first.
+    /// Bookings that have not begun, ascending.
     coming: Vec<Reserved>,
-    /// What has been set aside.
+    /// Bookings that have begun.
     aside: Vec<Reserved>,
 }
 
@@ -36,12 +36,12 @@ impl Labels {
         self.coming.insert(place, booking.clone());
     }
 
-    /// Whether some of these nodes are booked already for some of that time.
+    /// True if some of these nodes are booked during some of that time.
     pub fn are_booked(&self, wanted: &Reserved) -> bool {
         self.coming.iter().chain(&self.aside).any(|other| other.meets(wanted))
     }
 
-    /// All that is booked for some of that time.
+    /// Nodes booked during some of that time.
     pub fn booked_over(&self, from: Time, until: Time) -> NodeSet {
         Reserved::over(self.coming.iter().chain(&self.aside), from, until)
     }
@@ -55,7 +55,7 @@ impl Labels {
         }
     }
 
-    /// Takes back nodes whose time is over, and sets aside those whose time has come: whoever is on them moves.
+    /// Frees the nodes of ended bookings, and sets aside those of bookings that begin: jobs on them move.
     pub fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
         let free = &mut self.free;
         self.aside.retain(|booking| {
@@ -75,7 +75,7 @@ impl Labels {
             wanted.unite(&booking.nodes);
             self.aside.push(booking);
         }
-        // Before anybody moves, so that nobody moves to a node that is wanted, too.
+        // Before any move, so that no job moves to a wanted node.
         self.free.subtract(&wanted);
         for Tenant { job, until, nodes } in tenants.filter(|tenant| tenant.nodes.meets(&wanted)) {
             let count = nodes.len();
@@ -95,7 +95,7 @@ impl Labels {
             undisturbed.subtract(&booking.nodes);
         }
         let nodes = undisturbed.lowest(count).unwrap_or_else(|| {
-            // The others are wanted before the job has to end; it moves then, if it is still there.
+            // The others are booked before the job's latest end; it moves then, if it still runs.
             let mut rest = self.free.clone();
             rest.subtract(&undisturbed);
             undisturbed.unite(&rest.lowest(count - undisturbed.len()).expect(COUNTED));
@@ -109,7 +109,7 @@ impl Labels {
         self.free.insert(nodes);
     }
 
-    /// When something is to be set aside or taken back next.
+    /// Time of the next begin or end of a booking.
     pub fn next(&self) -> Option<Time> {
         let aside = self.aside.iter().map(|booking| booking.until);
         aside.chain(self.coming.first().map(|booking| booking.from)).min()

@@ -1,7 +1,7 @@
-//! Queues of sites: who starts when, one policy a file.
+//! Queues of sites: the policies that start jobs, one per file.
 //!
-//! A policy is told of one instant after another: first what has ended, then what has come, in order; then it makes one
-//! pass and says what starts. It never learns how long a job really runs. Bookings come and go in between.
+//! A policy is called instant by instant: first with ends, then with arrivals, in order; then it makes one pass and
+//! returns the starts. It never learns the actual run time of a job in advance. Bookings come and go in between.
 
 mod by_count;
 mod by_node;
@@ -43,47 +43,46 @@ pub trait Policy: Send {
     /// A job leaves the queue without having started.
     fn withdraw(&mut self, now: Time, job: TaskId);
 
-    /// Whether running jobs and other bookings leave room for a booking. Who waits does not count.
+    /// True if running jobs and other bookings leave room for a booking. Waiting jobs do not count.
     fn has_room(&self, now: Time, booking: &Reserved) -> bool;
 
-    /// The nodes that are not free for all of that time, as running jobs or other bookings are on them; where nodes are
-    /// only counted, bookings alone.
+    /// Nodes that are not free for all of that time, because of running jobs or other bookings; if nodes are only
+    /// counted, because of bookings alone.
     fn taken(&self, from: Time, until: Time) -> NodeSet;
 
-    /// From now on these nodes, for which there is room, are reserved. Whoever waits gives way.
+    /// Reserves these nodes, for which there is room. Waiting jobs give way.
     fn book(&mut self, now: Time, booking: &Reserved);
 
-    /// From now on these nodes are down, or wanted by whoever had been kept from them. What has become free in this
-    /// instant is not given away before: where nodes fail, it is what closes. All of it closes before anybody who gives
-    /// way looks for another place, as they do so in order of the queue.
+    /// Takes nodes out of use: they are down, or return to the owner that they were withheld from. Nodes that have
+    /// become free in this instant are not allocated before, as in an outage these are the nodes that close. All
+    /// bookings close before any displaced job gets another place, as these are given in order of the queue.
     fn close(&mut self, now: Time, bookings: &[Reserved]) {
         bookings.iter().for_each(|booking| self.book(now, booking));
     }
 
-    /// What is left of a booking, which is not over yet, is free from now on.
+    /// Frees the rest of a booking that is not over yet.
     fn release(&mut self, now: Time, booking: &Reserved);
 
-    /// Makes sure that nothing runs where a booking begins now. A pass does so too; this is for who cannot wait for it.
+    /// Clears the nodes of bookings that begin now. A pass does so too; this is for callers that cannot wait for it.
     fn make_way(&mut self, _now: Time, _steps: &mut Vec<Step>) {}
 
-    /// Adds what is to be done now, in order.
+    /// Appends the steps to be taken now, in order.
     fn pass(&mut self, now: Time, steps: &mut Vec<Step>);
 
-    /// When there may be something to start, or to keep account of, though no job ends or comes; after a pass.
+    /// Next time to look for starts or to update the state, even if no job ends or arrives; called after a pass.
     fn wake(&self) -> Option<Time>;
 
-    /// Whether jobs may be moved while they run.
+    /// True if running jobs may be moved.
     fn moves(&self) -> bool {
         false
     }
 
-    /// When each job of the queue will start, in whatever order, if nothing more comes and all jobs take the whole of
-    /// their walltimes; if this were booked too. Never, where time ends before a job would: it waits, and has its place
-    /// if others end early.
+    /// Start of each job of the queue, in any order, if no more jobs arrive and all take their walltimes; with `extra`
+    /// booked, too. [`Time::NEVER`] if time ends before the job would: it waits, and gets a place if others end early.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
 }
 
-/// What a job asks for.
+/// Request of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     pub job: TaskId,
@@ -92,20 +91,20 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// When it starts if it could start then: never, if time ends before it would.
+    /// The start, or [`Time::NEVER`] if time ends before the job would.
     pub fn in_time(&self, start: Time) -> Time {
         if start + self.walltime == Time::NEVER { Time::NEVER } else { start }
     }
 }
 
-/// What a site is to do with a job.
+/// Step of a policy for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Start {
         job: TaskId,
         nodes: NodeSet,
     },
-    /// It goes on, on these nodes. Of several that move at once all leave before any comes.
+    /// The job continues on these nodes. Of several moves in a row, all leave their nodes before any takes new ones.
     Move {
         job: TaskId,
         nodes: NodeSet,
@@ -130,7 +129,7 @@ pub const ALL: &[Row] = &[
     slotlist::ROW,
 ];
 
-/// What a site of a topology with a `[batch]` table runs, if it names nothing.
+/// Default scheduler of sites in topologies with a `[batch]` table.
 pub const USUAL: &str = "easy";
 
 pub fn find(name: &str) -> Option<&'static Row> {

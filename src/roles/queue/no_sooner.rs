@@ -1,18 +1,18 @@
-//! What is known of a plan: that nothing of some width and length starts sooner than at some time.
+//! Lower bounds on starts in a plan: no place of some width and length starts before some time.
 //!
-//! Where a queue is long, most who look for a place find out what others have found out before them: whoever wants at
-//! least as many nodes for at least as long has to look no sooner than they. That holds for as long as nothing is
-//! freed, and where something is, it ends with the first start from which work would reach into it. So a search begins
-//! where the last one that tells of it has ended, instead of now.
+//! In a long queue most searches for a place repeat earlier ones: a job that needs at least as many nodes for at least
+//! as long as an earlier one cannot start before it. A bound holds until something is freed; then it is lowered to the
+//! first start whose job would reach into the freed time. A search begins at the highest bound that applies, instead of
+//! now.
 
 use crate::time::{Span, Time};
 
-/// More than these say little that is new, and each search reads all of them.
+/// Most bounds kept: more add little, and each search reads all of them.
 const MOST: usize = 12;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct NoSooner {
-    /// The oldest first.
+    /// Oldest first.
     known: Vec<Known>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct NoSooner {
 struct Known {
     nodes: u32,
     span: Span,
-    /// No start before this has room.
+    /// Starts before this have no room.
     until: Time,
 }
 
@@ -35,13 +35,13 @@ impl Known {
 }
 
 impl NoSooner {
-    /// Before this there is no room for so many nodes for so long.
+    /// Time before which there is no room for this many nodes for this long.
     pub fn than(&self, nodes: u32, span: Span) -> Time {
         let telling = self.known.iter().filter(|known| known.tells_of(nodes, span));
         telling.map(|known| known.until).max().unwrap_or(Time::ZERO)
     }
 
-    /// There is no room for so many nodes for so long before a time.
+    /// Adds a bound: no room for this many nodes for this long before `until`.
     pub fn note(&mut self, nodes: u32, span: Span, until: Time) {
         let new = Known { nodes, span, until };
         if self.known.iter().any(|known| known.says_all_of(&new)) {
@@ -54,20 +54,20 @@ impl NoSooner {
         self.known.push(new);
     }
 
-    /// Something has become free, from a time on.
+    /// Lowers the bounds after nodes became free at `from`.
     pub fn freed(&mut self, from: Time) {
         for known in &mut self.known {
             known.until = known.until.min(first_that_reaches(from, known.span));
         }
     }
 
-    /// Nobody looks for places before a time any more.
+    /// Drops the bounds before `now`.
     pub fn advance(&mut self, now: Time) {
         self.known.retain(|known| known.until > now);
     }
 }
 
-/// The first start of so long a span that reaches beyond a time.
+/// First start from which a span reaches beyond `time`.
 pub(super) fn first_that_reaches(time: Time, span: Span) -> Time {
     match time.micros().checked_sub(span.micros()) {
         Some(ends_there) => Time::from_micros(ends_there + 1),
@@ -106,9 +106,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes, to the last tick, a search that begins where others have ended finds the same.
+        /// In any story, to the last tick, a search from a bound finds the same place as a full one.
         #[test]
-        fn nobody_misses_a_place(events in prop::collection::vec(event(), 1..80)) {
+        fn bounds_skip_no_place(events in prop::collection::vec(event(), 1..80)) {
             let (mut counts, mut no_sooner, mut now) = (Counts::default(), NoSooner::default(), 0);
             let mut placed: Vec<(u64, u64, u32)> = Vec::new();
             for event in events {

@@ -1,4 +1,4 @@
-//! A plan, and what is known not to fit into it sooner.
+//! A plan with lower bounds on the starts that fit into it.
 
 use super::labels::Tenant;
 use super::no_sooner::{NoSooner, first_that_reaches};
@@ -8,7 +8,7 @@ use super::{Ask, Reserved, Step};
 use crate::grid::NodeSet;
 use crate::time::Time;
 
-/// All that changes a plan goes through here, so that nothing becomes free of which nobody knows.
+/// All changes of a plan go through here, so that the bounds always match the plan.
 #[derive(Clone)]
 pub(super) struct Places<P> {
     plan: P,
@@ -20,7 +20,7 @@ impl<P: Plan> Places<P> {
         Places { plan, no_sooner: NoSooner::default() }
     }
 
-    /// For questions.
+    /// The plan, for queries.
     pub fn plan(&self) -> &P {
         &self.plan
     }
@@ -40,7 +40,7 @@ impl<P: Plan> Places<P> {
         self.remove(planned.start, planned.end(), &planned.room);
     }
 
-    /// Puts a job that holds no place at the earliest one.
+    /// Places a job without a place at the earliest one.
     pub fn place(&mut self, now: Time, waiting: Waiting) -> Planned<P::Room> {
         let ask = waiting.ask;
         let from = self.no_sooner.than(ask.nodes, ask.walltime).max(now);
@@ -50,16 +50,16 @@ impl<P: Plan> Places<P> {
         Planned { waiting, start, room }
     }
 
-    /// Puts a job that holds a place at the earliest one, and says whether that is another one. It has held the
-    /// earliest until something was freed, between now and `freed_to`.
+    /// Moves a job to the earliest place; true if it moves. It held the earliest one until something was freed, between
+    /// now and `freed_to`.
     ///
-    /// Most stay where they are, so the plan is left alone until it is clear who does not.
+    /// Most jobs stay where they are, so the plan is changed only for those that move.
     pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut Planned<P::Room>) -> bool {
         let Planned { waiting: Waiting { ask, .. }, start, room } = &*planned;
         let no_sooner = self.no_sooner.than(ask.nodes, ask.walltime);
         let better = if *start < Time::NEVER {
-            // What is known is known of a plan with this job in it, so only of starts from which it would not reach its
-            // own place.
+            // The bounds are of a plan with this job in it, so they apply only to starts from which it would not reach
+            // its own place.
             let from = no_sooner.min(first_that_reaches(*start, ask.walltime)).max(now);
             self.plan.improved(from..freed_to, ask, *start, room)
         } else {
@@ -77,7 +77,7 @@ impl<P: Plan> Places<P> {
         true
     }
 
-    /// A job has found nothing before a start; nobody looks before now anyway.
+    /// Adds the bound of a search that found `start`, unless it is now.
     fn note(&mut self, now: Time, ask: &Ask, start: Time) {
         if start > now {
             self.no_sooner.note(ask.nodes, ask.walltime, start);

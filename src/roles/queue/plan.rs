@@ -1,4 +1,4 @@
-//! Where conservative backfilling finds places: among nodes by identity, or by count.
+//! Plans of conservative backfilling: over nodes by identity, or by count.
 
 use std::ops::Range;
 
@@ -8,36 +8,35 @@ use super::{Ask, Reserved, Step};
 use crate::grid::{Calendar, Counts, NodeSet};
 use crate::time::Time;
 
-/// Where places are found.
+/// A plan of places.
 pub(super) trait Plan: Clone + Send + 'static {
-    /// What a place takes up.
+    /// Nodes of a place.
     type Room: Clone + Send;
-    /// Whether jobs may be moved while they run.
+    /// True if running jobs may be moved.
     const MOVES: bool;
 
-    /// What a booking takes up.
+    /// Nodes of a booking.
     fn room_of(booking: &Reserved) -> Self::Room;
-    /// Whether there is room from start to end.
+    /// True if there is room from start to end.
     fn has(&self, start: Time, end: Time, room: &Self::Room) -> bool;
-    /// Whether there is room among running jobs and bookings.
+    /// True if running jobs and bookings leave room.
     fn has_room<'a>(
         &self,
         running: impl Iterator<Item = (Time, &'a NodeSet)>,
         booked: &[Reserved],
         wanted: &Reserved,
     ) -> bool;
-    /// Whether a place is in the way of a booking for which there is no room: they overlap, at times where it matters.
+    /// True if a place obstructs a booking that has no room: they overlap where room is missing.
     fn is_in_way(&self, place: &Planned<Self::Room>, booking: &Reserved) -> bool;
-    /// The earliest place for a job; at [`Time::NEVER`], where nothing takes up anything, if time ends before any does.
+    /// Earliest place for a job; [`Time::NEVER`], without nodes, if time ends before it would.
     fn earliest(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
-    /// Where a job that holds a place would be put if that were done anew: at the earliest of `starts` ahead of its
-    /// own, or at its own if there is better room, provided that it is not behind `starts`. `None` if that is where it
-    /// is.
+    /// The place that a job would get if it were placed again: the earliest of `starts` before its own, or its own
+    /// start with better nodes, provided that it does not lie after `starts`. None if the job stays.
     fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, room: &Self::Room) -> Option<(Time, Self::Room)>;
     fn advance(&mut self, now: Time);
-    /// The nodes for a job that starts.
+    /// Nodes for a job that starts.
     fn take(&mut self, room: &Self::Room, until: Time) -> NodeSet;
     fn give_back(&mut self, nodes: &NodeSet);
     /// Bookings come, go, begin and end.
@@ -47,7 +46,7 @@ pub(super) trait Plan: Clone + Send + 'static {
     fn next(&self) -> Option<Time>;
 }
 
-/// A job of the queue and its place; at [`Time::NEVER`] it has none.
+/// A job of the queue with its place; without a place if that is at [`Time::NEVER`].
 #[derive(Clone)]
 pub(super) struct Planned<R> {
     pub waiting: Waiting,
@@ -133,7 +132,7 @@ impl Plan for Calendar {
     }
 }
 
-/// Nodes are counted; which ones a job gets is decided when it starts.
+/// Nodes are only counted; a job gets its nodes when it starts.
 #[derive(Clone)]
 pub(super) struct Counted {
     nodes: u32,
@@ -178,7 +177,7 @@ impl Plan for Counted {
     }
 
     fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, width: &u32) -> Option<(Time, u32)> {
-        // Where it overlaps its own place there is room for it, as no more than all nodes are ever busy.
+        // It has room where it overlaps its own place, as no more than all nodes are ever busy.
         let ahead = self.counts.earliest_ahead(starts, ask.walltime, self.nodes - width, start)?;
         Some((ahead, *width))
     }
@@ -220,8 +219,8 @@ impl Plan for Counted {
     }
 }
 
-/// Whether those who run, each up to a time on so many nodes, and what is booked leave room for a booking of so many
-/// nodes in all.
+/// True if running jobs, each with its latest end and number of nodes, and bookings leave room for another booking on
+/// `nodes` nodes in all.
 pub(super) fn leave_room(
     running: impl Iterator<Item = (Time, u32)>,
     booked: &[Reserved],

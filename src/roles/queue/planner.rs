@@ -1,4 +1,4 @@
-//! Conservative backfilling: a plan with a place for everybody in the queue, over nodes by identity or by count.
+//! Conservative backfilling: a plan with a place for every job in the queue, over nodes by identity or by count.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
-/// What becomes of the plan when a job ends before its walltime.
+/// Repair of the plan when a job ends before its walltime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replan {
-    /// In order of the queue each is taken out and put back at the earliest place, with the others where they are.
+    /// In order of the queue, each job is taken out and put back at the earliest place, with the others in place.
     OneByOne,
-    /// All are taken out, and put back in order of the queue.
+    /// All jobs are taken out, and put back in order of the queue.
     FromScratch,
 }
 
@@ -34,15 +34,15 @@ struct Planner<P: Plan> {
     ranking: Ranking,
     /// In order of rank.
     queue: Vec<Planned<P::Room>>,
-    /// What is booked and not over.
+    /// Bookings that are not over.
     booked: Vec<Reserved>,
-    /// By (until, job).
+    /// Sorted by (until, job).
     running: Vec<Running<P::Room>>,
-    /// Something has become free that the plan does not make use of yet.
+    /// True if nodes have become free that the plan does not use yet.
     stale: bool,
-    /// Up to when something has become free that not everybody in the queue has looked at.
+    /// End of the freed time that some jobs of the queue have not been tried in.
     freed_to: Time,
-    /// The earliest start in the plan.
+    /// Earliest start in the plan.
     next: Time,
 }
 
@@ -90,7 +90,7 @@ impl<P: Plan> Planner<P> {
     }
 
     fn put_each_anew(&mut self, now: Time) {
-        // Whoever moves ahead leaves room behind, of which those before him in the queue make use the next time.
+        // A job that moves ahead leaves room, which jobs ahead of it in the queue use the next time.
         let mut left_to = Time::ZERO;
         for planned in &mut self.queue {
             let (start, end) = (planned.start, planned.end());
@@ -101,14 +101,14 @@ impl<P: Plan> Planner<P> {
         self.freed_to = left_to;
     }
 
-    /// From a place in the queue on; those ahead of it stay.
+    /// Places all jobs of the queue from index `from` on again; those ahead stay.
     fn put_all_anew(&mut self, now: Time, from: usize) {
         self.queue[from..].iter().for_each(|planned| self.places.take_out(planned));
         self.queue[from..].iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
     }
 
-    /// Takes out of the plan whoever is in the way of a booking, and adds him to those who have given way already: the
-    /// last in the queue gives way first.
+    /// Takes jobs that obstruct a booking out of the plan, and adds their indices to `displaced`: the last in the queue
+    /// gives way first.
     fn clear(&mut self, now: Time, booking: &Reserved, room: &P::Room, displaced: &mut BTreeSet<usize>) {
         let has = |plan: &P| plan.has(booking.from.max(now), booking.until, room);
         let mut is_clear = has(self.places.plan());
@@ -125,7 +125,7 @@ impl<P: Plan> Planner<P> {
         }
     }
 
-    /// Something in the plan is free again up to a time.
+    /// Notes that nodes in the plan are free again up to a time.
     fn freed(&mut self, until: Time) {
         self.stale = true;
         self.freed_to = self.freed_to.max(until);
@@ -148,8 +148,7 @@ impl<P: Plan> Policy for Planner<P> {
         }
     }
 
-    /// Waiting jobs have the first choice of what has become free. A plan that is made from scratch places jobs of
-    /// lower rank again.
+    /// Waiting jobs have the first choice of freed nodes. A plan from scratch places jobs of lower rank again.
     fn submit(&mut self, now: Time, ask: Ask) {
         self.freshen(now);
         self.places.advance(now);
@@ -169,7 +168,7 @@ impl<P: Plan> Policy for Planner<P> {
         self.queue.insert(place, planned);
     }
 
-    /// All others give way, and get the earliest places that are left, in order of the queue.
+    /// All other jobs give way, and get the earliest places left, in order of the queue.
     fn submit_first(&mut self, now: Time, ask: Ask) {
         self.places.advance(now);
         self.queue.iter().for_each(|planned| self.places.take_out(planned));
@@ -177,7 +176,7 @@ impl<P: Plan> Policy for Planner<P> {
         let first = self.places.place(now, first);
         self.queue.iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
         self.queue.insert(0, first);
-        // Everybody has just had his choice of all that is free.
+        // All jobs have just been placed with everything that is free.
         (self.stale, self.freed_to) = (false, Time::ZERO);
         self.look_ahead();
     }
@@ -206,14 +205,14 @@ impl<P: Plan> Policy for Planner<P> {
         nodes
     }
 
-    /// Those who wait have the first choice of what has become free.
+    /// Waiting jobs have the first choice of freed nodes.
     fn book(&mut self, now: Time, booking: &Reserved) {
         self.freshen(now);
         self.close(now, std::slice::from_ref(booking));
     }
 
-    /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they
-    /// leave behind is everybody's.
+    /// Only jobs that obstruct the bookings lose their places, and get the earliest ones left, in order of the queue;
+    /// the places that they leave are free for all.
     fn close(&mut self, now: Time, bookings: &[Reserved]) {
         self.places.advance(now);
         let mut displaced = BTreeSet::new();
@@ -231,11 +230,11 @@ impl<P: Plan> Policy for Planner<P> {
                 self.freed(end);
             }
         }
-        // In a plan that is made from scratch those ahead of all these would be where they are.
+        // In a plan from scratch, jobs ahead of the first displaced one would stay.
         if let Some(first) = displaced.first().filter(|_| self.replan == Replan::FromScratch) {
             self.put_all_anew(now, *first);
         }
-        // Ranks that drift may have changed since the plan was made, so that jobs ahead would be elsewhere, too.
+        // Drifting ranks may have changed since the plan was made, so that jobs ahead might be elsewhere, too.
         self.stale |= self.ranking.drifts() && self.replan == Replan::FromScratch;
         self.look_ahead();
     }
@@ -288,7 +287,7 @@ impl<P: Plan> Policy for Planner<P> {
         P::MOVES
     }
 
-    /// As long as nothing comes and nothing ends early, everybody starts at his place.
+    /// Unless a job arrives or ends early, every job starts at its place.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let places =
             |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect();

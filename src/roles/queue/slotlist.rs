@@ -1,9 +1,9 @@
-//! Conservative backfilling in a list of free slots, of which each job takes the first that will do (`grid::FreeList`).
+//! Conservative backfilling with a list of free slots; each job takes the first suitable one (`grid::FreeList`).
 //!
 //! G. Singh, "An end-to-end framework for provisioning based resource and application management in grids", 2008,
-//! chapter 4. Nodes are only counted, and still a job may start later than counts allow, as what has its place in the
-//! list keeps it. As long as all jobs take as long as they ask for, each gets its place when it comes; otherwise the
-//! list is made anew: what runs and what is booked in order of starts, then the queue. That costs O(slots) a job.
+//! chapter 4. Nodes are only counted, and yet a job may start later than counts allow, as slots in the list are not
+//! rearranged. While all jobs take the time that they request, each gets its place on arrival; otherwise the list is
+//! rebuilt: running jobs and bookings in order of starts, then the queue. A rebuild costs O(slots) per job.
 
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
@@ -25,12 +25,12 @@ struct SlotList {
     ranking: Ranking,
     /// Jobs with their starts in the list, in order of rank.
     queue: Vec<(Waiting, Time)>,
-    /// What is booked and not over, in the order in which it was.
+    /// Bookings that are not over, in order of arrival.
     booked: Vec<Reserved>,
-    /// By (until, job).
+    /// Sorted by (until, job).
     running: Vec<Running>,
     labels: Labels,
-    /// Something is free, or taken, that the list does not know of.
+    /// True if nodes are free or taken that the list does not know of.
     stale: bool,
 }
 
@@ -98,7 +98,7 @@ impl Policy for SlotList {
     }
 
     fn submit_first(&mut self, now: Time, ask: Ask) {
-        // Its place is found when the list is made anew.
+        // Its place is found when the list is rebuilt.
         let first = self.ranking.first(now, ask);
         self.queue.insert(0, (first, now));
         self.stale = true;

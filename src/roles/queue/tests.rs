@@ -1,4 +1,4 @@
-//! The worked examples, and random stories held against the judge.
+//! Worked examples, and random stories compared with the judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ fn policies_differ_where_they_should() {
     assert_eq!(ends("easy", 3, &jobs), [10, 15, 10, 26]);
     assert_eq!(ends("conservative", 3, &jobs), [10, 15, 10, 26]);
 
-    // Nodes 0-1 and 3 are free for the last job, but not as long as it takes if the head must have 0-2.
+    // Nodes 0-1 and 3 are free for the last job, but not for its whole walltime if the head must have 0-2.
     let jobs = [job(0, 2, 10, 4), job(0, 1, 20, 20), job(0, 1, 3, 3), job(1, 4, 5, 5), job(4, 1, 30, 30)];
     assert_eq!(ends("easy", 4, &jobs)[3], 25);
 }
@@ -126,7 +126,7 @@ fn numbers(set: &NodeSet) -> Vec<u32> {
     set.each().collect()
 }
 
-/// Whether a site with these running jobs and bookings could book this too.
+/// True if a site with these running jobs and bookings has room for another booking.
 fn has_room(
     story: &Story,
     counting: bool,
@@ -155,8 +155,8 @@ fn has_room(
     })
 }
 
-/// Plays a story; `looks` is called after the changes of an instant, before submissions. Says what ran, and what was
-/// booked by which change, as long as it lasted.
+/// Runs a story; `looks` is called after the changes of an instant, before submissions. Returns the runs, and each
+/// booking with its change, as long as it lasted.
 fn play_story(
     name: &str,
     story: &Story,
@@ -238,7 +238,7 @@ fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
     };
     prop_assert_eq!(booked.iter().map(as_judged).collect::<Vec<_>>(), verdict.booked, "{}: bookings", name);
 
-    // Nobody runs where another does, or where something is reserved, whether nodes are counted or not.
+    // Jobs and reservations never overlap, whether nodes are counted or not.
     let mut calendar = Calendar::new(story.nodes);
     let all = story.reserved.iter().chain(booked.iter().map(|(_, booking)| booking));
     for Reserved { from, until, nodes } in all.filter(|booking| booking.from < booking.until) {
@@ -250,12 +250,12 @@ fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What a policy says at a time that it would do is what it does, if nothing comes any more and all jobs take the whole
-/// of their walltimes; and saying so changes nothing.
+/// Checks that a policy does what it plans at a time, if no more jobs arrive and all take their walltimes, and that
+/// planning has no effect.
 fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<(), TestCaseError> {
     let mut changes = story.changes.clone();
     changes.retain(|change| change.0 <= at);
-    // There is to be such an instant.
+    // Makes sure that there is such an instant.
     changes.push((at, Change::Release(usize::MAX)));
     let before = Story { changes, ..story.clone() };
     let mut seen = None;
@@ -266,7 +266,7 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     });
     let (plan, there) = seen.expect("there is such an instant");
 
-    // The same again, with nothing coming and everybody taking his time.
+    // The rest of the story without arrivals and with full walltimes.
     let future = |extra: Option<&Reserved>| {
         let mut story = before.clone();
         for (job, ran) in story.jobs.iter_mut().zip(&there) {
@@ -329,7 +329,7 @@ fn jobs(width: u32) -> impl Strategy<Value = Vec<Rigid>> {
     let one = (0u64..25, 0..=width + 1, 1u64..14, 1u64..10);
     prop::collection::vec(one, 1..24).prop_map(|mut list| {
         list.sort_by_key(|one| one.0);
-        // Some ask for what they need, some for more, and some are killed.
+        // Some request what they need, some request more, and some are killed.
         list.into_iter().map(|(submit, nodes, walltime, runtime)| job(submit, nodes, walltime, runtime)).collect()
     })
 }
@@ -381,7 +381,7 @@ fn story(width: u32) -> impl Strategy<Value = Story> {
     })
 }
 
-/// The example of the thesis: the list is as it stands there, so a job that counts would let start has to wait.
+/// The example of the thesis: the slots of the list are fixed, so a job has to wait that counting would start.
 #[test]
 fn a_list_of_slots_is_not_the_same_as_counting() {
     let example = [job(0, 2, 3, 3), job(0, 4, 1, 1), job(0, 1, 2, 2), job(0, 3, 2, 2)];
@@ -420,34 +420,34 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 400 }))]
 
     #[test]
-    fn every_policy_does_as_the_judge(order in order(), jobs in jobs(6)) {
+    fn every_policy_equals_the_judge(order in order(), jobs in jobs(6)) {
         for row in ALL {
             check(row.name, order, 6, &[], &jobs)?;
         }
     }
 
     #[test]
-    fn every_policy_plans_around_what_is_reserved(order in order(), jobs in jobs(5), reserved in reservations(5)) {
+    fn every_policy_plans_around_reservations(order in order(), jobs in jobs(5), reserved in reservations(5)) {
         for row in ALL {
             check(row.name, order, 5, &reserved, &jobs)?;
         }
     }
 
     #[test]
-    fn every_policy_plans_around_what_comes_and_goes(story in story(5)) {
+    fn every_policy_plans_around_changing_bookings(story in story(5)) {
         for row in ALL {
             check_story(row.name, &story)?;
         }
     }
 
     #[test]
-    fn every_policy_does_what_it_would(story in story(5), at in 0u64..30, extra in booking(5)) {
+    fn every_policy_does_what_it_plans(story in story(5), at in 0u64..30, extra in booking(5)) {
         for row in ALL {
             check_plan(row.name, &story, at, &extra)?;
         }
     }
 
-    /// Sets of nodes come in three kinds, by the size of the site; the schedule is the same.
+    /// Sets of nodes have three representations, by the size of the site; the schedule is equal.
     #[test]
     fn large_sites_are_like_small_ones(jobs in jobs(8)) {
         let widen = |factor: u32| -> Vec<Rigid> {
@@ -467,13 +467,13 @@ proptest! {
     }
 }
 
-/// So long before the last time that a few jobs reach the end of time together.
+/// Time from which a few jobs reach the end of time together.
 fn late() -> Time {
     Time::from_micros(Time::LATEST.micros() - (3 << 56))
 }
 
 #[test]
-fn whoever_has_no_place_before_time_ends_gets_one_as_others_end_early() {
+fn jobs_without_a_place_before_time_ends_get_one_as_others_end_early() {
     let millennium = Span::from_secs(365_250 * 86_400);
     let job = |number: u64| Rigid {
         submit: Time::from_micros(number),
@@ -490,7 +490,7 @@ fn whoever_has_no_place_before_time_ends_gets_one_as_others_end_early() {
         let mut plan = policy.plan(Time::ZERO, None);
         plan.sort_unstable();
         let planned = plan.iter().filter(|(_, start)| *start < Time::NEVER).count();
-        // That many millennia there are.
+        // There are that many millennia.
         assert_eq!((plan.len(), planned), (700, 584), "{}", row.name);
         assert!(plan.iter().all(|(_, start)| *start == Time::NEVER || *start + millennium < Time::NEVER));
 
@@ -500,7 +500,7 @@ fn whoever_has_no_place_before_time_ends_gets_one_as_others_end_early() {
     }
 }
 
-/// A site at the end of time, and all that can happen there.
+/// A site at the end of time, and its possible events.
 struct Evening<'a> {
     now: Time,
     policy: &'a mut dyn Policy,
@@ -550,7 +550,7 @@ impl Evening<'_> {
 }
 
 #[test]
-fn no_policy_minds_the_end_of_time() {
+fn every_policy_survives_the_end_of_time() {
     for (row, seed) in ALL.iter().flat_map(|row| (0..40).map(move |seed| (row, seed))) {
         let mut stream = crate::random::SplitMix64::new(seed);
         let mut policy = (row.build)(5, &[], QueueOrder::Arrival);

@@ -1,4 +1,4 @@
-//! A policy on a list of jobs and one site, with nothing around it: what figures of speed are about, and most tests.
+//! Runs a policy on a list of jobs and one site, without a grid: for benchmarks and most tests.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use super::{Ask, Policy, Step};
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
-/// A rigid job, as a trial has it.
+/// A rigid job of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rigid {
     pub submit: Time,
@@ -16,23 +16,23 @@ pub struct Rigid {
     pub runtime: Span,
 }
 
-/// When and where a job ran.
+/// Times and nodes of a job's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     pub start: Time,
     pub end: Time,
-    /// Where it started.
+    /// Nodes at the start.
     pub nodes: NodeSet,
-    /// When it moved, and where to.
+    /// Time and new nodes of each move.
     pub moves: Vec<(Time, NodeSet)>,
 }
 
-/// Plays all jobs to their ends, in order of submission; `None` for those that do not fit the site.
+/// Runs all jobs, in order of submission; None for jobs that do not fit the site.
 pub fn play(policy: &mut dyn Policy, nodes: u32, jobs: &[Rigid]) -> Vec<Option<Ran>> {
     play_among(policy, nodes, jobs, &[], |_, _, _| ())
 }
 
-/// As [`play`], where something else happens at some times, ascending: after ends, before submissions.
+/// Like [`play`], with calls of `happens` at some times, ascending: after ends, before submissions.
 pub(super) fn play_among(
     policy: &mut dyn Policy,
     nodes: u32,
@@ -76,7 +76,7 @@ pub(super) fn play_among(
                     ran[job.job.0 as usize] = Some(Ran { start: now, end, nodes, moves: Vec::new() });
                 }
                 Step::Move { job, nodes } => {
-                    let ran = ran[job.job.0 as usize].as_mut().expect("who moves has started");
+                    let ran = ran[job.job.0 as usize].as_mut().expect("a job that moves has started");
                     ran.moves.push((now, nodes));
                 }
             }
@@ -85,13 +85,13 @@ pub(super) fn play_among(
     }
 }
 
-/// The one task of the job of this number.
+/// The only task of the job with this number.
 pub(super) fn task(job: u32) -> TaskId {
     TaskId { job: JobId(job), index: 0 }
 }
 
 impl Ran {
-    /// From when to when it was on which nodes.
+    /// Start, end and nodes of each stint.
     pub fn stints(&self) -> impl Iterator<Item = (Time, Time, &NodeSet)> {
         let froms = [(self.start, &self.nodes)].into_iter().chain(self.moves.iter().map(|(at, nodes)| (*at, nodes)));
         let tos = self.moves.iter().map(|(at, _)| *at).chain([self.end]);

@@ -1,4 +1,4 @@
-//! The site of a market or of a planned workflow: whoever gives it tasks has decided already.
+//! Manager of a site of a market or of a planned workflow: the sender of tasks has decided already.
 
 use super::Row;
 use crate::kernel::ActorId;
@@ -12,15 +12,15 @@ pub const ROW: Row =
 struct Auction;
 
 impl Manager for Auction {
-    /// It starts at once. Whoever gives more than fits has lost count; then tasks wait in order of arrival. Nothing can
-    /// change that any more, so all is settled.
+    /// Starts tasks at once. A sender that sends more than fits has lost count; then tasks wait in order of arrival.
+    /// Nothing can change that any more, so all starts are settled.
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty.
         if cores == 0 || runtime.is_zero() {
             return;
         }
-        // They know how large a site is, so a task that can never run is nothing to answer to.
+        // Senders know the size of a site, so a task that can never run gets no answer.
         let Some(at) = earliest_in_turn(site, now, cores) else { return };
         orders.push(Order::Start(Start::whole(giver, task, at, On::planned(planned, cores), runtime)));
     }
@@ -30,7 +30,7 @@ impl Manager for Auction {
     }
 }
 
-/// The earliest time at which so many cores are free and everything that came before has started.
+/// Earliest time at which this many cores are free and all earlier tasks have started.
 fn earliest_in_turn(site: &Tasks, now: Time, cores: u32) -> Option<Time> {
     if cores > site.total() {
         return None;

@@ -1,4 +1,5 @@
-//! The site of a market whose nodes fail: tasks start in order of arrival as soon as enough nodes are up and free.
+//! Manager of a market's site whose nodes fail: tasks start in order of arrival as soon as enough nodes are up and
+//! free.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,10 +9,10 @@ use crate::protocol::{Message, Run};
 use crate::roles::site::{Attempts, Manager, On, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
-/// Whoever gives it tasks learns late what is down, so some of them wait. What is lost is for him to see to.
+/// Senders learn late of outages, so some tasks wait. The sender of a lost task decides about it.
 pub struct InTurn {
     waiting: VecDeque<Waiting>,
-    /// How long those that wait take at least, each with how many do.
+    /// Multiset of the run times of waiting tasks.
     lengths: BTreeMap<Span, u32>,
     attempts: Attempts,
 }
@@ -51,7 +52,7 @@ impl Manager for InTurn {
         while let Some(next) = self.waiting.pop_front_if(|next| next.cores <= free) {
             let Waiting { giver, task, cores, runtime, planned } = next;
             free -= cores;
-            let count = self.lengths.get_mut(&runtime).expect("who waits is counted");
+            let count = self.lengths.get_mut(&runtime).expect("a waiting task is counted");
             *count -= 1;
             if *count == 0 {
                 self.lengths.remove(&runtime);

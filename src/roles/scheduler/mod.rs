@@ -1,4 +1,4 @@
-//! Managers of sites that are about no paper, one a file.
+//! Managers of sites that belong to no paper, one per file.
 
 mod auction;
 mod in_turn;

@@ -1,9 +1,9 @@
-//! What somebody at the hub has booked at a site, and how far its tasks have got: the half of the
-//! conversation (`Book`, `Provided`, `Hold`, `Recall`, `Release`) that is the same whoever plans there.
+//! Bookings of an actor at the hub at a site, and the stages of their tasks: the half of the protocol (`Book`,
+//! `Provided`, `Hold`, `Recall`, `Release`) that does not depend on the planner.
 //!
-//! Where no node fails a booked task is given to the site at once, to start at its time. Where nodes fail it starts as
-//! soon after that as all of its nodes are up and there is room for it, in what is left of its time; and one that is
-//! lost keeps its nodes until whoever booked them has heard of it: he says when it starts again, or gives them back.
+//! Without failures a booked task is passed to the site at once, to start at its time. With failures it starts as soon
+//! after that as all of its nodes are up and free, within the rest of its time; a lost one keeps its nodes until its
+//! owner has learned of the loss and sends a new start, or releases the nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,39 +14,39 @@ use crate::kernel::ActorId;
 use crate::protocol::{Book, Hold};
 use crate::time::{Span, Time};
 
-/// What is booked for tasks that have not ended.
+/// Bookings of tasks that have not ended.
 #[derive(Default)]
 pub struct Bookings {
     all: BTreeMap<TaskId, Booking>,
-    /// Those that start as soon as they can, where nodes fail, by their times.
+    /// Tasks that start as soon as possible, where nodes fail, by their times.
     ready: BTreeSet<(Time, TaskId)>,
-    /// Whether the time of any of them has come.
+    /// True if a task is past its start.
     is_late: bool,
-    /// When the next one may start, as far as is known.
+    /// Next time at which a task may start, as far as known.
     next: Option<Time>,
 }
 
 pub struct Booking {
     pub giver: ActorId,
     pub held: Reserved,
-    /// When its task is to start.
+    /// Start of its task.
     start: Time,
     stage: Stage,
 }
 
-/// How far a booked task has got.
+/// Stage of a booked task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing runs on its nodes before its input is there. Then it runs for so long, as it does where it is ready.
+    /// The nodes stay empty until the input arrives. The span is the run time, as in `Ready`.
     AwaitsInput(Span),
     Ready(Span),
-    /// The site has it.
+    /// The task has been passed to the site.
     Begun,
     Lost,
 }
 
 impl Stage {
-    /// Where nodes fail nothing is settled before it starts.
+    /// Stage of a task whose input has arrived. With failures nothing is settled before the start.
     pub fn once_ready(runtime: Span, fails: bool) -> Stage {
         if fails { Stage::Ready(runtime) } else { Stage::Begun }
     }
@@ -65,12 +65,12 @@ impl Bookings {
         self.all.get(&task)
     }
 
-    /// Whether some of these nodes are booked for some of that time.
+    /// True if some of these nodes are booked during some of that time.
     pub fn meets(&self, wanted: &Reserved) -> bool {
         self.all.values().any(|booking| booking.held.meets(wanted))
     }
 
-    /// All that is booked for some of that time.
+    /// Nodes booked during some of that time.
     pub fn over(&self, from: Time, until: Time) -> NodeSet {
         Reserved::over(self.all.values().map(|booking| &booking.held), from, until)
     }
@@ -79,8 +79,8 @@ impl Bookings {
         self.all.get(&task).filter(|booking| booking.giver == giver)
     }
 
-    /// What a booking would hold, if it makes sense at this site and its task is not here yet; whether there is room is
-    /// another question.
+    /// Reservation that a booking asks for; None if it is invalid at this site or its task is already here. Does not
+    /// check for room.
     pub fn wanted(&self, now: Time, book: &Book, site: &Tasks) -> Option<Reserved> {
         let Book { task, start, ref nodes, walltime, runtime, .. } = *book;
         let held = Reserved { from: start, until: start + walltime, nodes: nodes.clone() };
@@ -104,8 +104,7 @@ impl Bookings {
         Some(booking)
     }
 
-    /// The input of a task is there, which has got to that stage now: the booking, and how long it runs, if it has
-    /// waited for it.
+    /// Notes the arrival of a task's input: returns the booking and the run time if the task waited for it.
     pub fn provide(&mut self, giver: ActorId, task: TaskId, fails: bool) -> Option<(&Booking, Span)> {
         let booking = self.all.get_mut(&task).filter(|booking| booking.giver == giver)?;
         let Stage::AwaitsInput(runtime) = booking.stage else { return None };
@@ -116,13 +115,13 @@ impl Bookings {
         Some((booking, runtime))
     }
 
-    /// Whether a task was booked that has been lost now.
+    /// Marks a booked task as lost; false if it is not booked.
     pub fn lose(&mut self, task: TaskId) -> bool {
         let lost = self.all.get_mut(&task);
         lost.map(|booking| booking.stage = Stage::Lost).is_some()
     }
 
-    /// A task that was lost starts again then, in what is left of its time.
+    /// Sets the new start of a lost task, within the rest of its time.
     pub fn hold(&mut self, now: Time, giver: ActorId, hold: &Hold) {
         let Hold { task, start, nodes, runtime, walltime, .. } = hold;
         let Some(booking) = self.all.get_mut(task).filter(|booking| booking.giver == giver) else { return };
@@ -134,7 +133,7 @@ impl Bookings {
         }
     }
 
-    /// Those whose time has come, and for which there is room now.
+    /// Tasks past their starts for which there is room now.
     pub fn can_start(&self, now: Time, has_room: impl Fn(TaskId, &Reserved) -> bool) -> Vec<TaskId> {
         let can_start = |task: &TaskId| {
             let held = &self.all[task].held;
@@ -143,18 +142,18 @@ impl Bookings {
         self.due(now).filter(can_start).collect()
     }
 
-    /// One of them starts; this says what is done if a task on so many nodes is lost.
+    /// Starts one of them; `loss` is the treatment of a loss by number of nodes.
     pub fn start(&mut self, now: Time, task: TaskId, loss: impl Fn(u32) -> Loss) -> Start {
-        let booking = self.all.get_mut(&task).expect("who starts has booked");
+        let booking = self.all.get_mut(&task).expect("a task that starts is booked");
         self.ready.remove(&(booking.start, task));
-        let Stage::Ready(runtime) = booking.stage else { unreachable!("who starts was ready to") };
+        let Stage::Ready(runtime) = booking.stage else { unreachable!("a task that starts is ready") };
         booking.stage = Stage::Begun;
         let loss = loss(booking.held.nodes.len());
         booking.begin(task, now, loss.stretched(runtime), loss)
     }
 
-    /// All that can start now has; there is room for others from these times on. Whose time is over is left to his
-    /// giver, who asks for him.
+    /// Computes the next start, after all possible starts of this instant; `has_room_from` is the time from which a
+    /// late task has room. Bookings that are over are left to their owners, which ask for them.
     pub fn look_ahead(&mut self, now: Time, has_room_from: impl Fn(TaskId) -> Time) {
         let over: Vec<TaskId> = self.due(now).filter(|task| self.all[task].held.until <= now).collect();
         for task in over {
@@ -171,7 +170,7 @@ impl Bookings {
         self.ready.iter().take_while(move |(start, _)| *start <= now).map(|(_, task)| *task)
     }
 
-    /// Whether somebody's time has come who has not started.
+    /// True if a task is past its start.
     pub fn is_anybody_late(&self) -> bool {
         self.is_late
     }
@@ -180,7 +179,7 @@ impl Bookings {
         self.next
     }
 
-    /// When the first of those ends at the soonest who have not started.
+    /// Earliest possible end of the tasks that have not started.
     pub fn soonest_end(&self, at: Time) -> Time {
         let mut soonest = Time::NEVER;
         for (start, task) in &self.ready {
@@ -205,7 +204,7 @@ impl Booking {
         self.stage == Stage::Lost
     }
 
-    /// Only its giver can take the task back, so its end is told at once.
+    /// Only its owner can recall the task, so its end is reported at once.
     pub fn begin(&self, task: TaskId, at: Time, runtime: Span, loss: Loss) -> Start {
         let on = On::These(self.held.nodes.clone().into());
         let start = Start::whole(self.giver, task, at, on, runtime);

@@ -1,13 +1,13 @@
-//! A site whose nodes fail.
+//! Outages of a site's nodes.
 //!
-//! The site's head stays reachable; only nodes go down, and with them what runs there: all of a task, if one of its
-//! nodes fails. Of one instant, tasks end first, then nodes come back and fail, then everything else happens.
+//! The site's head stays reachable; only nodes go down, and with them the tasks on them: all of a task, if one of its
+//! nodes fails. Within one instant, tasks end first, then nodes come up and go down, then all other events follow.
 //!
-//! A site knows its own outages, so that the fate of a task that nothing else can change is told at once, as of then.
-//! Planners are not told of it: they learn what is down, and when it is expected back.
+//! A site knows its own outages in advance, so the fate of a task that nothing else can change is reported at once,
+//! with its later time. Planners do not learn it: they are told of nodes that are down, and of their expected return.
 //!
-//! A site on which nothing runs or waits does not watch its nodes, as a run is over when its work is: what has happened
-//! to them is written down when work comes.
+//! A site without running or waiting tasks does not watch its nodes, as a run is over when its work is: node changes of
+//! such a time are logged when work arrives.
 
 use super::{Ending, Out, Running, Site, Time};
 use crate::kernel::ActorId;
@@ -15,7 +15,7 @@ use crate::protocol::{Ended, Lost, Message, Record};
 use crate::time::Span;
 
 impl Site {
-    /// Nodes come back and fail that were due to.
+    /// Applies the repairs and outages that are due.
     pub(super) fn suffer(&mut self, now: Time, out: &mut Out) {
         let Some(outages) = &mut self.outages else { return };
         let turns = outages.next().is_some_and(|next| next <= now);
@@ -25,8 +25,8 @@ impl Site {
         }
         let changes = outages.advance(now);
         let expected = outages.expected(now);
-        // One of several outages that overlap may, as it begins or ends, change no more than when these nodes are
-        // expected back, or nothing.
+        // The begin or end of one of several overlapping outages may change only the expected return of its nodes, or
+        // nothing.
         if changes.is_empty() && !is_due && expected == self.expected {
             return;
         }
@@ -49,7 +49,7 @@ impl Site {
         self.expected = expected;
     }
 
-    /// A task was on a node that has failed.
+    /// Removes a task on a failed node.
     fn lose(&mut self, now: Time, slot: usize, out: &mut Out) {
         let saved = self.tell_checkpoints(now, slot, false, out);
         let running = self.tasks.finish(slot);
@@ -62,7 +62,7 @@ impl Site {
         self.manager.lost(now, &running, saved);
     }
 
-    /// Writes down how often a task has saved its work in this stint; gives how much it has saved.
+    /// Logs the checkpoints of a task in this stint; returns the work that they have saved.
     pub(super) fn tell_checkpoints(&mut self, now: Time, slot: usize, is_over: bool, out: &mut Out) -> Span {
         let running = self.tasks.at(slot);
         let Some(saves) = running.loss.saves else { return Span::ZERO };
@@ -74,7 +74,7 @@ impl Site {
         saves.saved(times)
     }
 
-    /// Tells at once what becomes of a task that has just started and that nobody but a failure can end sooner.
+    /// Reports the fate of a task that has just started and that only a failure can end earlier.
     pub(super) fn tell_fate(&mut self, now: Time, slot: usize, out: &mut Out) {
         let running = self.tasks.at(slot);
         let (end, nodes) = (running.outlook().end, running.nodes().cloned().unwrap_or_default());
@@ -98,7 +98,7 @@ impl Site {
         out.send_at(at.round_up(self.report_every), giver, Message::Lost(lost));
     }
 
-    /// When nodes fail or come back next, or planners take them to, if anybody here would mind.
+    /// Time of the next outage, repair or expected repair; None if no task is here.
     pub(super) fn next_change(&self) -> Option<Time> {
         let outages = self.outages.as_ref()?;
         let is_busy = self.tasks.all().next().is_some() || self.manager.has_waiting();
@@ -106,7 +106,7 @@ impl Site {
         if is_busy { outages.next().into_iter().chain(expected).min() } else { None }
     }
 
-    /// Nothing leaves because of failures before this, given that nothing happens here before `next`.
+    /// Promise: failures cause no message before this if nothing happens here before `next`.
     pub(super) fn failure_floor(&self, next: Time) -> Time {
         let change = self.outages.as_ref().and_then(|outages| outages.next());
         change.map_or(Time::NEVER, |change| change.max(next))

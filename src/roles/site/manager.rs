@@ -1,4 +1,4 @@
-//! Who decides at a site, and what they may decide.
+//! The interface of managers, which decide at a site.
 
 use super::tasks::{Running, Tasks};
 use crate::grid::{CheckpointSchedule, Demand, Expected, Layers, NodeSet, TaskId};
@@ -6,139 +6,138 @@ use crate::kernel::ActorId;
 use crate::protocol::{Message, Record};
 use crate::time::{Span, Time};
 
-/// Decides what runs at a site, when and where. The site carries it out, checks it, and keeps the books.
+/// Decides which tasks run at a site, when and where. The site carries out the orders, checks them, and keeps the
+/// state.
 ///
-/// What somebody says promises how soon an answer may come (`Reaction`), and that binds all that a manager decides
-/// because of it. So one that makes others end sooner when something comes, as preemption does, is given work by
-/// messages that promise nothing.
+/// A message promises how soon an answer may come (`Reaction`), and that binds all decisions in reaction to it. So a
+/// manager that ends other tasks earlier in reaction to a message, as preemption does, must get its work by messages
+/// that promise nothing.
 ///
-/// Of each instant a manager is told what has ended; what was settled for now starts; then it is told what has come,
-/// message by message; then it decides.
+/// In each instant a manager first learns of ends; then settled tasks start; then it receives messages one by one; then
+/// it decides.
 pub trait Manager: Send {
-    /// Something that was settled starts now: orders to move or suspend what is in its way, if anything may be.
+    /// Called when a settled task starts: orders to move or suspend tasks on its nodes, if that is allowed.
     fn make_way(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
 
-    /// Somebody who may give work here says something. Orders are carried out before the next message is heard.
+    /// Receives a message of a sender of work. Orders are carried out before the next message.
     fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
 
-    /// A task has left its nodes, because it was done or because its walltime was over; not because it was ordered to.
+    /// A task has left its nodes, because it was done or its walltime was over; not called for ordered ends.
     fn ended(&mut self, _now: Time, _task: &Running) {}
 
-    /// Nodes are about to fail or to come back: orders to finish what is done by now and of which it keeps account
-    /// itself.
+    /// Called before nodes fail or come back: orders to finish tasks that are done by now and that the manager accounts
+    /// for itself.
     fn finish(&mut self, _now: Time, _orders: &mut Vec<Order>) {}
 
-    /// A task has left its nodes because one of them has failed; so much of its work is saved. What is down is told
-    /// afterwards.
+    /// A task has left its nodes because one of them has failed; `saved` of its work is saved. The nodes that are down
+    /// are reported afterwards.
     fn lost(&mut self, _now: Time, task: &Running, _saved: Span) {
-        unreachable!("task {} was on a node that failed, and nobody knows what to do about it", task.task)
+        unreachable!("task {} was on a node that failed, and its manager does not handle failures", task.task)
     }
 
-    /// These nodes are down, all others are up; told when that changes, or when they are expected back, and when nodes
-    /// are not back that were expected.
+    /// Exactly these nodes are down. Called when that changes, when an expected return changes, and when nodes do not
+    /// return as expected.
     fn are_down(&mut self, _now: Time, _down: &[Expected]) {}
 
-    /// Whether somebody waits here who has not started: where nobody does, and nothing runs, a site need not watch its
-    /// nodes.
+    /// True if a task waits here. If none waits and none runs, the site does not watch its nodes.
     fn has_waiting(&self) -> bool {
         false
     }
 
-    /// All of this instant has been told. Orders are carried out one after the other; what tasks share has to add up
-    /// once all have been.
+    /// Decides after all events of an instant. Orders are carried out one after the other; allocations have to be
+    /// consistent after the last one.
     fn decide(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
 
-    /// When there may be something to decide though nothing ends or comes; after deciding.
+    /// Next time to decide without an end or a message; called after deciding.
     fn wake(&self) -> Option<Time> {
         None
     }
 
-    /// Whether there is more to decide at this time, one step later.
+    /// True if there is more to decide at this time, one step later.
     fn has_more(&self, _now: Time) -> bool {
         false
     }
 
-    /// A promise: of what is decided at that time, and later without anything else having come, nothing makes the site
-    /// say anything before this. What has been settled is none of it, as it has been told already; ends that the site
-    /// reckons itself are its own business.
+    /// A promise: decisions at `at`, and later ones without further messages, make the site send nothing before this.
+    /// Settled tasks do not count, as their ends are sent already; neither do ends that the site computes itself.
     fn floor(&self, at: Time) -> Time {
         at
     }
 
-    /// Whether it decides only when it hears something, and settles all of it; of ends it need not know. Then timers do
-    /// nothing but keep the books, and each is set once.
+    /// True if the manager decides only on messages, settles all its tasks, and need not learn of ends. Then timers
+    /// only update the state, and each is set once.
     fn is_quiet(&self) -> bool {
         false
     }
 }
 
-/// What a site is to do.
+/// Order of a manager to its site.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     Start(Start),
-    /// Takes a task back that its giver has given to start later, if it has not started yet. Nobody is told.
+    /// Removes a task with a later start that has not started yet. Its sender is not told.
     Drop {
         task: TaskId,
         giver: ActorId,
     },
-    /// Takes a running task off its nodes for good, as if it had never been there. Nobody is told.
+    /// Removes a running task from its nodes for good, as if it had never been there. Its sender is not told.
     Abandon(TaskId),
-    /// Takes a running task off its nodes for good, as its work is of no use to anybody any more. Nobody is told.
+    /// Removes a running task from its nodes for good, as its work is useless. Its sender is not told.
     Lose(TaskId),
-    /// Ends a running task before its time. Its giver hears of it as of any other end.
+    /// Ends a running task early. Its sender is told as of any other end.
     Kill(TaskId),
-    /// Takes a task off its nodes, to go on later.
+    /// Takes a task off its nodes, to resume it later.
     Suspend(TaskId),
-    /// Lets a suspended task go on; it makes progress from then on.
+    /// Resumes a suspended task; it makes progress from `from` on.
     Resume {
         task: TaskId,
         nodes: Layers,
         from: Time,
     },
-    /// Puts a running task on other nodes, some of which may be the same; it makes progress from then on. Of several
-    /// orders to move in a row all leave their nodes before any takes its new ones.
+    /// Moves a running task to other nodes, some of which may be the same; it makes progress from `from` on. Of several
+    /// moves in a row, all leave their nodes before any takes new ones.
     Move {
         task: TaskId,
         nodes: Layers,
         from: Time,
     },
-    /// Gives a running task this much of what it could use of its processors.
+    /// Sets the CPU share of a running task, as a fraction of what it could use.
     Share {
         task: TaskId,
         share: f64,
     },
-    /// A task of which the manager keeps account has done all its work.
+    /// Ends a task that the manager accounts for and that has done all its work.
     Finish(TaskId),
     Say(ActorId, Message),
-    /// Writes down what only the manager knows of.
+    /// Logs a record that only the manager can write.
     Note(Record),
 }
 
-/// A task starts.
+/// Start of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     pub task: TaskId,
-    /// Who gave it, and is told of its end.
+    /// Sender of the task, which is told of its end.
     pub giver: ActorId,
-    /// Now, or at a later time that only an order to drop it can change.
+    /// Now, or a later time that only an order to drop the task can change.
     pub at: Time,
     pub on: On,
-    /// What it takes of each of its nodes.
+    /// Demand on each of its nodes.
     pub demand: Demand,
-    /// How much it gets of what it could use of the processors.
+    /// CPU share, as a fraction of what it could use.
     pub share: f64,
-    /// How long it runs if it gets all it can use.
+    /// Run time at full share.
     pub runtime: Span,
-    /// How long it may be on its nodes; then it is killed.
+    /// Time after which it is killed.
     pub walltime: Span,
     pub ending: Ending,
     pub loss: Loss,
-    /// Of what ends at one instant the lower goes first, and among equals what has started first.
+    /// Order of ends within one instant: lower ranks first, and among equals the earlier start.
     pub rank: u64,
 }
 
 impl Start {
-    /// One that has its nodes for itself, and for as long as it runs, which is settled.
+    /// A task that has its nodes to itself and whose end is settled.
     pub fn whole(giver: ActorId, task: TaskId, at: Time, on: On, runtime: Span) -> Start {
         Start {
             task,
@@ -156,43 +155,43 @@ impl Start {
     }
 }
 
-/// The rank of tasks that end at one instant in the order of their numbers.
+/// Rank that orders tasks of one instant by their numbers.
 pub fn rank(task: TaskId) -> u64 {
     u64::from(task.job.0) << 32 | u64::from(task.index)
 }
 
-/// What there is to know of a task in case a node of it fails.
+/// Treatment of a task if one of its nodes fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// How it saves its work; its run time is with all its checkpoints.
+    /// Its checkpoints; its run time includes them.
     pub saves: Option<CheckpointSchedule>,
-    /// Whether whoever gave it is told; else its manager sees to it alone.
+    /// True if its sender is told; else its manager handles the loss.
     pub is_told: bool,
 }
 
 impl Loss {
-    /// How long a span of its work takes, with its checkpoints.
+    /// Duration of a span of its work, with its checkpoints.
     pub fn stretched(&self, work: Span) -> Span {
         self.saves.map_or(work, |saves| saves.stretched(work))
     }
 }
 
-/// Who knows when a task ends.
+/// Owner of the decision when a task ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Everybody: it will never be suspended nor share its nodes, so its end is told at once, as of then.
+    /// Settled: it is never suspended and does not share its nodes, so its end is sent at once, with its later time.
     Settled,
-    /// The site, by what it has had of its nodes.
+    /// The site, by the CPU time that the task has had.
     Reckoned,
-    /// The manager, who orders it; the site sees to it that the work has been done.
+    /// The manager, by an order; the site checks that the work is done.
     Ordered,
 }
 
-/// Which nodes.
+/// Nodes of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
     These(Layers),
-    /// This many nodes, the lowest that are free when it starts.
+    /// The lowest free nodes at the start, this many.
     Lowest(u32),
     /// These nodes if all of them are up and free when it starts, otherwise as many of the lowest free ones.
     Planned(NodeSet),

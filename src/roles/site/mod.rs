@@ -1,12 +1,12 @@
-//! A site: it owns its nodes by identity, runs on them what its manager says, and tells those who gave the work of its
-//! end.
+//! A site: owns its nodes by identity, runs tasks on them as its manager decides, and reports their ends to the
+//! senders.
 //!
-//! What is decided is a manager's business (`Manager`); carrying it out, checking it, the clock, reports every so
-//! often, kills at the walltime and the log are written here, once.
+//! Decisions are the task of a manager (`Manager`). Carrying them out, checks, the clock, periodic reports, kills at
+//! the walltime and the log are written here, once.
 //!
-//! A site tells as early as it can. The end of a task that nothing can change any more is told at once, stamped in the
-//! future. For the rest it sets one timer at a time, for the next instant at which anything happens here, with the
-//! promise that its manager gives for it: many a timer only keeps the books, and holds nobody up.
+//! A site reports as early as possible. The end of a task that nothing can change any more is sent at once, stamped
+//! with its future time. For the rest it sets one timer at a time, for the next event here, with the promise of its
+//! manager: many timers only update the state, and no other process has to wait for them.
 
 mod attempts;
 mod bookings;
@@ -31,27 +31,27 @@ use crate::protocol::{Ended, Message, Record};
 use crate::time::{Span, Stamp, Time};
 
 pub struct Site {
-    /// Who may give work.
+    /// Actors that may send work.
     givers: Vec<ActorId>,
     manager: Box<dyn Manager>,
     is_quiet: bool,
     tasks: Tasks,
     report_every: Span,
-    /// When its nodes are down, if they ever are.
+    /// Outages of its nodes; None if they do not fail.
     outages: Option<Outages>,
-    /// What its manager was told is down; once it takes the first of it to be back, it is told again.
+    /// Outages last reported to the manager; it is told again when the first expected return has passed.
     expected: Vec<Expected>,
-    /// What starts and ends when, as it stands; under a quiet manager timers say so themselves.
+    /// Starts and ends as currently scheduled; empty under a quiet manager, which has a timer for each.
     due: BinaryHeap<Reverse<Due>>,
     serial: u64,
-    /// How many tasks are here whose ends nobody else knows.
+    /// Number of tasks here whose ends no other actor knows.
     reckoned: usize,
-    /// Timers that have been set, by time, and what each promises: nothing leaves because of it before that.
+    /// Timers that are set, by time, each with its promise: it causes no message before that.
     timers: Vec<(Time, Time)>,
     orders: Vec<Order>,
 }
 
-/// Of one instant ends come first, then what is settled to start; by rank, and in the order in which they were set.
+/// Within an instant ends come first, then settled starts; by rank, then in the order in which they were set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Time,
@@ -81,24 +81,24 @@ impl Site {
         }
     }
 
-    /// A site as a topology describes it; `None` if there is no scheduler of that name.
+    /// Site of a topology; None if there is no scheduler with its name.
     pub fn of(site: &grid::Site, givers: &[ActorId]) -> Option<Site> {
         let manager = (scheduler::find(&site.scheduler)?.build)();
         Some(Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every))
     }
 
-    /// Tells what has ended only at whole multiples of a time, as monitoring does; nobody knows better until then.
+    /// Sets the report period: ends are reported only at multiples of it, as by monitoring.
     pub fn telling_every(self, report_every: Span) -> Site {
         Site { report_every, ..self }
     }
 
-    /// A site whose nodes fail. Its manager has to know what to do about it, so it is none that only keeps quiet.
+    /// Sets outages. The manager has to handle them, so it is not quiet.
     pub fn failing(self, outages: Option<Outages>) -> Site {
         let is_quiet = self.is_quiet && outages.is_none();
         Site { outages, is_quiet, ..self }
     }
 
-    /// Ends and starts whose time has come; nodes that fail do so in between.
+    /// Applies the ends and starts that are due; nodes fail in between.
     fn keep_up(&mut self, now: Time, out: &mut Out) {
         let mut is_way_clear = false;
         let mut has_suffered = self.outages.is_none();
@@ -114,7 +114,7 @@ impl Site {
                 self.suffer(now, out);
                 has_suffered = true;
             } else if !is_way_clear {
-                // All that ends has ended.
+                // All tasks that end now have ended.
                 self.manager.make_way(now, &self.tasks, &mut self.orders);
                 self.carry_out(now, out);
                 is_way_clear = true;
@@ -128,7 +128,7 @@ impl Site {
         }
     }
 
-    /// The same where each timer stands for what starts or ends then; they come in the order in which they were set.
+    /// Like `keep_up`, if each timer stands for a start or an end; timers come in the order in which they were set.
     fn keep_up_quietly(&mut self, batch: &[Event<Message>], now: Time, out: &mut Out) {
         let mut starting = Vec::new();
         for event in batch {
@@ -145,7 +145,7 @@ impl Site {
         starting.into_iter().for_each(|slot| self.start(slot, out));
     }
 
-    /// Whether something else has become of a task since.
+    /// True if the task has been rescheduled since.
     fn is_void(&self, due: &Due) -> bool {
         self.tasks.get(due.slot).is_none_or(|running| running.serial != due.serial)
     }
@@ -168,7 +168,7 @@ impl Site {
         running
     }
 
-    /// A manager says that a task has ended of which it keeps account.
+    /// Ends a task that the manager accounts for.
     fn finish(&mut self, now: Time, task: TaskId, out: &mut Out) {
         let slot = self.slot_of(task);
         let running = self.tasks.at(slot);
@@ -191,14 +191,14 @@ impl Site {
         self.schedule(slot, out);
     }
 
-    /// Notes when a task ends as things stand.
+    /// Schedules the end of a task as things stand.
     fn schedule(&mut self, slot: usize, out: &mut Out) {
         let running = self.tasks.at(slot);
         let end = if running.ending == Ending::Ordered { Time::NEVER } else { running.outlook().end };
         self.expect(slot, end, false, out);
     }
 
-    /// A task starts or ends at that time, whatever was expected of it before.
+    /// Sets the time at which a task starts or ends, in place of an earlier one.
     fn expect(&mut self, slot: usize, at: Time, starts: bool, out: &mut Out) {
         self.serial += 1;
         let serial = self.serial;
@@ -302,7 +302,7 @@ impl Site {
         self.tasks.find(task).unwrap_or_else(|| panic!("task {task} is not here"))
     }
 
-    /// Where a task is whose end nobody else knows.
+    /// Slot of a task whose end no other actor knows.
     fn slot_of_its_own(&self, task: TaskId) -> usize {
         let slot = self.slot_of(task);
         let is_its_own = self.tasks.get(slot).is_some_and(|running| running.ending == Ending::Reckoned);
@@ -310,8 +310,7 @@ impl Site {
         slot
     }
 
-    /// Takes a task off its nodes that is to be put on others; it will end later because of it, if it makes no progress
-    /// for a while.
+    /// Takes a task that moves off its nodes. If it makes no progress for a while, its end is delayed.
     fn pick_up(&mut self, now: Time, task: TaskId, from: Time) -> usize {
         let slot = self.slot_of(task);
         if from > now {
@@ -322,7 +321,7 @@ impl Site {
         slot
     }
 
-    /// Takes a task off its nodes that will end later because of it.
+    /// Takes a task off its nodes, which delays its end.
     fn lift(&mut self, now: Time, slot: usize) {
         let running = self.tasks.at(slot);
         let is_told = running.ending == Ending::Settled;
@@ -330,7 +329,7 @@ impl Site {
         self.tasks.leave(now, slot);
     }
 
-    /// Puts what is being moved on its new nodes.
+    /// Puts moving tasks on their new nodes.
     fn put_down(&mut self, now: Time, moved: &mut Vec<(usize, Layers, Time)>, out: &mut Out) {
         for (slot, nodes, from) in moved.drain(..) {
             let task = self.tasks.at(slot).task;
@@ -348,7 +347,7 @@ impl Site {
         let at = start.at;
         let slot = self.tasks.add(&start);
         self.reckoned += usize::from(start.ending == Ending::Reckoned);
-        // Where nodes fail, its end is known once it has its nodes.
+        // With failures, the end of a task is known only once it has its nodes.
         let is_safe = self.outages.is_none();
         assert!(is_safe || !settled || at == now, "task {} is settled on nodes that may fail before", start.task);
         if settled && is_safe {
@@ -364,8 +363,8 @@ impl Site {
         }
     }
 
-    /// Comes back at the next instant at which something is due or to be decided. `earliest` is what the causes of this
-    /// batch have promised; whatever else is on its way has timers of its own.
+    /// Sets a timer for the next event or decision. `earliest` is the promise of the causes of this batch; everything
+    /// else has timers of its own.
     fn come_back(&mut self, now: Time, earliest: Time, out: &mut Out) {
         while self.due.peek().is_some_and(|Reverse(due)| self.is_void(due)) {
             self.due.pop();
@@ -375,10 +374,10 @@ impl Site {
         let wake = if self.manager.has_more(now) { Some(now) } else { wake };
         let change = self.next_change();
         let Some(next) = due.into_iter().chain(wake).chain(change).min() else { return };
-        // What only this site knows of is told when it ends, which may be then.
+        // Ends that only this site knows are sent when they occur, which may be then.
         let floor = if self.reckoned > 0 { next } else { self.manager.floor(next).min(self.failure_floor(next)) };
         let place = self.timers.partition_point(|timer| timer.0 > next);
-        // One that nobody waits for can as well come sooner: this site then comes back again.
+        // A timer that no process waits for may as well come earlier: the site then sets the next one.
         let set = if floor == Time::NEVER { &self.timers[place..] } else { same_time(&self.timers[place..], next) };
         if set.iter().any(|timer| timer.1 <= floor) {
             return;
@@ -389,17 +388,17 @@ impl Site {
     }
 }
 
-/// Tells which nodes have several tasks of a job that has come onto these.
+/// Logs nodes with several tasks of a job that has come onto them.
 fn tell_stacks(task: TaskId, nodes: &Layers, out: &mut Out) {
     nodes.more.iter().for_each(|cores| out.log(Record::Stacked { task, cores: cores.clone() }));
 }
 
-/// Names what a timer stands for: where a task is in the books, and which of its timers counts.
+/// Token of a timer: slot of the task, and serial number to detect outdated timers.
 fn token_of(slot: usize, serial: u64) -> u64 {
     (slot as u64) << 32 | serial & u64::from(u32::MAX)
 }
 
-/// Of timers, the latest first, those for the time of the first.
+/// The timers with time `at`, out of timers sorted latest first.
 fn same_time(timers: &[(Time, Time)], at: Time) -> &[(Time, Time)] {
     &timers[..timers.partition_point(|timer| timer.0 == at)]
 }
@@ -414,7 +413,7 @@ impl Actor<Message, Record> for Site {
         }
         for event in batch.drain(..) {
             match event.cause {
-                // Nobody else gives work to a site.
+                // Other actors cannot send work to a site.
                 Cause::Message(message) if self.givers.contains(&event.from) => {
                     earliest = earliest.min(kernel::Message::reaction(&message).earliest(now).time);
                     self.manager.hear(now.time, event.from, message, &self.tasks, &mut self.orders);

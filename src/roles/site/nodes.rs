@@ -1,4 +1,4 @@
-//! Who has which nodes. Nothing gets in here that does not fit.
+//! Allocation of nodes to tasks. Allocations that do not fit are refused with a panic.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use crate::grid::{Demand, Layers, NodeSet, Share, TaskId};
 #[derive(Debug)]
 pub(super) struct Nodes {
     total: u32,
-    /// Those that nothing runs on.
+    /// Nodes without a task.
     free: NodeSet,
     free_count: u32,
-    /// What is taken of each node that is shared.
+    /// Allocated part of each shared node.
     shared: BTreeMap<u32, Taken>,
-    /// Where more was taken than there is, and by whose coming; it may be set right at the same moment.
+    /// Overcommitted nodes, each with the task that exceeded it; the same instant may correct it.
     doubtful: Vec<(TaskId, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     tasks: u32,
-    /// Billionths.
+    /// In billionths.
     cpu: u64,
     memory: u64,
 }
@@ -27,7 +27,7 @@ struct Taken {
 impl Taken {
     fn is_too_much(self) -> bool {
         let whole = Share::WHOLE.billionths();
-        // Shares come rounded; what is rounded must not add up to a refusal.
+        // Shares are rounded; the tolerance keeps rounding from causing a refusal.
         self.cpu > whole + u64::from(self.tasks) || self.memory > whole + u64::from(self.tasks)
     }
 }
@@ -53,7 +53,7 @@ impl Nodes {
         self.free.lowest(count).expect("a task starts once enough nodes are free")
     }
 
-    /// Takes them, for a task that has them to itself.
+    /// Allocates nodes to a task that has them to itself.
     pub fn take_lowest(&mut self, count: u32) -> NodeSet {
         let lowest = self.free.take_lowest(count).expect("a task starts once enough nodes are free");
         self.free_count -= count;
@@ -93,20 +93,20 @@ impl Nodes {
         }
     }
 
-    /// Nodes on which nothing runs any more are down: nobody gets them.
+    /// Marks nodes without tasks as down, so that no task gets them.
     pub fn fail(&mut self, nodes: &NodeSet) {
         assert!(self.free.contains(nodes), "of nodes {nodes}, which are down, some are taken");
         self.free.subtract(nodes);
         self.free_count -= nodes.len();
     }
 
-    /// They are back.
+    /// Marks nodes as up.
     pub fn mend(&mut self, nodes: &NodeSet) {
         self.free.insert(nodes);
         self.free_count += nodes.len();
     }
 
-    /// Whether nodes give no more than they have, once all of a moment's orders have been carried out.
+    /// Panics if a node is overcommitted after all orders of an instant.
     pub fn check(&mut self) {
         for (task, node) in self.doubtful.drain(..) {
             let Some(Taken { cpu, memory, .. }) = self.shared.get(&node).filter(|taken| taken.is_too_much()) else {

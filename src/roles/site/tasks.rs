@@ -1,4 +1,4 @@
-//! The books of a site: what runs, what is settled to start, what is suspended, and who has which nodes.
+//! Tasks of a site: running, settled to start, or suspended, with their nodes.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -10,51 +10,51 @@ use crate::grid::{Demand, Layers, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
 
-/// All tasks that a site has taken on and that have not ended.
+/// All tasks of a site that have not ended.
 #[derive(Debug)]
 pub struct Tasks {
     pub(super) nodes: Nodes,
     slots: Vec<Option<Running>>,
     vacant: Vec<usize>,
     coming: usize,
-    /// Where each task is; kept from the first time on that somebody asks.
+    /// Slot of each task; built at the first query.
     index: OnceCell<BTreeMap<TaskId, usize>>,
 }
 
-/// A task that a site has taken on.
+/// A task of a site.
 #[derive(Clone, Debug)]
 pub struct Running {
     pub task: TaskId,
     pub giver: ActorId,
     pub demand: Demand,
     pub state: State,
-    /// When it has started, or is settled to.
+    /// Start, past or settled.
     pub started: Time,
     pub ending: Ending,
     pub loss: Loss,
     pub(super) rank: u64,
-    /// Of what it is told by timers only the last one counts.
+    /// Serial number of its latest timer; earlier timers are void.
     pub(super) serial: u64,
-    /// What it gets of what it could use.
+    /// CPU share, as a fraction of what it could use.
     pub(super) share: f64,
     pub(super) runtime: Span,
-    /// Microseconds of it that have been done until `from`, when it makes progress again.
+    /// Microseconds of its run time that were done at `from`, when it makes progress again.
     pub(super) done: f64,
     pub(super) from: Time,
-    /// How long it may still be on nodes, from `since` on.
+    /// Time that it may still be on nodes, from `since` on.
     pub(super) allowed: Span,
     pub(super) since: Time,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
-    /// It starts at its time.
+    /// Settled to start later.
     Coming(On),
     Running(Layers),
     Suspended,
 }
 
-/// How a stint goes on if nothing happens to it: until when, and whether it is killed then.
+/// End of a stint as things stand, and true if the task is killed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outlook {
     pub end: Time,
@@ -66,22 +66,22 @@ impl Tasks {
         Tasks { nodes: Nodes::new(nodes), slots: Vec::new(), vacant: Vec::new(), coming: 0, index: OnceCell::new() }
     }
 
-    /// How many nodes the site has.
+    /// Number of nodes of the site.
     pub fn total(&self) -> u32 {
         self.nodes.total()
     }
 
-    /// How many nodes nothing runs on.
+    /// Number of nodes without a task.
     pub fn free(&self) -> u32 {
         self.nodes.free_count()
     }
 
-    /// Those that are up and that nothing runs on.
+    /// Nodes that are up and without a task.
     pub fn free_nodes(&self) -> &NodeSet {
         self.nodes.free()
     }
 
-    /// Whether anything is settled to start later.
+    /// True if a task is settled to start later.
     pub fn is_awaiting(&self) -> bool {
         self.coming > 0
     }
@@ -90,7 +90,7 @@ impl Tasks {
         self.slots.iter().flatten()
     }
 
-    /// The numbers of the tasks on some of these nodes, in the order in which they would end.
+    /// Slots of the tasks on some of these nodes, in the order in which they would end.
     pub(super) fn on(&self, nodes: &NodeSet) -> Vec<usize> {
         let is_there = |running: &Running| running.nodes().is_some_and(|its| its.meets(nodes));
         let slots = self.slots.iter().enumerate().filter_map(|(slot, running)| Some((slot, running.as_ref()?)));
@@ -174,7 +174,7 @@ impl Tasks {
         index.get(&task).copied()
     }
 
-    /// Gives a task that is settled to start the nodes for it.
+    /// Allocates the nodes of a task that is settled to start.
     pub(super) fn start(&mut self, slot: usize) -> &Running {
         self.coming -= 1;
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
@@ -206,7 +206,7 @@ impl Tasks {
         self.nodes.give_back_all(&nodes, running.demand, running.share);
     }
 
-    /// Puts a task that is on no nodes on these.
+    /// Puts a suspended task on nodes.
     pub(super) fn enter(&mut self, now: Time, slot: usize, nodes: Layers, from: Time) {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         assert!(running.state == State::Suspended, "task {} is resumed although it was not suspended", running.task);
@@ -236,7 +236,7 @@ impl Running {
         }
     }
 
-    /// How many nodes it takes, where that is known.
+    /// Number of its nodes; 0 if it is suspended.
     pub fn width(&self) -> u32 {
         match &self.state {
             State::Coming(on) => on.count(),
@@ -245,7 +245,7 @@ impl Running {
         }
     }
 
-    /// Until when it may be on its nodes, if nothing happens to it.
+    /// Time at which it is killed, as things stand.
     pub fn until(&self) -> Time {
         self.since + self.allowed
     }
@@ -254,7 +254,7 @@ impl Running {
         self.outlook().end
     }
 
-    /// When it ends, if nothing happens to it.
+    /// End as things stand.
     pub(super) fn outlook(&self) -> Outlook {
         let runtime = self.runtime.micros();
         let left = match self.share {
@@ -268,20 +268,20 @@ impl Running {
         Outlook { end: done.min(until), killed: until < done }
     }
 
-    /// Whether all its work has been done, but for what may be lost where numbers are rounded.
+    /// True if all its work is done, except for rounding errors.
     pub(super) fn is_done(&mut self, now: Time) -> bool {
         self.settle_up(now);
         let work = self.runtime.micros() as f64;
         (work - self.done).abs() <= 1.0 + work * 1e-9
     }
 
-    /// How much of its run time it has done by then, if its share stays as it is.
+    /// Run time done by `then` at its current share.
     pub(super) fn ran_by(&self, then: Time) -> Span {
         let ran = self.done as u64 + (self.share * then.since(self.from).micros() as f64) as u64;
         Span::from_micros(ran).min(self.runtime)
     }
 
-    /// Counts what it has done up to now.
+    /// Adds the run time done up to now.
     fn settle_up(&mut self, now: Time) {
         if self.from < now {
             self.done += self.share * now.since(self.from).micros() as f64;

@@ -1,4 +1,4 @@
-//! What a site does under the auction, and under a manager that does whatever it may.
+//! A site under the auction, and under a manager that tries everything that is allowed.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::time::Span;
 const ROUTER: ActorId = ActorId(0);
 const SITE: ActorId = ActorId(1);
 
-/// Gives out runs at their times and notes what it hears of them as if it had removed those jobs.
+/// Sends runs at their times and logs their ends as if it had removed those jobs.
 struct Router {
     runs: Vec<(u64, Message)>,
 }
@@ -115,7 +115,7 @@ fn tasks_get_their_planned_cores_if_these_are_free() {
 }
 
 #[test]
-fn ends_are_told_with_the_next_report() {
+fn ends_are_reported_periodically() {
     let log = play_telling_every(Span::from_micros(10), 4, &[(0, 1, 10), (0, 1, 11), (3, 2, 1), (20, 4, 7)]);
     assert_eq!(
         story(&log),
@@ -137,7 +137,7 @@ fn ends_are_told_with_the_next_report() {
 }
 
 proptest! {
-    /// Whatever a router throws at it: no core runs two tasks, order of arrival is kept, and ends are told in time.
+    /// Under any input, no core runs two tasks, the order of arrival is kept, and ends are reported in time.
     #[test]
     fn no_core_is_sold_twice(runs in prop::collection::vec((0u64..40, 0u32..7, 1u64..12), 1..40)) {
         let mut runs = runs;
@@ -171,7 +171,7 @@ proptest! {
     }
 }
 
-/// What tasks take of a node, by their numbers.
+/// Demand of a task on each node, by number.
 fn demand(job: u32) -> Demand {
     let share = |part| Share::of(part).unwrap();
     match job % 4 {
@@ -182,12 +182,12 @@ fn demand(job: u32) -> Demand {
     }
 }
 
-/// Some have to leave after so long on their nodes.
+/// Some tasks have a walltime.
 fn walltime(job: u32) -> Span {
     if job % 5 == 4 { Span::from_micros(20) } else { Span::MAX }
 }
 
-/// A manager that starts, suspends, resumes, moves and slows tasks down as chance has it, wherever they fit.
+/// A manager that starts, suspends, resumes, moves and slows tasks at random, wherever they fit.
 struct Juggler {
     chance: SplitMix64,
     nodes: u32,
@@ -205,7 +205,7 @@ struct Ball {
 }
 
 impl Juggler {
-    /// Nodes with room for one more task with this share, chosen by chance; without `except`.
+    /// Random nodes with room for one more task with this share; the nodes of `except` count as free.
     fn find(&mut self, demand: Demand, share: f64, width: u32, except: Option<TaskId>) -> Option<NodeSet> {
         let mut fitting: Vec<u32> = (0..self.nodes)
             .filter(|node| {
@@ -229,7 +229,7 @@ impl Juggler {
     }
 
     fn throw(&mut self, now: Time, index: usize, orders: &mut Vec<Order>) {
-        // In the end nobody is in anybody's way for ever.
+        // After many orders, tasks are left to end.
         let is_calm = self.throws > 150;
         let Ball { start: Start { task, demand, .. }, width, has_started, share, .. } = self.balls[index];
         let is_on = self.balls[index].on.is_some();
@@ -303,13 +303,13 @@ impl Manager for Juggler {
         self.next
     }
 
-    /// Whatever may start may end a moment later.
+    /// A task that starts may end a moment later.
     fn floor(&self, at: Time) -> Time {
         at
     }
 }
 
-/// What a log has told of a task.
+/// State of a task according to the log.
 struct Seen {
     on: Option<NodeSet>,
     share: f64,
@@ -318,7 +318,7 @@ struct Seen {
     there: u64,
 }
 
-/// Something happens to a task: what it has done until now is counted.
+/// Adds the progress of a task up to a change.
 fn changed(all: &mut BTreeMap<u32, Seen>, job: u32, now: Time) -> &mut Seen {
     let seen = all.entry(job).or_insert(Seen { on: None, share: 1.0, since: now, work: 0.0, there: 0 });
     if seen.on.is_some() {
@@ -331,8 +331,8 @@ fn changed(all: &mut BTreeMap<u32, Seen>, job: u32, now: Time) -> &mut Seen {
 }
 
 proptest! {
-    /// However a manager suspends, resumes, moves and slows down: no node gives more than it has, a task ends once it
-    /// has done its work or used up its time, and whoever gave it hears of it then.
+    /// Under any sequence of orders: no node is overcommitted, a task ends once it has done its work or used up its
+    /// walltime, and its sender is told then.
     #[test]
     fn stints_and_shares_add_up(
         runs in prop::collection::vec((0u64..60, 1u32..4, 1u64..40), 1..20),
@@ -346,7 +346,7 @@ proptest! {
         let runs = (0..).zip(&runs).map(|(job, &(at, nodes, runtime))| {
             let runtime = Span::from_micros(runtime);
             let (task, start) = (TaskId { job: JobId(job), index: 0 }, Time::from_micros(at));
-            // What comes may change when others end, so it has to be a message that promises nothing.
+            // An arrival may change the ends of other tasks, so it has to be a message that promises nothing.
             (at, Message::Book(Book { task, start, nodes: NodeSet::all(nodes), walltime: walltime(job), runtime, awaits_input: false }))
         });
         let runs: Vec<(u64, Message)> = runs.collect();
@@ -395,7 +395,7 @@ proptest! {
                         prop_assert_eq!(seen.there, walltime(job).micros());
                         prop_assert!(seen.work < work);
                     } else {
-                        // An end is a whole microsecond, at worst half of one from where it ought to be.
+                        // An end is a whole microsecond, at most half of one from the exact end.
                         prop_assert!((seen.work - work).abs() <= 0.5 + 1e-6, "job {job}: {} of {work}", seen.work);
                         prop_assert!(seen.there <= walltime(job).micros());
                     }

@@ -1,4 +1,4 @@
-//! What users say later, made when its time comes: all jobs of a long workload together would fill memory.
+//! Messages of users that are created when they are due: all jobs of a long workload together would fill the memory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use crate::time::{Span, Time};
 
 /// The jobs of a workload, in order of arrival.
 pub trait Stock: fmt::Debug + Send + Sync {
-    /// When the job at a place arrives, and what its user says.
+    /// Arrival of the job at an index, and its message.
     fn message(&self, place: u32) -> (Time, Message);
 }
 
-/// Jobs that a user hands in when they arrive.
+/// Jobs that a user submits when they arrive.
 #[derive(Clone, Debug)]
 pub struct Later {
     to: ActorId,
     stock: Arc<dyn Stock>,
-    /// The user's own, and how many of them have been made.
+    /// Indices of the user's own jobs; the first `made` have been created.
     places: Vec<u32>,
     made: usize,
-    /// The last of these, which has not been said.
+    /// The job created last, which has not been submitted.
     next: Option<(Time, Message)>,
 }
 
 impl Later {
-    /// These of the jobs, in their order.
+    /// Creates the stream of the jobs at these indices, in their order.
     pub fn new(to: ActorId, stock: Arc<dyn Stock>, mut places: Vec<u32>) -> Later {
         places.shrink_to_fit();
         let mut later = Later { to, stock, places, made: 0, next: None };
@@ -35,7 +35,7 @@ impl Later {
         later
     }
 
-    /// What comes next, and when.
+    /// The next message and its time.
     pub fn peek(&self) -> Option<&(Time, Message)> {
         self.next.as_ref()
     }
@@ -55,25 +55,25 @@ impl Iterator for Later {
     }
 }
 
-/// Jobs that a user hands in once other ones are over, and it has thought for a while.
+/// Jobs that a user submits a think time after the ends of others.
 #[derive(Clone, Debug)]
 pub struct Then {
     to: ActorId,
     stock: Arc<dyn Stock>,
-    /// In the order of those that they follow.
+    /// Sorted by the job that they follow.
     followers: Vec<Follower>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Follower {
-    /// Whom it follows.
+    /// The job that it follows.
     pub before: JobId,
     pub place: u32,
     pub think: Span,
 }
 
 impl Follower {
-    /// In the place of one that has been handed in.
+    /// Index of a follower that has been submitted.
     const GONE: u32 = u32::MAX;
 }
 
@@ -84,7 +84,7 @@ impl Then {
         Then { to, stock, followers }
     }
 
-    /// What follows a job, each told once: how long after it, to whom, and what is said.
+    /// Followers of a job, each once: think time, receiver and message.
     pub fn take(&mut self, over: JobId) -> impl Iterator<Item = (Span, ActorId, Message)> {
         let first = self.followers.partition_point(|follower| follower.before < over);
         let count = self.followers[first..].partition_point(|follower| follower.before == over);
@@ -94,7 +94,7 @@ impl Then {
         })
     }
 
-    /// All that follow, with whom they follow.
+    /// All remaining followers, each with the job that it follows.
     pub fn left(&self) -> impl Iterator<Item = (JobId, Message)> {
         let left = self.followers.iter().filter(|follower| follower.place != Follower::GONE);
         left.map(|follower| (follower.before, self.stock.message(follower.place).1))

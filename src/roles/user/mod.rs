@@ -1,4 +1,4 @@
-//! A user: an agent with a planner, which says what a user does about its jobs.
+//! A user: an actor with a planner, which decides about the user's jobs.
 
 mod later;
 mod resubmit;
@@ -16,15 +16,15 @@ use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Message, Record};
 use crate::time::{Stamp, Time};
 
-/// What a user does, and about what. Whatever it does, it does by messages, like everybody else.
+/// Decides about the jobs of a user. It acts only by messages.
 pub trait Planner: Send {
-    /// The run begins, or a timer is due: its own, or that of another one that the user has.
+    /// The run begins, or a timer is due: its own, or one of the user's other planner.
     fn wake(&mut self, now: Time, out: &mut Out);
 
-    /// Somebody tells it something.
+    /// Receives a message.
     fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out);
 
-    /// All that falls together has been told.
+    /// Decides after all events of an instant.
     fn decide(&mut self, _now: Time, _out: &mut Out) {}
 }
 
@@ -45,7 +45,7 @@ impl User {
 }
 
 impl Actor<Message, Record> for User {
-    /// What it is told comes first.
+    /// Messages are handled before timers.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut due = false;
         for event in batch.drain(..) {

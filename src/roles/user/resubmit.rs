@@ -1,8 +1,8 @@
-//! The planner of a user who loses patience: a job that has waited too long in one queue is taken back and handed in
-//! again, to go elsewhere.
+//! Planner of an impatient user: a job that has waited too long in a queue is recalled and submitted again, to go
+//! elsewhere.
 //!
-//! The user does not know whether a job has started by then; it asks for the job back, and whoever has it says whether
-//! that was in time. A job that comes back is handed in again at once, as often as the user cares to.
+//! The user does not know whether a job has started by then; it sends a recall, and the holder of the job answers if
+//! that was in time. A recalled job is submitted again at once, up to `most` times.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::time::{Span, Time};
 pub struct Resubmit {
     script: Script,
     patience: Span,
-    /// How often a job is handed in again.
+    /// Resubmissions of a job, at most.
     most: u32,
-    /// What is in some queue, as far as the user knows.
+    /// Jobs in queues, as far as the user knows.
     waiting: BTreeMap<JobId, Waiting>,
-    /// When patience ends, and with which job.
+    /// Jobs by the time at which patience ends.
     due: BTreeMap<Time, Vec<JobId>>,
-    /// When the calendar goes on.
+    /// Next time of the script.
     next: Time,
 }
 
@@ -32,7 +32,7 @@ struct Waiting {
     tries: u32,
 }
 
-/// Is shown what goes when, and to whom.
+/// Callback for each message: time, receiver and message.
 type Said<'a> = dyn FnMut(Time, ActorId, &Message) + 'a;
 
 impl Resubmit {
@@ -40,7 +40,7 @@ impl Resubmit {
         Resubmit { script, patience, most, waiting: BTreeMap::new(), due: BTreeMap::new(), next: Time::ZERO }
     }
 
-    /// Lets the script say something, and notes what of it goes into a queue.
+    /// Lets the script send messages, and starts the patience of those that go to queues.
     fn hand_in(&mut self, out: &mut Out, say: impl FnOnce(&mut Script, &mut Out, &mut Said<'_>)) {
         let mut said = Vec::new();
         say(&mut self.script, out, &mut |time, to, message| {
@@ -53,9 +53,9 @@ impl Resubmit {
         }
     }
 
-    /// From then on patience runs.
+    /// Starts the patience of a job.
     fn note(&mut self, time: Time, at: ActorId, enqueue: &Enqueue, tries: u32, out: &mut Out) {
-        // Who has chosen a site does not go elsewhere.
+        // A job for a specific site does not go elsewhere.
         if tries >= self.most || enqueue.site.is_some() {
             return;
         }
@@ -87,13 +87,13 @@ impl Planner for Resubmit {
     fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
         let Recalled { task, in_time, .. } = match message {
             Message::Recalled(recalled) => recalled,
-            // What follows a job may wait too long as well.
+            // A follower may wait too long as well.
             Message::JobEnded(over) => {
                 return self.hand_in(out, |script, out, said| script.follow(now, over, out, said));
             }
             _ => return,
         };
-        // Nobody else answers for whom the job is with.
+        // Only the holder of the job may answer.
         if self.waiting.get(&task.job).is_none_or(|waiting| waiting.at != from) {
             return;
         }

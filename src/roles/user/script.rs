@@ -1,4 +1,4 @@
-//! The planner of a user who follows a calendar: hands in jobs when their time comes.
+//! Planner of a user that submits jobs at their arrival times.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,43 +11,44 @@ use crate::min_tree::MinTree;
 use crate::protocol::{Enqueue, JobEnded, Message, Submit};
 use crate::time::Time;
 
-/// Jobs that are sent ahead together. Enough that the router seldom waits for the next ones, few enough that the
-/// jobs of a long run are not all under way at once.
+/// Jobs that are sent ahead together. Large enough that the router seldom waits for the next ones, small enough that
+/// the jobs of a long run are not all under way at once.
 const CHUNK: usize = 64;
 
 pub struct Script {
-    /// What to say when, and to whom; in order of time.
+    /// Messages with times and receivers, ascending.
     says: VecDeque<(Time, ActorId, Message)>,
-    /// The same, not yet made, and what each of these says next, so that one word costs O(log of how many there are).
+    /// Streams of messages that are created when due, and the next message of each, so that a message costs O(log
+    /// streams).
     later: Vec<Later>,
     coming: MinTree<(Time, JobId)>,
-    /// What it hands in once other jobs are over.
+    /// Jobs that it submits after the ends of others.
     then: Vec<Then>,
-    /// When it goes on, if there is more to say.
+    /// Time of the next chunk; None if there is none.
     comes_back: Option<Time>,
 }
 
 impl Script {
-    /// Submits each job when it arrives.
+    /// Creates a script that submits each job on arrival.
     pub fn submitting(jobs: Vec<Arc<Job>>, router: ActorId) -> Script {
         Script::saying(jobs.into_iter().map(|job| (job.arrive, router, Message::Submit(Submit { job }))).collect())
     }
 
-    /// Says each thing at its time.
+    /// Creates a script that sends each message at its time.
     pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> Script {
         few::sort_by_key(&mut says, |(time, ..)| *time);
         let coming = MinTree::new(0, SILENCE);
         Script { says: says.into(), later: Vec::new(), coming, then: Vec::new(), comes_back: None }
     }
 
-    /// Says more, which is not made before.
+    /// Adds streams of messages.
     pub fn later(self, later: Vec<Later>) -> Script {
         let mut coming = MinTree::new(later.len(), SILENCE);
         later.iter().enumerate().for_each(|(index, later)| coming.set(index, says_next(later)));
         Script { later, coming, ..self }
     }
 
-    /// Hands in more jobs, each when another one is over and it has thought for a while.
+    /// Adds jobs that follow others after a think time.
     pub fn then(self, then: Vec<Then>) -> Script {
         Script { then, ..self }
     }
@@ -56,7 +57,7 @@ impl Script {
         self.comes_back
     }
 
-    /// Hands in what follows a job that is over, and shows `said` what goes when, and to whom.
+    /// Submits the followers of a job; calls `said` with the time, receiver and message of each.
     pub(super) fn follow(
         &mut self,
         now: Time,
@@ -65,7 +66,7 @@ impl Script {
         said: &mut dyn FnMut(Time, ActorId, &Message),
     ) {
         for (think, to, message) in self.then.iter_mut().flat_map(|then| then.take(over.job)) {
-            // Nobody follows but in queues.
+            // Only queues have followers.
             let Message::Enqueue(enqueue) = message else { continue };
             let arrive = now + think;
             let job = Arc::new(Job { arrive, ..(*enqueue.job).clone() });
@@ -75,16 +76,16 @@ impl Script {
         }
     }
 
-    /// When it says something next, and which of `later` that is in.
+    /// Time of the next message, and the index of its stream if it comes from one.
     fn next(&self) -> Option<(Time, Option<usize>)> {
         let said = self.says.front().map(|(time, _, message)| (*time, about(message), None));
         let later = self.coming.place_of_min().map(|index| (self.coming.min().0, self.coming.min().1, Some(index)));
-        // What comes at one time is said in the order of jobs.
+        // Messages of one time are ordered by job.
         said.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
     }
 
-    /// Sends a chunk ahead, and comes back for the next one when half its time is over. Shows `said` what goes when,
-    /// and to whom.
+    /// Sends a chunk ahead, and sets a timer for the next one at the middle of its time. Calls `said` with the time,
+    /// receiver and message of each.
     pub(super) fn send_ahead(&mut self, now: Time, out: &mut Out, said: &mut dyn FnMut(Time, ActorId, &Message)) {
         let Some((first, _)) = self.next() else { return };
         let mut last = first;
@@ -114,14 +115,14 @@ impl Script {
     }
 }
 
-/// What comes after everything.
+/// Sorts after every message.
 const SILENCE: (Time, JobId) = (Time::NEVER, JobId(u32::MAX));
 
 fn says_next(later: &Later) -> (Time, JobId) {
     later.peek().map_or(SILENCE, |(time, message)| (*time, about(message)))
 }
 
-/// The job that users talk of.
+/// The job of a message.
 fn about(message: &Message) -> JobId {
     match message {
         Message::Submit(submit) => submit.job.id,
@@ -139,7 +140,7 @@ impl Planner for Script {
         }
     }
 
-    /// What became of a job is for the log to tell; it changes nothing here, unless another one follows it.
+    /// Ends matter only to followers; the log reports them.
     fn hear(&mut self, now: Time, _: ActorId, message: Message, out: &mut Out) {
         if let Message::JobEnded(over) = message {
             self.follow(now, over, out, &mut |_, _, _| {});

@@ -1,5 +1,4 @@
-//! The planner of a user who has two: one that negotiates with sites itself, and one that hands other jobs in at
-//! services.
+//! Planner of a user with two planners: one negotiates with sites, the other submits jobs to services.
 
 use super::{Out, Planner};
 use crate::kernel::ActorId;
@@ -9,7 +8,7 @@ use crate::time::Time;
 pub struct Sides {
     negotiator: Box<dyn Planner>,
     rest: Box<dyn Planner>,
-    /// Whatever these say is for the rest.
+    /// Senders whose messages go to `rest`.
     services: Vec<ActorId>,
 }
 

@@ -1,4 +1,4 @@
-//! Users whose jobs a router notes.
+//! Users whose jobs a router logs.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::kernel::judge;
 use crate::protocol::{Enqueue, Recall, Recalled, Submit};
 use crate::time::Span;
 
-/// Notes the jobs that it is handed, and refuses them all; and those that it is asked for, which it gives up.
+/// Logs and refuses all jobs; gives up the jobs that are recalled.
 struct Router;
 
 impl Actor<Message, Record> for Router {
@@ -26,7 +26,7 @@ impl Actor<Message, Record> for Router {
 }
 
 #[test]
-fn what_is_made_later_is_said_as_if_it_had_been_there() {
+fn streamed_messages_equal_those_made_in_advance() {
     let generator = crate::workload::market::Generator {
         seed: 3,
         jobs: 300,
@@ -49,7 +49,7 @@ fn what_is_made_later_is_said_as_if_it_had_been_there() {
         };
         generator.draw_ahead(most, &platform, Span::from_secs(1), &mut number).unwrap()
     };
-    // Two workloads that come at the same times, dealt out to three users: the first one is this one's.
+    // Two workloads with equal arrival times, distributed to three users, of which this is the first.
     let says = |most: usize| {
         let parts = [workload(most, 0), workload(most, 1000)];
         let mine = |job: &Job| job.id.0 % 1000 % 3 == 1;
@@ -70,7 +70,7 @@ fn what_is_made_later_is_said_as_if_it_had_been_there() {
 }
 
 #[test]
-fn every_job_comes_at_its_time_and_in_the_first_step_of_it() {
+fn every_job_arrives_in_the_first_step_of_its_time() {
     let task = Task::new(Span::from_secs(1), 1, Kind(0));
     let arrivals = (0..100).map(|_| 0).chain((0..300).map(|number| number / 7)).chain([9, 9, 9, 1000]);
     let jobs: Vec<Arc<Job>> = arrivals
@@ -91,7 +91,7 @@ fn every_job_comes_at_its_time_and_in_the_first_step_of_it() {
     }
 }
 
-/// Says that it has started a job that it has never had.
+/// Claims to have started a job that it never had.
 struct Stranger;
 
 impl Actor<Message, Record> for Stranger {
@@ -105,7 +105,7 @@ impl Actor<Message, Record> for Stranger {
 }
 
 #[test]
-fn no_stranger_ends_the_patience_of_a_user() {
+fn a_stranger_does_not_end_the_patience_of_a_user() {
     let tasks = vec![Task::new(Span::from_secs(1), 1, Kind(0))];
     let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None });
     let enqueue = Enqueue { job, site: None, kind: None, think: None, needs: None, staging: None };
