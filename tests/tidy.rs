@@ -11,7 +11,6 @@ const ROOMS: &[(&str, usize)] = &[
     ("build.rs", 2),
     ("fuzz", 2),
     ("src/edge", 765),
-    ("src/experiment", 199),
     ("src/report", 514),
     ("src/systems", 1242),
     ("tests", 117),

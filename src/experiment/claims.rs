@@ -1,50 +1,51 @@
-//! Claims of a paper as comparisons of numbers, and how far results bear them out.
+//! Claims of a paper as comparisons of numbers, and their verdicts for given results.
 
 use std::fmt::Write;
 
 use super::statistics::{chance, ratio};
 use crate::settings::counted;
 
-/// Something that a paper says, in words and as comparisons.
+/// A statement of a paper, in words and as comparisons.
 pub struct Claim<R> {
     pub number: u32,
     pub text: &'static str,
-    /// Why it does not hold as it stands.
+    /// Explanation of why it does not hold as it stands.
     pub note: Note<R>,
     pub(super) compare: fn(&mut Judge<'_, R>),
     pub(super) ours: Ours<R>,
 }
 
-/// Why a claim does not hold as it stands.
+/// Explanation of why a claim does not hold as it stands.
 pub enum Note<R> {
     None,
-    /// The same for all results.
+    /// One text for all results.
     Words(&'static str),
-    /// What applies to the results at hand.
+    /// Texts that depend on the results.
     Of(fn(&R, &Finding) -> Vec<String>),
 }
 
-/// What of a claim the paper does not say. Where results need it, the claim holds within tolerance at best.
+/// Bounds and slack of a claim that are ours, not the paper's. If results need them, the claim holds within tolerance
+/// at best.
 pub(super) enum Ours<R> {
     Nothing,
-    /// How close is close, and how much is much: the paper gives no number.
+    /// The paper gives no number for "close" or "much".
     Bounds,
-    /// The comparisons are weaker than the paper's own words, which are these and are judged first.
+    /// The comparisons are weaker than the paper's own words, which are given here and judged first.
     Slack(fn(&mut Judge<'_, R>)),
-    /// Both: judging the paper's own words takes bounds of ours, too.
+    /// Both: even judging the paper's own words takes bounds of ours.
     SlackAndBounds(fn(&mut Judge<'_, R>)),
 }
 
-/// What became of a claim.
+/// Verdict of a claim, with its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     pub verdict: Verdict,
     pub comparisons: Vec<Comparison>,
-    /// The paper's own words, where they do not hold but weaker ones were judged.
+    /// Comparisons of the paper's own words, if these fail and weaker ones were judged.
     pub own_words: Vec<Comparison>,
-    /// Whether the paper gives no numbers for what is compared.
+    /// True if the paper gives no numbers for what is compared.
     pub bounds_are_ours: bool,
-    /// What could not be compared, as numbers are not there.
+    /// Comparisons that could not be made, as numbers are missing.
     pub missing: Vec<String>,
 }
 
@@ -52,25 +53,25 @@ pub struct Finding {
 pub enum Verdict {
     Holds,
     WithinTolerance,
-    /// It fails by less than chance may make of so few samples.
+    /// The comparison fails by less than the random variation of so few samples.
     CannotBeTold,
     DoesNotHold,
-    /// There were no numbers to judge by.
+    /// There are no numbers to judge by.
     Open,
 }
 
-/// Whether one number is below another one.
+/// A comparison: one number is below another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Both sides with their numbers.
     pub text: String,
-    /// How far the right side is above the left one.
+    /// Right side minus left side.
     pub margin: f64,
-    /// How much may be missing.
+    /// Shortfall that is tolerated.
     pub tolerance: f64,
-    /// Whether equal is not enough.
+    /// True if equality is not enough.
     pub strict: bool,
-    /// How far the margin may be from the true one with a confidence of 95 %, if that is known.
+    /// Half width of the 95 % confidence interval of the margin; None if it is unknown.
     pub chance: Option<f64>,
 }
 
@@ -153,7 +154,7 @@ impl Verdict {
 }
 
 impl Finding {
-    /// The comparisons that decide: all that fail, or else all that cannot be told, or else the closest one.
+    /// The decisive comparisons: all that fail, else all that cannot be told, else the closest one.
     pub fn evidence(&self) -> Vec<&Comparison> {
         for verdict in [Verdict::DoesNotHold, Verdict::CannotBeTold] {
             let failing: Vec<_> = self.comparisons.iter().filter(|c| c.verdict() == verdict).collect();
@@ -164,8 +165,8 @@ impl Finding {
         self.comparisons.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
     }
 
-    /// Whether a comparison fails, by chance or not, that names this: one of them has to, though its numbers be
-    /// missing.
+    /// True if a comparison that names `named` fails, by chance or not. Such a comparison must exist, even if its
+    /// numbers are missing.
     pub fn fails(&self, named: &str) -> bool {
         let names = |text: &String| text.contains(named);
         let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
@@ -175,12 +176,12 @@ impl Finding {
         self.comparisons.iter().any(|comparison| names(&comparison.text) && fails(comparison))
     }
 
-    /// Where the paper's own words fail.
+    /// Comparisons of the paper's own words that fail.
     pub fn against_own_words(&self) -> Vec<&Comparison> {
         self.own_words.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).collect()
     }
 
-    /// The verdict, and the numbers that decided.
+    /// Writes the verdict and the decisive numbers.
     fn write(&self, number: u32, words: &str, notes: &[String], text: &mut String) {
         let head = format!("{}: {}", self.verdict.words(), words);
         let _ = write!(text, "\n{:>2}. {}\n", number, wrapped(&head, 4));
@@ -241,7 +242,7 @@ impl Finding {
     }
 }
 
-/// What became of all claims of a paper.
+/// Verdicts of all claims of a paper.
 pub(super) struct Findings<R: 'static>(Vec<(&'static Claim<R>, Finding)>);
 
 impl<R> Findings<R> {
@@ -249,7 +250,7 @@ impl<R> Findings<R> {
         Findings(claims.iter().map(|claim| (claim, claim.judge(results))).collect())
     }
 
-    /// `3 hold, 1 within tolerance, 0 not`, and how many cannot be told, if there are any.
+    /// Counts such as `3 hold, 1 within tolerance, 0 not`, and the number that cannot be told, unless it is 0.
     pub(super) fn counts(&self) -> String {
         let count = |verdict| self.0.iter().filter(|(_, finding)| finding.verdict == verdict).count();
         let untold = match count(Verdict::CannotBeTold) {
@@ -264,7 +265,7 @@ impl<R> Findings<R> {
         )
     }
 
-    /// Each claim with its verdict, and the numbers that decided.
+    /// Writes each claim with its verdict and the decisive numbers.
     pub(super) fn write(&self, results: &R, text: &mut String) {
         for (claim, finding) in &self.0 {
             finding.write(claim.number, claim.text, &claim.notes(results, finding), text);
@@ -272,15 +273,15 @@ impl<R> Findings<R> {
     }
 }
 
-/// To four digits, and not below.
+/// Rounds up to four decimals.
 fn up(number: f64) -> f64 {
     (number * 1e4 - 1e-9).ceil() / 1e4
 }
 
-/// Failing comparisons that are shown of a claim.
+/// Most failing comparisons that are shown per claim.
 const SHOWN: usize = 6;
 
-/// Lines of at most 100 letters, of which all but the first are indented.
+/// Wraps text at 100 columns; all lines but the first are indented.
 fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut length = indent;
@@ -305,14 +306,14 @@ pub(super) struct Judge<'r, R> {
     missing: Vec<String>,
 }
 
-/// A number with a name; `None` where the results have none.
+/// A number with a name; the value is None if the results do not have it.
 #[derive(Clone, Debug)]
 pub(super) struct Number {
     pub(super) name: String,
     pub(super) value: Option<f64>,
-    /// By how much each sample draws it away from what all samples give; empty where nothing is known of samples.
+    /// Deviation that each sample causes in the number; empty if its samples are unknown.
     pulls: Vec<f64>,
-    /// Whether its samples are of other occasions than those of other numbers, however many there are.
+    /// True if its samples are of other occasions than those of other numbers, even if there are as many.
     alone: bool,
 }
 
@@ -321,25 +322,25 @@ impl Number {
         Number { name, value, pulls: Vec::new(), alone: false }
     }
 
-    /// Its samples have no counterparts among those of other numbers.
+    /// Marks the samples as unpaired: they have no counterparts among those of other numbers.
     pub(super) fn alone(self) -> Number {
         Number { alone: true, ..self }
     }
 
-    /// A mean over samples.
+    /// Mean of samples.
     pub(super) fn mean(name: String, samples: &[f64]) -> Number {
         let value = (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64);
         let pulls = value.map_or(Vec::new(), |mean| samples.iter().map(|sample| sample - mean).collect());
         Number { pulls, ..Number::new(name, value) }
     }
 
-    /// The mean of some samples relative to that of as many others, which belong to the same occasions.
+    /// Ratio of the means of paired samples.
     pub(super) fn ratio(name: String, ones: &[f64], others: &[f64]) -> Number {
         let (value, pulls) = ratio(ones, others).map_or((None, Vec::new()), |(ratio, pulls)| (Some(ratio), pulls));
         Number { pulls, ..Number::new(name, value) }
     }
 
-    /// The sample standard deviation.
+    /// Sample standard deviation.
     pub(super) fn deviation(name: String, samples: &[f64]) -> Number {
         let pulls = Number::mean(String::new(), samples).pulls;
         if pulls.len() < 2 {
@@ -369,7 +370,7 @@ impl Number {
 
     pub(super) fn minus(&self, other: &Number) -> Number {
         let value = self.value.zip(other.value).map(|(a, b)| a - b);
-        // A number without samples leaves those of the other as they are.
+        // A number without samples leaves those of the other unchanged.
         let pulls = match (self.pulls.len(), other.pulls.len()) {
             (_, 0) => self.pulls.clone(),
             (0, _) => other.pulls.iter().map(|pull| -pull).collect(),
@@ -380,7 +381,7 @@ impl Number {
         Number { pulls, alone, ..Number::new(format!("({} - {})", self.name, other.told()), value) }
     }
 
-    /// Its name, or what it is where it has none.
+    /// Its name, or its value if it has no name.
     fn told(&self) -> String {
         match self.value.filter(|_| self.name.is_empty()) {
             Some(value) => format!("{}", (value * 1e4).round() / 1e4),
@@ -394,13 +395,12 @@ impl Number {
         Number { name: format!("|{} - {}|", self.name, other.told()), ..apart.times(sign) }
     }
 
-    /// Whether their samples are of the same occasions.
+    /// True if the samples of both are paired.
     fn goes_with(&self, other: &Number) -> bool {
         self.pulls.len() == other.pulls.len() && !self.alone && !other.alone
     }
 
-    /// How far another number may be above this one by chance: samples of the same occasions are compared with each
-    /// other.
+    /// Half width of the confidence interval of the difference; paired samples are compared pair by pair.
     fn chance(&self, other: &Number) -> Option<f64> {
         match (self.pulls.len(), other.pulls.len()) {
             (0, 0) => None,
@@ -412,7 +412,7 @@ impl Number {
     }
 }
 
-/// By how much each sample draws two numbers apart.
+/// Deviation that each sample causes in the difference of two numbers.
 fn apart(one: &Number, other: &Number) -> Vec<f64> {
     one.pulls.iter().zip(&other.pulls).map(|(one, other)| one - other).collect()
 }

@@ -1,4 +1,4 @@
-//! Dots with their intervals, in rows that have names.
+//! Dots with their intervals, in rows with names.
 
 use std::fmt::Write;
 
@@ -14,16 +14,16 @@ pub(super) struct Row {
 
 pub(super) struct Dot {
     pub estimate: Estimate,
-    /// A colour of the style sheet, by number.
+    /// Index of a colour of the style sheet.
     pub colour: usize,
     pub is_filled: bool,
-    /// For a tip where a mouse rests.
+    /// Text of the tooltip.
     pub told: String,
 }
 
 /// Least width of a picture.
 const WIDTH: f64 = 960.0;
-/// Least room for names.
+/// Least width for names.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 90.0;
 /// Widths of a letter of a name, and of the gap between names and dots.
@@ -32,12 +32,12 @@ const GAP: f64 = 12.0;
 /// Least width of the dots: longer names widen the picture.
 const DOTS_MIN: f64 = 400.0;
 const ROW: f64 = 22.0;
-/// From one dot of a row to the next below it.
+/// Distance between the dots of a row.
 const DOT: f64 = 11.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 26.0;
 
-/// One row below the other; rows of one dot say its number, too.
+/// Draws rows from top to bottom; rows of one dot also show its number.
 pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
     let most = rows.iter().map(|row| row.dots.len()).max().unwrap_or(0);
     let tall = ROW + DOT * most.saturating_sub(1) as f64;

@@ -1,11 +1,11 @@
-//! What goes around the pictures and into the tables of pages of experiments.
+//! Captions and cells of the pages of experiments.
 
 use super::range::{Range, shown};
 use super::statistics::Estimate;
 use crate::report::Better;
 use crate::report::html::escape;
 
-/// A picture with its title and what it is of, each unless it is said elsewhere; `legend` is HTML.
+/// A picture with its title and description, each unless empty; `legend` is HTML.
 pub(super) fn figure(title: &str, about: &str, legend: &str, svg: &str, range: &Range) -> String {
     let title = if title.is_empty() { String::new() } else { format!("<h3>{}</h3>\n", escape(title)) };
     let about = if about.is_empty() { String::new() } else { format!("{}.", escape(&capital(about))) };
@@ -21,7 +21,7 @@ pub(super) fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A mean with its interval, for a cell of a table.
+/// A mean with its interval, as a cell of a table.
 pub(super) fn mean(estimate: &Estimate, is_bold: bool) -> String {
     let within =
         estimate.within.map_or(String::new(), |within| format!("<span class=\"soft\"> ± {}</span>", shown(within)));
@@ -29,13 +29,13 @@ pub(super) fn mean(estimate: &Estimate, is_bold: bool) -> String {
     if is_bold { format!("<strong>{mean}</strong>{within}") } else { format!("{mean}{within}") }
 }
 
-/// A mean with its interval, where there is no markup.
+/// A mean with its interval, without markup.
 pub(super) fn plain(estimate: &Estimate) -> String {
     let within = estimate.within.map_or(String::new(), |within| format!(" ± {}", shown(within)));
     format!("{}{within}", shown(estimate.mean))
 }
 
-/// Which end of a metric is better.
+/// The better direction of a metric.
 pub(super) fn words(better: Better) -> &'static str {
     match better {
         Better::More => "; more is better",

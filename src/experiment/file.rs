@@ -1,4 +1,4 @@
-//! An experiment as it is written: a topology, what varies in it, and which numbers to keep.
+//! The file of an experiment: a topology, what varies in it, and the numbers to record.
 //!
 //! ```toml
 //! name = "policies"
@@ -32,33 +32,33 @@ use crate::topology::{Library, Origin, Override, Read, beside};
 pub struct Experiment {
     pub name: String,
     pub about: Option<String>,
-    /// The path of the topology's file.
+    /// Path of the topology's file.
     pub topology: String,
     pub axes: Vec<Axis>,
-    /// What the first axis has, if it is theirs.
+    /// Entrants; they are the values of the first axis, if there are any.
     pub entrants: Vec<Entrant>,
     pub metrics: Vec<Metric>,
     fixed: Vec<Override>,
 }
 
-/// A key of the topology that takes several values; or the entrants, by name.
+/// A key of the topology with several values; or the entrants, by name.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub key: String,
-    /// As tables show them.
+    /// Values as tables show them.
     pub values: Vec<String>,
-    /// What each of them sets.
+    /// Settings of each value.
     settings: Vec<Vec<Override>>,
 }
 
 impl Axis {
-    /// Whether it is `seed`, or that of a workload: runs that differ in nothing else repeat each other.
+    /// True if it is `seed`, or the seed of a workload: runs that differ in nothing else are repetitions.
     pub fn is_seed(&self) -> bool {
         self.key.rsplit('.').next() == Some("seed")
     }
 }
 
-/// The axis of the entrants.
+/// Key of the axis of the entrants.
 pub const ENTRANT: &str = "entrant";
 
 /// Settings that are compared under one name.
@@ -71,9 +71,9 @@ pub struct Entrant {
 /// One combination of values.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Counts from 1.
+    /// Counted from 1.
     pub number: usize,
-    /// One for each axis.
+    /// One per axis.
     pub values: Vec<String>,
     pub overrides: Vec<Override>,
 }
@@ -81,7 +81,7 @@ pub struct Run {
 /// Most runs of an experiment.
 pub const RUNS_MAX: usize = 100_000;
 
-/// Reads the experiment at `path`; of its topology only that it can be read: what is in it is left to whoever runs it.
+/// Reads the experiment at `path`. Its topology is only checked to be readable; its content is checked when it is run.
 pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
     let mut library = Library::new(read);
     let Some(root) = library.open(path, None) else { return library.findings.verdict(None) };
@@ -89,7 +89,7 @@ pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
         return library.findings.verdict(None);
     }
     let experiment = check(&root, path, &library);
-    // Whoever runs it reads the topology again, but knows no more of where it is named.
+    // The caller reads the topology again, but does not know the location of its name.
     if let Some(Node { location, value: Value::Text(_) }) = root.get("topology")
         && let Err(reason) = (library.read)(&experiment.topology)
     {
@@ -105,7 +105,7 @@ impl Experiment {
         (1..=self.count()).map(|number| self.run(number))
     }
 
-    /// The run of this number, which counts from 1.
+    /// The run of this number, counted from 1.
     pub fn run(&self, number: usize) -> Run {
         let mut rest = number - 1;
         let mut picks: Vec<usize> = self.axes.iter().rev().map(|axis| digit(&mut rest, axis.values.len())).collect();
@@ -124,14 +124,14 @@ impl Experiment {
     }
 }
 
-/// Takes the last digit off a number of this base.
+/// Removes the last digit of a number in this base, and returns it.
 fn digit(number: &mut usize, base: usize) -> usize {
     let digit = *number % base;
     *number /= base;
     digit
 }
 
-/// What an experiment says of itself, but for what varies and what is set.
+/// The keys of an experiment's file, without `vary` and `set`.
 struct Written {
     name: String,
     about: Option<String>,
@@ -188,7 +188,7 @@ const TOPOLOGY: &str = "the path of a topology file, relative to this one";
 const SETTINGS: &str = "a table of topology keys as for `--set`, each with a value";
 const VARY: &str = "a [vary] table with the keys of the topology that take several values";
 
-/// The keys of an experiment.
+/// Keys of an experiment.
 pub fn keys() -> Vec<Listed> {
     list(|w| Written::usual().walk(w))
 }
@@ -224,7 +224,7 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, fixed }
 }
 
-/// Some metrics, each once.
+/// Form of a list of metrics, each once.
 struct Metrics;
 
 impl Form<Vec<Metric>> for Metrics {
@@ -258,16 +258,16 @@ impl Form<Vec<Metric>> for Metrics {
     }
 }
 
-/// Turns written settings into overrides that know where they stand.
+/// Turns written settings into overrides with their locations.
 struct Settings<'a, 'r, 'x> {
     library: &'a Library<'r, 'x>,
     origin: Arc<Origin>,
 }
 
-/// A key with all that leads to it, and what is written there.
+/// A value with its key.
 struct Leaf<'n> {
     key: String,
-    /// Where each step of the key is written.
+    /// Location of each step of the key.
     steps: Vec<Location>,
     node: &'n Node,
 }
@@ -316,7 +316,7 @@ impl Settings<'_, '_, '_> {
         axes
     }
 
-    /// The axis of those that are written there, in the order of `all`.
+    /// Axis of the written entrants, in the order of `all`.
     fn entrants(&self, node: &Node, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
         let Value::List(items) = &node.value else { return None };
         let mut axis = Axis { key: ENTRANT.to_owned(), values: Vec::new(), settings: Vec::new() };
@@ -377,7 +377,7 @@ impl Settings<'_, '_, '_> {
     }
 }
 
-/// Everything in a table that is not a table itself, in the order in which it is written.
+/// All values in a table that are not tables themselves, in the order in which they are written.
 fn leaves(node: &Node) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     if let Value::Table(table) = &node.value {

@@ -1,4 +1,4 @@
-//! Names in rows that were written down by another machine.
+//! Names in rows that another process has written.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,11 +6,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::few;
 
-/// Of this type are names that rows have; as a bare reference, one would be taken for a part of what is read.
+/// Type of the names of rows; with a bare reference, serde would borrow from its input.
 pub type Name = &'static str;
 
-/// Reads a name that is written into the program elsewhere. Each name is kept once, for as long as the process lives:
-/// rows have few of them.
+/// Reads a name that is a literal elsewhere in the program. Each distinct name is leaked once: rows have few of them.
 pub fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
     static NAMES: Mutex<few::Set<&'static str>> = Mutex::new(few::Set::new());
     let name = String::deserialize(from)?;

@@ -1,9 +1,9 @@
-//! The numbers that an experiment can keep of each run.
+//! Metrics that an experiment can record of each run.
 
 use crate::report::Better::{self, Less, More, Neither};
 use crate::report::{self, SizeGroup, Summary};
 
-/// A number of a run's summary, by its name.
+/// A number of a run's summary, with a name.
 #[derive(Clone, Copy)]
 pub struct Metric {
     pub name: &'static str,
@@ -15,12 +15,12 @@ pub struct Metric {
 #[derive(Clone, Copy)]
 enum Of {
     Run(fn(&Summary) -> Option<f64>),
-    /// Of one tenth of the jobs, counted from those with the least work.
+    /// Number of one tenth of the jobs; tenths are ascending by work and counted from 0.
     Tenth(usize, fn(&SizeGroup) -> Option<f64>),
 }
 
 impl Metric {
-    /// `None` where a run has no such number.
+    /// Value for a run; None if the run has no such number.
     pub fn of(&self, summary: &Summary) -> Option<f64> {
         match self.of {
             Of::Run(of) => of(summary),
@@ -43,7 +43,7 @@ const fn run(name: &'static str, about: &'static str, better: Better, of: fn(&Su
     Metric { name, about, better, of: Of::Run(of) }
 }
 
-/// In the order of their columns. Times are in seconds of virtual time.
+/// All metrics in the order of their columns. Times are in seconds of virtual time.
 pub fn all() -> impl Iterator<Item = Metric> + Clone {
     let of_subjects = report::measures().map(|measure| run(measure.name, measure.about, measure.better, measure.of));
     RUN.iter().copied().chain(of_subjects).chain(of_tenths())
@@ -80,7 +80,7 @@ const RUN: &[Metric] = &[
     run("makespan", "from the first arrival to the end", Less, |s| s.makespan),
 ];
 
-/// Numbers of each tenth of the jobs.
+/// Metrics of each tenth of the jobs.
 fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
     let each = |names: [&'static str; 10], about, of| {
         let metric = move |(name, tenth)| Metric { name, about, better: Less, of: Of::Tenth(tenth, of) };
@@ -97,7 +97,7 @@ macro_rules! tenths {
     ($name:literal: $($tenth:literal)*) => { [$(concat!($name, "_", $tenth)),*] };
 }
 
-/// Metrics of each tenth of the jobs, from those with the least work.
+/// Names of the metrics of each tenth of the jobs, ascending by work.
 pub(super) const SLR: [&str; 10] = tenths!("slr": 1 2 3 4 5 6 7 8 9 10);
 pub(super) const SLR_CENSORED: [&str; 10] = tenths!("slr_censored": 1 2 3 4 5 6 7 8 9 10);
 pub(super) const STARVED: [&str; 10] = tenths!("starved": 1 2 3 4 5 6 7 8 9 10);

@@ -1,7 +1,8 @@
-//! Experiments: one topology run many times, with settings that vary, and what the results say.
+//! Experiments: one topology run many times with varying settings, and the evaluation of the results.
 //!
-//! Grids are run by others: an experiment is read and written out as runs, and results come back as rows. What a paper
-//! needs no grid for, such as plans, is computed here, piece by piece. Nothing here knows of files or threads.
+//! Grids are run by the caller: an experiment is read and expanded to runs, and results come back as rows. Experiments
+//! of papers that need no grid, such as plans, are computed here, unit by unit. Nothing here does file I/O or uses
+//! threads.
 
 mod claims;
 pub mod dfrs;

@@ -9,7 +9,7 @@ use plotters::prelude::*;
 
 use crate::few;
 
-/// A file of a figure and its content.
+/// Name and content of a figure's file.
 pub struct Figure {
     pub file: &'static str,
     pub svg: String,
@@ -20,31 +20,31 @@ pub(super) struct Panel {
     pub x: Axis,
     pub y: Axis,
     pub lines: Vec<Line>,
-    /// What is lower than this is cut off.
+    /// Lower limit of the y axis; lines are cut there.
     pub lowest: Option<f64>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Axis {
     pub label: &'static str,
-    /// What numbers are multiplied with to be shown.
+    /// Factor from numbers to labels.
     pub scale: f64,
 }
 
 #[derive(Default)]
 pub(super) struct Line {
-    /// A number for colour, dashes and mark.
+    /// Index of colour, dashes and mark.
     pub style: usize,
     pub label: &'static str,
     pub points: Vec<(f64, f64)>,
-    /// How far the truth may be from each point, up and down; as many as points, or none.
+    /// Half width of the interval of each point; as many as points, or none.
     pub within: Vec<f64>,
-    /// Whether there is nothing between its points, so that they are not joined.
+    /// True if its points are not joined.
     pub is_scatter: bool,
 }
 
 impl Line {
-    /// At which place from where to where, for each point that has an interval.
+    /// Intervals of the points: position, lower end, upper end.
     fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
     }
@@ -54,11 +54,11 @@ const PANEL: (u32, u32) = (560, 440);
 /// Panels of a row: more make the text too small at the width of a column.
 const COLUMNS: usize = 2;
 const HEAD: u32 = 62;
-/// Around labels, and for the shortest ones.
+/// Space around labels, and for the shortest ones.
 const LEGEND: (u32, u32) = (54, 120);
-/// A wide letter of a label: fonts differ between machines.
+/// Width of a wide letter of a label, as fonts differ between machines.
 const LETTER: u32 = 8;
-/// More points than these are drawn as dots.
+/// Most points with marks; more are drawn as dots.
 const MARKED: usize = 100;
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(40, 40, 40);
@@ -75,7 +75,7 @@ pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         draw_all(&root, title, below, panels).expect("a string takes all that is drawn");
     }
-    // For those who hear a page, and for a tip where a mouse rests.
+    // For screen readers and tooltips.
     svg.replacen('>', &format!(">\n<title>{title}</title>"), 1)
 }
 
@@ -160,7 +160,7 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
     Ok(())
 }
 
-/// From top to bottom as the lines end on the right.
+/// Draws the legend, from top to bottom as the lines end on the right.
 fn draw_legend(root: &Area<'_>, left: u32, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let mut lines: Vec<&Line> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
     let end = |line: &Line| line.points.last().map_or(0.0, |point| point.1);
@@ -186,7 +186,7 @@ fn write(
     area.draw(&Text::new(text.to_owned(), at, (FONT, size).into_font().color(colour)))
 }
 
-/// Colours that people with any kind of sight tell apart, together with dashes and marks.
+/// Colours that remain distinct for all kinds of colour vision, together with dashes and marks.
 const COLOURS: [RGBColor; 10] = [
     RGBColor(127, 127, 127),
     RGBColor(31, 119, 180),
@@ -200,7 +200,7 @@ const COLOURS: [RGBColor; 10] = [
     RGBColor(204, 40, 110),
 ];
 
-/// Length of a dash and of the gap after it; a whole line without.
+/// Length of a dash and of the gap after it; None for a solid line.
 const DASHES: [Option<(i32, i32)>; 5] = [Some((2, 3)), None, Some((7, 3)), None, Some((12, 4))];
 
 fn stroke(root: &Area<'_>, style: usize, path: Vec<(i32, i32)>) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
@@ -211,7 +211,7 @@ fn stroke(root: &Area<'_>, style: usize, path: Vec<(i32, i32)>) -> Result<(), Dr
     }
 }
 
-/// An interval around a point.
+/// Draws an interval around a point.
 fn bar(
     root: &Area<'_>,
     style: usize,
@@ -235,7 +235,7 @@ const MARKS: [&[(i32, i32)]; 5] = [
     &[(0, 5), (5, -4), (-5, -4)],
 ];
 
-/// The first five are full, the others hollow.
+/// Draws a mark; the first five are filled, the others hollow.
 fn mark(root: &Area<'_>, style: usize, at: (i32, i32)) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let colour = COLOURS[style % COLOURS.len()];
     let fill = if style < MARKS.len() { colour } else { WHITE };

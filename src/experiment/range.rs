@@ -1,20 +1,20 @@
-//! Numbers as pictures and tables show them: from where to where, on which scale, with how many digits.
+//! Numbers in pictures and tables: range, scale and digits.
 
 use super::statistics::Estimate;
 use crate::math;
 use crate::report::html::step;
 use crate::report::number;
 
-/// What stands in a cell without a number.
+/// Content of a cell without a number.
 pub(super) const NONE: &str = "–";
 
-/// Three digits say what there is to say: the rest is in the file.
+/// A number with three significant digits; the exact one is in the file.
 pub(super) fn shown(value: f64) -> String {
     let size = value.abs();
     if size >= 1e4 || value == 0.0 {
         return number(value);
     }
-    // Of 0.001 as of 123 three digits count.
+    // Three digits, for 0.001 as for 123.
     let decimals = (2 - exponent(size)).clamp(0, 6) as usize;
     let text = format!("{value:.decimals$}");
     match text.contains('.') {
@@ -23,7 +23,7 @@ pub(super) fn shown(value: f64) -> String {
     }
 }
 
-/// The power of ten that a number above zero begins with.
+/// Decimal exponent of a number above zero.
 fn exponent(number: f64) -> i32 {
     format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
 }
@@ -32,13 +32,13 @@ fn decade(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(1.0)
 }
 
-/// From which ratio on numbers are easier to read on a logarithmic axis.
+/// Ratio from which a logarithmic axis is easier to read.
 const LOGARITHMIC: f64 = 30.0;
 
-/// Numbers that are so much closer to each other than to zero hide their differences on an axis that starts there.
+/// An axis that starts at zero hides differences of numbers that are this many times closer to each other than to zero.
 const FAR_FROM_ZERO: f64 = 3.0;
 
-/// And of those that are so much closer nothing can be seen, whatever the axis.
+/// Relative differences below this are invisible on any axis.
 const ROUNDING: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    /// The same for some pictures, each with some numbers.
+    /// One scale for several pictures, each with its numbers.
     pub fn of(pictures: &[Vec<f64>]) -> Scale {
         let ratio = |numbers: &Vec<f64>| {
             let (least, most) = numbers
@@ -64,7 +64,7 @@ impl Scale {
     }
 }
 
-/// What an axis spans.
+/// Range of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Range {
     from: f64,
@@ -73,7 +73,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Of all means, and of what they may be off by; on a logarithmic scale only of what they may be too low by.
+    /// Range of all means with their intervals; on a logarithmic scale without the lower halves.
     pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, scale: Scale) -> Range {
         let numbers = estimates.map(|it| (it.mean, it.within.unwrap_or(0.0)));
         let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
@@ -96,7 +96,7 @@ impl Range {
         Range { from, to, scale }
     }
 
-    /// From the least number to the most.
+    /// Range from the least number to the largest.
     pub fn over(numbers: &[f64]) -> Range {
         let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -104,7 +104,7 @@ impl Range {
         Range { from: least, to, scale: Scale::of(&[numbers.to_vec()]) }
     }
 
-    /// How much of the axis lies before a number, or before the end that is nearer to it.
+    /// Position of a number on the axis, from 0 to 1; numbers outside are clamped.
     pub fn share(&self, number: f64) -> f64 {
         let share = match self.scale {
             Scale::Logarithmic => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
@@ -113,7 +113,7 @@ impl Range {
         share.clamp(0.0, 1.0)
     }
 
-    /// The numbers that have a line across.
+    /// Numbers with a grid line.
     pub fn lines(&self) -> Vec<f64> {
         if self.scale == Scale::Logarithmic {
             return (exponent(self.from)..=exponent(self.to * 1.0001)).map(decade).collect();
@@ -128,7 +128,7 @@ impl Range {
         self.scale == Scale::Logarithmic
     }
 
-    /// What nobody expects of an axis.
+    /// Note about an unusual axis.
     pub fn told(&self) -> &'static str {
         match self.scale {
             Scale::Logarithmic => " On a logarithmic scale.",

@@ -79,7 +79,7 @@ seed = [1, 2]
 workload.0.seed = [7, 8, 9]
 "#;
 
-    /// Numbers of the runs that count, where a digest depends on these values alone.
+    /// Numbers of the runs that count if a digest depends on these values alone.
     fn kept(digest: impl Fn(&[String]) -> String) -> (Vec<usize>, usize) {
         let experiment = experiment::read("try.toml", &mut |_| Ok(FILE.into())).unwrap();
         let row = |run: Run| Row { run: run.number, digest: digest(&run.values), values: run.values, metrics: vec![] };

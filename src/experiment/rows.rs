@@ -3,19 +3,19 @@
 use super::file::Experiment;
 use crate::report::field;
 
-/// What is kept of one run.
+/// Record of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Counts from 1.
+    /// Counted from 1.
     pub run: usize,
-    /// One for each axis.
+    /// One per axis.
     pub values: Vec<String>,
-    /// One for each metric; `None` where the run has no such number.
+    /// One per metric; None if the run has no such number.
     pub metrics: Vec<Option<f64>>,
     pub digest: String,
 }
 
-/// The columns of an experiment.
+/// Columns of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub axes: Vec<String>,
@@ -30,7 +30,7 @@ impl Table {
         }
     }
 
-    /// The first line.
+    /// First line.
     pub fn header(&self) -> String {
         let axes = self.axes.iter().map(String::as_str);
         line(["run"].into_iter().chain(axes).chain(self.metrics.iter().copied()).chain(["digest"]))
@@ -42,7 +42,7 @@ impl Table {
         line([row.run.to_string().as_str()].into_iter().chain(values).chain([row.digest.as_str()]))
     }
 
-    /// Reads a line back; `None` if it is not a whole row of this table.
+    /// Parses a line; None if it is not a complete row of this table.
     pub fn parse(&self, line: &str) -> Option<Row> {
         let cells = cells(line)?;
         if cells.len() != self.axes.len() + self.metrics.len() + 2 {
@@ -60,7 +60,7 @@ impl Table {
         })
     }
 
-    /// The column of an axis.
+    /// Column of an axis.
     pub fn axis(&self, key: &str) -> Option<usize> {
         self.axes.iter().position(|axis| axis == key)
     }
@@ -73,7 +73,7 @@ pub(super) fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     format!("{}\n", cells.join(","))
 }
 
-/// The cells of a line that ends where it should.
+/// Cells of a complete line.
 fn cells(line: &str) -> Option<Vec<String>> {
     let mut cells = vec![String::new()];
     let mut inside = false;

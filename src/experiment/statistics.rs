@@ -1,22 +1,22 @@
-//! What a few repetitions say about a number.
+//! Statistics of a few repetitions.
 
-/// A mean, and how far the true one may be away from it with a confidence of 95 %.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub mean: f64,
-    /// Half the width of the interval; `None` for a single number, which says nothing about others.
+    /// Half width of the interval; None for a single number.
     pub within: Option<f64>,
     pub count: usize,
 }
 
 impl Estimate {
-    /// `None` of nothing.
+    /// Estimate of the mean; None if there are no numbers.
     pub fn of(numbers: &[f64]) -> Option<Estimate> {
         let count = numbers.len();
         if count == 0 {
             return None;
         }
-        // The mean of equal numbers is that number, whatever rounding makes of it.
+        // The mean of equal numbers is that number, despite rounding.
         let are_equal = numbers.iter().all(|number| *number == numbers[0]);
         let mean = if are_equal { numbers[0] } else { numbers.iter().sum::<f64>() / count as f64 };
         let within = chance(&numbers.iter().map(|number| number - mean).collect::<Vec<_>>());
@@ -24,8 +24,7 @@ impl Estimate {
     }
 }
 
-/// The mean of some numbers relative to that of as many others of the same occasions, and how far each occasion draws
-/// it away.
+/// Ratio of the means of paired samples, and the deviation that each pair causes in it.
 pub fn ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
     let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
     let other = mean(others);
@@ -34,8 +33,7 @@ pub fn ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
     (ones.len() == others.len() && ratio.is_finite()).then_some((ratio, pulls))
 }
 
-/// How far a mean may be from the true one with a confidence of 95 %, by how far each number is from it; `None` for a
-/// single number, which says nothing about others.
+/// Half width of the 95 % confidence interval of a mean, from the deviation of each number; None for a single number.
 pub fn chance(pulls: &[f64]) -> Option<f64> {
     let count = pulls.len();
     (count > 1).then(|| {
@@ -45,7 +43,7 @@ pub fn chance(pulls: &[f64]) -> Option<f64> {
     })
 }
 
-/// The 97.5 % quantile of Student's distribution; for many degrees of freedom the next smaller one that is listed,
+/// The 97.5 % quantile of Student's distribution; for many degrees of freedom that of the next smaller listed number,
 /// which errs on the wide side.
 fn student(freedom: usize) -> f64 {
     match freedom {

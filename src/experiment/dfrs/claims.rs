@@ -1,4 +1,4 @@
-//! What the paper concludes, as comparisons of numbers.
+//! Conclusions of the paper, as comparisons of numbers.
 
 use super::published::{LIMITS, TABLE_2, TABLE_5};
 use super::traces::worst_case;
@@ -25,7 +25,7 @@ impl Judge<'_, Outcome> {
         Number::new(format!("max D({algorithm}, {})", group.words()), value)
     }
 
-    /// `a` is at most `b`, or above it by no more than this part of it.
+    /// Compares: `a` is at most `b`, or above it by no more than this fraction of it.
     fn at_most_nearly(&mut self, a: &Number, b: &Number, part: f64) {
         self.at_most(a, b, b.value.map_or(0.0, |b| part * b));
     }
@@ -35,7 +35,7 @@ impl Judge<'_, Outcome> {
         self.at_most(number, &just(high), 0.0);
     }
 
-    /// What stays unused: at the usual period more than under EASY, and less and less up to 3,000 s.
+    /// Compares underutilisation: at the usual period it exceeds that of EASY, and it falls up to 3,000 s.
     fn falls_with_the_period(&mut self, group: Group) {
         self.below(&self.u(group, "EASY"), &self.u(group, BEST));
         let falling: Vec<Number> = PERIODS[..4].iter().map(|period| self.u(group, &with_period(*period))).collect();
@@ -47,7 +47,7 @@ impl Judge<'_, Outcome> {
     }
 }
 
-/// Where `GreedyP *` does not gain enough in the mean: what its mean is made of.
+/// Composition of the mean of `GreedyP *` where it does not gain enough.
 fn tails(results: &Outcome, finding: &Finding) -> Vec<String> {
     let tail = |group: Group| {
         let [queue, forced] =

@@ -1,4 +1,4 @@
-//! What the period does to the recommended algorithm: the paper's figures of periods.
+//! Effect of the period on the recommended algorithm: the paper's figures of periods.
 
 use super::published;
 use super::{BEST, Group, Metric, Outcome, PERIODS, with_period};
@@ -43,8 +43,8 @@ const FIGURES: [Row; 3] = [
     ),
 ];
 
-/// A line for each set of traces with points for the numbers that the paper gives, and one for what EASY does, whatever
-/// the period.
+/// A line for each set of traces, points for the paper's numbers, and a line for EASY, which does not depend on the
+/// period.
 fn lines(outcome: &Outcome, metrics: &[Metric], with_easy: bool) -> Vec<Line> {
     let mean = |group, name: &str| -> Option<f64> {
         metrics.iter().map(|metric| Some(outcome.spread(group, name, *metric)?.mean)).sum()

@@ -1,6 +1,6 @@
 //! The experiment of "Dynamic Fractional Resource Scheduling vs. Batch Scheduling" (H. Casanova, M. Stillwell, F.
-//! Vivien, INRIA RR-7659): algorithms that share nodes against queues and against a bound that knows the future, on
-//! generated traces and on weeks of a log.
+//! Vivien, INRIA RR-7659): algorithms that share nodes, compared with queues and with a clairvoyant bound, on generated
+//! traces and on weeks of a log.
 
 mod claims;
 #[cfg(feature = "edge")]
@@ -21,39 +21,39 @@ use crate::time::Time;
 
 pub use traces::{Week, weeks};
 
-/// How much of the experiment to run.
+/// Size of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Generated traces as they are.
+    /// Number of generated traces without scaling.
     pub unscaled: u32,
-    /// So many are stretched to each of the loads: the same ones to all, if these are as many as in the paper, or else
-    /// others to each, since the worst trace in ten makes the mean of some algorithms, and must not do so at every
-    /// load.
+    /// Number of traces scaled to each load. With as many as in the paper, all loads have the same traces; otherwise
+    /// each load has its own, since the worst of ten traces dominates the mean of some algorithms, and must not do so
+    /// at every load.
     pub scaled: u32,
-    /// On so many of the unscaled ones all algorithms are run, not only those of tables 2 and 3.
+    /// Number of unscaled traces on which all algorithms run, not only those of tables 2 and 3.
     pub all: u32,
-    /// Of the weeks of a log every so-many-th is taken; all algorithms run on each, if it is every one.
+    /// Step through the weeks of a log; with 1, all algorithms run on each week.
     pub every_week: u32,
 }
 
-/// What a coffee's time allows.
+/// Size for a few minutes.
 pub const SMALL: Extent = Extent { unscaled: 60, scaled: 16, all: 16, every_week: 6 };
 
-/// As in the paper.
+/// Size of the paper.
 pub const FULL: Extent = Extent { unscaled: 100, scaled: 100, all: 100, every_week: 1 };
 
-/// Where jobs come from.
+/// Sources of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Set {
     /// Generated traces.
     Unscaled,
-    /// The same, stretched to an offered load, in tenths.
+    /// Generated traces scaled to an offered load, in tenths.
     Scaled(u32),
     /// Weeks of the log.
     Weeks,
 }
 
-/// Sets whose numbers are looked at together.
+/// Sets whose numbers are evaluated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     Weeks,
@@ -61,7 +61,7 @@ pub enum Group {
     Scaled,
     /// Scaled to at least 0.7.
     High,
-    /// Scaled to so many tenths.
+    /// Scaled to this many tenths.
     Load(u32),
 }
 
@@ -90,22 +90,22 @@ impl Group {
     }
 }
 
-/// What the paper recommends, and its twin that moves nobody for a newcomer.
+/// The algorithm that the paper recommends, and its twin that moves no job for an arriving one.
 pub const BEST: &str = "GreedyPM */per/opt=min/minvt=600";
 const TWIN: &str = "GreedyP */per/opt=min/minvt=600";
 
-/// The periods that the recommended algorithm is tried with, in seconds; the first is the usual one.
+/// Periods of the recommended algorithm, in seconds; the first is the default.
 const PERIODS: [u64; 6] = [600, 900, 1_200, 3_000, 6_000, 12_000];
 
 fn with_period(period: u64) -> String {
     if period == PERIODS[0] { BEST.to_owned() } else { format!("{BEST}/period={period}") }
 }
 
-/// One trace to be run under several algorithms: a piece of work for one processor.
+/// A unit of work for one processor: one trace, to be run under several algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub set: Set,
-    /// A seed, or a week's place.
+    /// Seed, or number of the week.
     pub number: u32,
     pub all: bool,
 }
@@ -117,7 +117,7 @@ pub struct Row {
     pub number: u32,
     pub algorithm: String,
     pub jobs: usize,
-    /// From the first submission to the last end.
+    /// Time from the first submission to the last end.
     pub hours: f64,
     pub stretch: f64,
     pub bound: Bound,
@@ -139,7 +139,7 @@ impl Row {
 }
 
 impl Extent {
-    /// The largest first, so that nobody waits for one at the end.
+    /// Units of work, the largest first, so that no processor waits for a large one at the end.
     pub fn pieces(&self, weeks: usize) -> Vec<Piece> {
         let weeks = (0..weeks as u32).step_by(self.every_week as usize);
         let weeks = weeks.map(|number| Piece { set: Set::Weeks, number, all: self.every_week == 1 });
@@ -158,7 +158,7 @@ impl Extent {
     }
 }
 
-/// Runs a piece under all of its algorithms.
+/// Runs a unit under all of its algorithms.
 pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<Row> {
     let (nodes, jobs) = match piece.set {
         Set::Unscaled => (traces::NODES, traces::generated(piece.number.into())),
@@ -174,7 +174,7 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<Row> {
     algorithms(piece.all).into_iter().map(|algorithm| row(piece, nodes, &jobs, bound, &algorithm)).collect()
 }
 
-/// Those of tables 2 and 3 and the recommended one with each period; or also all others.
+/// Algorithms of tables 2 and 3, and the recommended one with each period; with `all`, all others too.
 fn algorithms(all: bool) -> Vec<Algorithm> {
     let (second, third) = (published::TABLE_2.iter().map(|row| row.0), published::TABLE_3.iter().map(|row| row.0));
     let names: few::Set<String> = second.chain(third).map(str::to_owned).chain(PERIODS.map(with_period)).collect();
@@ -208,7 +208,7 @@ fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algor
     }
 }
 
-/// Under a queue each task has a node to itself, and everybody says truly how long they will take.
+/// Ends under a queue: each task has a node to itself, and walltimes equal run times.
 fn queued(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
     let jobs: Vec<queue::Rigid> = jobs
         .iter()
@@ -224,7 +224,7 @@ fn queued(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
     ran.into_iter().map(|ran| ran.map(|ran| ran.end)).collect()
 }
 
-/// A mean over traces, with the deviation and the highest.
+/// Mean, deviation and maximum over traces.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub mean: f64,
@@ -242,7 +242,7 @@ impl Spread {
     }
 }
 
-/// What is measured of each run.
+/// Metrics of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     Degradation,
@@ -281,12 +281,12 @@ impl Metric {
     }
 }
 
-/// How long things took, in seconds of one processor; measured where there is a clock.
+/// Durations in seconds of one processor; measured by callers with a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Speed {
-    /// The first unscaled trace under the recommended algorithm.
+    /// First unscaled trace under the recommended algorithm.
     pub run: f64,
-    /// Its bound.
+    /// Bound of that trace.
     pub bound: f64,
     /// One MCB8 call for 100 jobs.
     pub mcb8: f64,
@@ -315,7 +315,7 @@ impl Outcome {
         rows.map(|row| metric.of(row)).collect()
     }
 
-    /// Degradations of an algorithm on traces on which another one was run, too.
+    /// Degradations of an algorithm on the traces on which another one was run, too.
     fn beside(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
         let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&Row| group.holds(row.set));
         let others: few::Set<_> = of(other).map(|row| (row.set, row.number)).collect();
@@ -328,7 +328,7 @@ impl Outcome {
     }
 }
 
-/// The trace, and the crowd of 100 jobs at one instant, whose runs are timed.
+/// Inputs of the speed measurement: the trace, and a crowd of 100 jobs at one instant.
 pub fn timed() -> (Vec<Timed>, Vec<Timed>) {
     let trace = traces::generated(1);
     let crowd = trace[..100].iter().map(|job| Timed { submit: Time::ZERO, ..*job }).collect();

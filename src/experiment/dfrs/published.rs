@@ -1,4 +1,4 @@
-//! What the paper prints.
+//! Published numbers.
 
 use super::{Group, Metric, with_period};
 
@@ -30,7 +30,7 @@ pub const TABLE_2: [(&str, [Three; 3]); 20] = [
     ("/stretch-per/opt=max/minvt=600", [[105.0, 445.6, 5011.9], [43.0, 19.6, 134.7], [40.2, 24.8, 236.9]]),
 ];
 
-/// Table 3: on scaled traces with a load of at least 0.7, mean and maximum of GB/s, events an hour and events a job, of
+/// Table 3: mean and maximum on scaled traces with a load of at least 0.7, of GB/s, events per hour and events per job,
 /// each for preemptions and then for migrations.
 #[rustfmt::skip]
 pub const TABLE_3: [(&str, [(f64, f64); 6]); 16] = [
@@ -59,8 +59,8 @@ pub const TABLE_4: [(&str, Three); 3] = [
     ("GreedyPM */per/opt=min/minvt=600", [0.344, 0.497, 0.608]),
 ];
 
-/// What the paper says of an algorithm in numbers, in a table or in words: of its figures of periods, that the
-/// recommended one leaves .118 of HPC2N unused with long periods.
+/// Number that the paper gives for an algorithm in a table or in words. Its figures of periods contribute one: the
+/// recommended algorithm leaves 0.118 of HPC2N unused with long periods.
 pub fn mean(group: Group, name: &str, metric: Metric) -> Option<f64> {
     let place = Group::ALL.iter().position(|known| *known == group)?;
     match metric {
@@ -73,15 +73,15 @@ pub fn mean(group: Group, name: &str, metric: Metric) -> Option<f64> {
 
 const LONG: u64 = 6_000;
 
-/// What it says of them in words alone.
+/// Statements of the paper about these figures in words alone.
 pub const OF_PERIODS: &str = "In words, of its figures: a period 20 times as long degrades less than 1.5 times as much \
                               on unscaled traces, twice on HPC2N, 3 times on scaled ones; at 3600 s less than 0.2 GB/s \
                               are moved; from 900 s on less stays unused than under EASY.";
 
-/// The limits of table 5, as parts of names.
+/// Limits of table 5, as parts of names.
 pub const LIMITS: [&str; 5] = ["", "/minft=300", "/minft=600", "/minvt=300", "/minvt=600"];
 
-/// Table 5: degradation over the weeks for each family, what is optimised, and each limit.
+/// Table 5: degradation over the weeks for each family, objective and limit.
 #[rustfmt::skip]
 pub const TABLE_5: [(&str, &str, [Option<Three>; 5]); 28] = [
     ("Greedy *", "avg", [Some([1012.2, 2229.5, 19_799.1]), None, None, None, None]),

@@ -5,7 +5,7 @@ use crate::systems::dfrs::Need;
 use crate::time::Span;
 use crate::workload::{Rigid, Trace};
 
-/// Rows as the paper prints them, one a set, with a little made up where it prints nothing.
+/// Rows with the printed numbers, one per set, with invented ones where nothing is printed.
 fn printed() -> Vec<Row> {
     let sets = [(Set::Weeks, 0), (Set::Unscaled, 1), (Set::Scaled(5), 2)];
     let row = |set, algorithm: &str, degradation: f64| Row {
@@ -41,7 +41,7 @@ fn verdict(rows: Vec<Row>, number: u32) -> Verdict {
 }
 
 #[test]
-fn the_papers_numbers_bear_out_what_it_says() {
+fn the_papers_numbers_support_its_claims() {
     for (number, expected) in [
         (1, Verdict::Holds),
         (2, Verdict::Holds),
@@ -53,7 +53,7 @@ fn the_papers_numbers_bear_out_what_it_says() {
         (13, Verdict::Holds),
         (14, Verdict::Open),
     ] {
-        // In its own table the twin is a hair better, and so is opt=avg at times.
+        // In the paper's own table the twin is a little better, and so is opt=avg at times.
         let found = verdict(printed(), number);
         let is_fine = found == expected || number == 4 && found == Verdict::Holds;
         assert!(is_fine, "claim {number}: {found:?}");
@@ -61,7 +61,7 @@ fn the_papers_numbers_bear_out_what_it_says() {
 }
 
 #[test]
-fn results_that_say_the_opposite_refute() {
+fn contrary_results_refute_claims() {
     let mut rows = printed();
     rows.iter_mut().for_each(|row| row.stretch = 1e4 / row.stretch);
     for number in [1, 2, 4, 5, 6, 8, 9] {
@@ -80,7 +80,7 @@ fn longer_periods_are_judged_by_the_papers_own_words_first() {
 }
 
 #[test]
-fn a_small_piece_runs_under_all_that_the_tables_name() {
+fn a_small_piece_runs_under_all_algorithms_of_the_tables() {
     let piece = SMALL.pieces(0).into_iter().find(|piece| !piece.all).expect("there are pieces");
     let rows = rows(piece, &[]);
     assert_eq!(rows.len(), algorithms(false).len());
@@ -95,9 +95,9 @@ fn a_small_piece_runs_under_all_that_the_tables_name() {
     assert_eq!(algorithms(true).len(), 116 + 2 + PERIODS.len() - 1);
 }
 
-/// The queues' side of the worked sets of jobs.
+/// The worked examples under queues.
 #[test]
-fn queues_come_out_as_worked() {
+fn queues_equal_the_worked_examples() {
     let jobs = |set: &[(u64, u64, u32, f64, f64)]| -> Vec<Timed> {
         let job = |&(submit, runtime, tasks, cpu, memory): &(u64, u64, u32, f64, f64)| Timed {
             submit: Time::ZERO + Span::from_secs(submit),
@@ -151,7 +151,7 @@ fn a_scaled_trace_offers_its_load() {
     }
 }
 
-/// The worst trace in ten makes the mean of some algorithms: it must not be at every load.
+/// The worst of ten traces dominates the mean of some algorithms: it must not be at every load.
 #[test]
 fn a_small_experiment_has_other_jobs_at_each_load() {
     let numbers = |extent: Extent, tenths| {
@@ -163,9 +163,9 @@ fn a_small_experiment_has_other_jobs_at_each_load() {
     assert!((1..=9).all(|tenths| numbers(FULL, tenths) == (1..=100).collect()), "as in the paper");
 }
 
-/// Where some algorithms are run on more traces than others, all are compared over the same.
+/// If some algorithms run on more traces than others, all are compared over the common ones.
 #[test]
-fn table_5_is_over_traces_on_which_all_were_run() {
+fn table_5_is_over_traces_on_which_all_algorithms_ran() {
     let row = |algorithm: &str, number, degradation| Row {
         set: Set::Unscaled,
         number,
@@ -187,7 +187,7 @@ fn table_5_is_over_traces_on_which_all_were_run() {
 }
 
 #[test]
-fn a_mean_that_one_trace_makes_is_told_as_such() {
+fn a_mean_that_one_trace_dominates_is_noted() {
     let mut rows = printed();
     let by = |name: &str, number, degradation| Row {
         set: Set::Unscaled,

@@ -1,4 +1,4 @@
-//! The outcome in words and tables: the paper's numbers beside ours.
+//! The outcome as text and tables: the paper's numbers beside ours.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::published::{self, LIMITS, OF_PERIODS, TABLE_2, TABLE_3, TABLE_4, TABL
 use super::{FULL, Group, Metric, Outcome, PERIODS, Set, Spread, claims, with_period};
 
 impl Outcome {
-    /// `tables.txt`: the paper's tables 2 to 5, and what periods do.
+    /// `tables.txt`: the paper's tables 2 to 5, and the effect of periods.
     pub fn tables_text(&self) -> String {
         let mut text = format!(
             "The paper's tables beside ours: {}{}.\nMean/standard deviation/maximum over traces.\n",
@@ -115,7 +115,7 @@ impl Outcome {
         }
     }
 
-    /// Where all algorithms have been run: on the log, if there is one, as in the paper.
+    /// Group in which all algorithms were run: the log, if there is one, as in the paper.
     pub(super) fn of_table_5(&self) -> Group {
         let on_weeks = self.spread(Group::Weeks, &rarest(), Metric::Degradation).is_some();
         if on_weeks { Group::Weeks } else { Group::Unscaled }
@@ -188,7 +188,7 @@ impl Outcome {
         text
     }
 
-    /// `verdicts.txt`: what became of each claim.
+    /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
         let findings = Findings::of(claims::CLAIMS, self);
         let mut text = format!(

@@ -1,4 +1,4 @@
-//! Where the experiment's jobs come from.
+//! Jobs of the experiment.
 
 use crate::systems::dfrs::{Need, Timed, offered_load};
 use crate::time::{Span, Time};
@@ -6,16 +6,16 @@ use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use crate::workload::needs;
 use crate::workload::{Rigid, Trace};
 
-/// Of generated traces: quad-core nodes.
+/// Size of the cluster of generated traces, with quad-core nodes.
 pub const NODES: u32 = 128;
 pub const JOBS: u32 = 1_000;
-/// Of the log: dual-core nodes of 2 GB.
+/// Size of the cluster of the log, with dual-core nodes of 2 GB.
 pub const LOG_NODES: u32 = 120;
 const LOG_KILOBYTES: u64 = 2 * 1024 * 1024;
 
 const WEEK: u64 = 604_800_000_000;
 
-/// A trace of the model with two types of jobs, whose memory is drawn.
+/// A trace of the model with two types of jobs and random memory demands.
 pub fn generated(seed: u64) -> Vec<Timed> {
     let model = Lublin {
         seed,
@@ -40,7 +40,7 @@ pub fn generated(seed: u64) -> Vec<Timed> {
         .collect()
 }
 
-/// The same jobs, with all gaps between them stretched alike, so that they offer this load.
+/// Jobs with all gaps between them stretched by one factor, so that they offer this load.
 pub fn scaled(jobs: &[Timed], load: f64) -> Vec<Timed> {
     let factor = offered_load(NODES, jobs) / load;
     let first = jobs[0].submit;
@@ -48,16 +48,15 @@ pub fn scaled(jobs: &[Timed], load: f64) -> Vec<Timed> {
     jobs.iter().map(|job| Timed { submit: first + stretched(job.submit), ..*job }).collect()
 }
 
-/// A week of a log, as an instance of its own.
+/// A week of a log, as an independent instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Week {
     pub jobs: Vec<Timed>,
-    /// Who could be run by shares or by queues, but not by both, or by none; or whose run time or size the log does not
-    /// tell.
+    /// Number of jobs that cannot run both by shares and by queues, or whose run time or size the log does not contain.
     pub left_out: usize,
 }
 
-/// The weeks of a log's own clock, by the paper's rules for dual-core nodes.
+/// Weeks by the log's own clock, by the paper's rules for dual-core nodes.
 pub fn weeks(log: &Trace) -> Vec<Week> {
     let mut weeks: Vec<Week> = Vec::new();
     for job in &log.jobs {
@@ -80,8 +79,8 @@ pub fn weeks(log: &Trace) -> Vec<Week> {
     weeks
 }
 
-/// Jobs of one node that all end at once if it is shared equally, so that the last is stretched by their number:
-/// theorem 4 of the paper. Run times are long enough for bounds to mean nothing.
+/// Jobs of one node that all end at once if it is shared equally, so that the last one's stretch is their number:
+/// theorem 4 of the paper. Run times are long enough for the threshold of the bounded stretch to be irrelevant.
 pub fn worst_case(jobs: u32) -> Vec<Timed> {
     let factor = 5_040_000_000;
     let runtime = |i: u32| factor * u64::from(jobs - 1) / u64::from(if i <= 2 { 1 } else { i - 1 });

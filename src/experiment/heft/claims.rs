@@ -1,4 +1,4 @@
-//! What the paper concludes, each claim under both laws of sharing.
+//! Conclusions of the paper, each under both laws of sharing.
 
 use super::super::claims::{Claim, Judge, Note, Number, Ours, just};
 use super::{Example, Group, Means, Results};
@@ -41,8 +41,8 @@ fn laws() -> [&'static str; 2] {
     Law::ALL.map(|(name, _)| name)
 }
 
-/// `increase` is how much longer the first plan takes than it was planned, `decrease` how much of that time the best of
-/// 50 rounds saves, both of means; `iteration` is the mean number of the best round.
+/// Claims. `increase` is the excess of the first plan's realised time over its planned time, `decrease` the part of
+/// that time that the best of 50 rounds saves, both of means; `iteration` is the mean number of the best round.
 pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 1,
@@ -223,7 +223,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
             for law in laws() {
                 let stretched = judge.example("stretched", law, |example| Some(example.stretched));
                 let best = judge.example("iteration", law, |example| Some(example.best as f64));
-                // No cycle within 50 rounds is as far from the paper's as can be.
+                // No cycle within 50 rounds is as far from the paper's as possible.
                 let cycle = |of: fn(&Cycle) -> usize| {
                     move |example: &Example| {
                         Some(example.cycle.as_ref().map_or(f64::INFINITY, |cycle| of(cycle) as f64))

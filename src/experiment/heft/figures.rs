@@ -4,7 +4,7 @@ use super::published::{PUBLISHED, Published};
 use super::{Means, Outcome};
 use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
 
-/// Increase, decrease and makespans by group, beside what the paper prints.
+/// Increase, decrease and makespans by group, beside the published numbers.
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     const GROUPS: [(&str, &str); 5] =
         [("n", "Tasks"), ("fat", "Fat"), ("regularity", "Regularity"), ("density", "Density"), ("jump", "Jump")];

@@ -1,8 +1,8 @@
 //! The experiment of "Network-Aware HEFT Scheduling for Grid" (M. M. Yousaf, M. Welzl): random layered graphs over a
 //! grid of shapes, each with several draws of costs, planned, stretched and improved in 50 rounds.
 //!
-//! The paper does not print the ranges of its costs or its seeds; those are ours. Its groups of sizes and widths are of
-//! unequal size, as its own means of groups show, so no full grid can match all of its tables at once.
+//! The paper prints neither the ranges of its costs nor its seeds; those are ours. Its groups of sizes and widths are
+//! of unequal size, as its own group means show, so no full grid can match all of its tables at once.
 
 mod claims;
 #[cfg(feature = "edge")]
@@ -26,18 +26,18 @@ pub use claims::CLAIMS;
 #[cfg(feature = "edge")]
 pub use figures::figures;
 
-/// How much of the experiment to run.
+/// Size of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Graphs of each shape.
+    /// Graphs per shape.
     pub graphs: u32,
-    /// Draws of costs for each graph.
+    /// Draws of costs per graph.
     pub draws: u32,
 }
 
-/// As in the paper: 1,296 graphs with 20 draws each.
+/// Size of the paper: 1,296 graphs with 20 draws each.
 pub const FULL: Extent = Extent { graphs: 12, draws: 20 };
-/// As few runs as the claims can be judged by: every graph once.
+/// Smallest size that the claims can be judged by: every graph once.
 pub const SMALL: Extent = Extent { graphs: 12, draws: 1 };
 
 const TASKS: [u32; 3] = [10, 20, 50];
@@ -46,11 +46,11 @@ const DENSITY: [f64; 2] = [0.2, 0.8];
 const REGULARITY: [f64; 2] = [0.2, 0.8];
 const JUMP: [u32; 3] = [1, 2, 4];
 
-/// Whole numbers, for run times and edges alike.
+/// Range of run times and of edges; whole numbers.
 const COSTS: (u64, u64) = (10, 40);
 const PROCESSORS: usize = 3;
 
-/// A graph of the experiment: its shape, and the seed of the one stream that it and its costs are drawn from.
+/// A graph of the experiment: its shape, and the seed of the stream for it and its costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     pub number: u32,
@@ -58,19 +58,19 @@ pub struct Graph {
     pub shape: Shape,
 }
 
-/// One set of costs under one law.
+/// One draw of costs under one law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub graph: Graph,
     pub draw: u32,
     pub law: Law,
-    /// The makespan of HEFT's plan.
+    /// Makespan of HEFT's plan.
     pub original: f64,
-    /// What comes of that plan.
+    /// Realised makespan of that plan.
     pub stretched: f64,
-    /// The best that comes of any plan.
+    /// Best realised makespan of any plan.
     pub best: f64,
-    /// Which plan that was.
+    /// Number of the best plan.
     pub iteration: u32,
     pub cycle: Option<Cycle>,
 }
@@ -91,7 +91,7 @@ impl Extent {
         graphs
     }
 
-    /// How many sets of costs there are.
+    /// Number of draws of costs.
     pub fn count(&self) -> usize {
         let shapes = TASKS.len() * FAT.len() * DENSITY.len() * REGULARITY.len() * JUMP.len();
         shapes * self.graphs as usize * self.draws as usize
@@ -123,14 +123,14 @@ impl Extent {
         runs
     }
 
-    /// The extent in a few words.
+    /// The size in a few words.
     pub fn words(&self) -> String {
         let draws = if self.draws == 1 { "draw" } else { "draws" };
         format!("{} runs per law ({} graphs per shape, {} {draws} of costs)", self.count(), self.graphs, self.draws)
     }
 }
 
-/// Runs that have something in common: `("fat", "0.8")`, or `("all", "")`.
+/// Runs with a common property: `("fat", "0.8")`, or `("all", "")`.
 pub type Group = (&'static str, &'static str);
 
 /// Means over a group.
@@ -140,30 +140,30 @@ pub struct Means {
     pub stretched: f64,
     pub best: f64,
     pub iteration: f64,
-    /// The share of runs whose plans repeat in a cycle.
+    /// Fraction of runs whose plans repeat in a cycle.
     pub cycles: f64,
     pub runs: usize,
 }
 
 impl Means {
-    /// How much longer plans take than planned, as a share.
+    /// Relative excess of the realised time over the planned time.
     pub fn increase(&self) -> f64 {
         self.stretched / self.original - 1.0
     }
 
-    /// How much of that the improvement takes back, as a share of what the first plan takes.
+    /// Fraction of the first plan's time that the improvement saves.
     pub fn decrease(&self) -> f64 {
         1.0 - self.best / self.stretched
     }
 }
 
-/// What becomes of the plan of the paper's second example, the ten tasks.
+/// Result of the paper's second example, the ten tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
     pub stretched: f64,
-    /// The number of the best round.
+    /// Number of the best round.
     pub best: usize,
-    /// Where plans repeat in a cycle.
+    /// Cycle of the plans, if they repeat.
     pub cycle: Option<Cycle>,
 }
 
@@ -182,7 +182,7 @@ pub struct Results {
     pub example: few::Map<&'static str, Example>,
 }
 
-/// All runs, in order, and what they say together.
+/// All runs, in order, and their results.
 pub struct Outcome {
     pub extent: Extent,
     pub runs: Vec<Run>,
@@ -190,7 +190,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The runs may come in any order.
+    /// Collects runs, in any order.
     pub fn of(extent: Extent, mut runs: Vec<Run>) -> Outcome {
         few::sort_by_key(&mut runs, |run| (run.graph.number, run.draw, run.law as u8));
         let example = Law::ALL.into_iter().map(|(name, law)| (name, Example::under(law))).collect();
@@ -225,7 +225,7 @@ fn law_name(law: Law) -> &'static str {
     Law::ALL[law as usize].0
 }
 
-/// The groups that a shape belongs to.
+/// Groups of a shape.
 fn groups(shape: &Shape) -> Vec<Group> {
     let pick = |name: &'static str, range: Range<usize>, fits: &dyn Fn(usize) -> bool, words: &[&'static str]| {
         let at = range.clone().find(|at| fits(*at)).expect("the shape is one of the grid");

@@ -1,4 +1,4 @@
-//! What the paper prints.
+//! Published numbers.
 
 use super::Group;
 
@@ -6,7 +6,7 @@ use super::Group;
 pub struct Published {
     pub table: u32,
     pub group: Group,
-    /// Several, where the paper divides a group further.
+    /// Several numbers where the paper divides a group further.
     pub increase: &'static [f64],
     pub decrease: &'static [f64],
     pub iteration: &'static [f64],

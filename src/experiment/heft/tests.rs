@@ -19,7 +19,7 @@ fn the_grid_is_the_papers() {
     }
 }
 
-/// More draws only add runs: those that were there before stay what they were.
+/// More draws only add runs: existing ones do not change.
 #[test]
 fn runs_do_not_depend_on_each_other() {
     let extent = Extent { graphs: 1, draws: 2 };
@@ -75,7 +75,7 @@ fn means_and_verdicts_follow_from_the_runs() {
     assert!(outcome.verdicts().contains("treat these verdicts as a trial"));
 }
 
-/// As they are worked out by hand for the ten tasks: 102, 111, 91, 104 and again under equal sharing.
+/// Worked by hand for the ten tasks: 102, 111, 91, 104, and repetition under equal sharing.
 #[test]
 fn the_ten_tasks_are_judged_by_the_papers_numbers() {
     let outcome = Outcome::of(Extent { graphs: 0, draws: 0 }, Vec::new());

@@ -1,4 +1,4 @@
-//! The outcome in words and tables: the paper's numbers beside ours.
+//! The outcome as text and tables: the paper's numbers beside ours.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::workload::workflow::CostTable;
 
 const ALL: Group = ("all", "");
 
-/// A line of a table: what it is, and what the paper and each law say.
+/// A line of a table: its subject, the paper's number, and the number under each law.
 struct Line {
     table: u32,
     what: String,
@@ -45,7 +45,7 @@ impl Outcome {
         text
     }
 
-    /// `tables.csv`: the same, one number a line.
+    /// `tables.csv`: the tables with one number per line.
     pub fn tables_csv(&self) -> String {
         let mut text = "table,what,law,ours,paper\n".to_owned();
         for line in self.lines() {
@@ -87,7 +87,7 @@ impl Outcome {
         text
     }
 
-    /// `verdicts.txt`: what became of each claim.
+    /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
         let findings = Findings::of(CLAIMS, &self.results);
         let mut text = format!(

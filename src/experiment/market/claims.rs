@@ -1,11 +1,11 @@
-//! What "Bidding policies for market-based HPC workflow scheduling" says of its policies, as comparisons of numbers.
+//! Statements of "Bidding policies for market-based HPC workflow scheduling", as comparisons of numbers.
 
 use super::{Cell, Load, Results};
 use crate::experiment::claims::{Claim, Judge, Note, Number, Ours, just};
 use crate::few;
 
 impl Judge<'_, Results> {
-    /// The loads of the results within a range.
+    /// Loads of the results within a range.
     fn loads(&self, from: Load, to: Load) -> Vec<Load> {
         let mut loads: Vec<Load> = self.results.cells.keys().map(|(_, load)| *load).collect();
         loads.sort_unstable();
@@ -41,12 +41,12 @@ impl Judge<'_, Results> {
         self.number(&format!("SLR{tenth}"), policy, load, |cell| cell.slr_censored[tenth - 1])
     }
 
-    /// Of one tenth of the jobs.
+    /// Share of starved jobs in one tenth of the jobs.
     fn z_of(&self, policy: &str, load: Load, tenth: usize) -> Number {
         self.number(&format!("z{tenth}"), policy, load, |cell| cell.starved_by_work[tenth - 1])
     }
 
-    /// The values of these policies, the highest first.
+    /// Values of these policies, descending.
     fn best_first(&self, policies: &[String], load: Load) -> Vec<Number> {
         let mut values: Vec<Number> = policies.iter().map(|policy| self.p(policy, load)).collect();
         few::sort_by(&mut values, |a, b| b.value.unwrap_or(0.0).total_cmp(&a.value.unwrap_or(0.0)));
@@ -66,9 +66,9 @@ impl Judge<'_, Results> {
 const LOWEST: Load = 0;
 const HIGHEST: Load = Load::MAX;
 
-/// What "Bidding policies for market-based HPC workflow scheduling" says of its policies. `p` is the value obtained as
-/// a share of all there was, `z` the share of jobs that starved, `SLRn` the mean SLR of the n-th tenth of the jobs by
-/// work, starved ones counted with their final deadline, `zn` the share of them that starved.
+/// Claims of "Bidding policies for market-based HPC workflow scheduling" about its policies. `p` is the obtained share
+/// of all value, `z` the share of starved jobs, `SLRn` the mean SLR of the n-th tenth of the jobs by work, where
+/// starved jobs count with their final deadline, `zn` the share of starved jobs in it.
 pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 1,

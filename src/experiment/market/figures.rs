@@ -4,7 +4,7 @@ use super::{Load, Outcome, POLICIES};
 use crate::experiment::metrics::{SLR, SLR_CENSORED, STARVED};
 use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
 
-/// What policies obtain, who starves and who waits, by load and by work.
+/// Value, starved jobs and SLR of each policy, by load and by work.
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let by_load = |metric: &'static str| lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
     let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.words());
@@ -77,7 +77,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     ]
 }
 
-/// Beyond saturation, where policies differ most in whom they make wait.
+/// A load beyond saturation, where policies differ most in the jobs that they delay.
 const SLR_LOAD: Load = 120;
 
 fn lines(loads: &[Load], number: impl Fn(&str, Load) -> Option<f64>) -> Vec<Line> {

@@ -1,5 +1,5 @@
 //! The experiment of "Bidding policies for market-based HPC workflow scheduling" (A. Burkimsher, L. S. Indrusiak): ten
-//! policies at eight loads, or at fifteen, and what the paper concludes from it.
+//! policies at eight loads, or at fifteen, and the paper's conclusions.
 //!
 //! The paper gives the workloads' distributions, not their seeds; those are ours.
 
@@ -21,7 +21,7 @@ pub use claims::CLAIMS;
 #[cfg(feature = "edge")]
 pub use figures::figures;
 
-/// The ten policies, by their names in a topology and in the paper.
+/// The ten policies: names in a topology and in the paper.
 pub const POLICIES: [(&str, &str); 10] = [
     ("random", "Random"),
     ("fifo", "FIFO"),
@@ -35,29 +35,29 @@ pub const POLICIES: [(&str, &str); 10] = [
     ("pvr", "PVR"),
 ];
 
-/// A load in hundredths of what all cores can do, so that it can be a key.
+/// Offered load in hundredths of the capacity of all cores; an integer, so that it can be a key.
 pub type Load = u32;
 
-/// Those that tables show.
+/// Loads of the tables.
 pub const LOADS: [Load; 8] = [70, 80, 90, 100, 110, 120, 130, 140];
-/// With those half-way between.
+/// Loads of the tables and those halfway between.
 const FINE_LOADS: [Load; 15] = [70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120, 125, 130, 135, 140];
 
-/// The platform and the workload.
+/// Platform and workload.
 pub const TOPOLOGY: &str = include_str!("../../../topologies/market-paper.toml");
 
-/// How much of the experiment to run.
+/// Size of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub workloads: u32,
-    /// In each workload.
+    /// Jobs per workload.
     pub jobs: u32,
     pub loads: &'static [Load],
 }
 
-/// As in the paper.
+/// Size of the paper.
 pub const FULL: Extent = Extent { workloads: 10, jobs: 10_000, loads: &FINE_LOADS };
-/// As few as the claims can be judged by.
+/// Smallest size that the claims can be judged by.
 pub const SMALL: Extent = Extent { workloads: 3, jobs: 10_000, loads: &LOADS };
 
 const SEED: &str = "workload.0.seed";
@@ -99,13 +99,13 @@ pub struct Results {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// Value obtained, as a share of all value.
+    /// Value obtained, as a fraction of all value.
     pub value: f64,
-    /// Share of the jobs that starved.
+    /// Fraction of starved jobs.
     pub starved: f64,
-    /// By tenths of the jobs, from those with the least work.
+    /// Mean censored SLR by tenths of the jobs, ascending by work.
     pub slr_censored: [Option<f64>; 10],
-    /// Likewise, the share of them that starved.
+    /// Fraction of starved jobs, by tenths of the jobs.
     pub starved_by_work: [Option<f64>; 10],
 }
 
@@ -116,7 +116,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// `None` if the rows are not those of this experiment.
+    /// Evaluates rows; None if they are not of this experiment.
     pub fn of(extent: Extent, table: &Table, rows: &[Row]) -> Option<Outcome> {
         let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
         let mut samples: few::Map<(String, Load, &'static str), Vec<f64>> = few::Map::new();
@@ -140,7 +140,7 @@ impl Outcome {
         self.estimate(policy, load, metric).map(|estimate| estimate.mean)
     }
 
-    /// What the claims are about.
+    /// Numbers that the claims are about.
     pub fn results(&self) -> Results {
         let mut results = Results::default();
         for (policy, _) in POLICIES {
@@ -156,7 +156,7 @@ impl Outcome {
         results
     }
 
-    /// `summary.txt`: the main numbers for a person.
+    /// `summary.txt`: the main numbers as text.
     pub fn summary_text(&self) -> String {
         let mut text = format!("Means over {}, with 95 % confidence intervals; all in percent.\n", self.extent.words());
         for (metric, title) in [
@@ -185,7 +185,7 @@ impl Outcome {
         text
     }
 
-    /// `summary.csv`: all of them, one per line.
+    /// `summary.csv`: all estimates, one per line.
     pub fn summary_csv(&self) -> String {
         let mut text = "policy,load,metric,mean,within_95,workloads\n".to_owned();
         for ((policy, load, metric), estimate) in &self.estimates {
@@ -197,7 +197,7 @@ impl Outcome {
         text
     }
 
-    /// `verdicts.txt`: what became of each claim.
+    /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
         let results = self.results();
         let findings = Findings::of(CLAIMS, &results);

@@ -1,4 +1,4 @@
-//! Lines through means, over numbers that were set.
+//! Lines through means, over numeric settings.
 
 use std::fmt::Write;
 
@@ -15,28 +15,28 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 52.0;
-/// Left and right of all points.
+/// Margin left and right of all points.
 const INSET: f64 = 26.0;
-/// Between the bars of neighbours, which would hide each other, and between those of all.
+/// Offset between the bars of neighbouring lines, which would hide each other, and most offset over all lines.
 const APART: f64 = 4.0;
 const APART_IN_ALL: f64 = 40.0;
-/// A letter below the axis, and what keeps labels apart.
+/// Width of a letter below the axis, and longest label.
 const LETTER: f64 = 7.0;
 const LABEL_MAX: usize = 14;
 
-/// What lies below a chart.
+/// The horizontal axis of a chart.
 pub(super) struct Across<'m> {
     pub key: &'m str,
     pub values: &'m [String],
     pub numbers: &'m [f64],
-    /// Whether dots and bars say where the numbers are.
+    /// True if dots and bars are drawn.
     pub has_dots: bool,
 }
 
 pub(super) struct Curve {
-    /// A number for colour and dashes.
+    /// Index of colour and dashes.
     pub style: usize,
-    /// For a tip where a mouse rests.
+    /// Text of the tooltip.
     pub name: String,
     /// One for each value across.
     pub points: Vec<Option<Estimate>>,
@@ -66,7 +66,7 @@ pub(super) fn chart(about: &str, across: &Across<'_>, range: &Range, curves: &[C
     svg
 }
 
-/// The values as they were written, as far as there is room for them, and their key.
+/// Labels of the values as they were written, as far as there is room, and the key.
 fn labels(across: &Across<'_>, places: &Range, order: &[usize], x: &dyn Fn(usize) -> f64) -> String {
     let bottom = HEIGHT - BOTTOM;
     let mut svg = format!("<path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT);

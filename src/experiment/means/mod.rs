@@ -1,4 +1,4 @@
-//! What the rows of a sweep say: a mean over seeds for each combination of everything else that varies.
+//! Results of a sweep: a mean over seeds for each combination of the other settings.
 
 mod curves;
 mod page;
@@ -20,7 +20,7 @@ pub struct Means {
     pub name: String,
     pub about: Option<String>,
     pub metrics: Vec<Metric>,
-    /// What varies besides seeds.
+    /// Axes other than seeds.
     pub axes: Vec<Varying>,
     /// Number of runs of each combination.
     pub repetitions: usize,
@@ -28,17 +28,17 @@ pub struct Means {
     repeated: usize,
     /// Number of distinct runs of each combination.
     runs: Vec<usize>,
-    /// The numbers of each combination, one for each metric; the first axis changes slowest.
+    /// Numbers of each combination, one per metric; the first axis changes slowest.
     cells: Vec<Vec<Option<Estimate>>>,
 }
 
-/// A key and the values that it takes.
+/// A key and its values.
 pub struct Varying {
     pub key: String,
     pub values: Vec<String>,
 }
 
-/// The means of the rows of a whole experiment.
+/// Computes the means of the rows of a whole experiment.
 ///
 /// Cost: O(rows * (metrics + axes * log values of an axis)).
 pub fn means(experiment: &Experiment, rows: &[Row]) -> Means {
@@ -67,7 +67,7 @@ pub fn means(experiment: &Experiment, rows: &[Row]) -> Means {
 }
 
 impl Means {
-    /// The combinations, each as the places of its values on their axes, with their numbers.
+    /// The combinations, each as indices of its values on their axes, with their numbers.
     fn combinations(&self) -> impl Iterator<Item = (Vec<usize>, &[Option<Estimate>])> {
         let picks = |mut rest: usize| {
             let mut picks: Vec<usize> = self
@@ -107,7 +107,7 @@ impl Means {
     }
 }
 
-/// `means.csv`: a row a metric of each combination.
+/// `means.csv`: a row per combination and metric.
 pub fn csv(means: &Means) -> String {
     let keys = means.axes.iter().map(|axis| axis.key.as_str());
     let mut text = line(keys.chain(["metric", "runs", "mean", "within"]));

@@ -1,4 +1,4 @@
-//! A sweep as a page to read: for each metric a chart of its means, and their numbers.
+//! Page of a sweep: for each metric a chart of its means, and their numbers.
 
 use std::fmt::Write;
 
@@ -13,17 +13,17 @@ use super::{Means, Varying};
 use crate::report::html::{counted, document, escape, table};
 use crate::report::palette::COLOURS;
 
-/// As many lines can be told apart: one of each colour, and one with dashes.
+/// Most lines that can be told apart: one of each colour, and one with dashes.
 const LINES_MAX: usize = 2 * COLOURS;
-/// Dots of a row, one of each colour.
+/// Most dots of a row, one of each colour.
 const DOTS_MAX: usize = COLOURS;
-/// Rows of dots, below which nobody looks for a row by its name.
+/// Most rows of dots: readers do not search longer charts by name.
 const ROWS_MAX: usize = 200;
-/// Nobody looks at more pictures, or at more dots, and browsers get slow.
+/// Most pictures, and most dots: more are not looked at, and make browsers slow.
 const PICTURES_MAX: usize = 300;
 const MARKS_MAX: usize = 100_000;
 
-/// The page; `facts` say which file and which grid it is of.
+/// The page; `facts` name the file and the grid.
 pub fn page(means: &Means, facts: &[String]) -> String {
     let name = escape(&means.name);
     let mut body = format!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n");
@@ -71,7 +71,7 @@ pub fn page(means: &Means, facts: &[String]) -> String {
     document(&format!("{name}: a sweep of Hansa"), &body)
 }
 
-/// All numbers, where nothing varies but seeds.
+/// All numbers, if only seeds vary.
 fn alone(means: &Means, metrics: &[usize]) -> String {
     let row = |metric: &usize| {
         let what = &means.metrics[*metric];
@@ -82,7 +82,7 @@ fn alone(means: &Means, metrics: &[usize]) -> String {
     table(&["Metric", "#Mean", "What it is"], metrics.iter().map(row))
 }
 
-/// What was combined with what.
+/// Description of the combinations.
 fn combined(means: &Means) -> String {
     let axes: Vec<String> = means
         .axes
@@ -111,25 +111,25 @@ fn rest(absent: &[String], constant: &[String]) -> String {
     if html.is_empty() { html } else { format!("<section><h2>Not shown</h2>\n{html}</section>\n") }
 }
 
-/// Which axis is shown how: one across, one as lines or dots of several colours, and a picture for each combination of
-/// the others.
+/// Use of the axes: one across, one as lines or dots of several colours, and a panel for each combination of the
+/// others.
 struct Layout<'m> {
     means: &'m Means,
     across: usize,
     /// The values across, if they are numbers.
     numbers: Option<Vec<f64>>,
     lines: Option<usize>,
-    /// The values on all axes; those across and of lines are the first ones.
+    /// Indices of the values on all axes, for each panel; the index is 0 on the axes across and of lines.
     panels: Vec<Vec<usize>>,
-    /// How many panels of each metric are drawn.
+    /// Number of panels drawn for each metric.
     room: usize,
-    /// Whether there would be too many dots and numbers, so that there are lines alone.
+    /// True if there would be too many dots and numbers, so that only lines are drawn.
     is_dense: bool,
 }
 
 impl<'m> Layout<'m> {
-    /// Of means that have axes. Across are the numbers of which there are most, or else the axis with most values; and
-    /// lines are of that with most values among the others, if so many lines can be told apart.
+    /// Layout of means with axes. Across is the numeric axis with most values, or else the axis with most values; lines
+    /// are of the axis with most values among the others, unless they are too many to be told apart.
     fn of(means: &'m Means, metrics: usize) -> Layout<'m> {
         let sizes = || means.axes.iter().map(|axis| axis.values.len()).enumerate().rev();
         let numeric = |place: usize| numbers(&means.axes[place].values);
@@ -170,19 +170,19 @@ impl<'m> Layout<'m> {
         self.means.cell(&picks, metric)
     }
 
-    /// All of a panel, line by line.
+    /// Numbers of a panel, line by line.
     fn cells(&self, panel: &[usize], metric: usize) -> Vec<Vec<Option<Estimate>>> {
         let across = 0..self.across().values.len();
         let line = |line| across.clone().map(|across| self.cell(panel, across, line, metric)).collect();
         (0..self.lines().map_or(1, |lines| lines.values.len())).map(line).collect()
     }
 
-    /// All of a metric.
+    /// Section of a metric.
     fn section(&self, metric: usize) -> String {
         let what = &self.means.metrics[metric];
         let (name, about, better) = (what.name, escape(&capital(what.about)), words(what.better));
         let mut html = format!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n");
-        // All charts have the same scale, so that they can be compared.
+        // All charts have one scale, so that they can be compared.
         let cells: Vec<Vec<Vec<Option<Estimate>>>> =
             self.panels.iter().take(self.room).map(|panel| self.cells(panel, metric)).collect();
         let known = |panel: &Vec<Vec<Option<Estimate>>>| -> Vec<Estimate> {
@@ -237,7 +237,7 @@ impl<'m> Layout<'m> {
         dots::picture(about, range, &rows)
     }
 
-    /// What is the same in a panel, and what rows of dots are of.
+    /// Settings of a panel, and the key of rows of dots.
     fn settings(&self, panel: &[usize]) -> String {
         let others = self.means.axes.iter().zip(panel).enumerate();
         let others = others.filter(|(place, _)| *place != self.across && Some(*place) != self.lines);
@@ -265,7 +265,7 @@ impl<'m> Layout<'m> {
         html
     }
 
-    /// The numbers of a panel: a row a value across, a column a line.
+    /// Table of a panel: a row per value across, a column per line.
     fn table(&self, cells: &[Vec<Option<Estimate>>]) -> String {
         let across = self.across();
         let heads = match self.lines() {

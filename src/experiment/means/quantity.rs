@@ -1,4 +1,4 @@
-//! Values of a key as numbers, so that they can lie on an axis at their distances.
+//! Values of a key as numbers, for positions on an axis.
 
 use std::mem::{Discriminant, discriminant};
 
@@ -8,12 +8,12 @@ enum Quantity {
     Number(f64),
     /// In microseconds.
     Time(f64),
-    /// In bits a second.
+    /// In bits per second.
     Capacity(f64),
     Bytes(f64),
 }
 
-/// All values as numbers, if they are different numbers of one kind.
+/// All values as numbers; None unless they are distinct numbers of one kind.
 pub(super) fn numbers(values: &[String]) -> Option<Vec<f64>> {
     let read: Vec<(Discriminant<Quantity>, f64)> = values.iter().map(|text| read(text)).collect::<Option<_>>()?;
     // A zero needs no unit.
@@ -22,7 +22,7 @@ pub(super) fn numbers(values: &[String]) -> Option<Vec<f64>> {
     let numbers: Vec<f64> = read.into_iter().map(|(_, number)| number).collect();
     let mut sorted = numbers.clone();
     sorted.sort_by(f64::total_cmp);
-    // `60 s` and `1 min` would lie upon each other.
+    // `60 s` and `1 min` would be at one position.
     let differ = sorted.windows(2).all(|pair| pair[0] < pair[1]);
     (are_alike && differ).then_some(numbers)
 }

@@ -16,7 +16,7 @@ fn experiment(text: &str) -> Experiment {
     experiment::read("try.toml", &mut |_| Ok(text.into())).unwrap()
 }
 
-/// Values are told by a function; nobody pays, and there are forty jobs.
+/// Rows with values of a function; no user pays, and there are forty jobs.
 fn rows(experiment: &Experiment, value: impl Fn(&Run) -> f64) -> Vec<Row> {
     let row = |run: Run| {
         let waits = (run.values[0] == "fifo").then_some(60.0 * run.number as f64);
@@ -36,7 +36,7 @@ fn told(run: &Run) -> f64 {
 }
 
 #[test]
-fn means_are_over_seeds_wherever_these_stand() {
+fn means_are_over_seeds_wherever_these_are_written() {
     let experiment = experiment(FILE);
     let means = means(&experiment, &rows(&experiment, told));
     assert_eq!(means.repetitions, 2);
@@ -66,11 +66,11 @@ fn the_file_has_a_row_for_each_mean() {
 }
 
 #[test]
-fn numbers_lie_across_and_all_else_is_in_lines() {
+fn numbers_are_across_and_the_rest_is_in_lines() {
     let experiment = experiment(FILE);
     let page = page(&means(&experiment, &rows(&experiment, told)), &["Of a file.".to_owned()]);
     assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>") && page.contains("Of a file."));
-    // Two charts: of two lines, and of the one that has numbers; the rest is said in words.
+    // Two charts: of two lines, and of the one with numbers; the rest is stated in words.
     assert_eq!(page.matches("<svg").count(), 2);
     assert!(page.contains("<code>jobs</code> = 40") && page.contains("No run has a number for <code>paid</code>"));
     let tips: Vec<&str> = page.split("<title>").skip(2).map(|rest| rest.split("</title>").next().unwrap()).collect();
@@ -102,7 +102,7 @@ fn charts_of_a_metric_share_an_axis_and_are_not_too_many() {
         let more = format!("seed = {seeds}\nmarket.edf = [{}]", names.join(", "));
         experiment(&FILE.replace("seed = [1, 2]", &more))
     };
-    // So many words cannot be told apart as lines.
+    // This many words cannot be told apart as lines.
     let experiment = panels("[1]", 20);
     let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), &[]);
     assert_eq!(drawn.matches("<svg").count(), 2 * 20);
@@ -118,7 +118,7 @@ fn charts_of_a_metric_share_an_axis_and_are_not_too_many() {
 }
 
 #[test]
-fn what_is_too_much_for_a_page_is_left_to_the_file() {
+fn an_excess_for_a_page_is_only_in_the_file() {
     let across = |values: Vec<String>| {
         let text = FILE.replace("[1.4, 0.7, 1.0]", &format!("[{}]", values.join(", "))).replace("seed = [1, 2]", "");
         let experiment = experiment(&text);
@@ -133,7 +133,7 @@ fn what_is_too_much_for_a_page_is_left_to_the_file() {
 }
 
 #[test]
-fn what_only_some_runs_have_is_not_the_same_in_all() {
+fn a_number_that_only_some_runs_have_is_not_constant() {
     let experiment = experiment(FILE);
     let mut rows = rows(&experiment, told);
     let fees = |rows: &[Row]| page(&means(&experiment, rows), &[]).contains("<code>paid</code> = 0.1");

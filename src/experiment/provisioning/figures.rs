@@ -1,16 +1,16 @@
-//! The thesis's figures, by their numbers; those that belong together are one.
+//! The thesis's figures, by number; those that belong together are one.
 
 use super::{Outcome, PAIRS, Results, Site, one_of};
 use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
 use crate::experiment::statistics::{self, Estimate};
 
-/// A line's label and what it is called in the results, after the name of a site where panels are sites.
+/// Label of a line, and its name in the results, which follows the name of the site in panels of sites.
 type Named = (&'static str, &'static str);
 
 const EACH_SITE: &[Named] = &[("CTC", "CTC"), ("SDSC", "SDSC")];
 const BOTH_WAYS: &[Named] = &[("provisioned", "provisioned"), ("best effort", "best effort")];
 const PROVISIONED: &[Named] = &[("provisioned", "")];
-/// Figures of single things, between which there is nothing.
+/// Figures of single observations, whose points are not joined.
 const SCATTERED: [&str; 3] = ["5", "6", "8"];
 const EXTREMES: &[Named] = &[("alpha 0", "alpha 0"), ("alpha 1", "alpha 1")];
 const ALPHAS: &[Named] = &[
@@ -59,7 +59,7 @@ const COST_RATIO: &str = "Cost (% of best effort's)";
 const FEE: &str = "Mean fee (processor-hours)";
 const WAIT: &str = "Mean wait (h)";
 
-/// What is drawn of a figure.
+/// Source of a figure's panels.
 struct Drawn<'a> {
     results: &'a Results,
     x: &'static str,
@@ -70,13 +70,13 @@ impl Drawn<'_> {
         Panel { title, x: axis(self.x), y: axis(y), lines, lowest: None }
     }
 
-    /// One panel for all.
+    /// One panel for all sites.
     fn one(&self, title: &'static str, figure: &'static str, y: &'static str, lines: &[Named]) -> Panel {
         let lines = lines.iter().enumerate().map(|(style, named)| self.line(figure, style, named.0, named.1));
         self.panel(title, y, lines.collect())
     }
 
-    /// A panel a site.
+    /// One panel per site.
     fn sites(&self, figure: &'static str, y: &'static str, lines: [&[Named]; 2]) -> Vec<Panel> {
         let panel = |(site, lines): (Site, &[Named])| {
             let line = |(style, named): (usize, &Named)| {
@@ -90,14 +90,14 @@ impl Drawn<'_> {
     fn line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> Line {
         let mut line = Line { style: style + 1, label, is_scatter: SCATTERED.contains(&figure), ..Line::default() };
         for ((_, _, at), samples) in self.results.line(figure, key) {
-            // What was counted has a one for each.
+            // Samples of a count are ones.
             let estimate = Estimate::of(samples);
             let value =
                 if figure == "7" { samples.len() as f64 } else { estimate.map_or(0.0, |estimate| estimate.mean) };
             line.points.push((*at as f64 / 1_000.0, value));
             line.within.push(estimate.and_then(|estimate| estimate.within).unwrap_or(0.0));
         }
-        // What has no numbers of its own is one of a pair relative to the other.
+        // A line without numbers is the ratio of a pair.
         if line.points.is_empty() {
             let ats = |what| self.results.line(figure, &one_of(key, what)).map(|((.., at), _)| *at).collect::<Vec<_>>();
             for at in PAIRS.iter().flat_map(|pair| ats(pair.0)) {
@@ -108,7 +108,7 @@ impl Drawn<'_> {
                 line.within.push(statistics::chance(&pulls).unwrap_or(0.0));
             }
         }
-        // Bars on dozens of points hide what they are about.
+        // Bars on dozens of points would hide them.
         if line.points.len() > 12 {
             line.within.clear();
         }

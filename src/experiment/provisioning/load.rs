@@ -1,4 +1,4 @@
-//! What a site's own users do: jobs of a model or a log, raised to the load that is wanted.
+//! Jobs of a site's own users: from a model or a log, raised to the requested load.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Site {
         }
     }
 
-    /// Of tasks in the mean.
+    /// Mean width of tasks.
     pub fn task_procs(self) -> u32 {
         match self {
             Site::Ctc => 22,
@@ -43,7 +43,7 @@ impl Site {
         }
     }
 
-    /// Utilisations that plans are made at, the usual one first; in thousandths.
+    /// Utilisations for plans, the default first; in thousandths.
     pub fn loads(self) -> &'static [u32] {
         match self {
             Site::Ctc => &[630, 760, 880],
@@ -51,7 +51,7 @@ impl Site {
         }
     }
 
-    /// Utilisations that prices are asked at: as it is, and with 20 and 40 % more jobs.
+    /// Utilisations for prices: unchanged, and with 20 and 40 % more jobs; in thousandths.
     pub fn priced_loads(self) -> [u32; 3] {
         match self {
             Site::Ctc => [587, 684, 788],
@@ -60,14 +60,14 @@ impl Site {
     }
 }
 
-/// Whether run times are what was asked for.
+/// Relation of requested times to run times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Estimates {
     Exact,
     Inexact,
 }
 
-/// Where jobs come from.
+/// Logs of the sites; None for jobs of the model.
 #[derive(Clone, Debug, Default)]
 pub struct Logs {
     pub ctc: Option<Arc<[Rigid]>>,
@@ -75,7 +75,7 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Jobs for so many days at a utilisation, in thousandths.
+    /// Jobs for this many days at a utilisation, in thousandths.
     pub fn background(&self, site: Site, load: u32, days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
         let log = match site {
             Site::Ctc => &self.ctc,
@@ -98,7 +98,7 @@ impl Logs {
     }
 }
 
-/// The jobs of a log that could run at a site, from its first day on. What runs for longer than it asked for is killed.
+/// Jobs of a log that could run at a site, shifted to its first day. Jobs that exceed their requested time are killed.
 pub fn jobs_of(log: &Packed, site: Site) -> Arc<[Rigid]> {
     let first = log.get(0).map_or(Time::ZERO, |job| job.submit);
     let job = |job: rigid::Rigid| {
@@ -125,7 +125,7 @@ impl Bulk for Rigid {
     }
 }
 
-/// Jobs of the model, all of one kind, with the times between them divided so that the load is right.
+/// Jobs of the model, all of one kind, with their gaps divided so that the load is the requested one.
 fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
     let span = Span::from_minutes(days * 24 * 60);
     let mut count = 2_000;
@@ -149,7 +149,7 @@ fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
                 fits.then_some(Rigid { submit: job.submit, nodes, walltime: runtime, runtime })
             })
             .collect();
-        // Load only depends on how fast they come, and is in proportion to it.
+        // Load depends only on the arrival rate, and is proportional to it.
         let factor = target / utilisation(&jobs, procs.into());
         let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
         if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
@@ -160,11 +160,11 @@ fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
     }
 }
 
-/// Half of all jobs use less than a fifth of what they ask for.
+/// Half of all jobs use less than a fifth of the requested time.
 fn overestimated(job: Rigid, seed: u64) -> Rigid {
     let mut stream = SplitMix64::new(crate::random::mix(seed));
     let used = if stream.unit() < 0.5 { 0.2 - 0.2 * stream.unit() } else { 1.0 - 0.8 * stream.unit() };
     let walltime = Span::from_micros((job.runtime.micros() as f64 / used) as u64);
-    // Nobody may ask for more than a week.
+    // Requests are limited to a week.
     Rigid { walltime: walltime.min(Span::from_minutes(7 * 24 * 60)).max(job.runtime), ..job }
 }

@@ -2,9 +2,9 @@
 //! Singh): slots that two sites advertise, workflows planned over them and bought at prices, reservations among jobs of
 //! a queue, and jobs that imitate reservations.
 //!
-//! Sites are desks with the jobs of a model or a log and nothing around them: most experiments ask what would become of
-//! something at many moments of the same history, which a desk that can be copied answers at once. The thesis used
-//! the logs of both machines; without them (`--logs`) a model is tuned to the same utilisations.
+//! A site is a desk with the jobs of a model or a log, without a grid: most experiments branch at many moments of one
+//! history, and a desk can be copied. The thesis used the logs of both machines; without them (`--logs`) a model is
+//! tuned to equal utilisations.
 
 mod claims;
 #[cfg(feature = "edge")]
@@ -37,26 +37,25 @@ use crate::systems::provisioning::planner;
 use crate::systems::provisioning::trial::Trial;
 use crate::time::{Span, Time};
 
-/// How much of the experiments to run.
+/// Size of the experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// At so many moments plans are made on one site, and on several.
+    /// Number of moments for plans on one site, and on several.
     pub moments: u32,
     pub moments_of_several: u32,
-    /// So many days of reservations among jobs, and of trials of virtual ones.
+    /// Days of reservations among jobs, and of trials of virtual ones.
     pub days: u64,
     pub virtual_days: u64,
-    /// Of reservations among jobs so many histories are told, with other jobs each: what one of them shows may be its
-    /// own.
+    /// Histories of reservations among jobs, with other jobs each: a single one may not be representative.
     pub histories: u32,
 }
 
-/// At least as much as in the thesis, which has 10 moments on several sites and one history.
+/// At least the size of the thesis, which has 10 moments on several sites and one history.
 pub const FULL: Extent = Extent { moments: 50, moments_of_several: 30, days: 30, virtual_days: 30, histories: 30 };
-/// What a few minutes allow.
+/// Size for a few minutes.
 pub const SMALL: Extent = Extent { moments: 24, moments_of_several: 12, days: 30, virtual_days: 30, histories: 12 };
 
-/// A number of a run: of which figure, which line of it, and where on its axis, in thousandths.
+/// A number of a run: figure, line, and position on the axis in thousandths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     #[serde(deserialize_with = "kept")]
@@ -66,7 +65,7 @@ pub struct Row {
     pub value: f64,
 }
 
-/// A piece of work for one processor.
+/// A unit of work for one processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Piece {
     Slots(Site),
@@ -77,13 +76,13 @@ pub enum Piece {
     Virtuals(Site),
 }
 
-/// One for all loads of a site: its histories at different ones are those of the same users.
+/// Seed for all loads of a site: its histories at different loads have the same users.
 const SEED: u64 = 20_080_515;
-/// What comes before the first moment.
+/// Days of history before the first moment.
 const WARM: u64 = 4;
 
 impl Extent {
-    /// The longest first, so that processors end together.
+    /// Units of work, the longest first, so that processors end together.
     pub fn pieces(&self) -> Vec<Piece> {
         let moments = 0..self.moments;
         let plans = Site::ALL.into_iter().flat_map(|site| site.loads().iter().map(move |load| (site, *load)));
@@ -92,7 +91,7 @@ impl Extent {
         let several = (0..self.moments_of_several).map(|moment| Piece::Several { moment });
         let cyber = Site::Ctc.loads().iter();
         let cyber = cyber.flat_map(|load| moments.clone().map(|moment| Piece::CyberShake { load: *load, moment }));
-        // With what users ask for, queues are long, and planning them takes longest.
+        // With inexact estimates queues are long, and planning them takes longest.
         let is_long = |setting: &prices::Setting| setting.estimates == Estimates::Inexact;
         let (long, short): (Vec<_>, Vec<_>) = prices::settings().into_iter().partition(is_long);
         long.into_iter()
@@ -119,18 +118,18 @@ impl Extent {
         rows.0
     }
 
-    /// Jobs of the model have another history at each moment, so moments say as much as their number.
+    /// Seed of a moment: jobs of the model have another history at each, so that moments are independent.
     fn seed(moment: u32) -> u64 {
         SEED ^ mix(u64::from(moment))
     }
 
-    /// When a moment is: spread over the days, and over their hours.
+    /// Time of a moment: moments are spread over the days, and over their hours.
     fn moment(&self, number: u32) -> Time {
         let hours = WARM * 24 + u64::from(number) * 29;
         Time::ZERO + Span::from_minutes(hours * 60)
     }
 
-    /// Days of history that all moments need, and for what begins at the last of them.
+    /// Days of history for all moments, and for work that begins at the last of them.
     fn history_days(&self) -> u64 {
         WARM + u64::from(self.moments) * 29 / 24 + 14
     }
@@ -162,7 +161,7 @@ fn trial(site: Site, mode: Mode, name: &str, jobs: Arc<[Rigid]>) -> Trial {
     Trial::new(desk(site.procs(), mode, name), jobs)
 }
 
-/// All numbers, by figure, line and place on the axis.
+/// All numbers, by figure, line and position on the axis.
 pub struct Outcome {
     pub extent: Extent,
     pub results: Results,
@@ -171,14 +170,14 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     samples: few::Map<(&'static str, String, i64), Vec<f64>>,
-    /// Whether sites have the jobs of logs.
+    /// True if sites have the jobs of logs.
     pub has_logs: bool,
 }
 
-/// Lines of a figure that belong to the same occasions, and of which the first is looked at relative to the other.
+/// Pairs of lines of a figure with paired samples; the first is shown relative to the second.
 const PAIRS: [(&str, &str); 2] = [("provisioned", "best effort"), ("reserved", "queued")];
 
-/// What a line of a pair is called.
+/// Name of a line of a pair.
 fn one_of(line: &str, what: &str) -> String {
     if line.is_empty() { what.to_owned() } else { format!("{line} {what}") }
 }
@@ -189,7 +188,7 @@ impl Results {
         self.samples.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// All of a line, along its axis.
+    /// All points of a line, along its axis.
     fn line(
         &self,
         figure: &'static str,
@@ -202,13 +201,13 @@ impl Results {
         mean(self.samples(figure, line, at))
     }
 
-    /// The samples of a pair.
+    /// Samples of a pair.
     fn pair(&self, figure: &'static str, line: &str, at: f64) -> Option<[&[f64]; 2]> {
         let pair = |(one, other)| [one, other].map(|what| self.samples(figure, &one_of(line, what), at));
         PAIRS.into_iter().map(pair).find(|pair| pair.iter().all(|samples| !samples.is_empty()))
     }
 
-    /// What the mean of one is relative to that of the other.
+    /// Ratio of the means of a pair.
     fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
         let [one, other] = self.pair(figure, line, at)?;
         statistics::ratio(one, other).map(|ratio| ratio.0)
@@ -234,7 +233,7 @@ fn correlation(one: &[f64], other: &[f64]) -> f64 {
 }
 
 impl Outcome {
-    /// The rows must come in the order of their pieces.
+    /// Collects rows, which must be in the order of their units.
     pub fn of(extent: Extent, has_logs: bool, rows: &[Row]) -> Outcome {
         let mut results = Results { has_logs, ..Results::default() };
         for row in rows {
@@ -243,7 +242,7 @@ impl Outcome {
         Outcome { extent, results }
     }
 
-    /// Means and deviations of all that figures show.
+    /// Means and deviations of all points of the figures.
     pub fn summary_csv(&self) -> String {
         let mut text = "figure,line,at,mean,deviation,samples\n".to_owned();
         for ((figure, line, at), samples) in &self.results.samples {
@@ -256,7 +255,7 @@ impl Outcome {
         text
     }
 
-    /// What the thesis prints beside ours, then one table a figure: a line each, along its axis.
+    /// The thesis's numbers beside ours, then one table per figure, with a line each along its axis.
     pub fn summary_text(&self) -> String {
         let mut text = format!("Provisioning: {}\n\n", self.words());
         published::write(&self.results, &mut text);
@@ -288,7 +287,7 @@ impl Outcome {
     }
 }
 
-/// Longer lines are only in the table.
+/// Most points of a line in the text; longer lines are only in the table.
 const SHOWN: usize = 40;
 
 fn write_line(text: &mut String, figure: &str, line: &str, points: Vec<(i64, Option<f64>)>) {
@@ -312,7 +311,7 @@ pub fn runs_csv(rows: &[Row]) -> String {
     text
 }
 
-/// Four digits that count.
+/// Rounds to about four significant digits.
 fn short(number: f64) -> String {
     match number.abs() {
         large if large >= 1_000.0 => format!("{number:.0}"),

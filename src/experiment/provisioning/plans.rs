@@ -33,12 +33,12 @@ pub(super) fn widths(site: Site) -> [u32; 4] {
     }
 }
 
-/// A workflow at a moment, and what best effort makes of it.
+/// A workflow at a moment, with its makespan by best effort.
 struct Case<'a> {
     application: Application,
-    /// As slots are advertised, and as prices are asked.
+    /// Sites for advertised slots, and for prices.
     sites: [&'a [Trial]; 2],
-    /// Makespans by queue alone, on both.
+    /// Makespans by best effort, on both.
     queued: [Option<Span>; 2],
     seed: u64,
 }
@@ -53,7 +53,7 @@ impl<'a> Case<'a> {
         Case { application, sites, queued, seed }
     }
 
-    /// By weights of cost, from one search.
+    /// Cost of the plan for each weight of cost, from one search.
     fn planned(&self, alphas: &[f64]) -> Vec<Option<Cost>> {
         let mut sites = self.sites[0].to_vec();
         let now = sites[0].now();
@@ -63,7 +63,7 @@ impl<'a> Case<'a> {
         alphas.iter().map(|alpha| front.choose(*alpha).map(|plan| plan.cost)).collect()
     }
 
-    /// With what all fees together came to, in processor-hours.
+    /// Cost if bought at prices, and the sum of all fees in processor-hours.
     fn bought(&self, alpha: f64) -> Option<(Cost, f64)> {
         let mut sites = self.sites[1].to_vec();
         let now = sites[0].now();
@@ -83,12 +83,12 @@ impl<'a> Case<'a> {
         Some((greedy.cost(), fees))
     }
 
-    /// What best effort costs: the same everywhere.
+    /// Cost by best effort, which is the work, equal everywhere.
     fn work(&self) -> f64 {
         self.application.work(0).seconds()
     }
 
-    /// Makespan and cost beside those of best effort, in hours and processor-hours.
+    /// Records makespan and cost beside those of best effort, in hours and processor-hours.
     fn put(
         &self,
         rows: &mut Rows,
@@ -193,7 +193,7 @@ pub fn run_cybershake(extent: &Extent, logs: &Logs, load: u32, moment: u32, rows
     case.put(rows, ["18 makespan", "18 cost"], "", f64::from(load) / 10.0, planned, case.queued[0]);
 }
 
-/// In the order in which they are added, the most loaded ones first.
+/// Sites in the order in which they are added, the most loaded ones first.
 const SEVERAL: [(Site, u32); 6] =
     [(Site::Ctc, 880), (Site::Sdsc, 840), (Site::Ctc, 760), (Site::Sdsc, 780), (Site::Ctc, 630), (Site::Sdsc, 700)];
 
@@ -202,7 +202,7 @@ pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
     let at = extent.moment(moment);
     let sites = |mode: Mode| -> Vec<Trial> {
         let site = |(number, (site, load)): (usize, &(Site, u32))| {
-            // Sites of one kind do not have the same users.
+            // Sites of one kind have different users.
             let seed = Extent::seed(moment) ^ (number as u64) << 32;
             let background = logs.background(*site, *load, extent.history_days(), Estimates::Exact, seed);
             let mut trial = trial(*site, mode, "slotlist", background);
@@ -212,7 +212,7 @@ pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
         SEVERAL.iter().enumerate().map(site).collect()
     };
     let (advertising, pricing) = (sites(Mode::Exact), sites(Mode::Rebuild));
-    // 1,000 Gb on an edge.
+    // 1,000 Gb per edge.
     let shape = Parallel { tasks: TASKS, depth: 10, procs: 14, bytes: 125_000_000_000 };
     let seed = mix(SEED ^ u64::from(moment) ^ 0xF19);
     let flow = shape.draw(&mut SplitMix64::new(seed));

@@ -9,15 +9,15 @@ use crate::systems::provisioning::application::choose_offer;
 use crate::systems::provisioning::desk::{Mode, Wanted};
 use crate::time::{Span, Time};
 
-/// One history.
+/// Parameters of one history.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     pub site: Site,
-    /// Which of the site's three loads.
+    /// Index into the site's three loads.
     pub load: usize,
-    /// Which of all jobs reserve, in hundredths.
+    /// Percentage of the jobs that reserve.
     pub share: u32,
-    /// What cost weighs for them; each draws one of their own, if there is none.
+    /// Their weight of cost; if None, each draws its own.
     pub alpha: Option<f64>,
     pub planner: &'static str,
     pub estimates: Estimates,
@@ -49,7 +49,7 @@ pub fn settings() -> Vec<Setting> {
     all
 }
 
-/// What a history came to, in the means of those who came after the site had filled.
+/// Means of a history, over the jobs that came after the site had filled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct History {
     /// In processor-hours.
@@ -109,7 +109,7 @@ fn history(extent: &Extent, logs: &Logs, setting: &Setting, seed: u64) -> Histor
     let days = WARM + extent.days;
     let jobs = logs.background(site, site.priced_loads()[load], days, estimates, seed);
     let mut draw = SplitMix64::new(seed ^ 0x23);
-    // Who reserves with a small share does so with a larger one too, and with the same weight.
+    // Jobs that reserve at a small share do so at a larger one too, and with the same weight.
     let chosen: Vec<(Rigid, bool, f64)> =
         jobs.iter().map(|job| (*job, draw.unit() * 100.0 < f64::from(share), draw.unit())).collect();
     let queue: Vec<Rigid> = chosen.iter().filter(|chosen| !chosen.1).map(|chosen| chosen.0).collect();
@@ -121,7 +121,7 @@ fn history(extent: &Extent, logs: &Logs, setting: &Setting, seed: u64) -> Histor
     for (job, _, weight) in chosen.iter().filter(|chosen| chosen.1) {
         let now = job.submit;
         trial.advance(now);
-        // A reservation is for as long as the job asks for.
+        // A reservation is for the requested time of the job.
         let quote = trial.desk.price(now, job.nodes, job.walltime, Wanted::Any).expect("it fits the site");
         let offer = choose_offer(alpha.unwrap_or(*weight), &quote.offers).expect("some start is always admissible");
         trial.desk.book(now, quote.id, offer.start).expect("what has just been quoted is there");
@@ -133,7 +133,7 @@ fn history(extent: &Extent, logs: &Logs, setting: &Setting, seed: u64) -> Histor
     }
     let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
     trial.advance(end.max(trial.now()));
-    // Those who still wait would make the mean a better one, so all are waited for.
+    // Jobs that still wait would lower the mean if they were left out, so the run continues until all have started.
     while trial.desk.jobs().0 > 0
         && let Some(due) = trial.due()
     {

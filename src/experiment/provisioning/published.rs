@@ -1,22 +1,22 @@
-//! What the thesis prints, beside ours.
+//! Numbers of the thesis, beside ours.
 
 use std::fmt::Write;
 
 use super::{Results, short};
 
-/// How a number comes from the results.
+/// Derivation of a number from the results.
 #[derive(Clone, Copy)]
 enum Is {
     Mean,
-    /// Of the mean with provisioning to that of best effort.
+    /// Ratio of the means with provisioning and by best effort.
     Ratio,
-    /// By what part the one is below the other.
+    /// Fraction by which the first is below the second.
     Saving,
 }
 
 type Number = (&'static str, Is, &'static str, &'static str, f64, f64);
 
-/// What it is, how it comes about, figure, line, where on the axis, and the thesis's number.
+/// Subject, derivation, figure, line, position on the axis, and the thesis's number.
 const PUBLISHED: [Number; 21] = [
     ("slots CTC advertises", Is::Mean, "4 mean", "CTC", 0.0, 27.0),
     ("slots SDSC advertises", Is::Mean, "4 mean", "SDSC", 0.0, 14.0),

@@ -1,4 +1,4 @@
-//! What a site advertises, moment after moment: figures 4 to 8.
+//! Advertised slots of a site, moment after moment: figures 4 to 8.
 
 use super::load::{Estimates, Logs, Site};
 use super::{Extent, Rows, WARM, correlation, deviation, mean, trial};
@@ -6,14 +6,14 @@ use crate::grid::{Advert, Slot};
 use crate::systems::provisioning::desk::Mode;
 use crate::time::{Span, Time};
 
-/// From one look to the next.
+/// Interval between observations.
 const EVERY: Span = Span::from_minutes(3 * 60);
 const PROCS_SHOWN: u32 = 40;
 
 struct Look {
     now: Time,
     jobs: usize,
-    /// When everything there is has ended.
+    /// True if a slot without end lasts beyond 48 hours from now, as it begins when all planned jobs have ended.
     is_far: bool,
     advert: Advert,
 }

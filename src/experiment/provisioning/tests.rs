@@ -5,7 +5,7 @@ use crate::experiment::claims::{Finding, Verdict};
 const TINY: Extent = Extent { moments: 1, moments_of_several: 1, days: 2, virtual_days: 2, histories: 1 };
 
 #[test]
-fn backgrounds_have_the_load_that_is_wanted() {
+fn backgrounds_have_the_requested_load() {
     for site in Site::ALL {
         for load in site.loads().iter().chain(&site.priced_loads()) {
             let jobs = Logs::default().background(site, *load, 20, Estimates::Inexact, 3);
@@ -15,7 +15,7 @@ fn backgrounds_have_the_load_that_is_wanted() {
             assert!(jobs.is_sorted_by_key(|job| job.submit));
         }
     }
-    // A log is thinned out, or has a part of itself come again.
+    // A log is thinned out, or a part of it is repeated.
     let log = Logs::default().background(Site::Sdsc, 600, 60, Estimates::Exact, 3);
     let logs = Logs { ctc: None, sdsc: Some(log) };
     for load in [400, 800] {
@@ -44,7 +44,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     for figure in ["4", "5", "6", "7", "8", "23", "24", "25", "26", "27 fee", "31", "38", "39", "48"] {
         assert!(rows.iter().any(|row| row.figure == figure && row.value.is_finite()), "figure {figure}");
     }
-    // What no trial can contradict.
+    // Bounds that no trial can contradict.
     let excess = |figure| outcome.results.samples(figure, "SDSC", 0.0).iter().copied().fold(f64::MIN, f64::max);
     assert!(excess("46 excess") <= 1e-6 && excess("41 excess") <= 1e-9);
     assert!(outcome.verdicts().lines().count() > CLAIMS.len());
@@ -68,7 +68,7 @@ fn tables_quote_names_with_commas() {
     assert!(summary.contains("\n30,\"CTC fee, inexact\",0,3,"), "{summary}");
 }
 
-/// A case that takes long counts for more than one that does not.
+/// A case that takes long has more weight than one that does not.
 #[test]
 fn relative_numbers_are_ratios_of_means() {
     let both = |at, [[a, b], [c, d]]: [[f64; 2]; 2]| {
@@ -102,14 +102,14 @@ fn two_is_a_peak_if_three_is_rarer() {
 }
 
 #[test]
-fn what_chance_may_do_is_not_held_against_a_claim() {
+fn random_variation_does_not_refute_a_claim() {
     let waits = |at_1: [f64; 4]| -> Vec<Row> {
         let at = |at: f64, values: [f64; 4]| {
             values.map(|value| Row { at: (at * 1e3) as i64, ..row("28", "SDSC", 0, value) })
         };
         [at(0.75, [3.0, 4.0, 5.0, 6.0]), at(1.0, at_1)].concat()
     };
-    // In some histories more, in others less, and always more.
+    // More in some histories, less in others; then always more.
     assert_eq!(finding(&waits([5.0, 3.0, 7.0, 5.0]), 18).verdict, Verdict::CannotBeTold);
     assert_eq!(finding(&waits([4.0, 5.0, 6.0, 7.1]), 18).verdict, Verdict::DoesNotHold);
     assert_eq!(finding(&waits([2.0, 3.0, 4.0, 5.1]), 18).verdict, Verdict::Holds);
@@ -118,16 +118,16 @@ fn what_chance_may_do_is_not_held_against_a_claim() {
     assert!(verdicts.contains("1 cannot be told") && verdicts.contains("fails by 0.5000 +- 2."), "{verdicts}");
 }
 
-/// Of all numbers of sites, not only beside two.
+/// All numbers of sites count, not only neighbours.
 #[test]
-fn flat_means_that_no_two_numbers_of_sites_are_far_apart() {
+fn flat_means_no_two_numbers_of_sites_are_far_apart() {
     let rows: Vec<Row> = [(2, 5.0), (3, 6.2), (4, 4.0), (5, 5.0), (6, 5.0)]
         .map(|(sites, value)| row("56 makespan", "provisioned", sites, value))
         .to_vec();
     assert!(finding(&rows, 29).fails("<= 1.3 56 makespan(provisioned, 4)"));
 }
 
-/// Without any numbers nothing fails, but every note asks for what it is about.
+/// Without any numbers nothing fails, but every note looks up its comparisons.
 #[test]
 fn notes_are_about_comparisons_of_their_claims() {
     for has_logs in [false, true] {
@@ -135,7 +135,7 @@ fn notes_are_about_comparisons_of_their_claims() {
     }
 }
 
-/// What is true of the model only is not said of logs, and nothing is said where a claim holds.
+/// Notes about the model are not shown for logs, and no notes are shown where a claim holds.
 #[test]
 fn notes_are_about_the_results_at_hand() {
     let fees = |ctc: f64, sdsc: f64| -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! Jobs that imitate reservations against real ones, and both together: figures 38 to 49.
+//! Jobs that imitate reservations, compared with real ones, and both together: figures 38 to 49.
 
 use super::load::{Estimates, Logs, Site};
 use super::slots::hours;
@@ -13,17 +13,17 @@ pub(super) const NODES: [u32; 2] = [32, 64];
 pub(super) const LENGTHS: [u64; 2] = [1, 4];
 pub(super) const AHEAD: [u64; 3] = [1, 4, 8];
 
-/// Of the fee, in thousandths.
+/// Fraction of the fee, in thousandths.
 const CANCELLING: u32 = 100;
 /// History before the first trial, in days.
 const HISTORY: u64 = 7;
 
-/// As figures show them: which site, how large, and for how many hours.
+/// Name of a line in figures: site, kind, size and hours.
 pub(super) fn line(site: Site, what: &str, nodes: u32, length: u64) -> String {
     format!("{} {what} {nodes}x{length}h", site.name())
 }
 
-/// A trial every day, at another hour each.
+/// Runs a trial every day, each at another hour.
 pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
     let days = HISTORY + extent.virtual_days + 1;
     let background = logs.background(site, site.loads()[0], days, Estimates::Inexact, SEED);
@@ -83,7 +83,7 @@ fn try_all(trial: &Trial, site: Site, work: &Part, (length, ahead): (u64, u64), 
     }
 }
 
-/// When a job that imitates a reservation is submitted, and when it starts, if it does so in time.
+/// Submission and start of a job that imitates a reservation; None unless it starts in time.
 fn imitate(mut trial: Trial, work: &Part) -> Option<(Time, Time)> {
     let now = trial.now();
     let desk = &mut trial.desk;

@@ -1,4 +1,4 @@
-//! What the paper says of its seven policies, as comparisons of numbers.
+//! Statements of the paper about its seven policies, as comparisons of numbers.
 
 use super::{Asked, Axis, Metric, Outcome, Setting, USUAL};
 use crate::experiment::claims::{Claim, Judge, Note, Number, Ours, just};
@@ -25,14 +25,14 @@ impl Reservations<'_> {
         Number::new(format!("{what}(asked{})", place(setting)), value)
     }
 
-    /// A number that falls by the steps of an axis, or rises.
+    /// Compares: a number falls with each step of an axis.
     fn falls(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
         for pair in axis.settings().windows(2) {
             self.below(&number(self, pair[1]), &number(self, pair[0]));
         }
     }
 
-    /// Which policies slow jobs down alike, and which do not.
+    /// Compares policies with similar slowdowns, and those without.
     fn slowdown_groups(&mut self, setting: Setting) {
         for (a, b, apart) in [("PE_W", "Du_B", 0.05), ("PE_B", "Du_W", 0.03)] {
             let distance = self.s(a, setting).distance(&self.s(b, setting));
@@ -49,10 +49,10 @@ impl Reservations<'_> {
     }
 }
 
-/// Policies that accept almost the same.
+/// Policies with almost equal acceptance.
 const ALIKE: [(&str, &str); 3] = [("PE_W", "Du_B"), ("PE_B", "Du_W"), ("PEDu_B", "PEDu_W")];
 
-/// Where a setting is, if not at the usual place.
+/// Deviation of a setting from the usual one, as text.
 fn place(setting: Setting) -> String {
     let Setting { umed, arrival, flexibility } = setting;
     let mut place = String::new();

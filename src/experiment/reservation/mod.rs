@@ -1,7 +1,8 @@
 //! The experiment of "Resource availability-aware advance reservation for parallel jobs with deadlines" (B. Li, Y. Pei,
-//! B. Shen, H. Wu, M. He, J. Yang): seven fit policies on one cluster, as sizes, arrivals and flexibility vary.
+//! B. Shen, H. Wu, M. He, J. Yang): seven fit policies on one cluster, with varying sizes, arrivals and flexibility.
 //!
-//! The paper drew arrivals and run times with constants that no public copy holds; ours are those of the generic model.
+//! The paper drew arrivals and run times with constants that no public copy contains; ours are those of the generic
+//! model.
 
 mod claims;
 #[cfg(feature = "edge")]
@@ -27,32 +28,32 @@ use crate::workload::staging::Data;
 pub const NODES: u32 = 1024;
 const SIZE_MAX: f64 = 10.0;
 
-/// How much of the experiment to run.
+/// Size of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub workloads: u32,
-    /// In each workload.
+    /// Requests per workload.
     pub requests: u32,
 }
 
-/// As in the paper, whose number of runs is not known.
+/// Size of the paper; its number of runs is not known.
 pub const FULL: Extent = Extent { workloads: 5, requests: 10_000 };
 
 /// One point of the experiment's axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setting {
-    /// The middle size, as a power of two: the paper's UMed.
+    /// Middle size, as a power of two: the paper's UMed.
     pub umed: u32,
-    /// How much faster than usual requests arrive, in hundredths.
+    /// Arrival rate relative to the usual one, in hundredths.
     pub arrival: u32,
-    /// Ready times up to so many durations ahead, and deadlines with up to so many durations of slack.
+    /// Largest ready time and largest slack of the deadline, in durations of the request.
     pub flexibility: u32,
 }
 
-/// Where the others stay while one varies.
+/// The setting around which one axis varies.
 pub const USUAL: Setting = Setting { umed: 7, arrival: 100, flexibility: 3 };
 
-/// What varies.
+/// The axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     Umed,
@@ -71,7 +72,7 @@ impl Axis {
         }
     }
 
-    /// Where on the axis a setting is, as the paper counts.
+    /// Position of a setting on the axis, in the paper's units.
     pub fn value(self, setting: Setting) -> f64 {
         match self {
             Axis::Umed => f64::from(setting.umed),
@@ -115,14 +116,14 @@ impl Setting {
     }
 }
 
-/// One workload under one setting, to be run under all policies: a piece of work for one processor.
+/// A unit of work for one processor: one workload under one setting, to be run under all policies.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     pub seed: u64,
     pub setting: Setting,
 }
 
-/// What the requests of a workload ask for in the mean.
+/// Mean size of a workload's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     pub nodes: f64,
@@ -194,16 +195,16 @@ impl Metric {
     }
 }
 
-/// The numbers of all runs, by policy and setting, in order of their seeds.
+/// Numbers of all runs, by policy and setting, in order of their seeds.
 pub struct Outcome {
     pub extent: Extent,
     samples: few::Map<(&'static str, Setting, Metric), Vec<f64>>,
-    /// By workload.
+    /// Mean requests of each setting and workload.
     asked: few::Map<(Setting, u64), Asked>,
 }
 
 impl Outcome {
-    /// The rows must come in order of their seeds.
+    /// Collects rows, which must be in order of their seeds.
     pub fn of(extent: Extent, rows: &[Row]) -> Outcome {
         let mut samples: few::Map<_, Vec<f64>> = few::Map::new();
         for row in rows {
@@ -221,21 +222,21 @@ impl Outcome {
         Estimate::of(self.samples.get(&(policy, setting, metric))?)
     }
 
-    /// What is asked for under a setting, whatever the policy.
+    /// Mean request of a setting, which does not depend on the policy.
     pub fn asked(&self, setting: Setting, of: fn(&Asked) -> f64) -> Option<Estimate> {
         let workloads: Vec<f64> =
             self.asked.iter().filter(|((at, _), _)| *at == setting).map(|(_, asked)| of(asked)).collect();
         Estimate::of(&workloads)
     }
 
-    /// How much more one policy has than another, workload by workload.
+    /// Difference of two policies, workload by workload.
     pub fn paired(&self, a: &'static str, b: &'static str, setting: Setting, metric: Metric) -> Option<Estimate> {
         let (a, b) = (self.samples.get(&(a, setting, metric))?, self.samples.get(&(b, setting, metric))?);
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         Estimate::of(&differences)
     }
 
-    /// `summary.txt`: the main numbers for a person.
+    /// `summary.txt`: the main numbers as text.
     pub fn summary_text(&self) -> String {
         let mut text =
             format!("Means over {} on {NODES} nodes, with 95 % confidence intervals.\n", self.extent.words());
@@ -285,7 +286,7 @@ impl Outcome {
         text.push('\n');
     }
 
-    /// How far the results are from those that another program found.
+    /// Distance of the results from those of another program.
     fn against_reference(&self) -> String {
         let mut farthest: Option<(f64, String)> = None;
         let mut compare = |policy: &'static str, setting: Setting, metric: Metric, known: f64| {
@@ -323,7 +324,7 @@ impl Outcome {
         text
     }
 
-    /// `verdicts.txt`: what became of each claim.
+    /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
         let findings = Findings::of(claims::CLAIMS, self);
         let mut text = format!(
@@ -345,7 +346,7 @@ impl Outcome {
     }
 }
 
-/// `runs.csv`: what came of every run.
+/// `runs.csv`: all runs.
 pub fn runs_csv(rows: &[Row]) -> String {
     let mut text = "policy,umed,arrival_factor,flexibility,seed,valid,accepted,acceptance,slowdown\n".to_owned();
     for Row { policy, setting, seed, trial, .. } in rows {
@@ -370,7 +371,7 @@ fn shown(estimate: Estimate) -> String {
     format!("{:.3}{within}", estimate.mean)
 }
 
-/// Acceptance by UMed 5 to 9, and slowdown at 7, that another program found with the same model and other draws.
+/// Acceptance by UMed 5 to 9, and slowdown at 7, of another program with the same model and other draws.
 const REFERENCE: [(&str, [f64; 5], f64); 7] = [
     ("FF", [0.888, 0.842, 0.765, 0.641, 0.455], 1.128),
     ("PE_B", [0.884, 0.836, 0.759, 0.633, 0.453], 1.268),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::experiment::claims::Verdict;
 
-/// Rows as another program found them, with a little made up where it tells nothing.
+/// Rows with the numbers of another program, with invented ones where it has none.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for seed in 1..=2 {
@@ -28,11 +28,11 @@ fn verdict(rows: &[Row], number: u32) -> Verdict {
 }
 
 #[test]
-fn the_reference_results_bear_out_what_they_can() {
+fn the_reference_results_support_the_claims_that_they_can() {
     for number in [1, 4, 5, 8, 9] {
         assert_eq!(verdict(&rows(), number), Verdict::Holds, "claim {number}");
     }
-    // PEDu_B and PEDu_W are too far apart for what the paper says; how close is close, it does not say.
+    // PEDu_B and PEDu_W are too far apart for the paper's "almost the same", which it does not quantify.
     for number in [2, 3, 6] {
         assert_eq!(verdict(&rows(), number), Verdict::WithinTolerance, "claim {number}");
     }
@@ -42,7 +42,7 @@ fn the_reference_results_bear_out_what_they_can() {
 }
 
 #[test]
-fn results_that_say_the_opposite_refute() {
+fn contrary_results_refute_claims() {
     let mut rows = rows();
     for row in &mut rows {
         row.trial.accepted = 10_000 - row.trial.accepted;
@@ -68,7 +68,7 @@ fn flexible(accepted: impl Fn(&str, usize) -> f64) -> Verdict {
 }
 
 #[test]
-fn what_gains_by_flexibility_does_so_at_every_step_or_within_tolerance() {
+fn gains_by_flexibility_are_at_every_step_or_within_tolerance() {
     let gains = |policy: &str| ["PE_W", "Du_B", "PEDu_B"].contains(&policy);
     let linear = |policy: &str, at: usize| match at as f64 {
         at if policy == "PE_W" => 0.6 + at * 0.03,

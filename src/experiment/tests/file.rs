@@ -84,7 +84,7 @@ fn a_topology_that_is_not_there_is_shown_where_it_is_named() {
 }
 
 #[test]
-fn faults_of_an_experiment_are_told_at_once() {
+fn errors_of_an_experiment_are_reported_at_once() {
     let complaints = read(
         r#"
 name = "Try"
@@ -163,7 +163,7 @@ fn entrants_change_slowest_and_set_several_keys() {
 }
 
 #[test]
-fn what_is_wrong_with_entrants_is_told() {
+fn errors_of_entrants_are_reported() {
     let complaint = |text: &str| read(text).unwrap_err();
     let twice = complaint(&ENTRANTS.replace("\"plain\"", "\"short\""));
     assert!(twice.contains("two entrants are called short"), "{twice}");
@@ -173,8 +173,8 @@ fn what_is_wrong_with_entrants_is_told() {
     assert!(varies.contains("written as [[entrant]]"), "{varies}");
     let both = complaint(&ENTRANTS.replace("seed = [3, 4]", "market.policy = [\"edf\"]"));
     assert!(both.contains("this key varies"), "{both}");
-    // Without any, something has to vary.
+    // Without entrants, something has to vary.
     assert!(complaint("name = \"try\"\ntopology = \"../grids/small.toml\"").contains("[vary]"));
-    // With them nothing else has to.
+    // With entrants nothing else has to vary.
     assert_eq!(read(ENTRANTS.split("[vary]").next().unwrap()).unwrap().count(), 2);
 }

@@ -1,8 +1,8 @@
-//! Who wins at what: the rows of an experiment whose first axis is its entrants, as standings.
+//! Tournaments: evaluates the rows of an experiment whose first axis is its entrants, as standings.
 //!
-//! Runs that differ in nothing but a seed are repetitions of each other. The same seed draws the same jobs for all
-//! entrants, so they are compared seed by seed: the mean of such differences is known better than the difference of two
-//! means. What varies beside seeds makes a panel of its own.
+//! Runs that differ in nothing but a seed are repetitions. One seed draws the same jobs for all entrants, so they are
+//! compared seed by seed: the mean of such differences is known better than the difference of two means. Each
+//! combination of the other axes is a panel.
 
 mod page;
 #[cfg(test)]
@@ -28,7 +28,7 @@ pub struct Standings {
     pub name: String,
     pub about: Option<String>,
     pub entrants: Vec<Entrant>,
-    /// Whom all are compared with.
+    /// Index of the entrant that all others are compared with.
     pub against: usize,
     pub metrics: Vec<Column>,
     /// Largest number of distinct runs that a number is the mean of.
@@ -45,22 +45,22 @@ pub struct Column {
     pub better: Better,
 }
 
-/// What is the same for all in it.
+/// Results under one combination of settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Keys and values; none, if only seeds vary.
+    /// Keys and values; empty if only seeds vary.
     pub settings: Vec<(String, String)>,
-    /// A row an entrant, with a cell a metric.
+    /// A row per entrant, with a cell per metric.
     pub rows: Vec<Vec<Cell>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// `None`, if no run of this entrant has such a number.
+    /// None if no run of this entrant has the number.
     pub estimate: Option<Estimate>,
-    /// By how much it is more than that of whom it is compared with.
+    /// Difference from the entrant that all are compared with.
     pub difference: Option<Estimate>,
-    /// Nobody's mean is better, or it cannot be told apart from the best one.
+    /// True if it is the best mean, or not significantly different from it (paired t, 95 %).
     pub is_best: bool,
 }
 
@@ -72,7 +72,7 @@ pub enum NoStandings {
     Unknown(String, String, String),
 }
 
-/// Which entrant all are compared with: this one, or the first.
+/// Index of the entrant to compare with: the named one, or the first.
 pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize, NoStandings> {
     let entrants = &experiment.entrants;
     if entrants.is_empty() {
@@ -86,7 +86,7 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
     })
 }
 
-/// What rows of a whole experiment say; all are compared with this entrant, or with the first one.
+/// Evaluates the rows of a whole experiment; all entrants are compared with `against`, or with the first one.
 ///
 /// Cost: O(rows * (metrics + log rows)).
 pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -> Result<Standings, NoStandings> {
@@ -109,16 +109,16 @@ pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -
     Ok(Standings { name, about, entrants, against, metrics, repetitions, note, panels })
 }
 
-/// A run, by the places of its values among those of their axes.
+/// A run, with the indices of its values on their axes.
 struct Run<'r> {
-    /// What is the same in its panel.
+    /// Values of its panel.
     settings: Vec<usize>,
     seeds: Vec<usize>,
     entrant: usize,
     row: &'r Row,
 }
 
-/// Panel by panel, and in each seed by seed, as the axes have them.
+/// Runs sorted by panel, then by seed, in the order of the axes.
 fn in_order<'r>(experiment: &Experiment, rows: &[&'r Row]) -> Vec<Run<'r>> {
     let places: Vec<BTreeMap<&str, usize>> =
         experiment.axes.iter().map(|axis| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
@@ -139,13 +139,13 @@ fn in_order<'r>(experiment: &Experiment, rows: &[&'r Row]) -> Vec<Run<'r>> {
     runs
 }
 
-/// What is set in the panel of a row.
+/// Settings of the panel of a row.
 fn settings(experiment: &Experiment, row: &Row) -> Vec<(String, String)> {
     let settings = experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !axis.is_seed());
     settings.map(|(axis, value)| (axis.key.clone(), value.clone())).collect()
 }
 
-/// The runs of a panel: a row an entrant, with a cell a metric. One run of each says nothing of who is better.
+/// Rows of a panel, one per entrant, with a cell per metric. A single run of each does not show which is best.
 fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize) -> Vec<Vec<Cell>> {
     let by_seed: Vec<Vec<Option<&Row>>> = runs
         .chunk_by(|one, next| one.seeds == next.seeds)
@@ -157,7 +157,7 @@ fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize
         .collect();
     let mut rows = vec![vec![Cell::default(); metrics.len()]; entrants];
     for (metric, column) in metrics.iter().enumerate() {
-        // An entrant's numbers, one for each seed.
+        // An entrant's numbers, one per seed.
         let its = |entrant: usize| by_seed.iter().map(|rows| rows[entrant]?.metrics[metric]).collect();
         let numbers: Vec<Vec<Option<f64>>> = (0..entrants).map(its).collect();
         let means: Vec<Option<Estimate>> = numbers.iter().map(|numbers| estimate(numbers.iter().copied())).collect();
@@ -174,12 +174,12 @@ fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize
     rows
 }
 
-/// Of those that are there.
+/// Estimate of the numbers that exist.
 fn estimate(numbers: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
     Estimate::of(&numbers.flatten().collect::<Vec<_>>())
 }
 
-/// From the other's numbers, seed by seed, where both have one.
+/// Differences, seed by seed, where both have a number.
 fn differences(numbers: &[Option<f64>], others: &[Option<f64>]) -> impl Iterator<Item = Option<f64>> {
     numbers.iter().zip(others).map(|(number, other)| Some((*number)? - (*other)?))
 }
@@ -194,7 +194,7 @@ fn best(means: &[Option<Estimate>], better: Better) -> Option<usize> {
 }
 
 impl Estimate {
-    /// Whether it lies on one side of zero; a single number never tells.
+    /// True if the interval excludes zero; false for a single number.
     pub fn tells(&self) -> bool {
         self.within.is_some_and(|within| self.mean.abs() > within)
     }

@@ -1,5 +1,5 @@
-//! Standings as a page to read: a table of means with their intervals, differences from whom all are compared with, and
-//! a picture of each metric.
+//! Page of a tournament: a table of means with their intervals, differences from one entrant, and a picture of each
+//! metric.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::text::settings;
 use super::{Cell, Column, Entrant, Panel, Standings};
 use crate::report::html::{counted, document, escape, table};
 
-/// The page; `facts` say which file and which grid it is of.
+/// The page; `facts` name the file and the grid.
 pub fn page(standings: &Standings, facts: &[String]) -> String {
     let name = escape(&standings.name);
     let mut body = format!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n");
@@ -47,13 +47,13 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
     document(&format!("{name}: a tournament of Hansa"), &body)
 }
 
-/// Columns of a table, before the others come below.
+/// Most columns of a table; further ones are in the next table.
 const COLUMNS: usize = 6;
 
 fn numbers(standings: &Standings, panel: &Panel) -> String {
     let mut html = String::new();
     let metrics: Vec<usize> = (0..standings.metrics.len()).collect();
-    // Tables of about the same width read best.
+    // Tables of about equal width read best.
     let tables = metrics.len().div_ceil(COLUMNS).max(1);
     for block in metrics.chunks(metrics.len().div_ceil(tables).max(1)) {
         let heads = block.iter().map(|metric| format!("#{}", escape(standings.metrics[*metric].name)));
@@ -93,19 +93,19 @@ fn legend(standings: &Standings) -> String {
     html
 }
 
-/// How the pictures of a metric are scaled, in all panels alike.
+/// Scale of the pictures of a metric, common to all panels.
 fn scale(standings: &Standings, metric: usize) -> Scale {
     let means = |panel| known(panel, metric).filter_map(|(_, cell)| Some(cell.estimate?.mean)).collect();
     Scale::of(&standings.panels.iter().map(means).collect::<Vec<Vec<f64>>>())
 }
 
-/// Who has a number for this metric.
+/// Entrants with a number for this metric.
 fn known(panel: &Panel, metric: usize) -> impl Iterator<Item = (usize, &Cell)> {
     let cells = panel.rows.iter().enumerate().map(move |(entrant, row)| (entrant, &row[metric]));
     cells.filter(|(_, cell)| cell.estimate.is_some())
 }
 
-/// A dot an entrant with its interval.
+/// A dot with its interval per entrant.
 fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column, scale: Scale) -> String {
     let known: Vec<(usize, &Cell)> = known(panel, metric).collect();
     // One dot compares nothing.

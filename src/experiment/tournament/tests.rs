@@ -35,7 +35,7 @@ fn rows(experiment: &Experiment, numbers: impl Fn(&str, &str, f64) -> (f64, f64)
     experiment.runs().map(row).collect()
 }
 
-/// Seeds differ more from each other than entrants do, who differ by the same for each seed.
+/// Seeds differ more from each other than entrants do; the difference of the entrants is equal for each seed.
 fn told(entrant: &str, _: &str, seed: f64) -> (f64, f64) {
     let better = if entrant == "quick" { 1.0 } else { 0.0 };
     (0.3 * seed + 0.05 * better, 100.0 * seed - 10.0 * better - 0.1 * better * seed)
@@ -50,20 +50,20 @@ fn differences_are_of_the_same_seed() {
     let [slow, quick] = &standings.panels[0].rows[..] else { panic!("two entrants") };
     let value = quick[0].estimate.unwrap();
     assert!((value.mean - 0.65).abs() < 1e-12 && value.within.unwrap() > 0.7, "{value:?}");
-    // Their means cannot be told apart, but their differences are all alike.
+    // The means do not differ significantly, but the paired differences do.
     let apart = quick[0].difference.unwrap();
     assert!((apart.mean - 0.05).abs() < 1e-12 && apart.tells(), "{apart:?}");
     let waits = quick[1].difference.unwrap();
     assert!((waits.mean + 10.2).abs() < 1e-9 && waits.tells(), "{waits:?}");
     assert_eq!((slow[0].difference, slow[1].difference), (None, None));
     assert_eq!([&slow[0], &quick[0], &slow[1], &quick[1]].map(|cell| cell.is_best), [false, true, false, true]);
-    // More tasks are not better, and who has no number is not compared.
+    // More tasks are not better, and an entrant without the number is not compared.
     assert_eq!([&slow[2], &quick[2]].map(|cell| cell.is_best), [false, false]);
     assert_eq!((slow[3].estimate, quick[3].difference), (None, None));
 }
 
 #[test]
-fn whoever_cannot_be_told_from_the_best_is_best_too() {
+fn entrants_not_different_from_the_best_are_best_too() {
     let experiment = experiment(FILE);
     let swinging = |entrant: &str, load: &str, seed: f64| {
         let swing = if entrant == "quick" { [0.3, -0.2, 0.1][seed as usize - 1] } else { 0.0 };
@@ -79,7 +79,7 @@ fn whoever_cannot_be_told_from_the_best_is_best_too() {
 }
 
 #[test]
-fn one_run_tells_nothing_of_others() {
+fn one_run_shows_no_difference() {
     let experiment = experiment(&FILE.replace("seed = [1, 2, 3]", "seed = [1]"));
     let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
     let quick = &standings.panels[0].rows[1];
@@ -89,7 +89,7 @@ fn one_run_tells_nothing_of_others() {
 }
 
 #[test]
-fn what_is_no_tournament_is_told() {
+fn files_that_are_no_tournament_are_reported() {
     let none = experiment(
         &FILE.split("[[entrant]]").next().unwrap().replace("grid.toml\"", "grid.toml\"\nvary = { seed = [1] }"),
     );
@@ -111,7 +111,7 @@ workload.0.load = 0.5
 slow     0.6        200     100                  –
 quick   0.65*       190*    100               0.25*";
     assert_eq!(first, expected);
-    // On a terminal nothing is wider than 100 columns.
+    // Terminal output is at most 100 columns wide.
     let mut wide = standings.clone();
     wide.metrics = standings.metrics.iter().cycle().take(40).cloned().collect();
     for panel in &mut wide.panels {
@@ -145,7 +145,7 @@ fn pictures_of_a_metric_are_scaled_alike_and_show_small_differences() {
 }
 
 #[test]
-fn files_hold_exact_numbers_and_pages_what_is_safe() {
+fn files_have_exact_numbers_and_pages_are_escaped() {
     let experiment = experiment(FILE);
     let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
     let csv = csv(&standings);

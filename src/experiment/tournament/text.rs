@@ -7,8 +7,8 @@ use super::{Cell, Panel, Standings};
 /// Columns of a terminal.
 const WIDTH: usize = 100;
 
-/// A table for a terminal: means, with a star beside those that nobody's can be told to be better than. Columns for
-/// which there is no room come below.
+/// A table for a terminal: means, with a star beside those that are not significantly worse than the best. Columns that
+/// do not fit continue below.
 pub fn table(standings: &Standings) -> String {
     let mut text = String::new();
     let names: Vec<&str> = standings.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
@@ -41,10 +41,10 @@ pub fn table(standings: &Standings) -> String {
 
 const GAP: &str = "  ";
 
-/// A column as a terminal shows it: its name, and a number an entrant.
+/// A column of the terminal: its name, and a number per entrant.
 struct Shown {
     cells: Vec<(String, bool)>,
-    /// With room for the star.
+    /// Includes the star.
     width: usize,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn settings(panel: &Panel) -> String {
     settings.join(", ")
 }
 
-/// `standings.csv`: a row an entrant and metric of each panel.
+/// `standings.csv`: a row per panel, entrant and metric.
 pub fn csv(standings: &Standings) -> String {
     let keys: Vec<&str> = standings
         .panels

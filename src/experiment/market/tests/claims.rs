@@ -1,9 +1,9 @@
-//! The claims against figures of an independent simulation of the same specification.
+//! The claims against numbers of an independent simulation of the same specification.
 
 use super::super::*;
 use crate::experiment::claims::{Claim, Verdict};
 
-/// Value and starved jobs, by policy and load. Where four digits would round to 1, a little less stands here.
+/// Value and starved jobs, by policy and load. A value that four digits would round to 1 is a little lower here.
 const REFERENCE: [(&str, [f64; 8], [f64; 8]); 10] = [
     (
         "random",
@@ -84,7 +84,7 @@ fn claim(number: u32) -> &'static Claim<Results> {
 }
 
 #[test]
-fn the_reference_bears_out_what_it_can() {
+fn the_reference_supports_the_claims_that_it_can() {
     let results = reference();
     for claim in CLAIMS {
         let finding = claim.judge(&results);
@@ -92,7 +92,7 @@ fn the_reference_bears_out_what_it_can() {
             1 | 2 | 4 | 7 | 10 | 12 | 16 | 19 => Verdict::Holds,
             // SRTF starves .052 of the jobs, and PVR .040; at load 1 PVDSQ, the fifth, is .0593 below EDF.
             18 | 20 => Verdict::DoesNotHold,
-            // Nothing is known of who starves in each tenth.
+            // The reference has no starved jobs by tenth.
             21 | 22 => Verdict::Open,
             _ => Verdict::WithinTolerance,
         };
@@ -102,7 +102,7 @@ fn the_reference_bears_out_what_it_can() {
     assert_eq!(numbers, (1..=22).collect::<Vec<_>>());
 }
 
-/// FIFO is better than PV at some loads, which the paper denies: what we ask less of is told beside that.
+/// FIFO is better than PV at some loads, which the paper denies: the verdict of our weaker claim is shown beside that.
 #[test]
 fn the_papers_own_words_come_first() {
     let finding = claim(3).judge(&reference());
@@ -117,14 +117,14 @@ fn the_papers_own_words_come_first() {
     }
     let finding = claim(3).judge(&results);
     assert_eq!((finding.verdict, finding.own_words.len()), (Verdict::Holds, 0));
-    // Where the paper gives no number, ours cannot bear it out.
+    // If the paper gives no number, a bound of ours cannot confirm its claim.
     let finding = claim(9).judge(&reference());
     assert!(finding.comparisons.iter().all(|comparison| comparison.verdict() == Verdict::Holds));
     assert_eq!((finding.verdict, finding.bounds_are_ours), (Verdict::WithinTolerance, true));
 }
 
 #[test]
-fn who_starves_by_work_is_judged() {
+fn starved_jobs_by_work_are_judged() {
     let mut results = reference();
     for ((policy, load), cell) in results.cells.iter_mut() {
         if *load == 120 {
@@ -153,7 +153,7 @@ fn pvr_leads_beyond_saturation_only() {
     assert_eq!(closest.text, "p(edf, 1) = 0.9920 <= p(pvr, 1) = 0.9788");
 }
 
-/// The claims that need one policy to be unlike another one fail when it is not.
+/// Claims that one policy differs from another one fail if it does not.
 #[test]
 fn claims_fail_of_results_that_contradict_them() {
     let swapped = |a: &str, b: &str| {

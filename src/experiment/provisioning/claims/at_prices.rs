@@ -1,4 +1,4 @@
-//! Of figures 52 to 56: workflows bought at prices.
+//! Claims of figures 52 to 56: workflows bought at prices.
 
 use super::super::super::claims::{Claim, Judge, Note, Ours, just};
 use super::super::plans::widths;

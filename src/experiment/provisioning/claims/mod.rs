@@ -1,7 +1,7 @@
-//! What the thesis concludes, figure by figure.
+//! Conclusions of the thesis, figure by figure.
 //!
-//! Trends are of means; from one point to the next 3 % of noise are allowed. Where the thesis says "about" or
-//! "most", the bounds are ours: a factor of 2 or 1.3, one half, 2 %.
+//! Trends are of means, with a tolerance of 3 % from one point to the next. Where the thesis says "about" or "most",
+//! the bounds are ours: a factor of 2 or 1.3, one half, 2 %.
 
 mod at_prices;
 mod notes;
@@ -15,7 +15,7 @@ use super::Results;
 use super::load::Site;
 use super::plans::widths;
 
-/// From one point to the next, as a share.
+/// Tolerance from one point to the next, as a fraction.
 const NOISE: f64 = 0.03;
 const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
 const TASKS: [f64; 4] = [100.0, 200.0, 300.0, 400.0];
@@ -26,7 +26,7 @@ impl Judge<'_, Results> {
         Number::mean(format!("{figure}({line}, {at})"), self.results.samples(figure, line, at))
     }
 
-    /// The mean of what a line has with provisioning, relative to that by best effort.
+    /// Ratio of the means of a line with provisioning and by best effort.
     fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Number {
         let name = match line.is_empty() {
             true => format!("{figure} ratio({at})"),
@@ -46,7 +46,7 @@ impl Judge<'_, Results> {
         Number::new(format!("number {figure}({line}, {at})"), Some(count as f64))
     }
 
-    /// The largest of all that was seen.
+    /// Maximum of all samples.
     fn most(&self, figure: &'static str, line: &str) -> Number {
         let samples = self.results.samples(figure, line, 0.0);
         Number::new(format!("most {figure}({line})"), samples.iter().copied().max_by(f64::total_cmp))

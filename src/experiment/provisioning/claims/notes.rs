@@ -1,4 +1,4 @@
-//! Why claims do not hold as they stand: what there is to say of the results at hand, and only that.
+//! Explanations of why claims do not hold as they stand, for the results at hand only.
 
 use super::super::plans::widths;
 use super::super::virtuals::{AHEAD, LENGTHS, NODES, line};
@@ -6,7 +6,7 @@ use super::super::{Results, Site, short};
 use super::{SITES, loads, priced};
 use crate::experiment::claims::{Finding, Verdict};
 
-/// What applies of several notes.
+/// The notes that apply.
 fn those<const N: usize>(notes: [Option<String>; N]) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
@@ -19,7 +19,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// Jobs that run or wait, in the mean.
+/// Mean number of running and waiting jobs.
 fn jobs(results: &Results, site: &str) -> f64 {
     let points = || results.line("5", site).map(|((.., at), samples)| (*at as f64 / 1_000.0, samples.len() as f64));
     points().map(|(jobs, looks)| jobs * looks).sum::<f64>() / points().map(|point| point.1).sum::<f64>()
@@ -98,7 +98,7 @@ pub(super) fn estimates(results: &Results, finding: &Finding) -> Vec<String> {
     ])
 }
 
-/// Where plans over slots are slower than best effort, or vary more.
+/// Explanation of plans over slots that are slower than best effort, or vary more.
 const BEHIND_ALL: &str = "Only slots without end cost no more than is used of them, and they begin behind all planned \
                           jobs, where other slots are paid as a whole: a plan that must be cheap waits for them, while \
                           by best effort a task starts in any gap.";
@@ -122,7 +122,7 @@ pub(super) fn variation(_: &Results, finding: &Finding) -> Vec<String> {
     those([when(finding.fails("sd"), BEHIND_ALL)])
 }
 
-/// How many lines fall from the lowest load to the highest.
+/// Number of lines that fall from the lowest load to the highest, as text.
 fn by_load(results: &Results, figure: &'static str) -> String {
     let of = |site: Site| {
         let loads = loads(site);

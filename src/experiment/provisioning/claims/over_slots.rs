@@ -1,4 +1,4 @@
-//! Of figures 13 to 19: workflows over advertised slots.
+//! Claims of figures 13 to 19: workflows over advertised slots.
 
 use super::super::super::claims::{Claim, Judge, Note, Number, Ours, just};
 use super::super::plans::widths;

@@ -1,4 +1,4 @@
-//! Of figures 23 to 31: reservations among jobs of a queue.
+//! Claims of figures 23 to 31: reservations among jobs of a queue.
 
 use super::super::super::claims::{Claim, Judge, Note, Number, Ours, just};
 use super::super::prices::{ALPHAS, SHARES};
@@ -116,7 +116,7 @@ pub const ESTIMATES: Claim<Results> = Claim {
                 for (figure, what) in [("30", "fee"), ("31", "reserved"), ("31", "queued")] {
                     let [exact, inexact] = [format!("{name} {what}"), format!("{name} {what}, inexact")]
                         .map(|line| judge.mean(figure, &line, alpha));
-                    // Where nothing is paid there is nothing to compare.
+                    // Without fees there is nothing to compare.
                     if figure == "31" || alpha < 1.0 {
                         judge.below(&exact, &inexact);
                     }

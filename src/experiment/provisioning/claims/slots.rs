@@ -1,4 +1,4 @@
-//! Of figures 4 to 8: what sites advertise.
+//! Claims of figures 4 to 8: advertised slots.
 
 use super::super::super::claims::{Claim, Note, Number, Ours, just};
 use super::super::Results;

@@ -1,4 +1,4 @@
-//! Of figures 38 to 49: reservations that jobs imitate.
+//! Claims of figures 38 to 49: reservations that jobs imitate.
 
 use super::super::super::claims::{Claim, Note, Number, Ours, just};
 use super::super::virtuals::{AHEAD, LENGTHS, NODES, line};
