@@ -6,6 +6,11 @@ use crate::settings::steers;
 /// More than the longest reason that a router or a member of ours gives.
 const HEARD_MAX: usize = 400;
 
+/// A reason that a peer gave for its end, as the peer's own words: the router accuses nobody because of it.
+pub fn reported(peer: &str, reason: &str) -> String {
+    format!("{peer} reports: {reason}")
+}
+
 /// One line of at most so many characters, all of which can be seen.
 pub fn heard(said: &[u8]) -> String {
     heard_up_to(&String::from_utf8_lossy(&said[..said.len().min(4 * HEARD_MAX)]), HEARD_MAX)

@@ -8,7 +8,7 @@ use super::beside::Work;
 use super::files::{EVENTS, FileError, Shelf};
 use crate::kernel::Entry;
 use crate::protocol::Record;
-use crate::report::{Recorder, Unrecorded, Untaken};
+use crate::report::{Inconsistent, Recorder, Unrecorded, Untaken};
 use crate::time::Time;
 use crate::topology::{self, Topology};
 
@@ -23,7 +23,7 @@ pub struct Recording {
     pub shelf: Shelf,
     moves_data: bool,
     /// The first entry that contradicts those before it, and how. What comes after that is not recorded.
-    contradicted: Option<(Entry<Record>, String)>,
+    contradicted: Option<(Entry<Record>, Inconsistent)>,
     /// Goes up then.
     alarm: Arc<AtomicBool>,
 }
@@ -37,8 +37,8 @@ impl Recording {
     pub fn contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
         let (entry, wrong) = self.contradicted.as_ref()?;
         let owners = topology::owners(topology).unwrap_or_default();
-        let (who, at) = (self.recorder.tally.behind(entry, &owners), entry.stamp.time);
-        Some((at, format!("{who} contradicts the records of the run at virtual time {at}: {wrong}")))
+        let (blame, at) = (self.recorder.tally.blame(entry, wrong, &owners), entry.stamp.time);
+        Some((at, format!("{blame} at virtual time {at}: {wrong}")))
     }
 
     /// Writes what lines there are.
@@ -60,7 +60,7 @@ impl Work<Entry<Record>> for Recording {
             match self.recorder.record(entry) {
                 // Our own actors tell no such story: a peer has made something up.
                 Err(Unrecorded::Untaken(Untaken::Inconsistent(wrong))) => {
-                    self.contradicted = Some((entry.clone(), wrong.to_string()));
+                    self.contradicted = Some((entry.clone(), wrong));
                     self.alarm.store(true, Ordering::Relaxed);
                 }
                 recorded => recorded?,

@@ -25,7 +25,7 @@ use crate::kernel::Entry;
 use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{
     self, Counts, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile,
-    Tally, Unrecorded, Untaken, summary_table,
+    Tally, Unrecorded, Untaken, Witness, summary_table,
 };
 use crate::settings::{count, counted};
 use crate::time::Time;
@@ -160,6 +160,11 @@ impl Results<'_> {
         self.shown_out = path;
     }
 
+    /// Consults this witness of the run's messages before members are blamed.
+    pub fn witnessed_by(&mut self, witness: Witness) -> Result<(), Failure> {
+        self.recording.back().map(|recording| recording.recorder.tally.witnessed_by(witness))
+    }
+
     /// Writes the log and the tables as Parquet too.
     pub fn with_parquet(&mut self, parquet: bool) {
         self.parquet = parquet;
@@ -191,6 +196,15 @@ impl Results<'_> {
         let contradiction = self.recording.back().map(|recording| recording.contradiction(&self.loaded.topology));
         self.written_for += begun.elapsed();
         contradiction?.map_or(Ok(()), |(_, text)| Err(Failure::Breach(text)))
+    }
+
+    /// The verdict on a run whose actors have nothing left to do: waits until all of the log was looked at. An error if
+    /// the log contradicts itself, or if a job has not ended.
+    pub fn verdict(&mut self, reached: Time) -> Result<(), Failure> {
+        self.caught_up()?;
+        let topology = &self.loaded.topology;
+        let unfinished = self.recording.back().map(|recording| unfinished(recording, reached, topology))?;
+        unfinished.map_or(Ok(()), Err)
     }
 
     /// How long recording and writing have taken so far.
@@ -342,17 +356,7 @@ fn judge(
         reached = at;
         end = Err(Failure::Breach(contradiction));
     }
-    let tally = &recording.recorder.tally;
-    let (ended, jobs) = (tally.jobs_ended(), topology.jobs());
-    if end.is_ok() && ended < jobs {
-        let programs = outside::programs(topology);
-        let who = topology::owners(topology).map(|owners| tally.kept_back(&owners, &programs));
-        let who =
-            who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
-        end = Err(Failure::Breach(format!(
-            "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {who}"
-        )));
-    }
+    end = end.and_then(|()| unfinished(recording, reached, topology).map_or(Ok(()), Err));
     // Whoever broke a rule did so at some time.
     if let Err(Failure::Breach(text)) = &mut end {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -360,6 +364,21 @@ fn judge(
         *text = if rest.is_empty() { first } else { format!("{first}\n{rest}") };
     }
     (end, reached)
+}
+
+/// The failure of a run that has nothing left to do before all jobs have ended; None if they have.
+fn unfinished(recording: &Recording, reached: Time, topology: &Topology) -> Option<Failure> {
+    let tally = &recording.recorder.tally;
+    let (ended, jobs) = (tally.jobs_ended(), topology.jobs());
+    if ended >= jobs {
+        return None;
+    }
+    let programs = outside::programs(topology);
+    let who = topology::owners(topology).map(|owners| tally.kept_back(&owners, &programs));
+    let who = who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
+    Some(Failure::Breach(format!(
+        "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {who}"
+    )))
 }
 
 /// Writes what comes of the log, and gives the summary of it.

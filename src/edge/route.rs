@@ -30,7 +30,7 @@ use super::{Failure, lifeline, note, pin};
 use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE, label};
-use crate::report::Input;
+use crate::report::{Input, Witness};
 use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
 
 /// How to be the router of a run.
@@ -141,8 +141,11 @@ fn route_run(
     let freight = RefCell::new(freight(topology, &plan, &peers, &leaves, routing.live));
     let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
     let whole = plan.clone();
+    let witness = Witness::new(plan.latencies.clone(), &leaves);
+    results.witnessed_by(witness.clone())?;
     let hub = Hub::new(actors, &leaves, plan.latencies.clone())
-        .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)));
+        .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)))
+        .with_witness(Box::new(move |envelope| witness.see(envelope)));
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
@@ -185,8 +188,9 @@ fn route_run(
         false => conduct::conduct(kept, hub, &mut lines, watch),
     };
     conducted.wall = conducted.wall.saturating_sub(results.written_for());
-    // Everybody is still here to be told.
-    conducted.end = fault.or(conducted.end).and_then(|()| results.caught_up());
+    // All members are still connected, and learn of a failure that shows only now.
+    let played_out = conducted.end.is_ok();
+    conducted.end = fault.or(conducted.end).and_then(|()| results.verdict(conducted.reached));
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight.into_inner(), &conducted.end) {
         match kept.block_on(all_arrived(freight, &mut interruptions)) {
@@ -198,6 +202,9 @@ fn route_run(
         text.push_str(&format!("\n  {why}"));
     }
     progress.clear();
+    if played_out && conducted.end.is_err() {
+        kept.block_on(conduct::call_off(&mut lines));
+    }
 
     let setting = Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
     send_home(kept, listener, lines, over, results, conducted, setting)

@@ -34,11 +34,15 @@ pub struct Hub<M, R> {
     received: u64,
     batches: u64,
     record_check: RecordCheck<R>,
+    witness: Witness<M>,
     finishing: bool,
 }
 
 /// Checks a record: an error if such an actor never writes it.
 pub type RecordCheck<R> = Box<dyn Fn(ActorId, &R) -> Result<(), &'static str> + Send>;
+
+/// Sees every message that a leaf sends, in the order of its arrival here.
+pub type Witness<M> = Box<dyn FnMut(&Envelope<M>) + Send>;
 
 struct LeafState<M> {
     /// Smallest latency of the leaf's actors.
@@ -138,6 +142,7 @@ impl<M: Message, R> Hub<M, R> {
             received: 0,
             batches: 0,
             record_check: Box::new(|_, _| Ok(())),
+            witness: Box::new(|_| {}),
             finishing: false,
         }
     }
@@ -145,6 +150,11 @@ impl<M: Message, R> Hub<M, R> {
     /// Rejects records of leaves that fail this check.
     pub fn with_record_check(self, record_check: RecordCheck<R>) -> Hub<M, R> {
         Hub { record_check, ..self }
+    }
+
+    /// Shows messages of leaves to a witness, once they have passed all checks.
+    pub fn with_witness(self, witness: Witness<M>) -> Hub<M, R> {
+        Hub { witness, ..self }
     }
 
     /// Stamp of the last batch run at the hub.
@@ -220,6 +230,7 @@ impl<M: Message, R> Hub<M, R> {
         self.received += (up.mail.len() + up.log.len()) as u64;
         for envelope in up.mail {
             self.check(leaf, &envelope, promised)?;
+            (self.witness)(&envelope);
             self.last_numbers[envelope.from.index()] = envelope.number;
             let peer = &mut self.leaves[leaf];
             peer.last_up = Some((envelope.message.name(), envelope.arrival));

@@ -20,8 +20,8 @@ use crate::time::Span;
 pub use batch::{Admit, Declined, Enqueue, Entrust, JobEnded, Queue};
 pub use execution::{Ended, Lost, Run};
 pub use provisioning::{
-    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer,
-    Postponed, Query, Reply, Return, Returned, Revoked,
+    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, HoldStep, Informed, Inquire, Lot, Pledge,
+    PledgeAnswer, Postponed, Query, Reply, ReplyKey, Return, Returned, Revoked,
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Reason, Record, Refusal};
 pub use reservation::{

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Message, Recall, Recalled};
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, QuoteId, Receipt, TaskId};
 use crate::time::{Span, Time};
 
@@ -173,4 +174,73 @@ pub struct Revoked {
 pub struct Postponed {
     pub job: JobId,
     pub receipt: Receipt,
+}
+
+/// HoldStep of a hold that a coordinator's order and its answer are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HoldStep {
+    Hold,
+    Commit,
+    Cancel,
+}
+
+impl HoldStep {
+    /// The step that an order asks an answer for; None if it has none.
+    pub fn wanted(pledge: &Pledge) -> Option<HoldStep> {
+        match pledge {
+            Pledge::Hold { .. } => Some(HoldStep::Hold),
+            Pledge::Commit => Some(HoldStep::Commit),
+            Pledge::Cancel => Some(HoldStep::Cancel),
+            Pledge::Abort => None,
+        }
+    }
+
+    pub fn of(answer: &PledgeAnswer) -> HoldStep {
+        match answer {
+            // Nothing runs in a hold that is not committed.
+            PledgeAnswer::Refused(Denial::InUse) | PledgeAnswer::Cancelled => HoldStep::Cancel,
+            PledgeAnswer::Granted { .. } | PledgeAnswer::Refused(_) => HoldStep::Hold,
+            PledgeAnswer::Committed { .. } | PledgeAnswer::Expired => HoldStep::Commit,
+        }
+    }
+}
+
+/// What an answer of a site is matched with its question by. Each question has one answer, sent on arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReplyKey {
+    /// Number of a query or a claim.
+    Number(u64),
+    Pledge(HoldId, HoldStep),
+    Return(BookingId),
+    Recall(TaskId),
+}
+
+impl ReplyKey {
+    /// The key of a user's question; None if the message asks for no answer.
+    pub fn of_question(message: &Message) -> Option<ReplyKey> {
+        match message {
+            Message::Inquire(Inquire { number, .. }) | Message::Claim(Claim { number, .. }) => {
+                Some(ReplyKey::Number(*number))
+            }
+            Message::Coordinate(Coordinate { hold, pledge }) => {
+                HoldStep::wanted(pledge).map(|step| ReplyKey::Pledge(*hold, step))
+            }
+            Message::Return(Return { booking }) => Some(ReplyKey::Return(*booking)),
+            Message::Recall(Recall { task }) => Some(ReplyKey::Recall(*task)),
+            _ => None,
+        }
+    }
+
+    /// The key of a site's answer; None if the message is no answer.
+    pub fn of_answer(message: &Message) -> Option<ReplyKey> {
+        match message {
+            Message::Informed(Informed { number, .. }) | Message::Claimed(Claimed { number, .. }) => {
+                Some(ReplyKey::Number(*number))
+            }
+            Message::Coordinated(Coordinated { hold, answer }) => Some(ReplyKey::Pledge(*hold, HoldStep::of(answer))),
+            Message::Returned(Returned { booking, .. }) => Some(ReplyKey::Return(*booking)),
+            Message::Recalled(Recalled { task, .. }) => Some(ReplyKey::Recall(*task)),
+            _ => None,
+        }
+    }
 }

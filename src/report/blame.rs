@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tally::{Fate, JobRow, Tally};
+use super::tally::{Fate, Inconsistent, JobRow, Tally, TaskRow};
 use crate::grid::{JobId, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
@@ -22,11 +22,13 @@ impl Tally {
         }
     }
 
-    /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so. Where users
-    /// bargain with sites the router hears neither, so what one of them says of the other is told of both.
-    pub fn behind(&self, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
-        if let Some(both) = self.one_of(entry) {
-            return both.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" or ");
+    /// Names the members behind an entry that contradicts those before it: `site york contradicts the records of the
+    /// run`. They are its author, or the source of what the router wrote. The router does not take part in negotiations
+    /// of users and sites, so where one reports what the other denies, and neither records nor the messages that the
+    /// router has relayed decide it, both are named alike.
+    pub fn blame(&self, entry: &Entry<Record>, wrong: &Inconsistent, owners: &BTreeMap<JobId, Owned>) -> String {
+        if let Some(other) = self.denied_by(entry, wrong) {
+            return format!("{} and {} contradict each other", self.who(entry.actor), self.who(other));
         }
         let first_site = self.site_of.keys().next().copied();
         let told = match &entry.record {
@@ -44,44 +46,75 @@ impl Tally {
             Record::Shipped { user, .. } => vec![*user],
             Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
             // It has started what was not given out, or was taken back.
-            Record::Assigned { task, .. } | Record::Withdrawn { task } => self.started_at(*task),
+            Record::Assigned { task, .. } | Record::Withdrawn { task } if !self.tells_of_own_jobs(entry.actor) => {
+                self.started_at(*task)
+            }
+            Record::Accused { site, .. } if self.is_right(entry) == Some(true) => vec![*site],
             _ => Vec::new(),
         };
         let told = if told.is_empty() { vec![entry.actor] } else { told };
-        told.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" and ")
+        let contradict = if told.len() == 1 { "contradicts" } else { "contradict" };
+        let who = told.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" and ");
+        format!("{who} {contradict} the records of the run")
     }
 
-    /// Those of whom one must have lied, if an entry is about what a user and a site have said to each other.
-    fn one_of(&self, entry: &Entry<Record>) -> Option<Vec<ActorId>> {
-        match &entry.record {
-            Record::Entered { user: other, .. }
-            | Record::Booked { user: other, .. }
-            | Record::Held { user: other, .. }
-            | Record::Denied { user: other, .. }
-            | Record::Accused { site: other, .. } => Some(vec![entry.actor, *other]),
-            Record::Assigned { task, .. } | Record::Withdrawn { task } if self.tells_of_own_jobs(entry.actor) => {
-                Some([entry.actor].into_iter().chain(self.has_started(*task)).collect())
+    /// The member that denies what an entry says of it, or of whose words an entry is the denial, if no record decides
+    /// which of the two lies. None if the author is alone with its word.
+    fn denied_by(&self, entry: &Entry<Record>, wrong: &Inconsistent) -> Option<ActorId> {
+        match (&entry.record, wrong) {
+            // A site numbers its bookings itself, and knows what it holds for a user.
+            (_, Inconsistent::BookedTwice(..)) => None,
+            (Record::Held { user, hold, .. }, Inconsistent::HeldTwice(..))
+                if self.bargains.holder(entry.actor, *hold) == Some(*user) =>
+            {
+                None
+            }
+            (
+                Record::Entered { user, .. }
+                | Record::Booked { user, .. }
+                | Record::Held { user, .. }
+                | Record::Denied { user, .. },
+                _,
+            ) => Some(*user).filter(|user| self.tells_of_own_jobs(*user) && self.names.holds(*user)),
+            (Record::Accused { site, .. }, _) if self.site_of.contains_key(site) => {
+                Some(*site).filter(|_| self.is_right(entry).is_none())
+            }
+            // It is the site that has recorded the start.
+            (Record::Assigned { task, .. } | Record::Withdrawn { task }, Inconsistent::Again(..))
+                if self.tells_of_own_jobs(entry.actor) =>
+            {
+                self.has_started(*task)
             }
             _ => None,
         }
+    }
+
+    /// True if the messages that the router has relayed prove an accusation right, false if they prove it wrong.
+    fn is_right(&self, entry: &Entry<Record>) -> Option<bool> {
+        let Record::Accused { site, fault } = entry.record else { return None };
+        self.witness.as_ref()?.confirms(entry.actor, site, fault, entry.stamp.time)
     }
 
     /// The sites and users that hold jobs which are still open though nothing is left to do: sites that have not
     /// reported the end of a task, users that have not submitted a job. `programs` names the external program that
     /// decides for an actor.
     pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>, programs: &BTreeMap<ActorId, String>) -> String {
-        let mut kept: BTreeMap<Vec<ActorId>, Vec<JobId>> = BTreeMap::new();
+        let (mut kept, mut waiting) = (BTreeMap::<Vec<ActorId>, Vec<JobId>>::new(), BTreeMap::new());
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
-            let sites = self.silent_sites(row);
-            // Whoever took a job back from a queue has not handed it in again.
-            let queued = self.has_queues(row.system);
+            let (held, ended) = (self.task_sites(row, false), self.task_sites(row, true));
             if self.users_tell_of(row.system) {
-                // What they have said to each other last nobody else has heard.
-                kept.entry([row.user].into_iter().chain(sites).collect()).or_default().push(job);
+                self.held_between(row).into_iter().for_each(|who| kept.entry(who).or_default().push(job));
                 continue;
             }
-            let who = if sites.is_empty() && queued { vec![row.user] } else { sites };
-            who.into_iter().for_each(|who| kept.entry(vec![who]).or_default().push(job));
+            let withheld = ended.into_iter().filter(|site| !held.contains(site) && self.withholds_ends(*site));
+            let who = self.actors(held.iter().copied().chain(withheld).collect());
+            let (place, who) = match who.is_empty() {
+                false => (&mut kept, who),
+                // A job that its user took back from a queue, and has not submitted again.
+                true if self.has_queues(row.system) && self.silent_sites(row).is_empty() => (&mut kept, vec![row.user]),
+                true => (&mut waiting, self.silent_sites(row)),
+            };
+            one_by_one(who).into_iter().for_each(|who| place.entry(who).or_default().push(job));
         }
         let open = |job: JobId| self.jobs.get(&job).map_or(!self.knows(job), |row| row.fate == Fate::Open);
         for (&job, owned) in owners.iter().filter(|(job, _)| !self.knows(**job)) {
@@ -90,6 +123,8 @@ impl Tally {
                 kept.entry(vec![owned.user]).or_default().push(job);
             }
         }
+        // Sites that have reported all ends wait for others, unless there is nobody else to wait for.
+        let kept = if kept.is_empty() { waiting } else { kept };
         let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
             let who = actors.iter().map(|actor| self.who(*actor)).collect::<Vec<_>>().join(" or ");
             let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
@@ -106,6 +141,28 @@ impl Tally {
         kept.iter().map(tell).collect::<Vec<_>>().join(", ")
     }
 
+    /// Those that hold an open job of a user that negotiates; several in one list if one of them does.
+    fn held_between(&self, row: &JobRow) -> Vec<Vec<ActorId>> {
+        // A site records what it does about each task that it has started.
+        let runs = self.running_sites(row);
+        if !runs.is_empty() {
+            return one_by_one(runs);
+        }
+        let ended = self.task_sites(row, true);
+        let withholds = |site: &&u32| self.withholds_ends_of(row.user, **site) == Some(true);
+        let withheld: Vec<u32> = ended.iter().filter(withholds).copied().collect();
+        if !withheld.is_empty() {
+            return one_by_one(self.actors(withheld));
+        }
+        let held = self.task_sites(row, false);
+        if held.iter().any(|site| self.withholds_tasks(row.user, *site)) {
+            return vec![vec![row.user]];
+        }
+        let unknown = ended.into_iter().filter(|site| self.withholds_ends_of(row.user, *site).is_none());
+        let sites = if held.is_empty() { unknown.collect() } else { held };
+        vec![[row.user].into_iter().chain(self.actors(sites)).collect()]
+    }
+
     /// True if a task of one of these jobs has started and its end was not reported.
     fn runs_any(&self, jobs: &[JobId]) -> bool {
         let tasks = jobs.iter().filter_map(|job| self.jobs.get(job)).flat_map(|row| &row.tasks);
@@ -115,21 +172,26 @@ impl Tally {
     /// The sites that have tasks of a job which have not ended; if all have, those where they did, for the router has
     /// not heard of it.
     fn silent_sites(&self, row: &JobRow) -> Vec<ActorId> {
-        let sites = |ended: bool| {
-            let tasks = row.tasks.iter().filter(move |task| task.end.is_some() == ended);
-            let mut sites: Vec<_> = tasks.filter_map(|task| task.site).collect();
-            sites.sort_unstable();
-            sites.dedup();
-            sites
-        };
-        let silent = if sites(false).is_empty() { sites(true) } else { sites(false) };
-        self.actors(silent)
+        let held = self.task_sites(row, false);
+        self.actors(if held.is_empty() { self.task_sites(row, true) } else { held })
+    }
+
+    /// The sites of a job's tasks that have ended, or of those that have not.
+    fn task_sites(&self, row: &JobRow, ended: bool) -> Vec<u32> {
+        sites(row.tasks.iter().filter(|task| task.end.is_some() == ended))
+    }
+
+    /// The sites where tasks of a job have started, have not ended and are not lost.
+    fn running_sites(&self, row: &JobRow) -> Vec<ActorId> {
+        self.actors(sites(
+            row.tasks.iter().filter(|task| task.start.is_some() && task.end.is_none() && !task.is_lost()),
+        ))
     }
 
     /// The site that has started a task, if any has.
-    fn has_started(&self, task: TaskId) -> Vec<ActorId> {
+    fn has_started(&self, task: TaskId) -> Option<ActorId> {
         let row = self.jobs.get(&task.job).and_then(|row| row.tasks.get(task.index as usize));
-        if row.is_some_and(|row| row.start.is_some()) { self.started_at(task) } else { Vec::new() }
+        row.filter(|row| row.start.is_some()).and_then(|_| self.started_at(task).pop())
     }
 
     fn started_at(&self, task: TaskId) -> Vec<ActorId> {
@@ -140,4 +202,16 @@ impl Tally {
     fn actors(&self, sites: Vec<u32>) -> Vec<ActorId> {
         sites.into_iter().map(|site| self.sites[site as usize].actor).collect()
     }
+}
+
+/// The sites of tasks, each once, ascending.
+fn sites<'a>(tasks: impl Iterator<Item = &'a TaskRow>) -> Vec<u32> {
+    let mut sites: Vec<_> = tasks.filter_map(|task| task.site).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    sites
+}
+
+fn one_by_one(actors: Vec<ActorId>) -> Vec<Vec<ActorId>> {
+    actors.into_iter().map(|actor| vec![actor]).collect()
 }

@@ -28,6 +28,7 @@ mod trace;
 mod transfers;
 mod verify;
 mod view;
+mod witness;
 
 pub use events::{EventReader, EventWriter, Unreadable};
 pub use ledger::Store;
@@ -53,6 +54,7 @@ pub(crate) use text::field;
 pub use transfers::Carried;
 pub use verify::{Comparison, Difference, Found, Side, compare};
 pub use view::View;
+pub use witness::Witness;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -37,6 +37,11 @@ impl Names {
         self.actors.iter().position(|actor| actor == name).map(|index| ActorId(index as u32))
     }
 
+    /// True if the actor takes part.
+    pub fn holds(&self, actor: ActorId) -> bool {
+        actor.index() < self.actors.len()
+    }
+
     /// The link's name, or its number where it has none.
     pub fn of_link(&self, link: CableId) -> String {
         self.links.get(link.0 as usize).cloned().unwrap_or_else(|| format!("#{}", link.0))

@@ -277,6 +277,12 @@ fn a_log_that_makes_no_sense_is_refused() {
     }
 }
 
+/// What a run says of an entry that contradicts those before it.
+fn blame(tally: &mut Tally, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
+    let Untaken::Inconsistent(wrong) = tally.add(entry).unwrap_err() else { panic!("nothing is written") };
+    format!("{}: {wrong}", tally.blame(entry, &wrong, owners))
+}
+
 /// The router gives a task out, or takes it back, and finds that a site has run ahead.
 #[test]
 fn who_starts_what_was_not_given_out_or_taken_back_is_named() {
@@ -292,8 +298,10 @@ fn who_starts_what_was_not_given_out_or_taken_back_is_named() {
         }
         tally.add(&story[2]).unwrap();
         let entry = router(record);
-        assert_eq!(tally.add(&entry).unwrap_err().to_string(), format!("task {task} has started already"));
-        assert_eq!(tally.behind(&entry, &BTreeMap::new()), site);
+        assert_eq!(
+            blame(&mut tally, &entry, &BTreeMap::new()),
+            format!("{site} contradicts the records of the run: task {task} has started already")
+        );
     }
 }
 
@@ -311,13 +319,87 @@ fn who_hands_in_what_is_anothers_is_named() {
         let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
         tally.add(&by(mallory)).unwrap();
         over.iter().for_each(|over| tally.add(over).unwrap());
-        assert_eq!(tally.add(&by(*alice)).unwrap_err().to_string(), format!("job {} arrives twice", job.id));
-        assert_eq!(tally.behind(&by(*alice), &owners), tally.who(mallory));
+        let contradicts = format!("{} contradicts the records of the run", tally.who(mallory));
+        let twice = format!("{contradicts}: job {} arrives twice", job.id);
+        assert_eq!(blame(&mut tally, &by(*alice), &owners), twice);
         // And the other way round.
         let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
         tally.add(&by(*alice)).unwrap();
         over.iter().for_each(|over| tally.add(over).unwrap());
-        assert_eq!(tally.behind(&by(mallory), &owners), tally.who(mallory));
+        assert_eq!(blame(&mut tally, &by(mallory), &owners), twice);
+    }
+}
+
+/// Ann and bob negotiate with york and bath. What one of them alone has recorded is its own contradiction; where a site
+/// and a user deny each other's words, neither is accused.
+#[test]
+fn who_is_alone_with_its_word_is_named_alone() {
+    let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"bath\"\n\
+                cores = 64\n[[user]]\nname = \"ann\"\n[[user]]\nname = \"bob\"\n[[workload]]\nsource = \"lublin\"\n\
+                jobs = 2\nnodes = 4\n";
+    let topology = crate::topology::load("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
+    let names = Names::of(&topology);
+    let [york, ann, bob] = ["york", "ann", "bob"].map(|name| names.actor(name).unwrap());
+    let add = |actor, record| Entry { stamp: Stamp::at(minute(1)), actor, record };
+    let task = TaskId { job: JobId(0), index: 0 };
+    let hold = HoldId { request: 0, leg: 0, attempt: 0 };
+    let part = Part { procs: 1, start: minute(2), span: Span::from_minutes(1) };
+    let held = |user| Record::Held { user, hold, part, fee: Area::ZERO, expiry: minute(2) };
+    let receipt = Receipt { booking: BookingId(7), part, rent: Area::ZERO, fee: Area::ZERO };
+    let booked = Record::Booked { user: ann, job: JobId(0), receipt };
+    let assigned = Record::Assigned { task, site: york };
+    let before = [
+        add(ann, Record::Arrived { job: Arc::new(job(0, 0, &[(10, 2, 0)], &[], false)), user: ann }),
+        add(york, held(ann)),
+        add(york, booked.clone()),
+        add(ann, assigned.clone()),
+        add(york, Record::Entered { user: ann, task }),
+    ];
+    let started = add(york, Record::Started { task, cores: NodeSet::parse("0-1").unwrap() });
+    let silent = Record::Accused { site: york, fault: Fault::Silent };
+    let alone = "contradicts the records of the run";
+    for (entry, runs, expected) in [
+        (add(bob, assigned.clone()), false, format!("user bob {alone}: job 0 is not one of bob")),
+        (add(bob, assigned.clone()), true, format!("user bob {alone}: job 0 is not one of bob")),
+        (add(bob, Record::Withdrawn { task }), true, format!("user bob {alone}: job 0 is not one of bob")),
+        (add(ann, assigned), false, format!("user ann {alone}: task 0.0 has been given to a site already")),
+        (add(york, held(ann)), false, format!("site york {alone}: york has hold 0.0 already")),
+        (add(york, booked), false, format!("site york {alone}: york has booking 7 already")),
+        (
+            add(york, Record::Entered { user: york, task }),
+            false,
+            format!("site york {alone}: job 0 is not one of york"),
+        ),
+        (
+            add(york, Record::Entered { user: ActorId(99), task }),
+            false,
+            format!("site york {alone}: job 0 is not one of #99"),
+        ),
+        (
+            add(ann, Record::Accused { site: bob, fault: Fault::Silent }),
+            false,
+            format!("user ann {alone}: ann says that bob has not answered in time"),
+        ),
+        (
+            add(york, Record::Entered { user: bob, task }),
+            false,
+            "site york and user bob contradict each other: job 0 is not one of bob".to_owned(),
+        ),
+        (
+            add(ann, silent),
+            false,
+            "user ann and site york contradict each other: ann says that york has not answered in time".to_owned(),
+        ),
+        (
+            add(ann, Record::Withdrawn { task }),
+            true,
+            "user ann and site york contradict each other: task 0.0 has started already".to_owned(),
+        ),
+    ] {
+        let mut tally = Tally::new(&topology, &names);
+        let runs = Some(&started).filter(|_| runs);
+        before.iter().chain(runs).for_each(|entry| tally.add(entry).unwrap());
+        assert_eq!(blame(&mut tally, &entry, &BTreeMap::new()), expected);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hansa::edge::identity::Identity;
-use hansa::edge::quic::{JoinTerms, Listener, Options, connect, encode};
+use hansa::edge::quic::{Close, JoinTerms, Listener, Options, connect, encode};
 use hansa::grid::{JobId, TaskId};
 use hansa::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
 use hansa::protocol::handshake::{Hello, Party};
@@ -57,13 +57,19 @@ async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>
     }
 }
 
-/// A run in which one member lies; gives what the router said of it, and the numbers of its jobs that have ended.
+/// A run in which one member lies; gives what the router said of it, and the numbers of its jobs that have ended. The
+/// honest members have to report that the run failed.
 fn run_with(party: Party, identity: &str, honest: &[&str], lie: Lie<'_>) -> (Option<i32>, String, u64) {
     let mut machines = Machines::router(TOPOLOGY, &[]);
     machines.start(honest);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(pretend(&machines, party, identity, lie));
     let (code, said) = machines.router.end(SOON);
+    for mut member in machines.members.drain(..) {
+        let (code, told) = member.end(SOON);
+        assert_eq!(code, Some(3), "{}: {told}", member.label);
+        assert!(told.contains("the router stopped the run: "), "{}: {told}", member.label);
+    }
     let manifest = json(&machines.out().join("manifest.json"));
     assert!(manifest["status"].as_str().unwrap().starts_with("partial: "), "{manifest}");
     let summary = json(&machines.out().join("summary.json"));
@@ -118,6 +124,38 @@ fn who_keeps_jobs_back_is_named() {
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("only 2 of 4 jobs have ended: user mallory still has job 1 and 1 more"), "{said}");
     assert_eq!(finished, 2);
+}
+
+/// Joins with hull's identity, waits for the first frame if the run is to begin, and leaves with these words.
+fn leave_with(honest: &[&str], close: Close, reason: &str) -> (Option<i32>, String) {
+    let mut machines = Machines::router(TOPOLOGY, &[]);
+    machines.start(honest);
+    let topology = load(&machines.topology);
+    let identity = Identity::load(&machines.scratch.path("identities/hull.site")).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let hello = Hello::new(vec![site("hull")], topology.hash());
+        let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
+        if !honest.is_empty() {
+            joined.receiver.next().await.unwrap().unwrap();
+        }
+        joined.connection.leave(joined.sender, close, reason).await;
+    });
+    machines.router.end(SOON)
+}
+
+#[test]
+fn what_a_member_says_of_another_is_reported_as_its_own_words() {
+    let (all, lie) = (["york.site", "alice.user", "mallory.user"], "site york violates the protocol");
+    for (honest, close, expected) in [(&all[..], Close::Breach, 5), (&all, Close::Failed, 8), (&[], Close::Failed, 8)] {
+        let (code, said) = leave_with(honest, close, lie);
+        assert_eq!(code, Some(expected), "{close:?}: {said}");
+        let errors: Vec<&str> = said.lines().filter(|line| line.contains(lie)).collect();
+        assert!(
+            !errors.is_empty() && errors.iter().all(|line| line.contains("site hull reports: site york")),
+            "{said}"
+        );
+    }
 }
 
 /// Enough for the router to ask how far everybody is.

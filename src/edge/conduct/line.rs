@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::pin::pin;
 use std::time::Duration;
 
-use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError};
-use crate::kernel::Up;
+use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError, encode};
+use crate::kernel::{Down, Instruction, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::handshake::{Party, label};
 use crate::protocol::{Message, Record, codec};
@@ -236,6 +236,20 @@ impl Unmoved {
         self.kept += size;
     }
 }
+
+/// Tells leaves that have sent their last frames that the run has failed after all. The close of a connection says so
+/// too, but may be lost.
+pub async fn call_off(lines: &mut [Line]) {
+    let stop: Down<Message> = Down { grant: Stamp::NEVER, then: Instruction::Stop, mail: Vec::new() };
+    for line in lines {
+        line.outgoing.clear();
+        encode(&stop, &mut line.outgoing).expect("a frame without mail is short");
+        let _ = tokio::time::timeout(CALL_OFF_WITHIN, line.sender.write(&line.outgoing)).await;
+    }
+}
+
+/// Longest time to write one leaf's last frame.
+const CALL_OFF_WITHIN: Duration = Duration::from_millis(250);
 
 impl LineError {
     /// Whether a process that is started again may do better.

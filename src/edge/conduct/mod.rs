@@ -23,8 +23,8 @@ use crate::protocol::{Message, Record};
 use crate::recovery::journal::Turn;
 use crate::time::{Stamp, Time};
 
-pub use line::Line;
 use line::LineError;
+pub use line::{Line, call_off};
 use progress::{Reached, explain_loss, explain_stall, place_in_time};
 pub use returns::{Gone, Returns};
 use returns::{Losses, Player};

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::super::Failure;
+use super::super::heard::reported;
 use super::super::quic::{Close, WireError};
 use super::line::{Line, LineError, Unmoved};
 use crate::kernel::{self, Hub};
@@ -46,11 +47,14 @@ pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, erro
             hub.now()
         ));
     }
-    // It says itself what has become of its program, or of who lives there, and at which time.
-    match error {
-        LineError::Wire(WireError::Closed { close: Some(Close::Failed), reason }) => return Failure::Program(reason),
-        LineError::Wire(WireError::Closed { close: Some(Close::Breach), reason }) => return Failure::Breach(reason),
-        _ => {}
+    // A member reports itself what happened to its program or its actors, and at which virtual time.
+    if let LineError::Wire(WireError::Closed { close: Some(close), reason }) = &error {
+        let reported = || reported(&lines[leaf].label, reason);
+        match close {
+            Close::Failed => return Failure::Program(reported()),
+            Close::Breach => return Failure::Breach(reported()),
+            _ => {}
+        }
     }
     explain_loss(hub, lines, leaf, &error.to_string())
 }

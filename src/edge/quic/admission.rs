@@ -20,7 +20,7 @@ use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
     WireError, encode, endpoint_config, is_loopback, transport,
 };
-use crate::edge::heard::heard_up_to;
+use crate::edge::heard::{heard_up_to, reported};
 use crate::edge::identity::{CertificateNames, Identity};
 use crate::few;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
@@ -122,7 +122,7 @@ impl Listener {
     }
 
     /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost while
-    /// others are awaited may join again, but not one whose program has failed: the error is what it said of that.
+    /// others are awaited may join again, but not one whose program has failed: the error is its report of that.
     pub async fn admit(&mut self, terms: JoinTerms) -> Result<Vec<Peer>, String> {
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
@@ -157,7 +157,7 @@ impl Listener {
                     // None if another process has taken its place already.
                     let Some(peer) = self.waiting.remove(&id) else { continue };
                     if let WireError::Closed { close: Some(Close::Failed), reason } = why {
-                        return Err(reason);
+                        return Err(reported(&label(&peer.parties), &reason));
                     }
                     tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
                     door.vacate_after(&peer.parties, &peer.connection);

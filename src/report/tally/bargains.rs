@@ -185,6 +185,11 @@ impl Bargains {
         self.open.values().fold(Area::ZERO, |sum, open| sum + open.receipt.total())
     }
 
+    /// The user for whom a site keeps a hold.
+    pub fn holder(&self, site: ActorId, hold: HoldId) -> Option<ActorId> {
+        self.held.get(&(site, hold)).map(|(user, ..)| *user)
+    }
+
     /// How much is held and booked still.
     pub fn left(&self) -> (u64, u64) {
         (self.held.len() as u64, self.open.len() as u64)

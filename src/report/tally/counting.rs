@@ -51,9 +51,12 @@ impl Tally {
         }
         // Whoever takes a task back says so.
         if by_user && row.site.is_some() && !(row.is_lost() && row.assigned.is_none()) {
-            return Err(Inconsistent::Again(*task, "been given to a site"));
+            return Err(Inconsistent::GivenTwice(*task));
         }
         (row.site, row.assigned, row.is_sent_again) = (Some(site), Some(by.now), row.is_lost());
+        if by_user {
+            self.dealt.entry((by.actor, site)).or_default().0 += 1;
+        }
         Ok(None)
     }
 
@@ -467,6 +470,11 @@ impl Tally {
         }
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
+        let of_user = |row: &&JobRow| self.users_tell_of(row.system);
+        match self.told_by_users.and_then(|_| self.jobs.get(&task.job)).filter(of_user) {
+            Some(row) => self.dealt.entry((row.user, site)).or_default().1 += 1,
+            None => self.ends[site as usize] += 1,
+        }
         Ok(Some(task.job))
     }
 

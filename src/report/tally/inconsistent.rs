@@ -21,6 +21,8 @@ pub enum Inconsistent {
     NotASite(String),
     #[error("task {0} has {1} already")]
     Again(TaskId, &'static str),
+    #[error("task {0} has been given to a site already")]
+    GivenTwice(TaskId),
     #[error("job {0} has been answered already")]
     Answered(JobId),
     #[error("job {0} has been promised nothing that could be moved or broken")]

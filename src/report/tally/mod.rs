@@ -25,6 +25,7 @@ use super::ledger::{Ledger, Merged, Store};
 use super::own_numbers::OwnNumbers;
 use super::subjects::{self, Present, USUAL, Words};
 use super::transfers::Transfers;
+use super::witness::Witness;
 use crate::few;
 use crate::grid::{Graph, Job, JobId, Kind, MoveCost, Needs, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
@@ -66,6 +67,12 @@ pub struct Tally {
     pub(super) totals: Totals,
     /// By system: how often a task was taken back to be handed in elsewhere.
     withdrawn: Vec<u64>,
+    /// Ended tasks of jobs that a service decides for, by site.
+    ends: Vec<u64>,
+    /// Tasks that users negotiate for, by user and site: those given to the site, and those ended there.
+    dealt: BTreeMap<(ActorId, u32), (u64, u64)>,
+    /// The messages behind the log, where they pass a router.
+    pub(super) witness: Option<Witness>,
     pub(super) entries: u64,
     /// The time of the last entry.
     pub(super) last: Time,
@@ -221,9 +228,36 @@ impl Tally {
             failing: Failing::of(topology),
             totals: Totals::default(),
             withdrawn: vec![0; topology.systems.len()],
+            ends: vec![0; topology.sites.len()],
+            dealt: BTreeMap::new(),
+            witness: None,
             entries: 0,
             last: Time::ZERO,
         }
+    }
+
+    /// Consults this witness before members are blamed.
+    pub fn witnessed_by(&mut self, witness: Witness) {
+        self.witness = Some(witness);
+    }
+
+    /// Tasks of a service's jobs whose ends a site has recorded, though the service has not received as many.
+    pub(super) fn withholds_ends(&self, site: u32) -> bool {
+        let received = self.witness.as_ref().and_then(|witness| witness.ends_received(self.sites[site as usize].actor));
+        received.is_some_and(|received| received < self.ends[site as usize])
+    }
+
+    /// True if a site has recorded more ends of a user's tasks than it has sent to the user; None if that is not known.
+    pub(super) fn withholds_ends_of(&self, user: ActorId, site: u32) -> Option<bool> {
+        let ended = self.dealt.get(&(user, site)).map_or(0, |(_, ended)| *ended);
+        Some(self.witness.as_ref()?.relayed(self.sites[site as usize].actor, user)? < ended)
+    }
+
+    /// True if a user has recorded that it gave more tasks to a site than it has sent there.
+    pub(super) fn withholds_tasks(&self, user: ActorId, site: u32) -> bool {
+        let given = self.dealt.get(&(user, site)).map_or(0, |(given, _)| *given);
+        let sent = self.witness.as_ref().and_then(|witness| witness.relayed(user, self.sites[site as usize].actor));
+        sent.is_some_and(|sent| sent < given)
     }
 
     /// Takes the next entry of the log. One that contradicts those before it changes nothing.

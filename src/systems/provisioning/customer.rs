@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::deal::{Alarm, Books, Deal};
-use super::debts::{Debt, Owed, Step};
+use super::debts::{Debt, Owed};
 use super::rules::Provisioning;
 use super::run::Run;
 use super::strategy::{self, Strategy};
@@ -20,7 +20,7 @@ use super::world::World;
 use crate::grid::{Approach, Crash, Denial, Job, JobId, Receipt, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
-    Begun, Coordinated, Ended, Fault, Landed, Lost, Message, Postponed, Recalled, Record, Returned, Revoked,
+    Begun, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, Postponed, Recalled, Record, Returned, Revoked,
 };
 use crate::roles::{Out, Planner};
 use crate::systems::Errand;
@@ -307,7 +307,7 @@ impl Customer {
                 });
             }
             Message::Coordinated(Coordinated { hold, answer }) => {
-                let debt = self.books.paid(now, Owed::Pledge(provider, hold, Step::of(&answer)));
+                let debt = self.books.paid(now, Owed::Pledge(provider, hold, HoldStep::of(&answer)));
                 let Some((job, _)) = self.known(debt)? else { return Ok(()) };
                 self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
             }

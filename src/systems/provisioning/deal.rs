@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::application::Application;
-use super::debts::{Asked, Debt, Debts, Owed, Step};
+use super::debts::{Asked, Debt, Debts, Owed};
 use super::rules::Provisioning;
 use super::run::{Goes, Leaves, Padded, Run};
 use super::sent::{Arrival, Sent};
@@ -12,7 +12,7 @@ use super::world::{Provider, World};
 use crate::few;
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
 use crate::protocol::{
-    Bargain, Claim, Coordinate, Enter, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
+    Bargain, Claim, Coordinate, Enter, HoldStep, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
 };
 use crate::random::SplitMix64;
 use crate::roles::Out;
@@ -210,7 +210,7 @@ impl Deal<'_> {
     /// Tells a provider what is to become of a hold.
     pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
         // Nothing more is said about what is not wanted.
-        if let Some(step) = Step::wanted(&pledge) {
+        if let Some(step) = HoldStep::wanted(&pledge) {
             self.owes(Owed::Pledge(provider, hold, step), provider, Asked::Deed);
         }
         self.out.send(self.world.providers[provider].site, Message::Coordinate(Coordinate { hold, pledge }));

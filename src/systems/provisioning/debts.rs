@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::world::Provider;
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, Receipt, TaskId};
-use crate::protocol::{Fault, Pledge, PledgeAnswer, Query, Reply};
+use crate::protocol::{Fault, HoldStep, Query, Reply};
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
@@ -16,17 +16,9 @@ use crate::time::{Span, Time};
 pub enum Owed {
     /// To a question or a claim, by its number.
     Answer(usize, u64),
-    Pledge(usize, HoldId, Step),
+    Pledge(usize, HoldId, HoldStep),
     Return(usize, BookingId),
     Recall(usize, TaskId),
-}
-
-/// What an answer about a hold answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    Hold,
-    Commit,
-    Cancel,
 }
 
 /// What was asked.
@@ -114,27 +106,6 @@ impl Owed {
             | Owed::Pledge(provider, ..)
             | Owed::Return(provider, _)
             | Owed::Recall(provider, _) => *provider,
-        }
-    }
-}
-
-impl Step {
-    /// Which answer is wanted, if any.
-    pub fn wanted(pledge: &Pledge) -> Option<Step> {
-        match pledge {
-            Pledge::Hold { .. } => Some(Step::Hold),
-            Pledge::Commit => Some(Step::Commit),
-            Pledge::Cancel => Some(Step::Cancel),
-            Pledge::Abort => None,
-        }
-    }
-
-    pub fn of(answer: &PledgeAnswer) -> Step {
-        match answer {
-            // Nothing runs in what is only wanted.
-            PledgeAnswer::Refused(Denial::InUse) | PledgeAnswer::Cancelled => Step::Cancel,
-            PledgeAnswer::Granted { .. } | PledgeAnswer::Refused(_) => Step::Hold,
-            PledgeAnswer::Committed { .. } | PledgeAnswer::Expired => Step::Commit,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, Ship};
-use crate::report::{Names, Tally};
+use crate::report::{Names, Tally, Untaken};
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, Plan, check_jobs};
 use crate::workload::raise::utilisation;
@@ -408,8 +408,8 @@ fn a_user_that_sends_data_of_others_is_named() {
         let mut tally = Tally::new(&topology, &names);
         place.take_log().iter().find_map(|entry| {
             assert_eq!(plan.may_write(entry.actor, &entry.record), Ok(()));
-            let why = tally.add(entry).err()?;
-            Some(format!("{}: {why}", tally.behind(entry, &BTreeMap::new())))
+            let Untaken::Inconsistent(wrong) = tally.add(entry).err()? else { panic!("nothing is written") };
+            Some(format!("{}: {wrong}", tally.blame(entry, &wrong, &BTreeMap::new())))
         })
     };
     assert_eq!(blamed(&[(edge(1, 0, 1), 1000)]), None);
@@ -421,7 +421,7 @@ fn a_user_that_sends_data_of_others_is_named() {
         (vec![(edge(1, 0, 1), 1001)], "1.0-1 does not carry the 1001 bytes that are said to leave"),
         (vec![(edge(77, 0, 1), 1000)], "job 77 has not arrived"),
     ] {
-        assert_eq!(blamed(&ships), Some(format!("user mallory: {expected}")));
+        assert_eq!(blamed(&ships), Some(format!("user mallory contradicts the records of the run: {expected}")));
     }
 }
 

@@ -1,0 +1,132 @@
+//! Messages of members as the router relays them. No record repeats them, so they decide which of two is wrong where the
+//! records of members differ, and which member has withheld a message that it must have sent.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use crate::kernel::{ActorId, Envelope, Latencies};
+use crate::protocol::{Fault, Message, ReplyKey};
+use crate::time::Time;
+
+/// A shared handle: the hub shows it messages, and the tally asks it for a verdict.
+///
+/// Cost: a lock per message from a leaf; O(log open questions) per message of a negotiation.
+#[derive(Clone, Debug)]
+pub struct Witness(Arc<Mutex<Seen>>);
+
+#[derive(Debug)]
+struct Seen {
+    latencies: Latencies,
+    /// Leaf of an actor, by actor; None at the hub. Messages within a leaf are not relayed.
+    homes: Vec<Option<usize>>,
+    /// Ends of tasks that services have received, by actor.
+    ended: Vec<u64>,
+    /// Ends of tasks sent to users, by site and user, and tasks sent to sites, by user and site.
+    between: BTreeMap<(ActorId, ActorId), u64>,
+    /// Questions without an answer, by user and site: times at which the answers are due.
+    open: BTreeMap<(ActorId, ActorId, ReplyKey), VecDeque<Time>>,
+    /// Answers that came late, by user and site: due and arrival.
+    late: BTreeMap<(ActorId, ActorId), Vec<(Time, Time)>>,
+    /// Answers without a question, by user and site: times of arrival.
+    unasked: BTreeMap<(ActorId, ActorId), Vec<Time>>,
+}
+
+/// Late or unasked answers that are kept for one user and site: the first of them ends the run.
+const KEPT_MAX: usize = 16;
+
+impl Witness {
+    /// A witness of a run with these actors on its leaves.
+    pub fn new(latencies: Latencies, leaves: &[Vec<ActorId>]) -> Witness {
+        let mut homes = vec![None; latencies.len()];
+        for (leaf, actors) in leaves.iter().enumerate() {
+            actors.iter().for_each(|actor| homes[actor.index()] = Some(leaf));
+        }
+        Witness(Arc::new(Mutex::new(Seen {
+            ended: vec![0; latencies.len()],
+            latencies,
+            homes,
+            between: BTreeMap::new(),
+            open: BTreeMap::new(),
+            late: BTreeMap::new(),
+            unasked: BTreeMap::new(),
+        })))
+    }
+
+    /// Notes a message that a leaf has sent. The hub has checked that its sender and receiver exist.
+    pub fn see(&self, envelope: &Envelope<Message>) {
+        let Ok(mut seen) = self.0.lock() else { return };
+        let &Envelope { arrival, from, to, ref message, .. } = envelope;
+        if seen.homes[to.index()].is_none() {
+            seen.ended[from.index()] += u64::from(matches!(message, Message::Ended(_)));
+        } else if matches!(message, Message::Ended(_) | Message::Enter(_)) {
+            *seen.between.entry((from, to)).or_default() += 1;
+        } else if let Some(key) = ReplyKey::of_question(message) {
+            let due = arrival.time + seen.latencies[from.index()] + seen.latencies[to.index()];
+            seen.open.entry((from, to, key)).or_default().push_back(due);
+        } else if let Some(key) = ReplyKey::of_answer(message) {
+            seen.answer((to, from), key, arrival.time);
+        }
+    }
+
+    /// Ends of tasks that services have received from a site.
+    pub fn ends_received(&self, site: ActorId) -> Option<u64> {
+        self.0.lock().ok()?.ended.get(site.index()).copied()
+    }
+
+    /// Ends of tasks that a site has sent to a user, or tasks that a user has sent to a site; None if the two share a
+    /// process.
+    pub fn relayed(&self, from: ActorId, to: ActorId) -> Option<u64> {
+        let seen = self.0.lock().ok()?;
+        (!seen.share(from, to)).then(|| seen.between.get(&(from, to)).copied().unwrap_or(0))
+    }
+
+    /// True if a user is right who accuses a site of this fault at this time, false if it is wrong; None if the messages
+    /// do not decide it.
+    pub fn confirms(&self, user: ActorId, site: ActorId, fault: Fault, now: Time) -> Option<bool> {
+        let seen = self.0.lock().ok()?;
+        if seen.share(user, site) {
+            return None;
+        }
+        match fault {
+            Fault::Silent => {
+                let open = seen.open.iter().filter(|((asks, asked, _), _)| (*asks, *asked) == (user, site));
+                let is_open = open.flat_map(|(_, due)| due).any(|due| *due < now);
+                let late = seen.late.get(&(user, site)).into_iter().flatten();
+                Some(is_open || late.into_iter().any(|(due, arrival)| *due < now && *arrival >= *due))
+            }
+            Fault::Unasked => {
+                let unasked = seen.unasked.get(&(user, site)).into_iter().flatten();
+                Some(true).filter(|_| unasked.into_iter().any(|arrival| *arrival <= now))
+            }
+            Fault::Senseless | Fault::Unwilling => None,
+        }
+    }
+}
+
+impl Seen {
+    /// True if two actors share a process.
+    fn share(&self, one: ActorId, other: ActorId) -> bool {
+        let home = |actor: ActorId| self.homes.get(actor.index()).copied().flatten();
+        home(one) == home(other)
+    }
+
+    fn answer(&mut self, (user, site): (ActorId, ActorId), key: ReplyKey, arrival: Time) {
+        let open = self.open.get_mut(&(user, site, key));
+        let due = open.and_then(|open| open.pop_front());
+        if self.open.get(&(user, site, key)).is_some_and(VecDeque::is_empty) {
+            self.open.remove(&(user, site, key));
+        }
+        let Some(due) = due else {
+            let unasked = self.unasked.entry((user, site)).or_default();
+            return if unasked.len() < KEPT_MAX {
+                unasked.push(arrival)
+            };
+        };
+        if arrival > due {
+            let late = self.late.entry((user, site)).or_default();
+            if late.len() < KEPT_MAX {
+                late.push((due, arrival));
+            }
+        }
+    }
+}
