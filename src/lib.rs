@@ -8,6 +8,7 @@ mod few;
 pub mod math;
 mod min_tree;
 pub mod near;
+mod numerals;
 pub mod random;
 pub mod time;
 mod words;

@@ -47,7 +47,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         let window = Window { from: args.from.unwrap_or_default(), to: args.to, jobs: None };
         let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
         let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);
-        if let Some(told) = rigids.content.told() {
+        if let Some(told) = rigids.content.told(false) {
             warn(&format!("{path}: {told}"));
         }
         return tell_of(path, args.nodes, &Source::Rigid(rigids));
@@ -60,7 +60,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         )));
     }
     let loaded = load_topology(path, &[])?;
-    logs::told(&loaded.topology).iter().for_each(|told| warn(told));
+    logs::told(&loaded.topology, false).iter().for_each(|told| warn(told));
     let rigid = loaded.topology.workloads.iter().enumerate();
     let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
     if rigid.peek().is_none() {

@@ -143,10 +143,10 @@ pub fn check(topology: &Topology) -> Result<(), Failure> {
     if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
 }
 
-/// What is wrong with the logs that a topology reads, or should be known of them; nothing of those that are as they
-/// should be.
-pub fn told(topology: &Topology) -> Vec<String> {
-    let told = |(path, rigids): (&str, &Rigids)| rigids.content.told().map(|told| format!("{path}: {told}"));
+/// Faults of the logs that a topology reads, and notes on them: the first few of each log, or all that are kept. Logs
+/// without either are left out.
+pub fn told(topology: &Topology, with_all: bool) -> Vec<String> {
+    let told = |(path, rigids): (&str, &Rigids)| rigids.content.told(with_all).map(|told| format!("{path}: {told}"));
     logs(topology).filter_map(told).collect()
 }
 

@@ -14,8 +14,14 @@ use crate::grid::JobId;
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
-/// Adds the page and the trace to a result folder, or replaces those that are there; the rest is left as it is.
+/// Adds the page and the trace to a result folder, or replaces those that are there, and prints their paths.
 pub fn report(folder: &Path) -> Result<(), Failure> {
+    make(folder)?;
+    say(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
+}
+
+/// Adds the page and the trace to a result folder, or replaces those that are there; the rest is left as it is.
+pub fn make(folder: &Path) -> Result<(), Failure> {
     let side = files::open(folder)?;
     let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
     let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", folder.join(EVENTS).display()));
@@ -44,8 +50,7 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
         let mut file = BufWriter::new(file);
         tally.trace(|event| file.write_all(event))?;
         file.flush()
-    })?;
-    say(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
+    })
 }
 
 /// What `jobs.csv` says that jobs are called in their logs: a result is read without them.

@@ -320,7 +320,9 @@ impl Results<'_> {
             warn(&text);
         }
         if let Some(earlier) = earlier {
-            let told = of_earlier(&earlier, &digest);
+            let is_equal = end.is_ok() && earlier.kept.is_none() && !digest.is_empty() && earlier.digest == digest;
+            let remade = (is_equal && !earlier.made_from_it.is_empty()).then(|| super::report::make(&out));
+            let told = of_earlier(&earlier, &digest, remade);
             match end {
                 Ok(()) => note(&format!("note: {told}")),
                 // What is there now is less than what was there.
@@ -481,8 +483,8 @@ impl RunProgress {
     }
 }
 
-/// What became of the result that was there before.
-fn of_earlier(earlier: &Earlier, digest: &str) -> String {
+/// A sentence on the result that was there before; `remade` if its page and trace have been made again.
+fn of_earlier(earlier: &Earlier, digest: &str, remade: Option<Result<(), Failure>>) -> String {
     let Earlier { started, digest: before, made_from_it, kept } = earlier;
     let which = if before.is_empty() || digest.is_empty() {
         format!("a result of {started}")
@@ -493,9 +495,15 @@ fn of_earlier(earlier: &Earlier, digest: &str) -> String {
     };
     let along =
         if made_from_it.is_empty() { String::new() } else { format!(" with its {}", made_from_it.join(" and ")) };
-    match kept {
-        Some(kept) => format!("{which}{along} was there before; it has been moved to {}", kept.display()),
-        None => format!("this replaced {which}{along} (use --keep to keep it)"),
+    match (kept, remade) {
+        (_, Some(Ok(()))) => {
+            format!("this replaced {which} (use --keep to keep it), and made its {} again", made_from_it.join(" and "))
+        }
+        (_, Some(Err(failure))) => {
+            format!("this replaced {which}{along} (use --keep to keep it), which cannot be made again: {failure}")
+        }
+        (Some(kept), None) => format!("{which}{along} was there before; it has been moved to {}", kept.display()),
+        (None, None) => format!("this replaced {which}{along} (use --keep to keep it)"),
     }
 }
 

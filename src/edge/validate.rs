@@ -114,7 +114,7 @@ fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure>
     told.extend(loaded.notes.iter().cloned());
     // They may be where the parts of the grid are played.
     told.extend(absent.programs.into_iter().chain(absent.files));
-    told.extend(logs::told(&loaded.topology));
+    told.extend(logs::told(&loaded.topology, true));
     told.extend(jobs);
     Ok((loaded, told))
 }

@@ -35,10 +35,10 @@ const ROW: f64 = 22.0;
 /// Distance between the dots of a row.
 const DOT: f64 = 11.0;
 const TOP: f64 = 8.0;
-const BOTTOM: f64 = 26.0;
+const BOTTOM: f64 = 46.0;
 
-/// Draws rows from top to bottom; rows of one dot also show its number.
-pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
+/// Draws rows from top to bottom over a named axis; rows of one dot also show its number.
+pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[Row]) -> String {
     let most = rows.iter().map(|row| row.dots.len()).max().unwrap_or(0);
     let tall = ROW + DOT * most.saturating_sub(1) as f64;
     let height = TOP + BOTTOM + tall * rows.len() as f64;
@@ -49,6 +49,9 @@ pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
     let mut svg =
         format!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", at(width), at(height), escape(about));
     svg.push_str(&axis(range, height, &x));
+    let (middle, bottom) = (at((left + width - RIGHT) / 2.0), at(height - 8.0));
+    let name = escape(name);
+    let _ = write!(svg, "<g class=\"axis\"><text class=\"name\" x=\"{middle}\" y=\"{bottom}\">{name}</text></g>");
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
         let name = escape(&row.name);
@@ -61,7 +64,7 @@ pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
         );
         for (number, dot) in row.dots.iter().enumerate() {
             let below = number as f64 - (row.dots.len() - 1) as f64 / 2.0;
-            svg.push_str(&drawn(dot, &x, middle + DOT * below));
+            svg.push_str(&drawn(dot, range, &x, middle + DOT * below));
         }
         if let ([dot], 1) = (&row.dots[..], most) {
             let (x, y, mean) = (at(width - RIGHT + 14.0), at(middle), shown(dot.estimate.mean));
@@ -72,12 +75,12 @@ pub(super) fn picture(about: &str, range: &Range, rows: &[Row]) -> String {
     svg
 }
 
-fn drawn(dot: &Dot, x: &dyn Fn(f64) -> f64, y: f64) -> String {
-    let Dot { estimate: Estimate { mean, within, .. }, colour, is_filled, told } = dot;
+fn drawn(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> String {
+    let Dot { estimate, colour, is_filled, told } = dot;
     let y = at(y);
     let mut svg = String::new();
-    if let Some(within) = within {
-        let (from, to) = (at(x(mean - within)), at(x(mean + within)));
+    if let Some((from, to)) = range.interval(estimate) {
+        let (from, to) = (at(x(from)), at(x(to)));
         let _ = write!(svg, "<path d=\"M{from} {y}H{to}\" stroke=\"var(--c{colour})\" stroke-width=\"2.5\"/>");
     }
     let fill = if *is_filled { format!("var(--c{colour})") } else { "var(--card)".to_owned() };
@@ -85,7 +88,7 @@ fn drawn(dot: &Dot, x: &dyn Fn(f64) -> f64, y: f64) -> String {
         svg,
         "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c{colour})\" \
          stroke-width=\"1.8\"><title>{}</title></circle>",
-        at(x(*mean)),
+        at(x(estimate.mean)),
         escape(told)
     );
     svg
@@ -107,15 +110,16 @@ fn axis(range: &Range, height: f64, x: &dyn Fn(f64) -> f64) -> String {
 mod tests {
     use super::super::range::Scale;
     use super::*;
+    use crate::report::Unit;
 
     #[test]
     fn names_are_never_cut() {
         let estimate = Estimate { mean: 1.0, within: None, count: 1 };
-        let range = Range::of([estimate].into_iter(), Scale::Linear);
+        let range = Range::of([estimate].into_iter(), Unit::Ratio, Scale::Linear);
         let svg = |letters: usize| {
             let dot = Dot { estimate, colour: 0, is_filled: true, told: String::new() };
             let name = "n".repeat(letters);
-            let svg = picture("", &range, &[Row { name: name.clone(), is_bold: false, dots: vec![dot] }]);
+            let svg = picture("", "value", &range, &[Row { name: name.clone(), is_bold: false, dots: vec![dot] }]);
             assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
             svg
         };

@@ -2,8 +2,9 @@
 
 use super::range::{Range, shown};
 use super::statistics::Estimate;
-use crate::report::Better;
+use crate::numerals::Digits;
 use crate::report::html::escape;
+use crate::report::{Better, Unit};
 
 /// A picture with its title and description, each unless empty; `legend` is HTML.
 pub(super) fn figure(title: &str, about: &str, legend: &str, svg: &str, range: &Range) -> String {
@@ -13,7 +14,15 @@ pub(super) fn figure(title: &str, about: &str, legend: &str, svg: &str, range: &
         "" => String::new(),
         told => format!("<figcaption>{told}</figcaption>"),
     };
-    format!("<figure>{title}{legend}{svg}{below}</figure>\n")
+    format!("<figure>{title}{legend}<div class=\"scroll\">{svg}</div>{below}</figure>\n")
+}
+
+/// Name of an axis: that of its metric, with the unit.
+pub(super) fn axis_name(name: &str, unit: Unit) -> String {
+    match unit.name() {
+        "" => name.to_owned(),
+        unit => format!("{name}, {unit}"),
+    }
 }
 
 pub(super) fn capital(text: &str) -> String {
@@ -21,11 +30,12 @@ pub(super) fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A mean with its interval, as a cell of a table.
-pub(super) fn mean(estimate: &Estimate, is_bold: bool) -> String {
-    let within =
-        estimate.within.map_or(String::new(), |within| format!("<span class=\"soft\"> ± {}</span>", shown(within)));
-    let mean = shown(estimate.mean);
+/// A mean with its interval, for a cell of a table whose means have these digits.
+pub(super) fn mean(estimate: &Estimate, digits: Digits, is_bold: bool) -> String {
+    let within = estimate
+        .within
+        .map_or(String::new(), |within| format!("<span class=\"soft\"> ± {}</span>", digits.show_interval(within)));
+    let mean = digits.show(estimate.mean);
     if is_bold { format!("<strong>{mean}</strong>{within}") } else { format!("{mean}{within}") }
 }
 

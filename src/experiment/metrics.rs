@@ -1,6 +1,7 @@
 //! Metrics that an experiment can record of each run.
 
 use crate::report::Better::{self, Less, More, Neither};
+use crate::report::Unit::{self, CoreHours, CoreSeconds, Count, Ratio, Seconds, Share};
 use crate::report::{self, SizeGroup, Summary};
 
 /// A number of a run's summary, with a name.
@@ -8,6 +9,7 @@ use crate::report::{self, SizeGroup, Summary};
 pub struct Metric {
     pub name: &'static str,
     pub about: &'static str,
+    pub unit: Unit,
     pub better: Better,
     of: Of,
 }
@@ -39,57 +41,64 @@ pub fn find(name: &str) -> Option<Metric> {
     all().find(|metric| metric.name == name)
 }
 
-const fn run(name: &'static str, about: &'static str, better: Better, of: fn(&Summary) -> Option<f64>) -> Metric {
-    Metric { name, about, better, of: Of::Run(of) }
+const fn run(
+    name: &'static str,
+    about: &'static str,
+    unit: Unit,
+    better: Better,
+    of: fn(&Summary) -> Option<f64>,
+) -> Metric {
+    Metric { name, about, unit, better, of: Of::Run(of) }
 }
 
 /// All metrics in the order of their columns. Times are in seconds of virtual time.
 pub fn all() -> impl Iterator<Item = Metric> + Clone {
-    let of_subjects = report::measures().map(|measure| run(measure.name, measure.about, measure.better, measure.of));
+    let of_subjects =
+        report::measures().map(|measure| run(measure.name, measure.about, measure.unit, measure.better, measure.of));
     RUN.iter().copied().chain(of_subjects).chain(of_tenths())
 }
 
 const RUN: &[Metric] = &[
-    run("value", "value obtained, as a share of all there was", More, |s| s.value?.proportion),
-    run("starved", "share of the jobs that starved", Less, |s| share(s.starved?, s.jobs.submitted)),
-    run("in_time", "share of the jobs with a deadline that finished before it", More, |s| s.in_time),
-    run("stretch_mean", "mean bounded stretch of finished jobs, with a threshold of 10 s", Less, |s| {
+    run("value", "value obtained, as a share of all there was", Share, More, |s| s.value?.proportion),
+    run("starved", "share of the jobs that starved", Share, Less, |s| share(s.starved?, s.jobs.submitted)),
+    run("in_time", "share of the jobs with a deadline that finished before it", Share, More, |s| s.in_time),
+    run("stretch_mean", "mean bounded stretch of finished jobs, with a threshold of 10 s", Ratio, Less, |s| {
         Some(s.stretch?.mean)
     }),
-    run("stretch_p99", "the bounded stretch that 99 % of the finished jobs do not exceed", Less, |s| {
+    run("stretch_p99", "the bounded stretch that 99 % of the finished jobs do not exceed", Ratio, Less, |s| {
         Some(s.stretch?.p99)
     }),
-    run("stretch_max", "the largest bounded stretch of a finished job", Less, |s| Some(s.stretch?.max)),
-    run("core_hours", "core hours in use", Neither, |s| Some(s.utilisation.all.busy / 3_600.0)),
-    run("jobs", "jobs submitted", Neither, |s| Some(s.jobs.submitted as f64)),
-    run("tasks", "tasks submitted", Neither, |s| Some(s.tasks.submitted as f64)),
-    run("finished", "share of the jobs that finished", More, |s| share(s.jobs.finished, s.jobs.submitted)),
-    run("refused", "share of the jobs that were refused", Less, |s| share(s.jobs.refused, s.jobs.submitted)),
-    run("utilisation", "share of core time in use while jobs arrived", More, |s| s.utilisation.all.arrivals),
-    run("useful", "share of the work for jobs with a worth that brought value", More, |s| s.useful),
-    run("slr", "mean SLR of finished jobs", Less, |s| s.slr),
-    run("job_wait", "mean wait of jobs for their first start", Less, |s| Some(s.job_wait?.mean)),
-    run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", Less, |s| Some(s.job_wait?.p95)),
-    run("task_wait", "mean wait of tasks that were ready", Less, |s| Some(s.task_wait?.mean)),
-    run("lag", "mean time until the router knew that a task had ended", Less, |s| {
+    run("stretch_max", "the largest bounded stretch of a finished job", Ratio, Less, |s| Some(s.stretch?.max)),
+    run("core_hours", "core hours in use", CoreHours, Neither, |s| Some(s.utilisation.all.busy / 3_600.0)),
+    run("jobs", "jobs submitted", Count, Neither, |s| Some(s.jobs.submitted as f64)),
+    run("tasks", "tasks submitted", Count, Neither, |s| Some(s.tasks.submitted as f64)),
+    run("finished", "share of the jobs that finished", Share, More, |s| share(s.jobs.finished, s.jobs.submitted)),
+    run("refused", "share of the jobs that were refused", Share, Less, |s| share(s.jobs.refused, s.jobs.submitted)),
+    run("utilisation", "share of core time in use while jobs arrived", Share, More, |s| s.utilisation.all.arrivals),
+    run("useful", "share of the work for jobs with a worth that brought value", Share, More, |s| s.useful),
+    run("slr", "mean SLR of finished jobs", Ratio, Less, |s| s.slr),
+    run("job_wait", "mean wait of jobs for their first start", Seconds, Less, |s| Some(s.job_wait?.mean)),
+    run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", Seconds, Less, |s| Some(s.job_wait?.p95)),
+    run("task_wait", "mean wait of tasks that were ready", Seconds, Less, |s| Some(s.task_wait?.mean)),
+    run("lag", "mean time until the router knew that a task had ended", Seconds, Less, |s| {
         Some(s.view.map_or(0.0, |v| v.lag_mean))
     }),
-    run("unseen", "core seconds that were free while the router believed they were in use", Less, |s| {
+    run("unseen", "core seconds that were free while the router believed they were in use", CoreSeconds, Less, |s| {
         Some(s.view.map_or(0.0, |view| view.unseen))
     }),
-    run("makespan", "from the first arrival to the end", Less, |s| s.makespan),
+    run("makespan", "from the first arrival to the end", Seconds, Less, |s| s.makespan),
 ];
 
 /// Metrics of each tenth of the jobs.
 fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
-    let each = |names: [&'static str; 10], about, of| {
-        let metric = move |(name, tenth)| Metric { name, about, better: Less, of: Of::Tenth(tenth, of) };
+    let each = |names: [&'static str; 10], about, unit, of| {
+        let metric = move |(name, tenth)| Metric { name, about, unit, better: Less, of: Of::Tenth(tenth, of) };
         names.into_iter().zip(0..).map(metric)
     };
-    let finished = each(SLR, "mean SLR of the finished jobs of a tenth by work", |group| group.slr);
+    let finished = each(SLR, "mean SLR of the finished jobs of a tenth by work", Ratio, |group| group.slr);
     let censored = "the same, where each starved job counts with its final deadline";
-    let censored = each(SLR_CENSORED, censored, |group| group.slr_censored);
-    let starved = each(STARVED, "share of the jobs of the same tenth that starved", |group| group.starved);
+    let censored = each(SLR_CENSORED, censored, Ratio, |group| group.slr_censored);
+    let starved = each(STARVED, "share of the jobs of the same tenth that starved", Share, |group| group.starved);
     finished.chain(censored).chain(starved)
 }
 

@@ -2,31 +2,13 @@
 
 use super::statistics::Estimate;
 use crate::math;
+use crate::numerals::exponent;
+pub(super) use crate::numerals::number as shown;
+use crate::report::Unit;
 use crate::report::html::step;
-use crate::report::number;
 
 /// Content of a cell without a number.
 pub(super) const NONE: &str = "–";
-
-/// A number with three significant digits; the exact one is in the file.
-pub(super) fn shown(value: f64) -> String {
-    let size = value.abs();
-    if size >= 1e4 || value == 0.0 {
-        return number(value);
-    }
-    // Three digits, for 0.001 as for 123.
-    let decimals = (2 - exponent(size)).clamp(0, 6) as usize;
-    let text = format!("{value:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
-/// Decimal exponent of a number above zero.
-fn exponent(number: f64) -> i32 {
-    format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
-}
 
 fn decade(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(1.0)
@@ -70,19 +52,43 @@ pub(super) struct Range {
     from: f64,
     to: f64,
     scale: Scale,
+    limits: Limits,
+    /// True if some interval reaches 0, which a logarithmic axis does not have.
+    is_open: bool,
+}
+
+/// Limits of a quantity: no share is above 1, and what has no negative mean has no negative values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Limits {
+    lowest: f64,
+    highest: f64,
+}
+
+impl Limits {
+    fn interval(self, estimate: &Estimate) -> (f64, f64) {
+        let Estimate { mean, within, .. } = *estimate;
+        let within = within.unwrap_or(0.0);
+        ((mean - within).max(self.lowest), (mean + within).min(self.highest.max(mean)))
+    }
+}
+
+fn highest(unit: Unit) -> f64 {
+    if unit == Unit::Share { 1.0 } else { f64::INFINITY }
 }
 
 impl Range {
-    /// Range of all means with their intervals; on a logarithmic scale without the lower halves.
-    pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, scale: Scale) -> Range {
-        let numbers = estimates.map(|it| (it.mean, it.within.unwrap_or(0.0)));
-        let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
-        let most = numbers.clone().map(|(mean, within)| mean + within).fold(f64::NEG_INFINITY, f64::max);
+    /// A range that holds all means and their intervals, as far as the unit has such numbers.
+    pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, unit: Unit, scale: Scale) -> Range {
+        let least = estimates.clone().map(|it| it.mean).fold(f64::INFINITY, f64::min);
+        let limits = Limits { lowest: if least < 0.0 { f64::NEG_INFINITY } else { 0.0 }, highest: highest(unit) };
+        let intervals = estimates.map(|it| limits.interval(&it));
+        let most = intervals.clone().map(|(_, to)| to).fold(f64::NEG_INFINITY, f64::max);
+        let lowest = intervals.clone().map(|(from, _)| from).fold(f64::INFINITY, f64::min);
         if scale == Scale::Logarithmic {
-            let (from, to) = (exponent(least), -exponent(1.0 / most));
-            return Range { from: decade(from), to: decade(to.max(from + 1)), scale };
+            let positive = intervals.map(|(from, _)| from).filter(|from| *from > 0.0).fold(least, f64::min);
+            let (from, to) = (exponent(positive), -exponent(1.0 / most));
+            return Range { from: decade(from), to: decade(to.max(from + 1)), scale, limits, is_open: lowest <= 0.0 };
         }
-        let lowest = numbers.map(|(mean, within)| mean - within).fold(f64::INFINITY, f64::min);
         let spread = most - lowest;
         let from = match lowest {
             _ if least < 0.0 => lowest,
@@ -93,7 +99,12 @@ impl Range {
             _ => 0.0,
         };
         let to = if most > from { most } else { from + 1.0 };
-        Range { from, to, scale }
+        Range { from, to, scale, limits, is_open: false }
+    }
+
+    /// Ends of the interval of an estimate that lie within the unit's limits; None if there is no interval.
+    pub fn interval(&self, estimate: &Estimate) -> Option<(f64, f64)> {
+        estimate.within.filter(|within| *within > 0.0).map(|_| self.limits.interval(estimate))
     }
 
     /// Range from the least number to the largest.
@@ -101,7 +112,8 @@ impl Range {
         let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let to = if most > least { most } else { least + 1.0 };
-        Range { from: least, to, scale: Scale::of(&[numbers.to_vec()]) }
+        let limits = Limits { lowest: f64::NEG_INFINITY, highest: f64::INFINITY };
+        Range { from: least, to, scale: Scale::of(&[numbers.to_vec()]), limits, is_open: false }
     }
 
     /// Position of a number on the axis, from 0 to 1; numbers outside are clamped.
@@ -131,6 +143,7 @@ impl Range {
     /// Note about an unusual axis.
     pub fn told(&self) -> &'static str {
         match self.scale {
+            Scale::Logarithmic if self.is_open => " On a logarithmic scale; bars down to its edge go on to 0.",
             Scale::Logarithmic => " On a logarithmic scale.",
             Scale::Linear if self.from > 0.0 => " The axis does not start at 0.",
             Scale::Linear if self.to < 0.0 => " The axis does not reach 0.",
@@ -147,10 +160,28 @@ mod tests {
     fn an_axis_has_a_few_lines_however_near_its_numbers_are() {
         for (one, other) in [(1e6, 1e6 + 1.0), (1e6, 1e6 + 1e-9), (1e6, 1e6), (0.0, 0.0), (3.0, 4.0), (-2.0, 5.0)] {
             let estimates = [one, other].map(|mean| Estimate { mean, within: None, count: 1 });
-            let range = Range::of(estimates.into_iter(), Scale::Linear);
+            let range = Range::of(estimates.into_iter(), Unit::Ratio, Scale::Linear);
             assert!((1..20).contains(&range.lines().len()), "{one} and {other}: {:?}", range.lines());
             assert!(range.from <= one.min(other) && other.max(one) <= range.to);
         }
+    }
+
+    #[test]
+    fn intervals_stay_within_the_frame_and_what_is_possible() {
+        let estimate = |mean, within| Estimate { mean, within: Some(within), count: 3 };
+        let all = [estimate(0.9, 0.3), estimate(0.2, 0.4), estimate(0.5, 0.1)];
+        let share = Range::of(all.into_iter(), Unit::Share, Scale::Linear);
+        assert_eq!(share.interval(&all[0]), Some((0.6000000000000001, 1.0)));
+        assert_eq!(share.interval(&all[1]), Some((0.0, 0.6000000000000001)));
+        assert_eq!((share.from, share.to), (0.0, 1.0));
+        let ratio = Range::of(all.into_iter(), Unit::Ratio, Scale::Linear);
+        assert_eq!((ratio.interval(&all[0]).unwrap().1, ratio.to), (1.2, 1.2));
+        // On a logarithmic scale, too, unless an interval reaches 0.
+        let far = [estimate(20.0, 15.0), estimate(3_000.0, 900.0)];
+        let range = Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic);
+        assert!(range.from <= 5.0 && range.to >= 3_900.0 && !range.told().contains("go on to 0"));
+        let far = [estimate(20.0, 25.0), estimate(3_000.0, 900.0)];
+        assert!(Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic).told().contains("go on to 0"));
     }
 
     #[test]

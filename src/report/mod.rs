@@ -43,11 +43,10 @@ pub use replay::{Unreplayable, replay};
 pub use subjects::bargains::Bargaining;
 #[cfg(test)]
 pub use subjects::bargains::calendars_fit;
-pub use subjects::{Better, Measure, Reservations, Schedule, SummaryPart, Systems, measures, plan};
+pub use subjects::{Better, Measure, Reservations, Schedule, SummaryPart, Systems, Unit, measures, plan};
 pub use summary::{
     Counts, MovedFacts, RunFacts, SizeGroup, Spread, Stretch, Summary, SummaryFile, Use, Utilisation, Value,
 };
-pub(crate) use table::number;
 pub use table::summary_table;
 pub use tally::{Inconsistent, Tally, Untaken};
 pub(crate) use text::field;

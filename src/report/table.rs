@@ -1,5 +1,8 @@
 //! The summary as a table for a terminal of 100 columns.
 
+use crate::numerals::{Digits, count, counted};
+pub(super) use crate::numerals::{number, percent, span, volume};
+
 use super::{Carried, Counts, LiveFacts, RunFacts, Spread, Status, Summary, Use, View};
 
 const WIDTH: usize = 100;
@@ -22,10 +25,13 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
         None => table.line("digest", &summary.digest),
     }
     table.line("jobs", &counts(summary, summary.jobs, summary.starved));
-    table.line("tasks", &counts(summary, summary.tasks, None));
+    if !summary.has_only_single_tasks() || summary.tasks != summary.jobs {
+        table.line("tasks", &counts(summary, summary.tasks, None));
+    }
     table.maybe("makespan", summary.makespan.map(|whole| makespan(summary, whole)));
     table.maybe("wait", summary.job_wait.map(|wait| spread("jobs", wait)));
-    table.maybe("", summary.task_wait.map(|wait| spread("tasks", wait)));
+    let is_repeated = summary.has_only_single_tasks() && summary.task_wait == summary.job_wait;
+    table.maybe("", summary.task_wait.filter(|_| !is_repeated).map(|wait| spread("tasks", wait)));
     table.maybe("SLR", summary.slr.filter(|_| !summary.has_only_single_tasks()).map(|slr| format!("mean {slr:.3}")));
     table.maybe(
         "value",
@@ -76,7 +82,7 @@ fn lively(live: &LiveFacts) -> String {
 fn carried(all: &Carried) -> String {
     let rate = all.rate.map_or(String::new(), |rate| format!(", at {}/s each on average", volume(rate)));
     let stretch = all.stretch.map_or(String::new(), |stretch| format!(", {stretch:.3} times as long as alone"));
-    let flows = if all.flows == 1 { "1 flow".to_owned() } else { format!("{} flows", all.flows) };
+    let flows = counted(all.flows, "flow");
     format!("{flows} of {} together{rate}{stretch}", volume(all.bytes as f64))
 }
 
@@ -123,6 +129,7 @@ fn uses(table: &mut Table, summary: &Summary) {
     let rows = || summary.utilisation.sites.iter().chain(kinds).chain([&summary.utilisation.all]);
     let name = rows().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(4, NAME_MAX);
     let during = summary.used_when();
+    let hours = Digits::of(rows().map(|row| row.busy / 3600.0));
     table.row(&format!("{:<name$}  {:>9}  {:>9}  {:>9}  utilisation {during}", "site", "cores", "tasks", "core h"));
     for (position, row) in rows().enumerate() {
         if position == summary.utilisation.sites.len() {
@@ -132,9 +139,9 @@ fn uses(table: &mut Table, summary: &Summary) {
         table.row(&format!(
             "{:<name$}  {:>9}  {:>9}  {:>9}  {used}",
             shorten(&row.name, name),
-            row.cores,
-            row.tasks,
-            number(row.busy / 3600.0)
+            count(row.cores),
+            count(row.tasks),
+            hours.show(row.busy / 3600.0)
         ));
     }
 }
@@ -145,12 +152,12 @@ fn bar(share: f64) -> String {
 }
 
 fn counts(summary: &Summary, counts: Counts, starved: Option<u64>) -> String {
-    let mut words = format!("{} submitted: {} finished", counts.submitted, counts.finished);
-    for (count, what) in summary.others(counts) {
-        words.push_str(&format!(", {count} {what}"));
+    let mut words = format!("{} submitted: {} finished", count(counts.submitted), count(counts.finished));
+    for (number, what) in summary.others(counts) {
+        words.push_str(&format!(", {} {what}", count(number)));
     }
     if let Some(starved) = starved {
-        words.push_str(&format!("; {starved} starved"));
+        words.push_str(&format!("; {} starved", count(starved)));
     }
     words
 }
@@ -169,48 +176,12 @@ fn facts(run: &RunFacts) -> String {
     }
     if run.events > 0 {
         let rate = run.events_per_second.map_or(String::new(), |rate| format!(", {}/s", number(rate)));
-        let events = if run.events == 1 { "event" } else { "events" };
-        words.push_str(&format!(", {} {at_router}{events}{rate}", run.events));
+        words.push_str(&format!(", {}{rate}", counted(run.events, &format!("{at_router}event"))));
     }
     if let Some(waits) = run.hub_waits {
-        words.push_str(&format!(", {waits} waits"));
+        words.push_str(&format!(", {}", counted(waits, "wait")));
     }
     words
-}
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// Seconds in the two units that say most.
-pub(super) fn span(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match whole {
-        0..60 => format!("{} s", (seconds * 100.0).round() / 100.0),
-        60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
-        _ => format!("{} d {:02} h", whole / 86_400, whole / 3_600 % 24),
-    }
-}
-
-/// Four digits or so, with a suffix where there are more.
-pub(crate) fn number(number: f64) -> String {
-    let (scaled, suffix) = match number.abs() {
-        size if size >= 1e15 => return format!("{number:.3e}"),
-        size if size >= 1e12 => (number / 1e12, " T"),
-        size if size >= 1e9 => (number / 1e9, " G"),
-        size if size >= 1e6 => (number / 1e6, " M"),
-        size if size >= 1e4 => (number / 1e3, " k"),
-        _ => (number, ""),
-    };
-    format!("{}{suffix}", (scaled * 100.0).round() / 100.0)
-}
-
-/// Bytes, in the unit that leaves four digits or so.
-pub(crate) fn volume(bytes: f64) -> String {
-    const UNITS: [(&str, f64); 5] = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
-    let (unit, size) = UNITS.into_iter().find(|(_, size)| bytes >= *size).unwrap_or(("B", 1.0));
-    format!("{} {unit}", (bytes / size * 100.0).round() / 100.0)
 }
 
 /// Cuts between words, so that the first line has no more than `first` characters and the others no more than `rest`.
@@ -270,6 +241,6 @@ mod tests {
     #[test]
     fn volumes_have_a_unit_of_their_size() {
         let volumes = [0.0, 999.0, 73_840_000.0, 2.53e12, 4e18].map(volume);
-        assert_eq!(volumes, ["0 B", "999 B", "73.84 MB", "2.53 TB", "4000 PB"]);
+        assert_eq!(volumes, ["0 B", "999 B", "73.84 MB", "2.53 TB", "4,000 PB"]);
     }
 }

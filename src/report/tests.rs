@@ -215,7 +215,7 @@ fn the_story_as_tables() {
         live: None,
     };
     golden("summary.txt", summary_table(&results, Some(&run)).as_bytes());
-    for (events, told) in [(0, " writing, 12 waits\n"), (1, " writing, 1 router event, 100 k/s, 12 waits\n")] {
+    for (events, told) in [(0, " writing, 12 waits\n"), (1, " writing, 1 router event, 100,000/s, 12 waits\n")] {
         let table = summary_table(&results, Some(&RunFacts { events, ..run.clone() }));
         assert!(table.contains(told), "{table}");
     }

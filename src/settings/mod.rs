@@ -22,6 +22,7 @@ mod walk;
 mod write;
 mod written;
 
+pub use crate::numerals::{count, counted};
 pub use complaint::{Complaint, Findings, Location};
 pub use complaint::{Complaints, Told};
 pub(crate) use complaint::{printable, steers};
@@ -36,7 +37,6 @@ pub use list::{Listed, What, list};
 pub use read::Reader;
 pub use reference::{Chapter, reference};
 pub use schema::schema;
-pub use units::{count, counted};
 pub use walk::{Key, Layout, Purpose, Rows, Walk, key};
 pub use write::Page;
 pub use written::{Attached, Content, Keyed, Node, Path, Table, Value, convert_table, value};

@@ -138,6 +138,9 @@ pub enum Unrunnable {
 /// Faults that are kept for display.
 const LISTED: usize = 10;
 
+/// Faults that a message lists unless it is asked for all (`{:#}`).
+pub const FAULTS_FEW: usize = 3;
+
 /// Shortest run time: a log with whole seconds writes 0 for less than one.
 pub(super) const SHORTEST: Span = Span::from_secs(1);
 
@@ -212,16 +215,18 @@ impl Faults {
     }
 }
 
+/// Counts and the first few faults; `{:#}` lists all that are kept.
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} left out, {} put in order", self.left_out, self.disordered)?;
         if self.released > 0 {
             write!(f, ", {} without the job that they follow", self.released)?;
         }
-        for Fault { place, what } in &self.first {
+        let listed = if f.alternate() { LISTED } else { FAULTS_FEW }.min(self.first.len());
+        for Fault { place, what } in &self.first[..listed] {
             write!(f, "\n  {place}: {what}")?;
         }
-        let listed = self.first.len() as u64;
+        let listed = listed as u64;
         match self.left_out + self.disordered + self.released {
             all if all > listed => write!(f, "\n  and {} more", all - listed)?,
             _ => {}

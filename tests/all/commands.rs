@@ -228,7 +228,7 @@ fn the_page_tells_of_users_and_of_many_sites() {
         "<title>s-44, 16 cores</title>",
         "Core hours by user and site",
         "34 other sites",
-        "Mean stretch",
+        "Mean SLR",
     ] {
         assert!(page.contains(words), "{words}");
     }

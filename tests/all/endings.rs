@@ -331,9 +331,16 @@ fn a_result_that_is_replaced_is_told_and_can_stay() {
     hansa_ok(&[Path::new("report"), &out]);
     let again = said(&["--inline"]);
     assert!(again.contains("note: this replaced the result of 20"), "{again}");
-    assert!(again.contains("which had the same digest with its report.html and trace.json"), "{again}");
+    assert!(again.contains("which had the same digest (use --keep to keep it)"), "{again}");
+    assert!(again.contains("and made its report.html and trace.json again"), "{again}");
+    // The page is of the new run: as that of a folder that never had one.
+    let made = [std::fs::read(out.join("report.html")).unwrap(), std::fs::read(out.join("trace.json")).unwrap()];
+    hansa_ok(&[Path::new("report"), &out]);
+    let anew = [std::fs::read(out.join("report.html")).unwrap(), std::fs::read(out.join("trace.json")).unwrap()];
+    assert!(made == anew, "the page was made from another result");
     let other = said(&["--inline", "--seed", "2"]);
     assert!(other.contains("note: this replaced another result, of 20") && other.contains("with digest "), "{other}");
+    assert!(other.contains("with its report.html and trace.json") && !out.join("report.html").exists(), "{other}");
     let kept = said(&["--keep"]);
     assert!(kept.contains("was there before; it has been moved to ") && kept.contains("out.1"), "{kept}");
     assert_eq!(json(&scratch.path("out.1").join("manifest.json"))["seed"], 2);

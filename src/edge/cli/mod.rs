@@ -277,7 +277,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     }
     if loudness() == Loudness::Quiet {
         // Otherwise the summary tells of them.
-        logs::told(&loaded.topology).iter().for_each(|told| warn(told));
+        logs::told(&loaded.topology, false).iter().for_each(|told| warn(told));
     }
     // All is played here, so what is not here is missed.
     let absent = outside::look_for(&loaded);

@@ -11,7 +11,7 @@ use crate::report::palette::COLOURS;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 340.0;
-const LEFT: f64 = 70.0;
+const LEFT: f64 = 84.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 52.0;
@@ -42,7 +42,7 @@ pub(super) struct Curve {
     pub points: Vec<Option<Estimate>>,
 }
 
-pub(super) fn chart(about: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> String {
+pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> String {
     let places = Range::over(across.numbers);
     let x = |value: usize| LEFT + INSET + places.share(across.numbers[value]) * (WIDTH - LEFT - RIGHT - 2.0 * INSET);
     let y = |number: f64| TOP + (1.0 - range.share(number)) * (HEIGHT - TOP - BOTTOM);
@@ -56,11 +56,13 @@ pub(super) fn chart(about: &str, across: &Across<'_>, range: &Range, curves: &[C
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
     few::sort_by(&mut order, |one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     svg.push_str(&labels(across, &places, &order, &x));
+    let (middle, name) = (at((TOP + HEIGHT - BOTTOM) / 2.0), escape(name));
+    let _ = write!(svg, "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{name}</text>");
     svg.push_str("</g>");
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {
         let aside = apart * (number as f64 - (curves.len() - 1) as f64 / 2.0);
-        svg.push_str(&drawn(curve, across, &order, &|value| x(value) + aside, &y));
+        svg.push_str(&drawn(curve, across, &order, range, &|value| x(value) + aside, &y));
     }
     svg.push_str("</svg>");
     svg
@@ -93,6 +95,7 @@ fn drawn(
     curve: &Curve,
     across: &Across<'_>,
     order: &[usize],
+    range: &Range,
     x: &dyn Fn(usize) -> f64,
     y: &dyn Fn(f64) -> f64,
 ) -> String {
@@ -105,15 +108,14 @@ fn drawn(
             is_drawing = false;
             continue;
         };
-        let Estimate { mean, within, .. } = estimate;
-        let (middle, height) = (at(x(value)), at(y(mean)));
+        let (middle, height) = (at(x(value)), at(y(estimate.mean)));
         let _ = write!(path, "{}{middle} {height}", if is_drawing { 'L' } else { 'M' });
         is_drawing = true;
         if !across.has_dots {
             continue;
         }
-        if let Some(within) = within.filter(|within| *within > 0.0) {
-            let _ = write!(bars, "M{middle} {}V{}", at(y(mean - within)), at(y(mean + within)));
+        if let Some((from, to)) = range.interval(&estimate) {
+            let _ = write!(bars, "M{middle} {}V{}", at(y(from)), at(y(to)));
         }
         let fill = if is_second { "card".to_owned() } else { format!("c{colour}") };
         let told = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], plain(&estimate));

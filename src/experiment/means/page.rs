@@ -3,14 +3,15 @@
 use std::fmt::Write;
 
 use super::super::dots::{self, Dot};
-use super::super::figures::{capital, figure, mean, plain, words};
+use super::super::figures::{axis_name, capital, figure, mean, plain, words};
 use super::super::file::ENTRANT;
+use super::super::metrics::Metric;
 use super::super::range::{NONE, Range, Scale, shown};
 use super::super::statistics::Estimate;
 use super::curves::{Across, Curve, chart};
 use super::quantity::numbers;
 use super::{Means, Varying};
-use crate::report::html::{counted, document, escape, table};
+use crate::report::html::{Digits, counted, document, escape, table};
 use crate::report::palette::COLOURS;
 
 /// Most lines that can be told apart: one of each colour, and one with dashes.
@@ -75,7 +76,7 @@ pub fn page(means: &Means, facts: &[String]) -> String {
 fn alone(means: &Means, metrics: &[usize]) -> String {
     let row = |metric: &usize| {
         let what = &means.metrics[*metric];
-        let number = means.cell(&[], *metric).map_or(NONE.to_owned(), |estimate| mean(&estimate, false));
+        let number = means.cell(&[], *metric).map_or(NONE.to_owned(), |estimate| plain(&estimate));
         let about = format!("{}{}", escape(what.about), words(what.better));
         vec![format!("<code>{}</code>", what.name), number, about]
     };
@@ -191,10 +192,10 @@ impl<'m> Layout<'m> {
         let estimates: Vec<Vec<Estimate>> = cells.iter().map(known).collect();
         let of_panels: Vec<Vec<f64>> =
             estimates.iter().map(|panel| panel.iter().map(|estimate| estimate.mean).collect()).collect();
-        let range = Range::of(estimates.iter().flatten().copied(), Scale::of(&of_panels));
+        let range = Range::of(estimates.iter().flatten().copied(), what.unit, Scale::of(&of_panels));
         let are_too_many = self.numbers.is_none() && self.across().values.len() > ROWS_MAX;
         for (panel, cells) in self.panels.iter().zip(&cells).filter(|_| !are_too_many) {
-            let svg = self.picture(what.about, &range, cells);
+            let svg = self.picture(what, &range, cells);
             html.push_str(&figure(&self.settings(panel), "", &self.legend(), &svg, &range));
             if !self.is_dense {
                 html.push_str(&self.table(cells));
@@ -211,14 +212,15 @@ impl<'m> Layout<'m> {
         html
     }
 
-    fn picture(&self, about: &str, range: &Range, cells: &[Vec<Option<Estimate>>]) -> String {
+    fn picture(&self, what: &Metric, range: &Range, cells: &[Vec<Option<Estimate>>]) -> String {
         let (across, lines) = (self.across(), self.lines());
+        let (about, axis) = (what.about, axis_name(what.name, what.unit));
         let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
         if let Some(numbers) = &self.numbers {
             let across = Across { key: &across.key, values: &across.values, numbers, has_dots: !self.is_dense };
             let curve =
                 |(line, points): (usize, &Vec<_>)| Curve { style: line, name: name(line), points: points.clone() };
-            return chart(about, &across, range, &cells.iter().enumerate().map(curve).collect::<Vec<_>>());
+            return chart(about, &axis, &across, range, &cells.iter().enumerate().map(curve).collect::<Vec<_>>());
         }
         let dot = |value: usize, line: usize| {
             let estimate = cells[line][value]?;
@@ -234,7 +236,7 @@ impl<'m> Layout<'m> {
                 dots::Row { name: name.clone(), is_bold: false, dots }
             })
             .collect();
-        dots::picture(about, range, &rows)
+        dots::picture(about, &axis, range, &rows)
     }
 
     /// Settings of a panel, and the key of rows of dots.
@@ -274,7 +276,8 @@ impl<'m> Layout<'m> {
         };
         let columns: Vec<String> = [escape(&across.key)].into_iter().chain(heads).collect();
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        let number = |cell: &Option<Estimate>| cell.map_or(NONE.to_owned(), |estimate| mean(&estimate, false));
+        let digits = Digits::of(cells.iter().flatten().flatten().map(|estimate| estimate.mean));
+        let number = |cell: &Option<Estimate>| cell.map_or(NONE.to_owned(), |estimate| mean(&estimate, digits, false));
         let row = |(value, name): (usize, &String)| {
             [escape(name)].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
         };

@@ -18,7 +18,8 @@ use super::rows::Row;
 use super::statistics::Estimate;
 use crate::few;
 use crate::near::nearest;
-use crate::report::Better;
+use crate::numerals::Digits;
+use crate::report::{Better, Unit};
 
 pub use page::page;
 pub use text::{csv, table};
@@ -42,6 +43,7 @@ pub struct Standings {
 pub struct Column {
     pub name: &'static str,
     pub about: &'static str,
+    pub unit: Unit,
     pub better: Better,
 }
 
@@ -52,6 +54,13 @@ pub struct Panel {
     pub settings: Vec<(String, String)>,
     /// A row per entrant, with a cell per metric.
     pub rows: Vec<Vec<Cell>>,
+}
+
+impl Panel {
+    /// The form of a metric's means.
+    fn digits(&self, metric: usize) -> Digits {
+        Digits::of(self.rows.iter().filter_map(|row| Some(row[metric].estimate?.mean)))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,7 +101,8 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
 pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -> Result<Standings, NoStandings> {
     let against = compared(experiment, against)?;
     let Experiment { name, about, entrants, .. } = experiment.clone();
-    let column = |metric: &Metric| Column { name: metric.name, about: metric.about, better: metric.better };
+    let column =
+        |metric: &Metric| Column { name: metric.name, about: metric.about, unit: metric.unit, better: metric.better };
     let metrics: Vec<Column> = experiment.metrics.iter().map(column).collect();
     let Distinct { rows: kept, repeated } = distinct(experiment, rows);
     let runs = in_order(experiment, &kept);

@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use super::super::dots::{self, Dot};
-use super::super::figures::{figure, mean, words};
+use super::super::figures::{axis_name, figure, mean, words};
 use super::super::range::{NONE, Range, Scale, shown};
 use super::text::settings;
 use super::{Cell, Column, Entrant, Panel, Standings};
-use crate::report::html::{counted, document, escape, table};
+use crate::report::html::{Digits, counted, document, escape, table};
 
 /// The page; `facts` name the file and the grid.
 pub fn page(standings: &Standings, facts: &[String]) -> String {
@@ -61,19 +61,20 @@ fn numbers(standings: &Standings, panel: &Panel) -> String {
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let row = |(entrant, row): (&Entrant, &Vec<Cell>)| {
             let name = format!("<span class=\"whole\">{}</span>", escape(&entrant.name));
-            [name].into_iter().chain(block.iter().map(|metric| cell(&row[*metric]))).collect::<Vec<String>>()
+            let cells = block.iter().map(|metric| cell(&row[*metric], panel.digits(*metric)));
+            [name].into_iter().chain(cells).collect::<Vec<String>>()
         };
         html.push_str(&table(&columns, standings.entrants.iter().zip(&panel.rows).map(row)));
     }
     html
 }
 
-fn cell(cell: &Cell) -> String {
+fn cell(cell: &Cell, digits: Digits) -> String {
     let Some(estimate) = &cell.estimate else { return NONE.to_owned() };
-    let mean = mean(estimate, cell.is_best);
+    let mean = mean(estimate, digits, cell.is_best);
     let apart = cell.difference.filter(|apart| apart.tells()).map_or(String::new(), |apart| {
         let sign = if apart.mean > 0.0 { "+" } else { "−" };
-        format!("<br><span class=\"soft\">{sign}{}</span>", shown(apart.mean.abs()))
+        format!("<br><span class=\"soft\">{sign}{}</span>", digits.show_interval(apart.mean.abs()))
     });
     format!("{mean}{apart}")
 }
@@ -121,6 +122,7 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column,
             Some(dots::Row { name: name.clone(), is_bold: cell.is_best, dots: vec![dot] })
         })
         .collect();
-    let range = Range::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate), scale);
-    figure(column.name, column.about, "", &dots::picture(column.about, &range, &rows), &range)
+    let range = Range::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate), column.unit, scale);
+    let svg = dots::picture(column.about, &axis_name(column.name, column.unit), &range, &rows);
+    figure(column.name, column.about, "", &svg, &range)
 }

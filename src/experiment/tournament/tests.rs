@@ -108,8 +108,8 @@ fn tables_show_means_and_stars() {
 workload.0.load = 0.5
 
        value   job_wait   tasks   underutilisation
-slow     0.6        200     100                  –
-quick   0.65*       190*    100               0.25*";
+slow    0.60      200.0     100                  –
+quick   0.65*     189.8*    100               0.25*";
     assert_eq!(first, expected);
     // Terminal output is at most 100 columns wide.
     let mut wide = standings.clone();

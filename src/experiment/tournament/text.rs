@@ -1,6 +1,6 @@
 //! Standings for terminals and for programs.
 
-use super::super::range::{NONE, shown};
+use super::super::range::NONE;
 use super::super::rows::line;
 use super::{Cell, Panel, Standings};
 
@@ -50,8 +50,9 @@ struct Shown {
 
 impl Shown {
     fn of(standings: &Standings, panel: &Panel, metric: usize) -> Shown {
+        let digits = panel.digits(metric);
         let shown = |row: &Vec<Cell>| match &row[metric].estimate {
-            Some(estimate) => (shown(estimate.mean), row[metric].is_best),
+            Some(estimate) => (digits.show(estimate.mean), row[metric].is_best),
             None => (NONE.to_owned(), false),
         };
         let name = (standings.metrics[metric].name.to_owned(), false);

@@ -6,6 +6,7 @@ use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
 use super::html::{at, counted, escape, short};
 use super::{PARTS, Page};
 use crate::few;
+use crate::report::tally::SiteFacts;
 
 /// Rows of the map: the largest sites.
 const SITES_MAX: usize = 120;
@@ -55,7 +56,7 @@ impl Page<'_> {
         let bottom = TOP + shown.len() as f64 * tall + 4.0;
         let rest = match sites.len() - shown.len() {
             0 => String::new(),
-            rest => format!(" The {} largest are shown; {rest} are not.", shown.len()),
+            rest => format!(" The {} are shown; {rest} are not.", largest(sites, shown.len())),
         };
         let tenth = |shade: usize| format!("{} to {} %", shade * 10, shade * 10 + 10);
         Figure {
@@ -65,12 +66,18 @@ impl Page<'_> {
             note: format!(
                 "One row per site, in the order of the topology. Point at a row to see the name of its site.{rest}"
             ),
-            legend: [0, 4, 9].map(|shade| (format!("s{shade}"), tenth(shade))).to_vec(),
+            legend: (0..SHADES).map(|shade| (format!("s{shade}"), tenth(shade))).collect(),
             height: bottom + 44.0,
             body: body + &time_axis(self.window, bottom),
         }
         .html()
     }
+}
+
+/// "7 largest", or "first 7" if all sites have the same number of cores.
+pub(super) fn largest(sites: &[SiteFacts], count: usize) -> String {
+    let are_equal = sites.iter().all(|site| site.cores == sites[0].cores);
+    if are_equal { format!("first {count}") } else { format!("{count} largest") }
 }
 
 /// A row of rectangles, one for each stretch of a shade.

@@ -9,14 +9,18 @@ impl Page<'_> {
     pub(super) fn facts(&self) -> String {
         let (run, manifest) = (&self.summary.run, self.manifest);
         let host = &manifest.host;
+        // In one process there is nobody to wait for.
+        let joined = match run.hub_waits {
+            Some(_) => format!("{:.2} s until all members had joined, ", run.join_seconds),
+            None => String::new(),
+        };
         let mut facts = vec![
             ("Layout", escape(&run.layout)),
             (
                 "Wall time",
                 format!(
-                    "{:.2} s, of these {:.2} s until all members had joined, {:.2} s for the run itself and {:.2} s \
-                     for writing the results",
-                    run.wall_seconds, run.join_seconds, run.run_seconds, run.write_seconds
+                    "{:.2} s, of these {joined}{:.2} s for the run itself and {:.2} s for writing the results",
+                    run.wall_seconds, run.run_seconds, run.write_seconds
                 ),
             ),
             (

@@ -3,10 +3,30 @@
 use std::fmt::Write;
 
 pub use super::chart::step;
-pub(in crate::report) use crate::report::table::{number, percent, span, volume};
+use crate::numerals::{self, unbroken};
+pub use crate::numerals::{Digits, count, counted};
 use crate::settings::steers;
-pub use crate::settings::{count, counted};
 use crate::time::Time;
+
+/// A number, in which no line breaks.
+pub fn number(number: f64) -> String {
+    unbroken(&numerals::number(number))
+}
+
+/// A share of one in percent, in which no line breaks.
+pub fn percent(share: f64) -> String {
+    unbroken(&numerals::percent(share))
+}
+
+/// Seconds in the two units that say most, in which no line breaks.
+pub fn span(seconds: f64) -> String {
+    unbroken(&numerals::span(seconds))
+}
+
+/// Bytes in the unit that fits, in which no line breaks.
+pub fn volume(bytes: f64) -> String {
+    unbroken(&numerals::volume(bytes))
+}
 
 /// Text that nobody can take for markup: for content and for quoted attributes. What a page cannot show is marked.
 pub fn escape(text: &str) -> String {

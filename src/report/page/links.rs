@@ -257,7 +257,7 @@ mod tests {
     fn a_lane_tells_how_much_of_a_link_was_in_use() {
         let page = shown(&manifest(), &cabled(), &sending(&[(1_000_000, 2, 4), (1_000_000, 3, 5)]));
         let links = section(&page, "links");
-        let words = "2 flows, 2 MB; in use 30.0 % of the time, with 0.67 of 1 MB/s on average";
+        let words = "2 flows, 2\u{a0}MB; in use 30.0\u{a0}% of the time, with 0.667 of 1 MB/s on average";
         assert_eq!(links.matches(&format!("M&lt;1&gt; york → bath: {words}")).count(), 2, "pointed at, and described");
         assert!(!links.contains("bath → york"), "nothing went back");
         // Half of the lane, all of it, half of it.

@@ -22,15 +22,17 @@ impl Page<'_> {
                 percent(median),
                 percent(p95),
                 percent(max),
-                number(overall)
+                format_args!("{overall:.2}")
             ));
         }
         if let Some(doubt) = live.doubt() {
             html.push_str(&format!("<p><strong>{doubt}.</strong></p>\n"));
         }
-        html.push_str("<figure>");
+        html.push_str("<figure><div class=\"scroll\">");
         html.push_str(plot);
-        html.push_str("<figcaption>One point per flow; on the dashed line the model is exact.</figcaption></figure>\n");
+        html.push_str(
+            "</div><figcaption>One point per flow; on the dashed line the model is exact.</figcaption></figure>\n",
+        );
         html
     }
 }

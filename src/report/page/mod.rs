@@ -122,12 +122,17 @@ impl Page<'_> {
         for (id, title, body) in &sections {
             let _ = write!(html, "<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n");
         }
+        let digest = match self.summary.run.live {
+            Some(_) => "A live run is not reproducible and has no digest.".to_owned(),
+            None => format!(
+                "The same topology and seed give the same digest in every layout: <code>{}</code>",
+                escape(&self.results.digest)
+            ),
+        };
         let _ = writeln!(
             html,
             "<footer>Made from summary.json, manifest.json and events.jsonl of this folder. All times are virtual \
-             unless they are called wall time. The same topology and seed give the same digest in every layout: \
-             <code>{}</code></footer>",
-            escape(&self.results.digest)
+             unless they are called wall time. {digest}</footer>"
         );
         html::document(&format!("{name}: a run of Hansa"), &html)
     }

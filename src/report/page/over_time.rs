@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::busy::largest;
 use super::chart::{Figure, Levels, Scale, areas, mark, top};
 use super::html::{count, counted, micros, percent, short};
 use super::{CHART, PARTS, Page};
@@ -39,12 +40,13 @@ impl Page<'_> {
         let scale = Scale::new(top(&series), CHART);
         let name = |kind: usize| match kind + 1 == groups && kinds > groups {
             true => format!("{} other kinds", kinds - groups + 1),
+            false if kinds == 1 => "waiting tasks".to_owned(),
             false => short(self.tally.names.kinds.get(kind).map_or("cores", String::as_str), 40),
         };
         let most = format!("The maximum was {} at {}.", counted(peak.0 as u64, "task"), peak.1);
         Figure {
             id: "queue",
-            title: "Tasks that waited, by the kind of core they need",
+            title: if kinds == 1 { "Tasks that waited" } else { "Tasks that waited, by the kind of core they need" },
             desc: format!(
                 "A stacked area over time of the number of tasks that were ready but had not started. {most}"
             ),
@@ -96,8 +98,10 @@ impl Page<'_> {
         let mut put_together = String::new();
         if rest > 0 {
             legend.push((format!("f{}", own.len()), format!("{rest} other sites")));
-            put_together =
-                format!("Each of the {} largest sites has an area of its own; the other {rest} share one. ", own.len());
+            put_together = format!(
+                "Each of the {} sites has an area of its own; the other {rest} share one. ",
+                largest(sites, own.len())
+            );
         }
         let used = self.results.utilisation.all.makespan.map_or(String::new(), |used| {
             format!("{} of the core time was used over the whole makespan.", percent(used))

@@ -4,9 +4,12 @@ use std::fmt::Write;
 
 use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark};
 use super::html::at;
-use super::sizes::{tenths, tenths_in_words};
+use super::sizes::{axis_of, tenths, tenths_in_words};
 use super::{CHART, Page};
 use crate::settings::units::MILLION;
+
+/// Height of a numeral and the room above it.
+const NUMERAL: f64 = 14.0;
 
 impl Page<'_> {
     /// Nothing, if jobs are single tasks.
@@ -33,7 +36,7 @@ impl Page<'_> {
                 None => Vec::new(),
             })
             .collect();
-        let mut body = scale.axis("SLR") + &columns(scale, "tenth of the jobs, by work", &bars);
+        let mut body = scale.axis("SLR") + &columns(scale, axis_of(bars.len()), &bars);
         body.push_str(&mark(scale, 1.0, ""));
         let mut numbers = String::new();
         for (column, group) in groups.iter().enumerate() {
@@ -51,9 +54,12 @@ impl Page<'_> {
                 );
             }
             if let Some(slr) = slr {
-                // At the foot of its column, so that nobody takes it for the diamond's.
-                let y = CHART - BOTTOM - 6.0;
-                let _ = writeln!(numbers, "<text class=\"value\" x=\"{}\" y=\"{}\">{slr:.2}</text>", at(middle), at(y));
+                // At the foot of its column, so that no reader takes it for the diamond's; above a column that is low.
+                let foot = CHART - BOTTOM - 6.0;
+                let is_inside = scale.y(slr) < foot - NUMERAL;
+                let (class, y) = if is_inside { ("value on", foot) } else { ("value", scale.y(slr) - 5.0) };
+                let _ =
+                    writeln!(numbers, "<text class=\"{class}\" x=\"{}\" y=\"{}\">{slr:.2}</text>", at(middle), at(y));
             }
         }
         body.push_str(&numbers);

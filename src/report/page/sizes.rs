@@ -16,6 +16,11 @@ pub(super) fn tenths<'a>(jobs: impl Iterator<Item = &'a JobRow>) -> Vec<Vec<&'a 
     (0..10).map(tenth).filter(|tenth| !tenth.is_empty()).collect()
 }
 
+/// Label of an axis with a column per group.
+pub(super) fn axis_of(groups: usize) -> &'static str {
+    if groups < 10 { "job, by work" } else { "tenth of the jobs, by work" }
+}
+
 /// Groups of jobs, called so, in words.
 pub(super) fn tenths_in_words(tenths: &[Vec<&JobRow>], jobs: &str) -> String {
     let (Some(first), Some(last)) = (tenths.first(), tenths.last()) else { return String::new() };

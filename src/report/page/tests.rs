@@ -10,7 +10,7 @@ use crate::protocol::{HoldFate, Record, Refusal};
 use crate::report::palette::COLOURS;
 use crate::report::subjects::requesting as reservations;
 use crate::report::tests::{ANN, BOB, ROUTER, YORK, golden, manifest, story, table, tally, topology};
-use crate::report::{Names, RunFacts};
+use crate::report::{LiveFacts, Names, RunFacts};
 use crate::systems::Service;
 use crate::systems::batch::Batch;
 use crate::systems::heft::Planning;
@@ -136,9 +136,9 @@ fn a_reservation_waits_from_its_ready_time_until_it_starts_or_is_taken_back() {
     let rows = cells(section(&page, "waits"));
     let waits: Vec<(&str, &str, &str)> = rows.iter().map(|row| (row[0], row[3], row[row.len() - 1])).collect();
     let expected = [
-        ("1", "4 min 00 s", "not started yet"),
-        ("2", "1 min 00 s", "never started, taken back"),
-        ("0", "0 s", "finished"),
+        ("1", "4\u{a0}min\u{a0}00\u{a0}s", "not started yet"),
+        ("2", "1\u{a0}min\u{a0}00\u{a0}s", "never started, taken back"),
+        ("0", "0\u{a0}s", "finished"),
     ];
     assert_eq!(waits, expected);
     assert!(!page.contains("SLR"));
@@ -151,7 +151,7 @@ fn a_page_tells_whose_requests_were_accepted_and_why_others_were_not() {
     let refused = [["declined: no site has room in time", "1"], ["invalid: it requests no node", "1"]];
     assert_eq!([&rows[0][..2], &rows[1][..2]], refused);
     // Waits of nothing, ten and twenty minutes for two nodes that are booked for ten.
-    assert_eq!(rows[2][..4], ["york", "3", "1", "10 min 00 s"]);
+    assert_eq!(rows[2][..4], ["york", "3", "1", "10\u{a0}min\u{a0}00\u{a0}s"]);
     assert_eq!(rows[3][..4], ["bath", "0", "0", "–"]);
     assert_eq!(rows.len(), 4, "there is one user");
 }
@@ -224,6 +224,91 @@ fn numbered(numbers: &[u64]) -> Workload {
         content,
     };
     Workload { users: vec![0], system: 0, source: Source::Rigid(rigids) }
+}
+
+/// A terminal says of jobs of one task each what became of them, and how long they waited, once.
+#[test]
+fn tasks_that_are_jobs_are_not_listed_twice() {
+    let results = queued(&queueing(), &[0, 5, 9]).summary(1, Status::Complete, String::new());
+    let text = crate::report::summary_table(&results, None);
+    assert!(
+        text.contains("\njobs          3 submitted: 3 finished\n") && text.contains("\nwait          jobs "),
+        "{text}"
+    );
+    assert!(!text.contains("\ntasks") && !text.contains("  tasks  mean"), "{text}");
+    let text = crate::report::summary_table(&tally(&story()).summary(1, Status::Complete, String::new()), None);
+    assert!(text.contains("\ntasks") && text.contains("  tasks  mean"), "{text}");
+}
+
+/// The story, as planned workflows.
+fn workflows() -> (Topology, Tally) {
+    let workflow = Topology { systems: vec![Service::new(Planning::default())], ..topology() };
+    let mut tally = Tally::new(&workflow, &Names::of(&workflow));
+    for entry in story() {
+        let record = match &entry.record {
+            Record::Arrived { job, user } => {
+                Record::Arrived { job: Arc::new(Job { worth: None, ..(**job).clone() }), user: *user }
+            }
+            Record::Refused { .. } => continue,
+            record => record.clone(),
+        };
+        tally.add(&Entry { record, ..entry }).unwrap();
+    }
+    (workflow, tally)
+}
+
+/// The table of users has the measure that the rest of the page has: SLR for workflows, else the bounded stretch.
+#[test]
+fn a_page_measures_all_jobs_in_one_way() {
+    let (workflow, tally) = workflows();
+    let page = shown(&manifest(), &workflow, &tally);
+    assert!(page.contains(">Mean SLR</th>") && !page.contains("Mean stretch"), "{page}");
+    let page = shown(&manifest(), &queueing(), &queued(&queueing(), &[0, 5]));
+    assert!(page.contains(">Mean stretch</th>") && !page.contains("SLR"), "{page}");
+}
+
+#[test]
+fn columns_of_few_jobs_are_not_called_tenths() {
+    let (workflow, tally) = workflows();
+    let page = shown(&manifest(), &workflow, &tally);
+    assert!(page.contains(">job, by work</text>") && !page.contains("tenth of the jobs, by work"), "{page}");
+}
+
+#[test]
+fn a_live_run_has_no_digest_and_one_process_waits_for_no_member() {
+    let (manifest, topology, tally) = (manifest(), topology(), tally(&story()));
+    let page_of = |run: RunFacts| {
+        let results = tally.summary(1, Status::Complete, "0123456789abcdef".to_owned());
+        String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap()
+    };
+    let live = LiveFacts { speed: 60.0, flows: 1, median_error: None, p95_error: None, max_error: None, overall: None };
+    let live = page_of(RunFacts { live: Some(live), hub_waits: Some(1), ..RunFacts::default() });
+    assert!(
+        live.contains("A live run is not reproducible and has no digest.</footer>")
+            && !live.contains("<code>0123456789abcdef")
+    );
+    assert!(live.contains("until all members had joined"));
+    let inline = page_of(RunFacts::default());
+    assert!(inline.contains("<code>0123456789abcdef</code></footer>") && !inline.contains("had joined"));
+}
+
+/// Work of less than an hour is not rounded away, and sites of one size are not called the largest.
+#[test]
+fn few_numbers_and_equal_sites_are_told_as_they_are() {
+    let mut topology = queueing();
+    let page = shown(&manifest(), &topology, &queued(&topology, &[0, 1]));
+    assert!(section(&page, "what").contains("; 120 core seconds of work arrived"));
+
+    let more = (0..COLOURS + 2).map(|number| Site { name: format!("site-{number}"), ..topology.sites[0].clone() });
+    topology.sites = more.collect();
+    topology.sites[0].name = "york".to_owned();
+    let page = shown(&manifest(), &topology, &queued(&topology, &[0, 1]));
+    let time = section(&page, "time");
+    assert!(time.contains(&format!("Each of the first {} sites has an area of its own", COLOURS - 1)), "{time}");
+    assert_eq!(time.matches(" %</li>").count(), 10, "the map of busy sites names each shade: {time}");
+    topology.sites[3].cores += 1;
+    let page = shown(&manifest(), &topology, &queued(&topology, &[0, 1]));
+    assert!(page.contains(&format!("Each of the {} largest sites has an area of its own", COLOURS - 1)));
 }
 
 #[test]
@@ -323,8 +408,18 @@ fn a_percentile_is_the_same_wherever_it_stands() {
     let waits: Vec<u64> = (0..20).collect();
     let page = shown(&manifest(), &queueing(), &queued(&queueing(), &waits));
     let queues = cells(section(&page, "queues"));
-    assert_eq!(queues[0][3..7], ["9 min 30 s", "9 min 30 s", "18 min 00 s", "19 min 00 s"]);
-    assert!(section(&page, "numbers").contains("median 9 min 30 s, 95 % within 18 min 00 s"));
+    assert_eq!(
+        queues[0][3..7],
+        [
+            "9\u{a0}min\u{a0}30\u{a0}s",
+            "9\u{a0}min\u{a0}30\u{a0}s",
+            "18\u{a0}min\u{a0}00\u{a0}s",
+            "19\u{a0}min\u{a0}00\u{a0}s"
+        ]
+    );
+    assert!(
+        section(&page, "numbers").contains("median 9\u{a0}min\u{a0}30\u{a0}s, 95 % within 18\u{a0}min\u{a0}00\u{a0}s")
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::html::{bar, count, escape, number, percent, span, table};
+use super::html::{Digits, bar, count, escape, percent, span, table};
 use super::value::worth;
 use super::{Page, ROWS_MAX};
 use crate::few;
@@ -21,6 +21,7 @@ struct Had {
     worth: f64,
     /// Sums in seconds, and of how many jobs.
     waited: (f64, u64),
+    /// Sum of stretches, or of SLRs where jobs are workflows, and their number.
     stretched: (f64, u64),
     /// Core hours, by site.
     hours: Vec<f64>,
@@ -35,7 +36,8 @@ impl Had {
         if let Some(wait) = row.wait() {
             self.waited = (self.waited.0 + wait.micros() as f64 / 1e6, self.waited.1 + 1);
         }
-        if let Some(stretch) = row.stretch() {
+        let stretch = if tally.has_only_single_tasks() { row.stretch() } else { row.slr() };
+        if let Some(stretch) = stretch {
             self.stretched = (self.stretched.0 + stretch, self.stretched.1 + 1);
         }
         for (task, ran) in row.job.tasks.iter().zip(&row.tasks) {
@@ -84,6 +86,8 @@ impl Page<'_> {
     }
 
     fn users_alone(&self, rows: &[(String, String, Had)]) -> String {
+        let hours = Digits::of(rows.iter().map(|row| row.2.hours.iter().sum()));
+        let worth = Digits::of(rows.iter().map(|row| row.2.worth));
         let mean = |(sum, count): (f64, u64)| (count > 0).then(|| sum / count as f64);
         let row = |(name, latency, had): &(String, String, Had)| {
             let share = had.value / had.worth;
@@ -93,21 +97,29 @@ impl Page<'_> {
                 latency.clone(),
                 count(had.jobs),
                 count(had.tasks),
-                number(had.hours.iter().sum()),
+                hours.show(had.hours.iter().sum()),
                 mean(had.waited).map_or(String::new(), span),
                 mean(had.stretched).map_or(String::new(), |stretch| format!("{stretch:.2}")),
-                number(had.worth),
+                worth.show(had.worth),
                 obtained,
             ]
         };
+        let (stretch, meaning) = match self.tally.has_only_single_tasks() {
+            true => (
+                "#Mean stretch",
+                "Stretch is the time from submission (or a reservation's ready time) to the end of a finished job, \
+                 divided by its run time, where neither counts as less than 10 s.",
+            ),
+            false => (
+                "#Mean SLR",
+                "SLR is the time from submission (or a reservation's ready time) to the end of a finished job, divided \
+                 by its critical path.",
+            ),
+        };
         let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
         let columns =
-            ["User", "#To the router", "#Jobs", "#Tasks", "#Core hours", "#Mean wait", "#Mean stretch", best, obtained];
-        format!(
-            "<h3>Users</h3>\n{}<p>Stretch is the time from submission (or a reservation's ready time) to the end of a \
-             finished job, divided by its critical path, where neither counts as less than 10 s.</p>\n",
-            table(&columns, rows.iter().map(row))
-        )
+            ["User", "#To the router", "#Jobs", "#Tasks", "#Core hours", "#Mean wait", stretch, best, obtained];
+        format!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table(&columns, rows.iter().map(row)))
     }
 
     /// Who ran where, in core hours.
@@ -125,9 +137,10 @@ impl Page<'_> {
         let other = if others.is_empty() { String::new() } else { format!("#{} other sites", others.len()) };
         let columns: Vec<String> = std::iter::once("User".to_owned()).chain(names).chain([other]).collect();
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let digits = Digits::of(rows.iter().flat_map(|row| &row.2.hours).copied());
         let row = |(name, _, had): &(String, String, Had)| {
-            let hours = own.iter().map(|site| number(had.hours[*site]));
-            let rest = number(others.iter().map(|site| had.hours[*site]).sum());
+            let hours = own.iter().map(|site| digits.show(had.hours[*site]));
+            let rest = digits.show(others.iter().map(|site| had.hours[*site]).sum());
             std::iter::once(name.clone()).chain(hours).chain([rest]).collect()
         };
         format!("<h3>Core hours by user and site</h3>\n{}", table(&columns, rows.iter().map(row)))

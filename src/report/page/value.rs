@@ -2,7 +2,7 @@
 
 use super::chart::{Figure, Scale, columns};
 use super::html::{bar, count, counted, number, percent, table};
-use super::sizes::{tenths, tenths_in_words};
+use super::sizes::{axis_of, tenths, tenths_in_words};
 use super::{CHART, Page};
 use crate::report::tally::{JobRow, Standing};
 
@@ -66,7 +66,7 @@ fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
         ),
         legend: [("f0".to_owned(), "obtained".to_owned())].into_iter().chain(lost).collect(),
         height: CHART,
-        body: scale.axis("share of value, %") + &columns(scale, "tenth of the jobs, by work", &by_value),
+        body: scale.axis("share of value, %") + &columns(scale, axis_of(by_value.len()), &by_value),
     }
     .html()
 }
@@ -92,7 +92,7 @@ fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
             .to_owned(),
         legend: starved.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
         height: CHART - 40.0,
-        body: scale.axis("starved jobs, %") + &columns(scale, "tenth of the jobs, by work", &starving),
+        body: scale.axis("starved jobs, %") + &columns(scale, axis_of(starving.len()), &starving),
     }
     .html()
 }

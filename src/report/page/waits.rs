@@ -1,7 +1,7 @@
 //! "The longest waits": whose first task took longest to start.
 
 use super::Page;
-use super::html::{count, counted, escape, micros, moment, number, table};
+use super::html::{Digits, count, counted, escape, micros, moment, number, table};
 use super::value::worth;
 use crate::report::summary::work;
 use crate::report::tally::{JobRow, Standing};
@@ -43,6 +43,8 @@ impl Page<'_> {
             true => "",
             false => ", or, where it never did, until it was given up or the log ended",
         };
+        let hours = |row: &JobRow| work(row) as f64 / 3.6e9 * self.tally.part_of_nodes(row);
+        let digits = Digits::of(waits.iter().take(LONGEST).map(|(_, row)| hours(row)));
         let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
             vec![
                 self.tally.label(row.job.id),
@@ -53,7 +55,7 @@ impl Page<'_> {
                     Some(task) if self.tally.has_only_single_tasks() => task.cores.into(),
                     _ => row.tasks.len() as u64,
                 }),
-                number(work(row) as f64 / 3.6e9 * self.tally.part_of_nodes(row)),
+                digits.show(hours(row)),
                 match row.value() {
                     Some(value) => format!("{} of {}", number(value), number(worth(row))),
                     None => "–".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::html::{bar, count, counted, definitions, escape, number, percent, span, table};
+use super::html::{Digits, bar, count, counted, definitions, escape, number, percent, span, table};
 use super::{Page, ROWS_MAX};
 use crate::grid::Behaviour;
 use crate::report::Use;
@@ -82,20 +82,21 @@ impl Page<'_> {
         // What fits nowhere is nobody's load.
         let fits_nowhere = |fate: &Fate| matches!(fate, Fate::Refused | Fate::Rejected(_));
         let (all, refused) = (sum(&|fate| !fits_nowhere(fate)), sum(&fits_nowhere));
-        let _ = write!(text, "; {} core hours of work arrived", number(all / 3.6e9));
+        let _ = write!(text, "; {} of work arrived", core_time(all / 1e6));
         if let Some(during) = self.results.arriving().filter(|during| *during > 0.0) {
             let offered = all / 1e6 / (during * self.results.utilisation.all.cores as f64);
             let _ =
                 write!(text, " within {}, {} of what all cores can do in that time", span(during), percent(offered));
         }
         if refused > 0.0 {
-            let _ = write!(text, "; {} more core hours were refused", number(refused / 3.6e9));
+            let _ = write!(text, "; {} more were refused", core_time(refused / 1e6));
         }
         text
     }
 
     fn sites(&self) -> String {
         let sites = self.topology.sites.iter().zip(&self.results.utilisation.sites);
+        let hours = Digits::of(sites.clone().map(|(_, used)| used.busy / 3600.0));
         let row = |(site, used): (&Site, &Use)| {
             let share = self.results.used(used);
             vec![
@@ -110,7 +111,7 @@ impl Page<'_> {
                 escape(&site.scheduler),
                 escape(&site.latency.to_string()),
                 count(used.tasks),
-                number(used.busy / 3600.0),
+                hours.show(used.busy / 3600.0),
                 share.map_or(String::new(), |share| bar(share, &percent(share))),
             ]
         };
@@ -129,7 +130,7 @@ impl Page<'_> {
                 none(),
                 none(),
                 sum(|used| used.tasks),
-                number(busy / 3600.0),
+                hours.show(busy / 3600.0),
                 none(),
             ]);
         }
@@ -146,4 +147,12 @@ fn workload(workload: &Workload) -> String {
     let source = workload.source.job_source();
     let (job, from) = source.describe();
     format!("{} {}", counted(source.jobs_in_all(), job), escape(&from))
+}
+
+/// Core time in the unit that leaves a number worth reading.
+fn core_time(core_seconds: f64) -> String {
+    match core_seconds {
+        few if few < 3_600.0 => format!("{} core seconds", number(few)),
+        many => format!("{} core hours", number(many / 3_600.0)),
+    }
 }

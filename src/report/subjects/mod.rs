@@ -93,9 +93,41 @@ pub(super) trait Topic: fmt::Debug + Send + Sync {
 pub struct Measure {
     pub name: &'static str,
     pub about: &'static str,
+    pub unit: Unit,
     pub better: Better,
     /// `None` where a run has no such number.
     pub of: fn(&Summary) -> Option<f64>,
+}
+
+/// Unit of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A part of a whole, from 0 to 1.
+    Share,
+    /// A multiple of another number.
+    Ratio,
+    /// A number of jobs, tasks or events.
+    Count,
+    Seconds,
+    CoreSeconds,
+    CoreHours,
+    Bytes,
+    Gigabytes,
+}
+
+impl Unit {
+    /// Name as it follows the name of a number; empty if that says enough.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Share => "share",
+            Unit::Ratio | Unit::Count => "",
+            Unit::Seconds => "s",
+            Unit::CoreSeconds => "core s",
+            Unit::CoreHours => "core h",
+            Unit::Bytes => "bytes",
+            Unit::Gigabytes => "GB",
+        }
+    }
 }
 
 /// Which way people want a number to be.

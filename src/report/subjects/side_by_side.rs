@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{EVERY, Subject, SummaryPart, Topic};
+use crate::numerals::{self, Digits};
 use crate::report::account::Account;
 use crate::report::core::Mean;
 use crate::report::page::Page;
-use crate::report::page::html::{count, escape, number, table};
-use crate::report::table::{self, percent};
+use crate::report::page::html::{count, escape, percent, span, table};
 use crate::report::tally::{JobRow, Standing};
 use crate::report::{Summary, Tally};
 use crate::time::Time;
@@ -138,9 +138,14 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         if one.jobs == 0 {
             return format!("{}: no jobs", one.name);
         }
-        let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", table::span(wait)));
-        let (hours, share) = (table::number(one.busy / 3600.0), one.share.map_or("–".to_owned(), percent));
-        format!("{}: {} of {} jobs finished; {hours} core h = {share}{wait}", one.name, one.finished, one.jobs)
+        let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", numerals::span(wait)));
+        let (hours, share) = (numerals::number(one.busy / 3600.0), one.share.map_or("–".to_owned(), numerals::percent));
+        format!(
+            "{}: {} of {} jobs finished; {hours} core h = {share}{wait}",
+            one.name,
+            count(one.finished),
+            count(one.jobs)
+        )
     };
     labels.zip(all.iter().map(line)).collect()
 }
@@ -160,17 +165,18 @@ fn section(Systems(all): &Systems) -> String {
         .map(str::to_owned)
         .chain(heads)
         .collect();
+    let hours = Digits::of(all.iter().map(|one| one.busy / 3600.0));
     let row = |one: &OneSystem| {
         let at = |site: &&str| {
             let there = one.sites.iter().find(|at| at.name == *site);
-            or_none(there.map(|at| number(at.busy / 3600.0)))
+            or_none(there.map(|at| hours.show(at.busy / 3600.0)))
         };
         let own = [
             format!("<code>[{}]</code>", escape(&one.name)),
             count(one.jobs),
             count(one.finished),
-            or_none(one.wait.map(table::span)),
-            number(one.busy / 3600.0),
+            or_none(one.wait.map(span)),
+            hours.show(one.busy / 3600.0),
             or_none(one.share.map(percent)),
         ];
         own.into_iter().chain(shown.iter().map(at)).collect()

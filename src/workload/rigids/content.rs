@@ -105,12 +105,14 @@ impl Content {
         put_together(self.faults.note().into_iter().chain(self.of_memory()).chain(self.of_load()), "; ")
     }
 
-    /// Faults, and notes.
-    pub fn told(&self) -> Option<String> {
-        if self.faults.is_empty() {
-            return put_together(self.faults.note().into_iter().chain(self.of_memory()), "; ");
+    /// Faults and notes, with the first few faults or with all that are kept.
+    pub fn told(&self, with_all: bool) -> Option<String> {
+        let faults = &self.faults;
+        if faults.is_empty() {
+            return put_together(faults.note().into_iter().chain(self.of_memory()), "; ");
         }
-        put_together(std::iter::once(self.faults.to_string()).chain(self.of_memory()), "\n  ")
+        let faults = if with_all { format!("{faults:#}") } else { faults.to_string() };
+        put_together(std::iter::once(faults).chain(self.of_memory()), "\n  ")
     }
 
     fn of_load(&self) -> impl Iterator<Item = String> {

@@ -235,8 +235,13 @@ mod tests {
         let Content { jobs, faults, outside, last_number, .. } = *rigids(Window::default(), Deal::Group).content;
         assert_eq!(jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 2, 5, 6, 7]);
         assert_eq!((faults.left_out, faults.released, outside, last_number), (2, 2, 0, 9));
+        let few = faults.to_string();
+        assert!(
+            few.contains("\n  job 5: ") && !few.contains("\n  job 6: ") && few.contains("\n  and 1 more\n"),
+            "{few}"
+        );
         assert_eq!(
-            faults.to_string(),
+            format!("{faults:#}"),
             "2 left out, 0 put in order, 2 without the job that they follow\n  \
              job 3: its run time is unknown\n  \
              job 4: its number of processors is unknown\n  \

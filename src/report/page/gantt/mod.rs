@@ -57,7 +57,7 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
     let one_by_one = held.len() <= TASKS_MAX && runs <= RUNS_MAX;
 
     let (body, note, mut legend) = if one_by_one {
-        (tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally), Vec::new())
+        (tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally, have_names(tally, &held)), Vec::new())
     } else {
         let map = Map::new(tally, &held, &bands, window, part_of);
         let note = map.words(held.len(), &bands, tally, window);
@@ -200,6 +200,7 @@ fn numbers(band: &Band) -> String {
 
 fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], window: Window) -> String {
     let mut svg = String::from("<g class=\"tasks\">\n");
+    let has_names = have_names(tally, held);
     for (job, index, task) in held {
         let Some(site) = task.site else { continue };
         for stint in task.stints(tally.last) {
@@ -214,18 +215,17 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
                 true => format!("job {number}{workload}"),
                 false => format!("task {number}.{index}{workload}"),
             };
-            // The longest that says which it is, and that fits.
             let short = if is_alone(tally) { index.to_string() } else { number.to_string() };
-            let labels = [tally.called.task(job.job.id, *index).unwrap_or(&short), &short];
+            let text = if has_names { tally.called.task(job.job.id, *index) } else { Some(&*short) };
             let mut path = String::new();
             let mut label = None;
             for &(first, last) in cores.runs() {
                 let top = band.y(first_core + u64::from(first));
                 let height = f64::from(last - first + 1) * band.core_height();
                 let _ = write!(path, "M{} {}h{w}v{}h-{w}z", at(left), at(top), at(height), w = at(width));
-                let fits = |text: &&&str| height >= 13.0 && width >= 9.0 * (1 + text.chars().count()) as f64;
+                let fits = |text: &&str| height >= 13.0 && width >= 9.0 * (1 + text.chars().count()) as f64;
                 if label.is_none() {
-                    label = labels.iter().find(fits).map(|text| (*text, left + width / 2.0, top + height / 2.0));
+                    label = text.filter(fits).map(|text| (text, left + width / 2.0, top + height / 2.0));
                 }
             }
             let names = [tally.called.task(job.job.id, *index), tally.job_name(job.job.id)];
@@ -251,20 +251,30 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
     svg + "</g>\n"
 }
 
+/// True if blocks are labelled with the names of tasks, not with numbers of jobs: a chart has one kind of label.
+fn have_names(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)]) -> bool {
+    held.iter().any(|(job, index, _)| tally.called.task(job.job.id, *index).is_some())
+}
+
 /// Whether there is but one job, whose tasks are then told apart.
 fn is_alone(tally: &Tally) -> bool {
     tally.jobs.len() == 1
 }
 
-fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
+fn words_of_tasks(bands: &[Band], tally: &Tally, has_names: bool) -> String {
     let (what, one) = match tally.has_only_single_tasks() {
         _ if is_alone(tally) => ("task on its cores, core 0 of a site at the top", "task"),
         true => ("job on its nodes, node 0 of a site at the top", "job"),
         false => ("task on its cores, core 0 of a site at the top. Tasks of one job have the same colour", "job"),
     };
+    let labels = match (has_names, is_alone(tally)) {
+        (true, _) => "Labels are names of tasks, where they fit",
+        (false, true) => "Labels are numbers of tasks, where they fit",
+        (false, false) => "Labels are numbers of jobs, where they fit",
+    };
     format!(
-        "Every block is a {what}; there are {COLOURS} colours, so one {one} in {COLOURS} has the same. Point at a \
-         block to see which one it is.{}",
+        "Every block is a {what}; there are {COLOURS} colours, so one {one} in {COLOURS} has the same. {labels}. Point \
+         at a block to see which one it is.{}",
         together(bands, tally)
     )
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SummaryPart, Topic, is_zero};
+use super::{Better, Measure, Subject, SummaryPart, Topic, Unit, is_zero};
 use crate::protocol::Bargain;
 use crate::report::account::Account;
 use crate::report::page::Page;
@@ -30,36 +30,42 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "booked",
             about: "share of the negotiated jobs that were booked",
+            unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Bargaining>()?.share_booked(),
         },
         Measure {
             name: "stale_claims",
             about: "share of the claims that sites denied because others were faster, or the offer had expired",
+            unit: Unit::Share,
             better: Better::Less,
             of: |summary| summary.part::<Bargaining>()?.share_stale(),
         },
         Measure {
             name: "whole",
             about: "share of the co-allocated jobs that got all of their sites",
+            unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Bargaining>()?.share_whole(),
         },
         Measure {
             name: "paid",
             about: "what users paid, in processor hours at price 1",
+            unit: Unit::CoreHours,
             better: Better::Less,
             of: |summary| summary.part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),
         },
         Measure {
             name: "paid_for_nothing",
             about: "processor hours that were paid for and not used",
+            unit: Unit::CoreHours,
             better: Better::Less,
             of: |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
         },
         Measure {
             name: "revoked",
             about: "bookings that sites revoked because nodes failed",
+            unit: Unit::Count,
             better: Better::Less,
             of: |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),
         },

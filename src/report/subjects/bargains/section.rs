@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::{Bargaining, Earned, OneUser, Strategies};
 use crate::report::page::Page;
-use crate::report::page::html::{count, counted, escape, number, short, span, table};
+use crate::report::page::html::{Digits, count, counted, escape, number, short, span, table};
 
 /// Users in a table, before the rest is left to the summary.
 const ROWS: usize = 60;
@@ -72,6 +72,7 @@ fn left_out(shown: usize, all: usize, what: &str) -> String {
 
 fn fared(users: &[OneUser]) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("–".to_owned(), span);
+    let hours = Digits::of(users.iter().flat_map(|user| [user.cost, user.fees, user.paid_for_nothing, user.padding]));
     let row = |user: &OneUser| {
         vec![
             short(&user.user, 40),
@@ -80,10 +81,10 @@ fn fared(users: &[OneUser]) -> String {
             count(user.finished),
             time(user.makespan),
             time(user.wait),
-            number(user.cost),
-            number(user.fees),
-            number(user.paid_for_nothing),
-            number(user.padding),
+            hours.show(user.cost),
+            hours.show(user.fees),
+            hours.show(user.paid_for_nothing),
+            hours.show(user.padding),
         ]
     };
     let columns = [
@@ -146,9 +147,13 @@ fn earned(all: &Bargaining) -> String {
     if all.sites.is_empty() {
         return String::new();
     }
+    let of = |site: &Earned| {
+        let Earned { queue, rents, fees, penalties, earned, compensation, .. } = *site;
+        [queue, rents, fees, penalties, earned, compensation]
+    };
+    let digits = Digits::of(all.sites.iter().chain([&all.all_sites()]).flat_map(of));
     let row = |name: String, site: &Earned| {
-        let Earned { bookings, queue, rents, fees, penalties, earned, compensation, .. } = site;
-        let hours = [queue, rents, fees, penalties, earned, compensation].map(|hours| number(*hours));
+        let (bookings, hours) = (&site.bookings, of(site).map(|hours| digits.show(hours)));
         [name, count(*bookings)].into_iter().chain(hours).collect::<Vec<String>>()
     };
     let columns = [
@@ -186,9 +191,10 @@ fn earned(all: &Bargaining) -> String {
 
 fn broken(users: &[OneUser]) -> String {
     let has_suffered = |user: &&OneUser| user.revoked + user.postponed + user.broken > 0;
+    let hours = Digits::of(users.iter().map(|user| user.compensation));
     let row = |user: &OneUser| {
         let numbers = [user.revoked, user.postponed, user.broken].map(count);
-        std::iter::once(short(&user.user, 40)).chain(numbers).chain([number(user.compensation)]).collect()
+        std::iter::once(short(&user.user, 40)).chain(numbers).chain([hours.show(user.compensation)]).collect()
     };
     let columns = ["User", "#Bookings revoked", "#Postponed", "#Holds broken", "#Compensation, core h"];
     let rows = users.iter().filter(has_suffered).take(ROWS).map(row);

@@ -12,10 +12,11 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::account::Suffering;
-use super::{Better, EVERY, Measure, Subject, SummaryPart, Topic};
+use super::{Better, EVERY, Measure, Subject, SummaryPart, Topic, Unit};
+use crate::numerals::{count, number, percent, span, volume};
 use crate::report::account::Account;
 use crate::report::page::Page;
-use crate::report::table::{number, percent, span, volume};
+use crate::report::page::html;
 use crate::report::{Summary, Tally};
 use crate::settings::counted;
 
@@ -33,42 +34,49 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "availability",
             about: "share of the time of nodes for which they were up",
+            unit: Unit::Share,
             better: Better::Neither,
             of: |summary| summary.part::<Failures>()?.availability,
         },
         Measure {
             name: "goodput",
             about: "work that became results, as a share of what nodes could have done while they were up",
+            unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Failures>()?.goodput,
         },
         Measure {
             name: "efficiency",
             about: "work that became results, as a share of what nodes did where failures and checkpoints cost some",
+            unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Failures>()?.efficiency,
         },
         Measure {
             name: "lost_tasks",
             about: "how often a task was lost because its node failed",
+            unit: Unit::Count,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
         },
         Measure {
             name: "link_availability",
             about: "share of the time for which the links that fail were up",
+            unit: Unit::Share,
             better: Better::Neither,
             of: |summary| summary.part::<Failures>()?.network.as_ref()?.availability,
         },
         Measure {
             name: "held_up",
             about: "how long data was held up by links that were down, seconds, over all flows",
+            unit: Unit::Seconds,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),
         },
         Measure {
             name: "bytes_again",
             about: "bytes that were sent again because a link failed",
+            unit: Unit::Bytes,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
         },
@@ -160,8 +168,9 @@ impl Topic for Failing {
 
 fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
-    let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(", running again {} later", span(mean)));
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), html::percent);
+    let recovery =
+        failures.mean_recovery.map_or(String::new(), |mean| format!(", running again {} later", html::span(mean)));
     let mut cards = Vec::new();
     if let Some(network) = &failures.network {
         let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
@@ -172,12 +181,12 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         ));
         cards.push((
             "Data held up",
-            span(network.held_up),
+            html::span(network.held_up),
             format!(
                 "{}; {}, {} sent again",
                 counted(*flows_held_up, "flow"),
                 counted(*reroutes, "reroute"),
-                volume(network.bytes_again as f64)
+                html::volume(network.bytes_again as f64)
             ),
         ));
     }
@@ -191,7 +200,7 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
             format!("of node time; {}", counted(failures.node_failures, "node failure")),
         ),
         ("Goodput", share(failures.goodput), "of the time that nodes were up became results".to_owned()),
-        ("Tasks lost", failures.tasks_lost.to_string(), format!("{} started again{recovery}", failures.restarts)),
+        ("Tasks lost", count(failures.tasks_lost), format!("{} started again{recovery}", count(failures.restarts))),
     ]);
     cards
 }

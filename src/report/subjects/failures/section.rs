@@ -2,7 +2,7 @@
 
 use super::{FailingLinks, Failures};
 use crate::report::page::Page;
-use crate::report::page::html::{count, counted, escape, number, percent, span, table, volume};
+use crate::report::page::html::{Digits, count, counted, escape, percent, span, table, volume};
 
 pub fn failures(page: &Page<'_>) -> String {
     let Some(failures) = page.results.part::<Failures>() else { return String::new() };
@@ -34,7 +34,7 @@ fn of_links(network: &FailingLinks) -> String {
 
 fn of_nodes(failures: &Failures) -> String {
     let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
-    let hours = |work: f64| number(work / 3600.0);
+    let down = Digits::of(failures.sites.iter().map(|site| site.down / 3600.0));
     let columns = ["Site", "#Nodes", "#Node failures", "#Down, node h", "#Availability", "#Tasks lost"];
     let sites = table(
         &columns,
@@ -43,7 +43,7 @@ fn of_nodes(failures: &Failures) -> String {
                 escape(&site.name),
                 count(site.nodes),
                 count(site.node_failures),
-                hours(site.down),
+                down.show(site.down / 3600.0),
                 share(site.availability),
                 count(site.tasks_lost),
             ]
@@ -56,9 +56,10 @@ fn of_nodes(failures: &Failures) -> String {
         ("Spent on checkpoints", failures.work_checkpoints),
         ("Still running", failures.work_unfinished),
     ];
+    let digits = Digits::of(parts.iter().map(|(_, work)| work / 3600.0));
     let work = table(
         &["Work", "#Node h", "#Share"],
-        parts.iter().map(|(what, work)| vec![(*what).to_owned(), hours(*work), of(*work)]),
+        parts.iter().map(|(what, work)| vec![(*what).to_owned(), digits.show(*work / 3600.0), of(*work)]),
     );
     let recovery = failures
         .mean_recovery

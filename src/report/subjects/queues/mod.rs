@@ -16,13 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Measure, Subject, SummaryPart, Topic, is_zero};
+use super::{Better, Measure, Subject, SummaryPart, Topic, Unit, is_zero};
+use crate::numerals::{Digits, count, counted};
 use crate::report::account::Account;
 use crate::report::page::Page;
-use crate::report::table::number;
+use crate::report::page::html::number;
 use crate::report::{Summary, Tally};
 use crate::topology::Topology;
-use crate::workload::Source;
+use crate::workload::{FAULTS_FEW, Source};
 
 pub const SUBJECT: Subject = Subject {
     systems: &["batch"],
@@ -38,18 +39,21 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "bounded_slowdown",
             about: "mean bounded slowdown of jobs in queues, with a threshold of 10 s",
+            unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.mean_bounded_slowdown,
         },
         Measure {
             name: "stretch",
             about: "mean turnaround time of jobs in queues, by their run time",
+            unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.mean_slowdown,
         },
         Measure {
             name: "killed",
             about: "share of the jobs in queues that were killed at their walltime",
+            unit: Unit::Share,
             better: Better::Less,
             of: |summary| {
                 let Schedule { nb_jobs, nb_jobs_killed, .. } = summary.part()?;
@@ -59,6 +63,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "underutilisation",
             about: "additional work that nodes could have done for jobs in queues, as a share of what they did",
+            unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.underutilisation,
         },
@@ -163,21 +168,24 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let under = schedule.underutilisation.map_or(String::new(), |share| format!("; underutilisation {share:.3}"));
     if let Some((mean, max)) = schedule.mean_bounded_slowdown.zip(schedule.max_bounded_slowdown) {
-        lines.push(("slowdown", format!("of queued jobs, bounded: mean {mean:.3}, at most {max:.1}{under}")));
+        let [mean, max] = [mean, max].map(|slowdown| Digits::of([mean, max]).show(slowdown));
+        lines.push(("slowdown", format!("of queued jobs, bounded: mean {mean}, at most {max}{under}")));
     }
-    lines.extend(schedule.rejected.iter().map(|(why, count)| ("refused", format!("{count}: {why}"))));
+    lines.extend(schedule.rejected.iter().map(|(why, jobs)| ("refused", format!("{}: {why}", count(*jobs)))));
     if !schedule.rejected.is_empty() {
         lines.push(("", "  jobs.csv lists these as REJECTED".to_owned()));
     }
     for log in &schedule.logs {
         let LogFacts { file, jobs, faults, .. } = log;
-        lines.push(("log", format!("{jobs} {} of {file}", if *jobs == 1 { "job" } else { "jobs" })));
+        lines.push(("log", format!("{} of {file}", counted(*jobs, "job"))));
         let counts = log.counts("without the job that they follow");
-        lines.extend(counts.map(|(count, what)| ("", format!("{count} {what}"))));
-        lines.extend(faults.iter().map(|fault| ("", format!("  {}: {}", fault.place, fault.what))));
+        lines.extend(counts.map(|(many, what)| ("", format!("{} {what}", count(many)))));
+        let few = faults.iter().take(FAULTS_FEW);
+        lines.extend(few.map(|fault| ("", format!("  {}: {}", fault.place, fault.what))));
         let all = log.left_out + log.put_in_order + log.released;
-        if all > faults.len() as u64 && !faults.is_empty() {
-            lines.push(("", format!("  and {} more", all - faults.len() as u64)));
+        if !faults.is_empty() && all > FAULTS_FEW as u64 {
+            let more = count(all - FAULTS_FEW as u64);
+            lines.push(("", format!("  and {more} more; `hansa validate` lists the first {}", faults.len())));
         }
         lines.extend(log.note.iter().map(|note| ("", note.clone())));
     }

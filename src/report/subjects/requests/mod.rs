@@ -20,14 +20,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SummaryPart, Topic, Words, is_zero};
+use super::{Better, Measure, Subject, SummaryPart, Topic, Unit, Words, is_zero};
 use crate::few;
 use crate::grid::{NodeSet, Request};
+use crate::numerals::{count, number, percent};
 use crate::protocol::ReserveAnswer;
 use crate::report::account::{Account, Table};
 use crate::report::page::Page;
-use crate::report::page::html::count;
-use crate::report::table::{number, percent};
+use crate::report::page::html;
 use crate::report::tally::{AnsweredRow, Fate, JobRow};
 use crate::report::text::Row;
 use crate::report::{Summary, Tally};
@@ -52,18 +52,21 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "acceptance",
             about: "share of the requests for reservations that make sense that were accepted",
+            unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Reservations>()?.acceptance,
         },
         Measure {
             name: "broken_promises",
             about: "accepted reservations that were broken because nodes failed",
+            unit: Unit::Count,
             better: Better::Less,
             of: |summary| Some(summary.part::<Reservations>()?.broken as f64),
         },
         Measure {
             name: "slowdown",
             about: "mean slowdown of accepted requests",
+            unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Reservations>()?.slowdown,
         },
@@ -267,16 +270,16 @@ impl Account for Answers<'_> {
 fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let asked = |all: &Reservations| all.accepted + all.declined + all.invalid + all.cancelled + all.unanswered > 0;
     let Some(all) = summary.part::<Reservations>().filter(asked) else { return Vec::new() };
-    let share = all.acceptance.map_or("–".to_owned(), percent);
+    let share = all.acceptance.map_or("–".to_owned(), html::percent);
     let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
-    let small = format!("mean; those that finished gave {} node hours back early", number(all.released / 3600.0));
+    let small = format!("mean; those that finished gave {} node hours back early", html::number(all.released / 3600.0));
     let mut cards = vec![
         ("Requests accepted", share, format!("{accepted} of {valid} valid ones")),
         ("Slowdown of requests", mean, small),
     ];
     if all.broken + all.moved > 0 {
-        let given = number(all.compensation / 3600.0);
+        let given = html::number(all.compensation / 3600.0);
         let small = format!("{} moved as nodes failed; {given} node hours of compensation", count(all.moved));
         cards.push(("Broken promises", count(all.broken), small));
     }
@@ -293,8 +296,8 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         (all.unanswered, "unanswered"),
     ];
     let others: String =
-        others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect();
-    let accepted = format!("{} of {} requests{share}{others}", all.accepted, all.accepted + all.declined);
+        others.iter().filter(|(many, _)| *many > 0).map(|(many, what)| format!("; {} {what}", count(*many))).collect();
+    let accepted = format!("{} of {} requests{share}{others}", count(all.accepted), count(all.accepted + all.declined));
     let slowdown = all.slowdown.map(|mean| ("slowdown", format!("of reserved jobs: mean {mean:.3}")));
     let suffered = all.moved + all.shortened + all.broken > 0;
     let promises = suffered.then(|| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Reservations, request};
 use crate::protocol::ReserveAnswer;
 use crate::report::Tally;
-use crate::report::page::html::{bar, count, counted, escape, number, percent, span, table};
+use crate::report::page::html::{Digits, bar, count, counted, escape, percent, span, table};
 use crate::report::page::{Page, ROWS_MAX};
 
 /// Of a user's requests.
@@ -73,10 +73,11 @@ fn by_site(tally: &Tally, here: &[usize], sites: &[Booked], accepted: u64) -> St
     if here.len() < 2 || accepted == 0 {
         return String::new();
     }
+    let digits = Digits::of(here.iter().map(|&site| sites[site].node_seconds / 3600.0));
     let row = |(name, booked): (String, &Booked)| {
         let share = booked.requests as f64 / accepted as f64;
         let wait = if booked.requests == 0 { "–".to_owned() } else { span(booked.wait / booked.requests as f64) };
-        let hours = number(booked.node_seconds / 3600.0);
+        let hours = digits.show(booked.node_seconds / 3600.0);
         vec![name, count(booked.requests), hours, wait, bar(share, &percent(share))]
     };
     let named = here.iter().map(|&site| (escape(&tally.sites[site].name), &sites[site]));

@@ -11,7 +11,7 @@ mod section;
 use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
-use super::{Better, Measure, Subject, SummaryPart, Topic};
+use super::{Better, Measure, Subject, SummaryPart, Topic, Unit};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
@@ -33,24 +33,28 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "max_stretch",
             about: "the largest bounded stretch of a job, where some site's jobs share nodes",
+            unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
         },
         Measure {
             name: "preemptions",
             about: "how often jobs that share nodes were paused",
+            unit: Unit::Count,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
         },
         Measure {
             name: "migrations",
             about: "how often jobs that share nodes were moved",
+            unit: Unit::Count,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
         },
         Measure {
             name: "moved_gb",
             about: "memory of jobs that share nodes that was put aside by pauses or moved, in GB",
+            unit: Unit::Gigabytes,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
         },

@@ -6,7 +6,7 @@ use super::fared::Fared;
 use super::{Sharing, SiteShared, Sites};
 use crate::report::Tally;
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, time_axis};
-use crate::report::page::html::{at, count, counted, escape, number, short, table};
+use crate::report::page::html::{Digits, at, count, counted, escape, number, short, table};
 use crate::report::page::stacks::{STEPS, Strips};
 use crate::report::page::{CHART, PARTS, Page};
 use crate::report::palette::COLOURS;
@@ -49,17 +49,18 @@ fn side_by_side(sharing: &Sharing) -> String {
         ]
     };
     let columns = ["Site", "Scheduler", "#Jobs that ended", "#Mean stretch", "#Largest", "#Bound", "#Underutilisation"];
+    let volumes = Digits::of(sharing.sites.iter().flat_map(|site| [site.paused_gb, site.migrated_gb]));
     let moves = |site: &SiteShared| {
         vec![
             escape(&site.name),
             count(site.preemptions),
             or_none(site.preemptions_per_hour, two),
             or_none(site.preemptions_per_job, two),
-            number(site.paused_gb),
+            volumes.show(site.paused_gb),
             count(site.migrations),
             or_none(site.migrations_per_hour, two),
             or_none(site.migrations_per_job, two),
-            number(site.migrated_gb),
+            volumes.show(site.migrated_gb),
         ]
     };
     let moves_columns =

@@ -1,0 +1,176 @@
+//! Numbers, durations, shares and volumes in the form that people read: on terminals, on pages and in figures.
+//!
+//! Files for programs (CSV, JSON) have exact numbers and use none of this.
+
+/// Most decimals of a number below 1.
+const DECIMALS_MAX: i32 = 6;
+
+/// A whole number with commas between thousands.
+pub fn count(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+/// `1 job`, `2 jobs`.
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A number that stands alone, with three or four significant digits and its thousands apart: `0.123`, `2.08`,
+/// `631.4`, `15,260`, `15.26 M`.
+pub fn number(number: f64) -> String {
+    let (scaled, suffix) = match number.abs() {
+        size if size >= 1e15 || size.is_nan() => return format!("{number:.3e}"),
+        size if size >= 1e12 => (number / 1e12, " T"),
+        size if size >= 1e9 => (number / 1e9, " G"),
+        size if size >= 1e6 => (number / 1e6, " M"),
+        _ => (number, ""),
+    };
+    let digits = Digits { decimals: decimals(scaled) };
+    let text = digits.show(scaled);
+    let text = if digits.decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{suffix}")
+}
+
+/// The form that all numbers of one column have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digits {
+    decimals: usize,
+}
+
+impl Digits {
+    /// As many decimals as the largest number has alone, more if the smallest would read 0, and none that no number
+    /// needs. O(numbers).
+    pub fn of(numbers: impl IntoIterator<Item = f64>) -> Digits {
+        let (mut largest, mut smallest) = (0.0, f64::INFINITY);
+        let numbers: Vec<f64> = numbers.into_iter().map(f64::abs).filter(|number| number.is_finite()).collect();
+        for &number in numbers.iter().filter(|number| **number > 0.0) {
+            (largest, smallest) = (f64::max(largest, number), f64::min(smallest, number));
+        }
+        let first = if smallest < 1.0 { -exponent(smallest) as usize } else { 0 };
+        let mut decimals = decimals(largest).max(first.min(2));
+        let needs = |number: &f64, decimals: usize| !format!("{number:.decimals$}").ends_with('0');
+        while decimals > 0 && !numbers.iter().any(|number| needs(number, decimals)) {
+            decimals -= 1;
+        }
+        Digits { decimals }
+    }
+
+    pub fn show(self, number: f64) -> String {
+        let decimals = self.decimals;
+        let text = format!("{number:.decimals$}");
+        let is_zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+        grouped(if is_zero { text.trim_start_matches('-') } else { &text })
+    }
+}
+
+impl Digits {
+    /// A confidence interval beside a number of the column; with digits of its own if it would read 0.
+    pub fn show_interval(self, within: f64) -> String {
+        let text = self.show(within);
+        if within != 0.0 && text.bytes().all(|byte| matches!(byte, b'0' | b'.')) { number(within) } else { text }
+    }
+}
+
+/// A share of one as `75.0 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Seconds in the two units that say most.
+pub fn span(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..60 if seconds > 0.0 && seconds < 0.01 => format!("{} ms", number((seconds * 1e5).round() / 1e2)),
+        0..60 => format!("{} s", (seconds * 100.0).round() / 100.0),
+        60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
+        _ => format!("{} d {:02} h", count(whole / 86_400), whole / 3_600 % 24),
+    }
+}
+
+/// Bytes, in the unit that leaves four digits or so.
+pub fn volume(bytes: f64) -> String {
+    const UNITS: [(&str, f64); 5] = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let (unit, size) = UNITS.into_iter().find(|(_, size)| bytes >= *size).unwrap_or(("B", 1.0));
+    format!("{} {unit}", number((bytes / size * 100.0).round() / 100.0))
+}
+
+/// A quantity and its unit with spaces at which no line breaks.
+pub fn unbroken(quantity: &str) -> String {
+    quantity.replace(' ', "\u{a0}")
+}
+
+/// Decimals that leave a number three significant digits below 1, and four above.
+fn decimals(number: f64) -> usize {
+    let exponent = exponent(number);
+    if exponent < 0 { (2 - exponent).min(DECIMALS_MAX) as usize } else { (3 - exponent).clamp(0, 2) as usize }
+}
+
+/// The power of ten that a number begins with; 0 for zero.
+pub fn exponent(number: f64) -> i32 {
+    format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
+}
+
+/// Digits, perhaps with a sign and decimals, with the thousands apart.
+fn grouped(digits: &str) -> String {
+    let (whole, rest) = digits.find('.').map_or((digits, ""), |point| digits.split_at(point));
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let mut text = sign.to_owned();
+    for (position, digit) in whole.chars().enumerate() {
+        if position > 0 && (whole.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_alone_has_three_or_four_digits() {
+        let cases = [
+            (0.0, "0"),
+            (-0.000_000_01, "0"),
+            (0.123_46, "0.123"),
+            (0.5, "0.5"),
+            (1.0, "1"),
+            (2.083_3, "2.08"),
+            (99.999, "100"),
+            (631.43, "631.4"),
+            (644.0, "644"),
+            (8_284.83, "8,285"),
+            (-17_315.0, "-17,315"),
+            (999_999.0, "999,999"),
+            (15_260_000.0, "15.26 M"),
+            (2e15, "2.000e15"),
+        ];
+        cases.into_iter().for_each(|(value, text)| assert_eq!(number(value), text));
+    }
+
+    #[test]
+    fn numbers_of_a_column_have_one_form() {
+        let column = |numbers: &[f64]| {
+            let digits = Digits::of(numbers.iter().copied());
+            numbers.iter().map(|number| digits.show(*number)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(column(&[15_260.4, 14_170.2, 8_284.83]), "15,260 14,170 8,285");
+        assert_eq!(column(&[644.0, 631.43]), "644.0 631.4");
+        assert_eq!(column(&[1_120.0, 17_315.0]), "1,120 17,315");
+        assert_eq!(column(&[1.0, 0.25, 0.0]), "1.00 0.25 0.00");
+        assert_eq!(column(&[12_345.6, 0.31, -0.01]), "12,345.60 0.31 -0.01");
+        assert_eq!(column(&[0.6, 0.65]), "0.60 0.65");
+        assert_eq!(column(&[0.000_4, 3.0]), "0 3");
+        assert_eq!(column(&[]), "");
+    }
+
+    #[test]
+    fn quantities_have_units_and_do_not_break() {
+        assert_eq!([0.0, 0.001_5, 0.5, 59.0, 61.0].map(span), ["0 s", "1.5 ms", "0.5 s", "59 s", "1 min 01 s"]);
+        assert_eq!([29_700.0, 90_000_000.0].map(span), ["8 h 15 min", "1,041 d 16 h"]);
+        assert_eq!([0.0, 999.0, 1_500.0, 2.5e9].map(volume), ["0 B", "999 B", "1.5 kB", "2.5 GB"]);
+        assert_eq!(unbroken(&percent(0.75)), "75.0\u{a0}%");
+    }
+}
