@@ -1,5 +1,4 @@
-//! What `--version` says: the release, and which commit this is: `HANSA_COMMIT`, or what git says of this folder, or
-//! nothing.
+//! Version text for `--version`: the release, and the commit from `HANSA_COMMIT`, or from git for this folder, or none.
 
 use std::process::Command;
 
@@ -11,7 +10,7 @@ fn main() {
         let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
     };
-    // A folder inside of somebody else's repository is none of ours.
+    // A repository that does not track this crate is ignored.
     let is_ours = || git(&["ls-files", "--error-unmatch", "src/lib.rs"]).is_some();
     if let Some(head) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo:rerun-if-changed={head}");

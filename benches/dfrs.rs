@@ -1,7 +1,6 @@
-//! How fast a cluster shares its nodes: `cargo bench --bench dfrs`, on a trace of the model, or
-//! `cargo bench --bench dfrs -- LOG.swf NODES [ALGORITHM]` for one run of a log, as usual under the recommended
-//! algorithm with a period of ten penalties, as its authors advise. CPU seconds, as the wall clock depends on what else
-//! is going on.
+//! Speed of node sharing in a cluster: `cargo bench --bench dfrs`, on a trace of the model, or `cargo bench --bench
+//! dfrs -- LOG.swf NODES [ALGORITHM]` for one run of a log, by default under the recommended algorithm with a period of
+//! ten penalties, as its authors advise. In CPU seconds, as wall time depends on other load.
 //!
 //! The baseline is a packing as one writes it by hand, task by task and node by node, in the same process.
 
@@ -99,7 +98,7 @@ fn log(path: &Path, nodes: u32, name: &str) {
     );
 }
 
-/// The search for the highest yield, where every packing looks through both lists again for each task.
+/// Search for the highest yield, where every packing scans both lists again for each task.
 fn mcb8_by_hand(all: &[Need]) -> f64 {
     for kept in (1..=all.len()).rev() {
         let needs = &all[..kept];

@@ -1,8 +1,8 @@
-//! What a flow costs: `cargo bench --bench network`. CPU seconds, as the wall clock depends on what else is going on.
+//! Cost of a flow: `cargo bench --bench network`. In CPU seconds, as wall time depends on other load.
 //!
-//! *At once*: all flows are released at the same instant. *Together*: all are released within the time that one of them
-//! takes, so all share the links. *Spread*: they come at random at two thirds of what the narrowest links carry, so few
-//! are under way at a time however many there are.
+//! *At once*: all flows are released at one instant. *Together*: all are released within the duration of one flow, so
+//! all share the links. *Spread*: they arrive at random at two thirds of the capacity of the narrowest links, so few
+//! are under way at a time, however many there are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use hansa::network::{Efficiency, Flows, Link, LinkId, Mode};
 use hansa::random::SplitMix64;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes a microsecond: 1 Gbps.
+/// Bytes per microsecond: 1 Gbps.
 const CAPACITY: f64 = 125.0;
 
 fn main() {
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// One bottleneck: the engine beside a virtual clock that knows of nothing else.
+/// One bottleneck: the engine beside a virtual clock without any other feature.
 fn one_link() {
     println!(
         "{:<34}{:>9}{:>15}{:>15}{:>11}",
@@ -67,7 +67,7 @@ fn one_link() {
     println!("{:<34}goal: at most 1 us a flow with 100,000", "");
 }
 
-/// When the last flow ends on a link that all share equally.
+/// End of the last flow on a link that all share equally.
 fn by_hand(asked: &[(f64, f64)]) -> f64 {
     let mut open: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     let (mut now, mut clock, mut next) = (0.0f64, 0.0f64, asked.iter().peekable());
@@ -105,7 +105,7 @@ enum Lie {
 struct Network {
     links: usize,
     routes: Vec<Vec<LinkId>>,
-    /// How many links the load of all flows is spread over where it is narrowest.
+    /// Number of links that share the load of all flows at the narrowest place.
     width: f64,
 }
 
@@ -216,7 +216,7 @@ fn row(name: &str, network: &Network, count: usize, lie: Lie) {
         let routes: Vec<_> = network.routes.iter().map(|route| flows.route(route)).collect();
         let (mut ended, mut most) = (Vec::new(), 0);
         for (number, &(at, route, volume)) in asked.iter().enumerate() {
-            // Whoever sends several flows at one instant sends them before he looks again.
+            // Senders send all flows of an instant before they advance.
             if at > flows.now() {
                 flows.advance(at, &mut ended);
             }
@@ -232,7 +232,7 @@ fn row(name: &str, network: &Network, count: usize, lie: Lie) {
     println!("{name:<34}{count:>9}{words:>11}{seconds:>11.4}{:>13.3}{most:>15}", seconds * 1e6 / count as f64);
 }
 
-/// The least CPU time of several rounds, and what came out.
+/// Least CPU time of several rounds, and the result.
 fn least<T>(rounds: usize, mut measure: impl FnMut() -> T) -> (f64, T) {
     let mut best: Option<(f64, T)> = None;
     for _ in 0..rounds {

@@ -1,4 +1,4 @@
-//! How long plans take: `cargo bench --bench plan`. CPU seconds, as the wall clock depends on what else is going on.
+//! Duration of planning: `cargo bench --bench plan`. In CPU seconds, as wall time depends on other load.
 
 use hansa::network::{Efficiency, Link, LinkId, Mode};
 use hansa::random::SplitMix64;
@@ -17,7 +17,7 @@ fn main() {
     measured("network-aware HEFT, 50 rounds, 10,000 tasks on 100 sites", &large, 50);
 }
 
-/// Plans once, or improves; says how many edges there were and how many rounds were made.
+/// Plans once, or improves; reports the numbers of edges and rounds.
 fn measured(what: &str, problem: &Problem, rounds: u32) {
     let edges = problem.edges().len();
     let costs = Costs::of(problem);

@@ -1,9 +1,8 @@
-//! How fast sites and users bargain, each figure beside a plain evaluation of the same:
-//! `cargo bench --bench provisioning`. CPU seconds, as the wall clock depends on what else is going on.
+//! Speed of negotiation between sites and users, each beside a plain evaluation: `cargo bench --bench provisioning`. In
+//! CPU seconds, as wall time depends on other load.
 //!
-//! What a figure grows with: a plan with evaluations, tasks and slots; prices with the starts that come into question,
-//! times what stands fast and waits; a forecast with the logarithm of the waits that are kept; a history with its jobs,
-//! times what there is at one time.
+//! Growth: a plan with evaluations x tasks x slots; prices with candidate starts x (fixed and waiting jobs); a forecast
+//! with the logarithm of the waits kept; a history with jobs x concurrent jobs.
 
 use hansa::experiment::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site};
 use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
@@ -33,7 +32,7 @@ fn plans() {
     let flow = Parallel { tasks: 100, depth: 10, procs: 22, bytes: 0 }.draw(&mut SplitMix64::new(3));
     let application = alone(&flow);
     let (taken, front) = measured(|| plan(&application, slots[0].start, &[&slots], Settings::new(1)));
-    // As many plans at random are evaluated plainly, and give the same.
+    // As many random plans are evaluated plainly, with equal results.
     let mut draw = SplitMix64::new(5);
     let chosen: Vec<u64> = (0..front.evaluated).map(|_| draw.next_u64()).collect();
     let has = |bits: u64| move |slot: usize| bits >> (slot % 64) & 1 == 1;
@@ -59,7 +58,7 @@ fn cybershake_plan() {
     show(&name, taken, 10.0, one * front.evaluated as f64);
 }
 
-/// 50 jobs wait: what would an hour of 16 processors cost, at every start that comes into question?
+/// 50 jobs wait: the price of an hour of 16 processors, at every candidate start.
 fn prices() {
     for name in ["slotlist", "conservative-count", "easy-count"] {
         let (mut desk, procs) = (waiting(50, name), 128);
@@ -67,7 +66,7 @@ fn prices() {
         ask();
         let (taken, quotes) = measured(|| (0..20).map(|_| ask()).collect::<Vec<Quote>>());
         let quote = &quotes[0];
-        // Plainly each start is asked for by itself, at a desk that has never planned.
+        // Plain: each start is priced separately, at a desk that has never planned.
         let plain = |start: Time| -> Result<Area, Denial> {
             let quote = waiting(50, name).price(Time::ZERO, 16, Span::from_minutes(60), Wanted::At(start))?;
             quote.offers.first().map(|offer| offer.fee).ok_or(Denial::NoRoom)
@@ -116,7 +115,7 @@ fn histories() {
     println!("{:<58}{:>12}{:>12}", "30 days of CTC, one in ten reserves", pretty(taken), pretty(2.0));
 }
 
-/// What CTC advertises at the first moment at which it has so many slots.
+/// Slots that CTC advertises at the first moment with at least this many.
 fn advert(least: usize) -> Vec<Slot> {
     let background = Logs::default().background(Site::Ctc, 880, 40, Estimates::Exact, 7);
     let desk = Desk::new(
@@ -141,7 +140,7 @@ fn alone(flow: &hansa::grid::Workflow) -> Application {
     Application::new(flow, &[Speed::USUAL], |_, _| link)
 }
 
-/// A site on which so many wait.
+/// A site with this many waiting jobs.
 fn waiting(count: usize, name: &str) -> Desk {
     let mut draw = SplitMix64::new(2);
     let planner = planner::build(name).expect("it is one of them");
@@ -161,8 +160,7 @@ fn waiting(count: usize, name: &str) -> Desk {
     desk
 }
 
-/// How long a plan takes, as one writes it down: look at every slot, then at all before it, and put the list in order
-/// again.
+/// Makespan of a plan as one writes it by hand: look at every slot, then at all before it, and sort the list again.
 fn plain_makespan(application: &Application, slots: &[Slot], chosen: impl Fn(usize) -> bool) -> Option<Span> {
     let now = slots[0].start;
     let chosen = slots.iter().enumerate().filter(|(root, _)| chosen(*root));

@@ -1,6 +1,6 @@
-//! How fast queues are, policy by policy, beside EASY by counts as one writes it by hand: `cargo bench --bench queues`,
-//! on jobs of a model, or `cargo bench --bench queues -- LOG.swf NODES`, on those of a log. CPU seconds, as the wall
-//! clock depends on what else is going on.
+//! Speed of queues, policy by policy, beside EASY by counts as one writes it by hand: `cargo bench --bench queues`, on
+//! jobs of a model, or `cargo bench --bench queues -- LOG.swf NODES`, on those of a log. In CPU seconds, as wall time
+//! depends on other load.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,7 +43,7 @@ fn main() {
     long_queues();
 }
 
-/// What a queue costs as it grows: so many jobs at once, each of which takes any part of the time that it asks for.
+/// Cost of a growing queue: many jobs at once, each of which takes a random part of its requested time.
 fn long_queues() {
     const LENGTHS: [usize; 3] = [500, 1000, 2000];
     println!("\n{:<24}{:>10}{:>10}{:>10}", "CPU s, all at once", LENGTHS[0], LENGTHS[1], LENGTHS[2]);
@@ -62,8 +62,8 @@ fn long_queues() {
     }
 }
 
-/// What a booking would cost those who wait, at every time that comes into question: 50 jobs wait, and for each time at
-/// which anything starts or ends the policy says what it would do if 16 nodes were booked from then on for an hour.
+/// Cost of a booking to waiting jobs, at every candidate time: 50 jobs wait, and for each time at which a job starts or
+/// ends the policy plans with 16 nodes booked from then on for an hour.
 fn price_all(jobs: &[Rigid], nodes: u32) {
     println!("\n{:<24}{:>10}{:>12}{:>14}", "50 wait", "times", "CPU ms", "us a time");
     for entry in queue::ALL {
@@ -114,7 +114,7 @@ fn show(name: &str, jobs: usize, seconds: f64, waits: &[u64], by_hand: f64) {
     println!("{name:<24}{jobs:>10}{seconds:>10.3}{rate:>14.0}{mean:>16.1}{:>12.2}", seconds / by_hand);
 }
 
-/// Jobs that ask for twice their time, so that gaps come up that nobody foresaw.
+/// Jobs that request twice their run time, so that unplanned gaps arise.
 fn model(jobs: u32) -> Vec<Rigid> {
     let lublin = Lublin {
         seed: 1,
@@ -163,7 +163,7 @@ fn measured<T>(mut what: impl FnMut() -> T) -> (f64, T) {
     (best, made.expect("it was made at least once"))
 }
 
-/// The wait of each job. No actors, no nodes by number, no log: one loop.
+/// Wait of each job. No actors, no nodes by number, no log: one loop.
 fn easy_by_hand(jobs: &[Rigid], nodes: u32) -> Vec<u64> {
     let mut waits = Vec::with_capacity(jobs.len());
     let mut free = nodes;

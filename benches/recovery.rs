@@ -1,8 +1,7 @@
-//! What a journal costs a run to which nothing happens, and how long it takes until somebody who was killed is back:
-//! `cargo bench --bench recovery`.
+//! Cost of a journal in a run without faults, and time until a killed process is back: `cargo bench --bench recovery`.
 //!
-//! Runs with a journal and without take turns, so that whatever else the machine does hits both. Of a recovery, the
-//! baseline is the time in which one process computes all that has happened until then, everybody's part of it.
+//! Runs with and without a journal alternate, so that other load hits both. The baseline of a recovery is the time in
+//! which one process computes the run up to then, all roles included.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for real processes")]
 
@@ -14,8 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
-/// In a short run what counts is how soon somebody is missed and started again; in a long one, how fast all is computed
-/// again.
+/// In a short run the time to detect and restart a process dominates; in a long one, the time to recompute.
 const JOBS: [u32; 2] = [20_000, 100_000];
 const PAIRS: usize = 7;
 const KILLS: usize = 5;
@@ -45,7 +43,7 @@ fn grid(jobs: u32) -> String {
     )
 }
 
-/// What a run without faults takes, with a journal and without.
+/// Duration of a run without faults, with a journal and without.
 fn journal(topology: &Path, out: &Path) {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
@@ -63,7 +61,7 @@ fn journal(topology: &Path, out: &Path) {
     println!("CPU s of runs without differ by a factor of {:.3} among themselves", spread.1 / spread.0);
 }
 
-/// How long it takes until each role is back after it was killed.
+/// Time until each role is back after a kill.
 fn recovery(topology: &Path, out: &Path, inline: &Run) {
     let whole = finish(start(topology, out, &[])).seconds;
     println!(
@@ -74,7 +72,7 @@ fn recovery(topology: &Path, out: &Path, inline: &Run) {
         let mut back: Vec<Back> = (0..KILLS).map(|at| kill(topology, out, victim, part(at))).collect();
         back.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let Back { seconds, replayed } = back[back.len() / 2];
-        // Jobs come evenly.
+        // Jobs arrive evenly.
         let (replayed, most) = (replayed / inline.end * inline.seconds, back[back.len() - 1].seconds);
         println!("{role:<14} {seconds:>23.2} {most:>7.2} {replayed:>19.2} {:>7.2}", seconds / replayed);
     }
@@ -82,18 +80,18 @@ fn recovery(topology: &Path, out: &Path, inline: &Run) {
 }
 
 struct Run {
-    /// From the first event to the last.
+    /// Wall time from the first event to the last.
     seconds: f64,
     /// Virtual time of the last event, in seconds.
     end: f64,
-    /// Of all its processes.
+    /// CPU time of all processes.
     cpu: f64,
 }
 
 struct Started {
     child: Child,
     out: PathBuf,
-    /// What all children before it have taken.
+    /// CPU time of all children before it.
     cpu: f64,
 }
 
@@ -106,7 +104,7 @@ fn start(topology: &Path, folder: &Path, flags: &[&str]) -> Started {
 }
 
 fn finish(mut run: Started) -> Run {
-    // What it says must go somewhere.
+    // The pipe has to be read.
     std::io::copy(&mut run.child.stderr.take().unwrap(), &mut std::io::sink()).unwrap();
     assert!(run.child.wait().unwrap().success(), "a measured run failed");
     let summary: Value = serde_json::from_slice(&std::fs::read(run.out.join("summary.json")).unwrap()).unwrap();
@@ -120,13 +118,13 @@ fn finish(mut run: Started) -> Run {
 const ROUTER: &str = "router";
 
 struct Back {
-    /// From the signal until the run goes on.
+    /// Time from the signal until the run continues.
     seconds: f64,
-    /// How much virtual time was over, in seconds.
+    /// Virtual time at the kill, in seconds.
     replayed: f64,
 }
 
-/// Kills somebody so long after the beginning of a run.
+/// Kills a process this long after the beginning of a run.
 fn kill(topology: &Path, folder: &Path, victim: &str, after: Duration) -> Back {
     let mut run = start(topology, folder, &[]);
     let mut lines = BufReader::new(run.child.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -151,7 +149,7 @@ fn kill(topology: &Path, folder: &Path, victim: &str, after: Duration) -> Back {
     Back { seconds, replayed }
 }
 
-/// What a line says the virtual time is, such as `12d 03:04:05`, in seconds.
+/// Virtual time in a line, such as `12d 03:04:05`, in seconds.
 fn virtual_time(line: &str) -> f64 {
     let (_, time) = line.split_once("virtual time ").unwrap();
     let part = |part: &str| part.trim_matches(|letter: char| !letter.is_ascii_digit()).parse::<f64>().unwrap();
@@ -163,7 +161,7 @@ fn virtual_time(line: &str) -> f64 {
     days * 86_400.0 + clock[0] * 3600.0 + clock[1] * 60.0 + clock[2]
 }
 
-/// The process that plays somebody, of those that a launcher has started.
+/// Process of a role, out of those that a launcher has started.
 fn playing(launcher: u32, name: &str) -> u32 {
     let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap();
     let plays = |id: &u32| {
@@ -174,7 +172,7 @@ fn playing(launcher: u32, name: &str) -> u32 {
     ids.find(plays).expect("each plays somebody")
 }
 
-/// User and system time of all processes that are over, in seconds.
+/// User and system time of all finished processes, in seconds.
 fn cpu_of_children() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();

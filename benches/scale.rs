@@ -1,6 +1,6 @@
-//! What grows with what: `cargo bench --bench scale`, or `cargo bench --bench scale -- JOBS` for a market, a queue and
-//! a stream of workflows of so many jobs alone. CPU seconds, as the wall clock depends on what else is going on, but
-//! for what is told of whole processes.
+//! Growth of costs: `cargo bench --bench scale`, or `cargo bench --bench scale -- JOBS` for a market, a queue and a
+//! stream of workflows of this many jobs alone. In CPU seconds, as wall time depends on other load, except for figures
+//! of whole processes.
 
 #[path = "scale/growth.rs"]
 mod growth;

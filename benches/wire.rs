@@ -1,8 +1,8 @@
-//! What the frame layer costs over bare quinn: the router writes 104 bytes to each peer, then waits for all answers.
+//! Cost of the frame layer over bare quinn: the router writes 104 bytes to each peer, then waits for all answers.
 //!
-//! Router and leaves are two threads, each with a runtime of its own. The two kinds take turns, so that whatever else
-//! the machine does hits both. For the figure that matters for lock-step traffic, pin both to one core:
-//! `taskset -c 0 cargo bench --bench wire`.
+//! Router and leaves are two threads, each with a runtime of its own. The two kinds alternate, so that other load hits
+//! both. For the figure that matters for lock-step traffic, pin both to one core: `taskset -c 0 cargo bench --bench
+//! wire`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ fn leaves(address: SocketAddr, bare_address: SocketAddr, roster: &[Party], ident
             });
         }
         for _ in roster {
-            // One endpoint a peer, as if each were a process.
+            // One endpoint per peer, as if each were a process.
             let endpoint = Endpoint::client(localhost()).unwrap();
             let connecting = endpoint.connect_with(client(identity), bare_address, "router.hansa").unwrap();
             let connection = connecting.await.unwrap();

@@ -1,7 +1,6 @@
-//! What grows with all jobs ever seen, and what writing costs beside the simulation.
+//! Costs that grow with the number of jobs, and the cost of output beside the simulation.
 //!
-//! Each run is a process of its own, since what is asked is how much memory it takes and how long it is until the
-//! prompt is back.
+//! Each run is a process of its own, since its memory and its total wall time are measured.
 
 #![expect(
     clippy::disallowed_types,
@@ -36,7 +35,7 @@ nodes = 128
 utilisation = 0.7
 "#;
 
-/// Workflows that come one after the other, planned over links that they share.
+/// Workflows that arrive one after the other, planned over links that they share.
 const STREAM: &str = r#"
 name = "stream"
 [workflow]
@@ -62,8 +61,8 @@ tasks = 40
 every = "30 s"
 "#;
 
-/// The market paper's experiment with so many jobs, of which 800,000 are ten million tasks; and as many jobs of a model
-/// in a queue, each of which is a task; and a stream of workflows.
+/// The market paper's experiment with this many jobs, of which 800,000 are ten million tasks; as many jobs of a model
+/// in a queue, each of one task; and a stream of workflows.
 pub fn measure(asked: Option<u64>) {
     let scratch = tempfile::tempdir().expect("there is room for a topology");
     let [queue, stream] = [("queue.toml", QUEUE), ("stream.toml", STREAM)].map(|(name, text)| {
@@ -112,7 +111,7 @@ fn grown(what: &str, topology: &Path, (count, jobs): (&str, u64)) {
     );
 }
 
-/// The most memory in bytes that a process has had by its end.
+/// Peak memory of a process, in bytes.
 fn watch(mut child: Child) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;

@@ -1,8 +1,8 @@
-//! Rows of one grid that is cut into more and more sites.
+//! Rows for one grid that is divided into more and more sites.
 //!
-//! An event of the market costs O(log sites + log pending), and a task O(p log p) for its `p` predecessors; setting a
-//! run up costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at
-//! counts, beside the few sites that are then asked; asking each is many times that.
+//! An event of the market costs O(log sites + log pending), and a task O(p log p) for its `p` predecessors; setup of a
+//! run costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at counts,
+//! plus the few sites that are then asked; asking each site is many times that.
 
 use hansa::grid::{Behaviour, Kind, QueueOrder, Site, User};
 use hansa::kernel::Place;
@@ -79,7 +79,7 @@ fn run(place: &mut Place<Message, Record>, each: &mut dyn FnMut(&Record)) {
     }
 }
 
-/// The rule, taken at its word: every site is asked, one by one.
+/// The literal rule: every site is asked, one by one.
 fn ask_each(policy: &str, sites: u32, topology: &Topology) -> (u32, f64) {
     let rules = Reservation::default();
     let fit = fit::find(policy).expect("it is listed");
@@ -100,7 +100,7 @@ fn ask_each(policy: &str, sites: u32, topology: &Topology) -> (u32, f64) {
     })
 }
 
-/// The paper's jobs, of tasks for one core each, so that any site can run any of its kind.
+/// The paper's jobs, with tasks of one core each, so that any site can run any of its kind.
 fn market(sites: u32) -> Topology {
     let source = Source::Market(market::Generator {
         seed: 1,
@@ -123,7 +123,7 @@ fn requests(sites: u32) -> u32 {
     (10 * sites).max(2_000)
 }
 
-/// As many requests to each site, however many there are; jobs take all the time that they ask for.
+/// Equal numbers of requests per site, for any number of sites; jobs take all of their requested time.
 fn reserving(policy: &str, sites: u32) -> Topology {
     let source = Source::Reservations(reservations::RequestGenerator {
         seed: 1,

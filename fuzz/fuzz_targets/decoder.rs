@@ -1,4 +1,4 @@
-//! Whatever bytes a peer sends, the decoder gives a value or an error; and what it accepts it can write again.
+//! Under any bytes of a peer, the decoder gives a value or an error; a value that it accepts can be encoded again.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A leaf that sends whatever it likes: the hub takes it or refuses it, and never panics.
+//! A leaf that sends arbitrary frames: the hub accepts or refuses them, and never panics.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Queues of rigid jobs: logs that a user brings, in every layout, and what is wrong with some.
+//! Queues of rigid jobs: logs of users, in every layout, and errors of logs.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -56,7 +56,7 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
     assert_eq!(state("12")[7], "COMPLETED_WALLTIME_REACHED");
     assert_eq!(state("13")[7], "REJECTED");
     assert_eq!((state("10")[7].as_str(), state("10")[14].as_str()), ("COMPLETED_SUCCESSFULLY", "0-3"));
-    // Job 14 is submitted 30 s after job 10 has ended, at 100 s and the way to the site, there and back.
+    // Job 14 is submitted 30 s after the end of job 10, which is at 100 s plus the latency to the site, there and back.
     assert!(state("14")[3].starts_with("130.0"), "{:?}", state("14"));
 
     let log = std::fs::read_to_string(scratch.path("inline").join("result.swf")).unwrap();
@@ -67,7 +67,7 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Jobs in the queue, by site") && page.contains("line 9"));
 
-    // Jobs are called as in their log, which nobody needs to have any more.
+    // Jobs have the names of their log, which is no longer needed.
     std::fs::remove_file(scratch.path("log.swf")).unwrap();
     hansa_ok(&["report", out.to_str().unwrap()]);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
@@ -90,13 +90,13 @@ fn the_log_of_several_workloads_has_every_job_once_in_whole_seconds() {
     let numbers: BTreeSet<&str> = jobs.iter().map(|fields| fields[0]).collect();
     assert_eq!((jobs.len(), numbers.len()), (1803, 1803));
     assert!(jobs.iter().flatten().all(|field| field.parse::<i64>().is_ok()));
-    // Who submitted each, and which of the three sites ran it, where one was large enough.
+    // User and site of each job; a job that fits none of the three sites has no site.
     let told = |field: usize| jobs.iter().map(|fields| fields[field]).collect::<BTreeSet<_>>();
     assert_eq!((told(11).len(), told(15)), (3, BTreeSet::from(["-1", "1", "2", "3"])));
     assert!(log.contains("; Partition: 2 "), "{log}");
 }
 
-/// As the README says it: the log lies beside the topology, and both are named from where one stands.
+/// As in the README: the log lies beside the topology, and both are named relative to the current directory.
 #[test]
 fn a_packed_log_is_found_from_wherever_one_stands() {
     let scratch = Scratch::new();
@@ -131,7 +131,7 @@ fn a_packed_log_is_found_from_wherever_one_stands() {
 }
 
 #[test]
-fn faulty_logs_are_told_and_strictly_refused() {
+fn faulty_logs_are_reported_and_strictly_refused() {
     let scratch = Scratch::new();
     scratch.file("log.swf", LOG);
     let topology = scratch.file("grid.toml", TOPOLOGY);
@@ -196,7 +196,7 @@ fn logs_are_converted_and_generated() {
     assert_eq!(json(&out.join("summary.json"))["results"]["reservations"]["submitted"], 50);
 }
 
-/// So many jobs at one instant, of one user and for one site that starts them all: no frame is too long for them.
+/// This many jobs at one instant, of one user and for one site that starts them all: no frame is too long for them.
 #[test]
 fn very_many_jobs_at_once_are_the_same_in_every_layout() {
     const JOBS: u32 = 60_000;

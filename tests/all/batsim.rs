@@ -1,5 +1,5 @@
-//! Sites under schedulers that were written for Batsim: pybatsim's own where they are installed, and whatever a few
-//! lines of Python may say over ZeroMQ.
+//! Sites under schedulers that were written for Batsim: those of pybatsim where it is installed, and a few lines of
+//! Python that speak ZeroMQ.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::grid::{HANSA, Scratch, digest, hansa, shipped, text};
 use crate::skip::skip;
 
-/// The Python that has pybatsim: that of `HANSA_PYBATSIM`, or the one that is here.
+/// A Python with pybatsim: that of `HANSA_PYBATSIM`, or the default one.
 fn python(modules: &str) -> Option<String> {
     let named = std::env::var("HANSA_PYBATSIM").ok();
     let python = named.clone().unwrap_or_else(|| "python3".to_owned());
@@ -25,7 +25,7 @@ fn python(modules: &str) -> Option<String> {
     has.then_some(python)
 }
 
-/// Where pybatsim keeps its schedulers.
+/// Folder of pybatsim's schedulers.
 fn schedulers(python: &str) -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -35,7 +35,7 @@ fn schedulers(python: &str) -> &'static Path {
     })
 }
 
-/// How pybatsim is started as a program, wherever its script is.
+/// Command of pybatsim, independent of the place of its script.
 fn pybatsim(python: &str, scheduler: &str, scratch: &Scratch) -> String {
     let prefix = scratch.path("{site}");
     let launch = "import sys; from batsim.cmds.launcher import main; sys.exit(main())";
@@ -45,7 +45,7 @@ fn pybatsim(python: &str, scheduler: &str, scratch: &Scratch) -> String {
     )
 }
 
-/// Jobs of Lublin's model at so many sites, each of so many nodes, run like that.
+/// Jobs of Lublin's model at this many sites of this many nodes, with these settings of the scheduler.
 fn topology(scratch: &Scratch, name: &str, sites: u32, nodes: u32, run: &str, jobs: &str) -> PathBuf {
     let text = format!(
         "name = \"{name}\"\nseed = 1\n[batch]\ndispatch = \"least-work\"\n[[site]]\nname = \"site-{{}}\"\ncount = {sites}\n\
@@ -61,7 +61,7 @@ fn run(topology: &Path, out: &Path, flags: &[&str]) -> Output {
     hansa(&arguments)
 }
 
-/// The digest of a run in each of these layouts, which is one.
+/// Digest of a run, equal in each of these layouts.
 fn digest_of(scratch: &Scratch, topology: &Path, layouts: &[&[&str]]) -> String {
     let digests = layouts.iter().enumerate().map(|(number, flags)| {
         let out = scratch.path(&format!("{}-{number}", topology.file_stem().unwrap().to_str().unwrap()));
@@ -84,8 +84,8 @@ fn pybatsims_schedulers_do_what_ours_do_where_the_rules_are_equal() {
     let counting = folder.join("unMaintained/easyBackfillNotopo.py");
     let counting = counting.to_str().unwrap();
     let both = [INLINE, PROCESSES];
-    // FCFS that wants adjacent nodes, where every job wants one; EASY that only counts nodes, and so any job; EASY that
-    // wants adjacent nodes, where every job wants one: that one may take other nodes than ours, at the same times.
+    // FCFS with contiguous nodes, where every job needs one node; EASY that only counts nodes, for any jobs; EASY with
+    // contiguous nodes, where every job needs one: it may take other nodes than ours, at equal times.
     let cases = [
         ("schedFcfs", "fcfs", "serial = 1.0\njobs = 120", 1, 6, true),
         ("schedFcfs", "fcfs", "serial = 1.0\njobs = 200", 3, 4, true),
@@ -108,7 +108,7 @@ fn pybatsims_schedulers_do_what_ours_do_where_the_rules_are_equal() {
     }
 }
 
-/// When and at which site each job ran, and what became of it.
+/// Times, site and state of each job.
 fn times(out: &Path) -> Vec<Vec<String>> {
     let jobs = std::fs::read_to_string(out.join("jobs.csv")).unwrap();
     let mut lines = jobs.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -120,7 +120,7 @@ fn times(out: &Path) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn what_is_shipped_runs_alike_in_both_layouts() {
+fn shipped_schedulers_run_alike_in_both_layouts() {
     let Some(python) = python("batsim, zmq, procset, sortedcontainers, docopt, schedulers") else { return };
     let scratch = Scratch::new();
     let bin = Path::new(&python).parent().unwrap().to_owned();
@@ -137,7 +137,7 @@ fn what_is_shipped_runs_alike_in_both_layouts() {
     assert_eq!(digests[0], digests[1]);
 }
 
-/// A scheduler in a few lines, which answers with what `decide` says: a list of events, or a whole message.
+/// A minimal scheduler, which answers with the result of `decide`: a list of events, or a whole message.
 const SCHEDULER: &str = r#"
 import json, sys, time, zmq
 socket = zmq.Context().socket(getattr(zmq, KIND))
@@ -159,10 +159,10 @@ while True:
         break
 "#;
 
-/// How long one may take to start on a machine that has much to do.
+/// Time that a scheduler may take to start on a busy machine.
 const PATIENT: &str = "30 s";
 
-/// A site whose scheduler decides like that, in Python; jobs of one node each.
+/// A site with this `decide` in Python; jobs of one node each.
 fn deciding(scratch: &Scratch, python: &str, decide: &str, kind: &str, timeout: &str) -> PathBuf {
     let program = format!("KIND = {kind:?}\ndef decide(asked, said, event):\n{decide}\n{SCHEDULER}");
     scratch.file("scheduler.py", &program);
@@ -172,7 +172,7 @@ fn deciding(scratch: &Scratch, python: &str, decide: &str, kind: &str, timeout: 
     topology(scratch, "york", 1, 4, &run, "serial = 1.0\njobs = 20")
 }
 
-/// Runs what is submitted, each job on a node of its own while there are any, and tells what it heard.
+/// Runs submitted jobs, each on a free node of its own, and prints its messages.
 const GREEDY: &str = "
     global free, queue, killed
     if asked == 0:
@@ -264,7 +264,7 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
         (order("event('CALL_ME_LATER', timestamp=0)"), "REP", "asks to be called at 0 s, which is not later than"),
     ];
     for (number, (decide, kind, says)) in cases.into_iter().enumerate() {
-        // Silence takes as long as it is waited for.
+        // Silence takes as long as the timeout.
         let layouts: &[&[&str]] = if number % 3 == 0 { &[INLINE, PROCESSES] } else { &[INLINE] };
         for flags in layouts {
             let scratch = Scratch::new();
@@ -283,17 +283,17 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
 }
 
 #[test]
-fn a_scheduler_that_runs_already_is_called_and_one_that_does_not_is_told_of() {
+fn a_running_scheduler_is_connected_to_and_a_missing_one_is_reported() {
     let scratch = Scratch::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = format!("tcp://{}", listener.local_addr().unwrap());
     let at = |timeout: &str| format!("scheduler = \"batsim\"\nsocket = \"{socket}\"\ntimeout = \"{timeout}\"");
     let jobs = "serial = 1.0\njobs = 20";
-    // Something else listens there.
+    // Another program listens there.
     let web = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
-        // Whoever closes with something unread takes its own words back.
+        // Closing a socket with unread data would discard the data that was sent.
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
     let web_page = topology(&scratch, "web", 1, 4, &at(PATIENT), jobs);
@@ -304,7 +304,7 @@ fn a_scheduler_that_runs_already_is_called_and_one_that_does_not_is_told_of() {
     let expected =
         format!("site site-1's Batsim scheduler at {socket} does not speak ZeroMQ's protocol (expected a REP socket");
     assert!(said.contains(&expected), "{said}");
-    // And now nobody does.
+    // Now no program listens.
     let nobody = topology(&scratch, "nobody", 1, 4, &at("300 ms"), jobs);
     let ran = run(&nobody, &scratch.path("out"), INLINE);
     let said = text(&ran.stderr);

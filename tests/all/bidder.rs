@@ -1,4 +1,4 @@
-//! A bid policy from outside: what a foreign program makes of a run, and what becomes of a run whose program fails.
+//! An external bid policy: its effect on a run, and the end of a run whose program fails.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::grid::{Scratch, digest, hansa, hansa_ok, shipped, text};
 use crate::skip::skip;
 
-/// Forty jobs with a bidder that is started like that.
+/// Forty jobs with a bidder that is started by this command.
 fn topology(scratch: &Scratch, bidder: &str) -> PathBuf {
     let shipped = std::fs::read_to_string(shipped("foreign-bidder.toml")).unwrap();
     let (head, rest) = shipped.split_once("[market.bidder]\n").unwrap();
@@ -59,7 +59,7 @@ fn a_program_that_bids_like_a_policy_gives_its_digest_in_every_layout() {
     }
 }
 
-/// It writes how many tasks it has heard of, and of how many of them at most it did not know that their jobs were over.
+/// Counts the tasks that it receives, and the most at one time of jobs that it does not know to be over.
 const FORGETFUL: &str = r#"
 import json, sys
 tasks, heard, most = set(), 0, 0
@@ -78,7 +78,7 @@ open(sys.argv[1], "w").write(f"{heard} {most}")
 "#;
 
 #[test]
-fn a_program_hears_what_it_may_forget() {
+fn a_program_is_told_what_it_may_forget() {
     if !has_python() {
         return;
     }
@@ -138,7 +138,7 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
     assert!(text(&ran.stderr).contains("cannot start the bidder `no-such-program`"), "{}", text(&ran.stderr));
 }
 
-/// A program that ignores the end of its input, and so would stay for ever.
+/// A program that ignores the end of its input, and would run forever.
 #[test]
 fn no_bidder_outlives_a_run_that_is_killed() {
     const DEAF: &str =

@@ -1,4 +1,4 @@
-//! What commands read and print: JSON for programs, standard input, silence, manual pages, what logs leave out, names.
+//! Input and output of commands: JSON for programs, standard input, quiet mode, manual pages, omissions of logs, names.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::skip::skip;
 
 const GRID: &str = "name = \"grid\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"fcfs\"\n[[user]]\nname = \"ann\"\n\
                     [[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\n";
-/// One without a number of nodes, one of no run time, and one that asks for no time.
+/// A job without nodes, one without run time, and one without a requested time.
 const LOG: &str = "1 0 -1 60 -1 -1 -1 -1 60 -1 1 1 1 -1 -1 -1 -1 -1\n2 1 -1 0 1 -1 -1 1 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
                    3 2 -1 60 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 2 5\n";
 
@@ -30,7 +30,7 @@ fn parsed(output: &Output) -> Value {
 }
 
 #[test]
-fn validate_tells_what_a_run_would_leave_out() {
+fn validate_reports_what_a_run_would_leave_out() {
     let scratch = Scratch::new();
     let topology = scratch.file("grid.toml", GRID);
     scratch.file("log.swf", LOG);
@@ -74,7 +74,7 @@ fn validate_tells_what_a_run_would_leave_out() {
 }
 
 #[test]
-fn convert_tells_what_is_not_heeded() {
+fn convert_reports_what_it_ignores() {
     let scratch = Scratch::new();
     let log = scratch.file("log.swf", LOG);
     let convert = |flags: &[&str]| {
@@ -100,7 +100,7 @@ fn convert_tells_what_is_not_heeded() {
     let asked = strict_with("requests", "1 0 -1 60 1 -1 -1 1 90 -1 1 -1 -1 -1 -1 -1 -1 -1\n");
     assert!(asked.status.success() && asked.stderr.is_empty(), "{}", text(&asked.stderr));
 
-    // Fields that Batsim has to be told otherwise, and decimals.
+    // Fields that Batsim represents differently, and decimals.
     let odd = "1 0 2.5 0 3 1.5 1024.5 -1 0 0.25 1 7 -1 -1 2 -1 -1 -1\n";
     let there = strict_with("batsim", odd);
     assert!(there.status.success(), "{}", text(&there.stderr));
@@ -108,7 +108,7 @@ fn convert_tells_what_is_not_heeded() {
     let back = hansa_ok(&[Path::new("convert"), Path::new("--strict"), &there]);
     assert!(text(&back.stdout).ends_with(&format!("\n{odd}")), "{}", text(&back.stdout));
 
-    // There and back, what a log says of a job is as it was.
+    // A round trip restores all fields of a job.
     let batsim = scratch.file("log.json", &text(&convert(&[]).stdout));
     let back = text(&hansa_ok(&[Path::new("convert"), &batsim]).stdout);
     assert!(back.contains("\n3 2 -1 60 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 2 5\n"), "{back}");
@@ -212,7 +212,7 @@ fn workflows_keep_their_names_and_need_no_work_to_be_planned() {
 }
 
 #[test]
-fn the_page_tells_of_users_and_of_many_sites() {
+fn the_page_shows_users_and_many_sites() {
     let scratch = Scratch::new();
     let topology = scratch.file(
         "many.toml",
@@ -233,7 +233,7 @@ fn the_page_tells_of_users_and_of_many_sites() {
         assert!(page.contains(words), "{words}");
     }
 
-    // A workflow that is handed in at once says nothing about how busy the grid was meanwhile.
+    // A workflow that is submitted at once says nothing about the load of the grid meanwhile.
     let flow = scratch.path("flow");
     let said =
         text(&hansa_ok(&["run".into(), shipped("workflow.toml"), "--inline".into(), "--out".into(), flow]).stdout);
@@ -259,7 +259,7 @@ fn edges_may_say_units_and_bidders_lie_beside_their_topology() {
         text(&grid("\"2 Gold\"").stderr)
     );
 
-    // From wherever it is started.
+    // From any current directory.
     let mut command = Command::new(HANSA);
     command.args(["run", "--inline", "--out"]).arg(scratch.path("out")).arg(shipped("foreign-bidder.toml"));
     let output = command.current_dir(scratch.path("")).output().unwrap();
@@ -292,7 +292,7 @@ fn every_command_has_a_manual_page_and_the_version_a_commit() {
 }
 
 #[test]
-fn commands_and_values_that_are_mistyped_are_told_with_what_was_expected() {
+fn mistyped_commands_and_values_are_reported_with_the_expected_ones() {
     let wrong: [(&[&str], &str); 8] = [
         (&["rnu"], "a similar subcommand exists: 'run'"),
         (&["-q", "generate", "dga"], "a similar subcommand exists: 'dag'"),
@@ -310,7 +310,7 @@ fn commands_and_values_that_are_mistyped_are_told_with_what_was_expected() {
     }
 }
 
-/// On a terminal a manual page is shown by `man`, if there is one.
+/// On a terminal a manual page is shown by `man`, if it is installed.
 #[test]
 fn a_manual_page_is_read_on_a_terminal() {
     use std::os::unix::fs::PermissionsExt;
@@ -331,7 +331,7 @@ fn a_manual_page_is_read_on_a_terminal() {
 }
 
 #[test]
-fn an_identity_of_somebody_else_is_refused_before_anybody_knocks() {
+fn an_identity_of_another_party_is_refused_before_any_connection() {
     let scratch = Scratch::new();
     let (topology, identities) = (shipped("quickstart.toml"), scratch.path("identities"));
     hansa_ok(&["certs".into(), topology.clone(), "--out".into(), identities.clone()]);
@@ -349,7 +349,7 @@ fn an_identity_of_somebody_else_is_refused_before_anybody_knocks() {
 }
 
 #[test]
-fn words_that_are_no_text_are_no_panic() {
+fn arguments_that_are_not_text_are_no_panic() {
     let scratch = Scratch::new();
     let odd = OsStr::from_bytes(b"\xff");
     let mistyped = Command::new(HANSA).arg(odd).output().unwrap();

@@ -1,5 +1,5 @@
-//! One container a role: the shipped compose file is what `hansa compose` writes, and running it gives the digest of
-//! every other layout, with results that belong to whoever owns the topology.
+//! One container per role: the shipped compose file is what `hansa compose` writes, and running it gives the digest of
+//! every other layout, with results that belong to the owner of the topology.
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
@@ -19,8 +19,8 @@ fn the_shipped_compose_file_is_what_compose_writes() {
     assert_eq!(text(&written.stdout), shipped, "refresh it with: hansa compose … --out docker-compose.yml");
 }
 
-/// Some where the router decides, or users and sites bargain through it, or both, and one where ends can move, so that
-/// everybody waits for them.
+/// Topologies in which the router decides, or users and sites negotiate through it, or both, and one in which ends can
+/// move, so that all processes wait for them.
 #[test]
 fn containers_give_the_same_digest() {
     let Some(compose) = engine() else {
@@ -69,7 +69,7 @@ fn containers_agree_with_inline(compose: &[&'static str], name: &str) {
     }
 }
 
-/// How compose is called here, if it is and an engine answers.
+/// Command for compose, if it is installed and an engine answers.
 fn engine() -> Option<Vec<&'static str>> {
     let works = |command: &[&str]| {
         let mut call = Command::new(command[0]);
@@ -83,7 +83,7 @@ fn engine() -> Option<Vec<&'static str>> {
     all.into_iter().find(|compose| works(&[&compose[..], &["version"]].concat()))
 }
 
-/// Builds the image the documented way, only quicker and slower: without optimisation.
+/// Builds the image as documented, but without optimisation: quicker to build, slower to run.
 fn build_image() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = Command::new(root.join("docker/build"))

@@ -1,5 +1,5 @@
-//! Sites whose jobs share nodes: the paper's own numbers through a whole run, in processes too, and what is wrong with
-//! some.
+//! Sites whose jobs share nodes: the paper's own numbers through a whole run, with processes too, and errors of
+//! topologies.
 
 use serde_json::Value;
 
@@ -62,9 +62,9 @@ fn text_column(scratch: &Scratch, file: &str, name: &str) -> Vec<String> {
     table.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().to_owned()).collect()
 }
 
-/// Nodes fail, jobs go from sites where they share nodes to one with a queue, and what reports say of it adds up.
+/// Nodes fail, jobs move from sites where they share nodes to one with a queue, and the sums of reports agree.
 #[test]
-fn what_failures_cost_where_nodes_are_shared_adds_up() {
+fn costs_of_failures_on_shared_nodes_add_up() {
     let scratch = Scratch::new();
     let topology = std::fs::read_to_string("tests/all/digests/failing-dfrs.toml").unwrap();
     let images = ["york", "leeds"].map(|site| {
@@ -83,7 +83,7 @@ fn what_failures_cost_where_nodes_are_shared_adds_up() {
         let parts = ["work_useful", "work_lost", "work_checkpoints", "work_unfinished"].map(number);
         assert!((parts.iter().sum::<f64>() - number("work")).abs() < 1e-3, "{killed}: {failures}");
         assert!(parts[1] > 0.0 && parts[2] > 0.0 && parts[3] == 0.0, "{killed}: {failures}");
-        // What became results is the work of the jobs that ended, whose nodes are their own at the site with a queue.
+        // Useful work is that of the jobs that ended; at the site with a queue their nodes are exclusive.
         let sites = text_column(&scratch, "sharing.csv", "site");
         let of = |name: &str| column(&scratch, "sharing.csv", name);
         let jobs = of("tasks").into_iter().zip(of("cpu")).zip(of("runtime")).zip(&sites);
@@ -104,7 +104,7 @@ fn what_failures_cost_where_nodes_are_shared_adds_up() {
 }
 
 #[test]
-fn a_whole_run_gives_the_numbers_that_were_worked() {
+fn a_whole_run_gives_the_worked_numbers() {
     let scratch = Scratch::new();
     for (name, ends, underutilisation, counts, gigabytes) in [
         ("GreedyPM */opt=min", [600.0, 1740.0, 460.0, 130.0], 0.427419, (2, 0), (8.8, 0.0)),
@@ -180,7 +180,7 @@ fn images_take_their_time_beside_the_penalty_or_instead_of_it() {
     let scratch = Scratch::new();
     let four = FOUR.replace("cores = 2\n", "cores = 2\nmemory_gb = 8\nimage_bandwidth = \"100 Mbps\"\n");
     // The third job is paused at 30 s, after 10 s, and resumed at 130 s: its 4 GB take 320 s. The second one is paused
-    // at 20 s, and resumed when the third one ends: its 4.8 GB take 384 s.
+    // at 20 s, and resumed at the end of the third one: its 4.8 GB take 384 s.
     for (name, ends) in [
         ("GreedyPM */penalty=0", [600.0, 1_844.0, 480.0, 130.0]),
         ("GreedyPM */penalty=10", [600.0, 1_864.0, 490.0, 130.0]),
@@ -190,7 +190,7 @@ fn images_take_their_time_beside_the_penalty_or_instead_of_it() {
         let york = &sites(&scratch)[0];
         assert_eq!((york["preemptions"].as_u64(), york["paused_gb"].as_f64()), (Some(2), Some(8.8)), "{york}");
     }
-    // Where it takes next to no time, the penalty is all there is.
+    // With almost instant transfers, only the penalty remains.
     let set = ["--inline", "--set", "site.york.image_bandwidth=1000000 Tbps"];
     run(&scratch, &four, &set);
     let ended = column(&scratch, "sharing.csv", "end");
@@ -215,7 +215,7 @@ fn processes_agree_where_images_take_time() {
 }
 
 #[test]
-fn a_site_that_becomes_a_queue_keeps_what_it_says_of_its_memory() {
+fn a_site_that_becomes_a_queue_keeps_its_memory_setting() {
     let scratch = Scratch::new();
     let topology = std::fs::read_to_string(shipped("dfrs.toml")).unwrap();
     let plain = topology.replace("memory_gb = 8\n", "");
@@ -232,7 +232,7 @@ fn a_site_that_becomes_a_queue_keeps_what_it_says_of_its_memory() {
 }
 
 #[test]
-fn what_can_never_run_is_refused_with_its_reason() {
+fn jobs_that_can_never_run_are_refused_with_a_reason() {
     let scratch = Scratch::new();
     let more = "[[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 3 }]\nmemory = 0.6\n\
                 [[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 4 }]\nmemory = 0.5\n";
@@ -247,7 +247,7 @@ fn what_can_never_run_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_log_without_memory_and_a_short_period_are_told() {
+fn a_log_without_memory_and_a_short_period_are_warned_of() {
     let scratch = Scratch::new();
     scratch.file(
         "log.swf",
@@ -268,7 +268,7 @@ fn a_log_without_memory_and_a_short_period_are_told() {
 }
 
 #[test]
-fn what_no_job_can_need_and_no_site_can_be_is_told_with_its_place() {
+fn impossible_needs_and_sites_are_reported_with_their_place() {
     let scratch = Scratch::new();
     let memory = "memory = 0.6";
     for (from, to, expected) in [
@@ -304,14 +304,14 @@ fn what_no_job_can_need_and_no_site_can_be_is_told_with_its_place() {
 }
 
 #[test]
-fn the_bound_is_told_of_topologies_and_of_logs() {
+fn the_bound_of_topologies_and_logs_is_printed() {
     let scratch = Scratch::new();
     let topology = scratch.file("grid.toml", FOUR);
     let told = |arguments: &[&str]| {
         let output = hansa(&[&["bound"], arguments].concat());
         (output.status.code(), text(&output.stdout) + &text(&output.stderr))
     };
-    // 24.8 / 19, and no more than a thousandth above.
+    // 24.8 / 19, and at most a thousandth above.
     let (code, said) = told(&[topology.to_str().unwrap(), "--nodes", "2"]);
     let found = said.split("bound").nth(1).and_then(|rest| rest.trim().split(':').next()?.parse::<f64>().ok()).unwrap();
     assert!(code == Some(0) && (1.305263..1.3066).contains(&found), "{said}");

@@ -1,5 +1,5 @@
-//! The digests of everything that is shipped, as they were recorded: what changes a result says so here, with a reason
-//! in its commit. `HANSA_GOLDEN=write` records them anew.
+//! Recorded digests of everything that is shipped: a change of a result fails here and needs a reason in its commit.
+//! `HANSA_GOLDEN=write` records them anew.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::grid::{Scratch, digest, hansa_ok, text};
 const RECORDED: &str = include_str!("digests/recorded.txt");
 
 #[test]
-fn results_are_those_that_were_recorded() {
+fn results_equal_the_recorded_ones() {
     let scratch = Scratch::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut now = String::new();
@@ -31,7 +31,7 @@ fn results_are_those_that_were_recorded() {
     assert!(changed.is_empty(), "recorded, and what came out:\n{changed:#?}");
 }
 
-/// Whoever tries the first command compares what they see with what the README shows.
+/// New users compare the output of the first command with the README.
 #[test]
 fn the_readme_shows_what_the_first_command_prints() {
     let scratch = Scratch::new();

@@ -1,5 +1,5 @@
-//! However a run or a command is ended: by kills at any moment, by signals, by pipes that close and disks that are
-//! full. A good result that was there stays whole, nothing is left behind, and the exit code says what happened.
+//! Ends of runs and commands by any cause: kills at any moment, signals, closed pipes and full disks. An earlier good
+//! result stays complete, nothing is left behind, and the exit code tells the cause.
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -30,7 +30,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The processes whose command lines name this file.
+/// Processes whose command lines name this file.
 fn processes_with(path: &str) -> Vec<u32> {
     let named = |id: &u32| {
         let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
@@ -44,7 +44,7 @@ fn kill(id: u32) {
     let _ = Command::new("kill").args(["-KILL", &id.to_string()]).stderr(Stdio::null()).status();
 }
 
-fn nobody_left(path: &str) {
+fn assert_all_ended(path: &str) {
     let deadline = Instant::now() + SOON;
     while !processes_with(path).is_empty() {
         assert!(Instant::now() < deadline, "orphans: {:?}", processes_with(path));
@@ -52,7 +52,7 @@ fn nobody_left(path: &str) {
     }
 }
 
-/// Numbers from 0 to 1 that are spread evenly, whatever their count.
+/// Numbers from 0 to 1 that are spread evenly for any count.
 fn spread(count: usize) -> impl Iterator<Item = f64> {
     (1..=count).map(|number| (number as f64 * 0.618_033_988_75).fract())
 }
@@ -66,16 +66,16 @@ fn keys_in(folder: &Path) -> usize {
     found
 }
 
-/// Kills launchers and routers at moments that are spread over the run, most of them where results are put in place.
+/// Kills launchers and routers at moments that are spread over the run, most of them while results are put in place.
 #[test]
-fn an_earlier_result_stays_whole_whoever_is_killed_when() {
+fn an_earlier_result_stays_complete_after_a_kill_at_any_moment() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", SMALL);
     let (home, temporary) = (scratch.path("home"), scratch.path("temporary"));
     [&home, &temporary].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
     let (good, out) = (scratch.path("good"), home.join("out"));
     assert!(run(&topology, &good, &["--inline"]).output().unwrap().status.success());
-    // The shortest of some: where others keep the machine busy, a single one may take twice as long as those to come.
+    // The shortest of several: on a busy machine, a single run may take twice as long as later ones.
     let lasts = |_| {
         let begun = Instant::now();
         assert!(run(&topology, &out, &[]).env("TMPDIR", &temporary).output().unwrap().status.success());
@@ -97,7 +97,7 @@ fn an_earlier_result_stays_whole_whoever_is_killed_when() {
             _ => kill(launcher.id()),
         }
         killed += usize::from(launcher.wait().unwrap().code() != Some(0));
-        nobody_left(&nest);
+        assert_all_ended(&nest);
         let verified = hansa(&[Path::new("verify"), &good, &out]);
         assert!(verified.status.success(), "kill {number}: {}{}", text(&verified.stdout), text(&verified.stderr));
         assert_eq!(keys_in(&temporary), 0, "kill {number}");
@@ -113,9 +113,9 @@ fn is_router(id: u32) -> bool {
     String::from_utf8_lossy(&line).contains("\0router\0")
 }
 
-/// Every system call that changes files, and those between them, each the last that the process makes.
+/// Each system call that changes files, and those between them, is once the last one of the process.
 #[test]
-fn an_earlier_result_stays_whole_whatever_system_call_is_the_last() {
+fn an_earlier_result_stays_complete_after_any_last_system_call() {
     if !Command::new("strace").arg("--version").output().is_ok_and(|output| output.status.success()) {
         return skip("strace is not here to kill a process at a system call");
     }
@@ -163,7 +163,7 @@ fn freight_for_minutes(scratch: &Scratch) -> PathBuf {
 }
 
 #[test]
-fn an_interrupt_is_heard_while_loads_are_under_way() {
+fn an_interrupt_is_handled_while_loads_are_under_way() {
     let scratch = Scratch::new();
     let (topology, out) = (freight_for_minutes(&scratch), scratch.path("out"));
     let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
@@ -181,11 +181,11 @@ fn an_interrupt_is_heard_while_loads_are_under_way() {
 #[test]
 fn a_second_interrupt_leaves_at_once_and_no_results_behind() {
     for signal in ["INT", "HUP"].into_iter().filter(|signal| *signal != "HUP" || hangups_are_heard()) {
-        // Or the partial results are there before the second one comes.
+        // The partial results may be there before the second one arrives.
         let scratch = (0..20).find_map(|_| interrupted_twice(signal)).expect("one of so many was interrupted twice");
         let home = scratch.path("home");
         nothing_but_a_journal(&home);
-        // What was said is so.
+        // The message is true.
         hansa_ok(&[Path::new("run"), "--resume".as_ref(), &home.join("out")]);
         assert_eq!(json(&home.join("out").join("manifest.json"))["status"], "complete");
     }
@@ -200,7 +200,7 @@ fn interrupted_twice(signal: &str) -> Option<Scratch> {
     std::thread::sleep(Duration::from_secs(2));
     let asked = Instant::now();
     launcher.signal(signal);
-    // The same signal once more in no time, as by `timeout`, is none that anybody has asked for.
+    // A second signal within a moment, as by `timeout`, does not count as a second request.
     launcher.signal(signal);
     std::thread::sleep(Duration::from_millis(110));
     launcher.signal(signal);
@@ -214,7 +214,7 @@ fn interrupted_twice(signal: &str) -> Option<Scratch> {
     Some(scratch)
 }
 
-/// As by a service manager that stops all of a group.
+/// As by a service manager that stops all processes of a group.
 #[test]
 fn a_signal_to_all_processes_of_a_run_is_one_interrupt() {
     let scratch = Scratch::new();
@@ -256,7 +256,7 @@ fn a_terminal_that_closes_winds_a_run_up() {
     winds_up(|launched| launched.signal("HUP"));
 }
 
-/// Runs, inline and as processes, leave partial results when this is done to them.
+/// Checks that runs, inline and as processes, leave partial results after this interrupt.
 fn winds_up(interrupt: impl Fn(&Process)) {
     for flags in [&["--inline"][..], &[]] {
         let scratch = Scratch::new();
@@ -275,7 +275,7 @@ fn winds_up(interrupt: impl Fn(&Process)) {
     }
 }
 
-/// Whoever is started with `nohup`, as these tests may be, lets all that it starts ignore that a terminal closes.
+/// True unless SIGHUP is ignored: `nohup`, under which these tests may run, makes all children ignore it.
 fn hangups_are_heard() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -297,7 +297,7 @@ fn a_killed_router_leaves_no_half_result_to_its_launcher() {
     nothing_but_a_journal(&scratch.path("home"));
 }
 
-/// No more than it takes to go on with the run.
+/// Checks that nothing is left but the journal, which is needed to resume.
 fn nothing_but_a_journal(home: &Path) {
     let left: Vec<String> = names(home).into_iter().filter(|name| name != "out").collect();
     assert!(left.len() == 1 && left[0].starts_with("out.partial-"), "{left:?}");
@@ -305,7 +305,7 @@ fn nothing_but_a_journal(home: &Path) {
 }
 
 #[test]
-fn those_who_have_joined_hear_why_the_router_gives_up() {
+fn members_are_told_why_the_router_gives_up() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start(&["york.site", "alice.user"]);
     machines.members.iter().for_each(|member| member.says(" joined"));
@@ -318,7 +318,7 @@ fn those_who_have_joined_hear_why_the_router_gives_up() {
 }
 
 #[test]
-fn a_result_that_is_replaced_is_told_and_can_stay() {
+fn a_replaced_result_is_reported_and_can_be_kept() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", SMALL);
     let out = scratch.path("out");
@@ -349,8 +349,7 @@ fn a_result_that_is_replaced_is_told_and_can_stay() {
 
 #[test]
 fn a_run_in_which_nothing_has_happened_replaces_no_complete_result() {
-    // A machine that is quick enough ends the run before it can be missed, or gets beyond the first job; then it is
-    // tried again.
+    // A fast machine may end the run before the member is missed, or get beyond the first job; then it is tried again.
     let stalled = |out: &Path, flag: &str| {
         let topology = out.with_file_name("small.toml");
         for _ in 0..200 {
@@ -383,13 +382,13 @@ fn a_run_in_which_nothing_has_happened_replaces_no_complete_result() {
     let left: Vec<_> = names(scratch.path(".").as_path()).into_iter().filter(|name| name.contains("partial")).collect();
     assert!(left.is_empty(), "{left:?}");
 
-    // Who keeps the earlier result loses nothing by what came of this one, which is written.
+    // With `--keep` nothing is lost: this result is written beside the earlier one.
     stalled(&out, "--keep");
     assert_ne!(json(&out.join("manifest.json"))["status"], "complete");
     hansa_ok(&[Path::new("verify"), &good, &scratch.path("out.1")]);
 }
 
-/// Runs a command with this as its standard output and standard error, to its end.
+/// Runs a command to its end with this standard output and standard error.
 fn into(command: &mut Command, stdout: Stdio, stderr: Stdio) -> (Option<i32>, String) {
     let mut process = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().unwrap();
     let deadline = Instant::now() + SOON;
@@ -408,7 +407,7 @@ fn closed_pipe() -> Stdio {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_is_no_panic() {
+fn a_pipe_without_a_reader_is_no_panic() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", "name = 1");
     let mut validate = Command::new(HANSA);
@@ -420,7 +419,7 @@ fn a_pipe_that_nobody_reads_is_no_panic() {
 }
 
 #[test]
-fn an_output_that_takes_nothing_is_told() {
+fn an_output_that_accepts_nothing_is_reported() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", SMALL);
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
@@ -435,7 +434,7 @@ fn an_output_that_takes_nothing_is_told() {
 }
 
 #[test]
-fn a_limit_on_the_length_of_files_is_told_like_a_full_disk() {
+fn a_limit_on_file_size_is_reported_like_a_full_disk() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", &SMALL.replace("jobs = 40", "jobs = 400"));
     for flags in ["--inline", "--per-process=1"] {
@@ -447,7 +446,7 @@ fn a_limit_on_the_length_of_files_is_told_like_a_full_disk() {
         assert!(said.contains(": the file size limit is exceeded"), "{said}");
         match flags {
             "--inline" => assert_eq!(names(&scratch.path("home")), [""; 0]),
-            // Whichever was too long first: what could be written of the results is there too, or not.
+            // Any file may exceed the limit first; the results that could be written may exist.
             _ if scratch.path("home").join("out").exists() => {
                 assert!(scratch.path("home").join("out/journal").exists())
             }
@@ -457,7 +456,7 @@ fn a_limit_on_the_length_of_files_is_told_like_a_full_disk() {
 }
 
 #[test]
-fn files_that_never_end_and_files_for_other_commands_are_told() {
+fn endless_files_and_files_for_other_commands_are_reported() {
     let scratch = Scratch::new();
     let fifo = scratch.path("fifo.toml");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -476,7 +475,7 @@ fn files_that_never_end_and_files_for_other_commands_are_told() {
 }
 
 #[test]
-fn a_mark_of_byte_order_is_no_part_of_a_log() {
+fn a_byte_order_mark_is_no_part_of_a_log() {
     let scratch = Scratch::new();
     let line = "1 0 -1 60 1 -1 -1 1 3660 -1 1 1 1 -1 1 -1 -1 -1\n";
     let log = scratch.file("marked.swf", &format!("\u{feff}{line}"));
@@ -507,9 +506,9 @@ fn results_that_differ_are_an_answer_and_no_error() {
     assert!(!text(&verified.stderr).contains("error"), "{}", text(&verified.stderr));
 }
 
-/// Nobody is lost, and there is nothing to go on with.
+/// All processes are alive, so there is nothing to resume.
 #[test]
-fn a_run_that_gets_to_the_end_of_time_says_so_in_every_layout() {
+fn a_run_that_reaches_the_end_of_time_reports_it_in_every_layout() {
     let scratch = Scratch::new();
     let jobs = "[[workload.job]]\ntasks = [{ cores = 1, runtime = \"100000 d\" }]\n".repeat(2_200);
     let grid = "name = \"end\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 1\nscheduler = \"easy\"\n[[user]]\nname = \"alice\"\n";

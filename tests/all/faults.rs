@@ -1,5 +1,5 @@
-//! Runs that go wrong: processes killed, stopped and interrupted for real. Each ends with its own exit code, names
-//! what happened, and leaves neither orphans nor results that look whole.
+//! Runs that fail: processes are really killed, stopped and interrupted. Each run ends with its exit code, names the
+//! cause, and leaves neither orphans nor results that look complete.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::grid::{HANSA, Machines, Process, Scratch, json, long_topology};
 
 const BEGUN: &str = "the run begins";
-/// Long enough for something to have happened, short enough for the run to be still going on.
+/// Long enough for the run to begin, short enough for it not to end.
 const UNDER_WAY: Duration = Duration::from_millis(500);
 const SOON: Duration = Duration::from_secs(30);
 const EVERYBODY: [&str; 5] = ["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"];
 
-/// The processes of this launcher, by what their command lines name.
+/// Processes of this launcher, identified by their command lines.
 pub fn children(of: u32) -> Vec<u32> {
     let nest = format!("hansa-{of}-");
     let mut found = Vec::new();
@@ -28,11 +28,11 @@ pub fn children(of: u32) -> Vec<u32> {
 }
 
 fn child_called(of: u32, name: &str) -> u32 {
-    who_plays(of, name).unwrap_or_else(|| panic!("no process plays {name}"))
+    process_of(of, name).unwrap_or_else(|| panic!("no process plays {name}"))
 }
 
-/// The process of this launcher that plays this site or user, if there is one.
-pub fn who_plays(of: u32, name: &str) -> Option<u32> {
+/// Process of this launcher that plays this site or user, if there is one.
+pub fn process_of(of: u32, name: &str) -> Option<u32> {
     let called = |id: &u32| {
         let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(&format!("--name\0{name}\0"))
@@ -56,7 +56,7 @@ pub fn no_children_left(of: u32) {
     }
 }
 
-fn nothing_looks_whole(out: &Path) {
+fn nothing_looks_complete(out: &Path) {
     let Ok(manifest) = std::fs::read(out.join("manifest.json")) else { return };
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
@@ -78,7 +78,7 @@ fn a_killed_site_is_named_and_ends_the_run() {
     assert!(said.contains("lost site york at virtual time"), "{said}");
     assert!(said.contains("signal 9"), "{said}");
     no_children_left(id);
-    nothing_looks_whole(&out);
+    nothing_looks_complete(&out);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_killed_launcher_leaves_no_orphans() {
     launcher.child.kill().unwrap();
     launcher.child.wait().unwrap();
     no_children_left(id);
-    nothing_looks_whole(&out);
+    nothing_looks_complete(&out);
     let left = |folder: &Path, start: &str| {
         let entries = std::fs::read_dir(folder).unwrap().flatten();
         entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start)).count()
@@ -134,7 +134,7 @@ fn an_interrupted_inline_run_keeps_partial_results_and_says_so() {
     run.signal("INT");
     let (code, said) = run.end(SOON);
     assert_eq!(code, Some(130), "{said}");
-    nothing_looks_whole(&out);
+    nothing_looks_complete(&out);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_silent_site_is_explained_as_a_stall() {
     machines.members[1].signal("CONT");
     assert_eq!(code, Some(4), "{said}");
     assert!(said.contains("no frame has moved for 2 s"), "{said}");
-    // Where this machine is slow, the log has waited for it too, and it has been asked.
+    // On a slow machine the log has waited for it too, and it has been asked.
     let why = ["which has promised nothing from [", "which has sent its records before ["];
     assert!(why.iter().any(|why| said.contains(&format!("it is waiting for site durham, {why}"))), "{said}");
     assert!(said.contains("last message to it: Run, due there at ["), "{said}");
@@ -165,7 +165,7 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
         .arg(&topology)
         .args(["--stall-after", "2", "--patience", "3s", "--out"])
         .arg(scratch.path("out"))
-        // A slim image has no programs that could do it.
+        // A slim image may lack the programs for it.
         .env("PATH", "/nowhere");
     let mut launcher = Process::start("the launcher", &mut command);
     launcher.says(BEGUN);
@@ -186,7 +186,7 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
 }
 
 #[test]
-fn a_process_that_cannot_be_started_is_told_of_once() {
+fn a_process_that_cannot_be_started_is_reported_once() {
     let scratch = Scratch::new();
     let topology = scratch.file("long.toml", &long_topology());
     let (program, out) = (scratch.path("hansa"), scratch.path("out"));
@@ -201,12 +201,12 @@ fn a_process_that_cannot_be_started_is_told_of_once() {
     assert_eq!(code, Some(7), "{said}");
     let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
     assert!(errors.len() == 1 && errors[0].contains("cannot start a process of the grid"), "{said}");
-    nothing_looks_whole(&out);
+    nothing_looks_complete(&out);
     no_children_left(id);
 }
 
 #[test]
-fn a_killed_router_ends_everybody() {
+fn a_killed_router_ends_all_members() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start_with(&EVERYBODY, &["--patience", "0"]);
     machines.router.says(BEGUN);
@@ -218,11 +218,11 @@ fn a_killed_router_ends_everybody() {
         assert_eq!(code, Some(3), "{}: {said}", member.label);
         assert!(said.contains("lost the router at virtual time"), "{said}");
     }
-    nothing_looks_whole(&machines.out());
+    nothing_looks_complete(&machines.out());
 }
 
 #[test]
-fn a_grid_that_never_comes_together_says_who_is_missing() {
+fn a_grid_that_never_assembles_reports_the_missing_members() {
     let mut machines = Machines::router(&long_topology(), &["--join-within", "2"]);
     machines.start(&["york.site", "alice.user", "bob.user", "leeds.site"]);
     let (code, said) = machines.router.end(SOON);

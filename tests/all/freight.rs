@@ -1,4 +1,4 @@
-//! Bytes that really move: the same digest as without, every load counted and checked, and live runs.
+//! Real transfers: the digest does not change, every load is counted and checked, and live runs work.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn a_live_run_measures_what_the_model_says_and_has_no_digest() {
     assert_eq!(summary["results"]["digest"], "");
     let live = &summary["run"]["live"];
     assert_eq!(live["flows"], 5);
-    // A machine that does other things at the same time is late, but not by half.
+    // A busy machine is late, but not by half.
     assert!(live["median_error"].as_f64().unwrap() < 0.5, "{live}");
     assert_eq!(summary["run"]["moved"]["bytes"], 5_000_000);
     assert_eq!(fs::read_to_string(out.join("live.csv")).unwrap().lines().count(), 6);

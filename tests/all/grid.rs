@@ -1,4 +1,4 @@
-//! A grid of real processes, for tests that want one.
+//! A grid of real processes, for tests.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub const ROUTER: &str = env!("CARGO_BIN_EXE_hansa-router");
 pub const SITE: &str = env!("CARGO_BIN_EXE_hansa-site");
 pub const USER: &str = env!("CARGO_BIN_EXE_hansa-user");
 
-/// A folder of this test's own.
+/// A temporary folder of one test.
 pub struct Scratch(TempDir);
 
 impl Scratch {
@@ -43,7 +43,7 @@ pub fn hansa<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Output {
     Command::new(HANSA).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Like [`hansa`], and all must be well.
+/// Like [`hansa`]; panics unless it succeeds.
 pub fn hansa_ok<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Output {
     let output = hansa(arguments);
     assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
@@ -63,7 +63,7 @@ pub fn digest(out: &Path) -> String {
     json(&out.join("summary.json"))["results"]["digest"].as_str().unwrap().to_owned()
 }
 
-/// A run that takes some seconds, so that something can happen to it meanwhile.
+/// A run of a few seconds, in which faults can be injected.
 pub fn long_topology() -> String {
     let site = |name: &str, kind: &str| format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\n");
     format!(
@@ -75,11 +75,11 @@ pub fn long_topology() -> String {
     )
 }
 
-/// A process that is killed when the test lets go of it.
+/// A process that is killed when the value is dropped.
 pub struct Process {
     pub child: Child,
     pub label: String,
-    /// What it has written to standard error so far.
+    /// Standard error so far.
     said: Arc<Mutex<String>>,
     reader: Option<JoinHandle<()>>,
 }
@@ -130,7 +130,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end; gives the exit code and what it wrote to standard error.
+    /// Waits for its end; returns the exit code and its standard error.
     pub fn end(&mut self, within: Duration) -> (Option<i32>, String) {
         let deadline = Instant::now() + within;
         while self.child.try_wait().unwrap().is_none() {
@@ -150,7 +150,7 @@ impl Drop for Process {
     }
 }
 
-/// A grid whose processes a test starts one by one, as on so many machines.
+/// A grid whose processes a test starts one by one, as on separate machines.
 pub struct Machines {
     pub scratch: Scratch,
     pub topology: PathBuf,
@@ -178,7 +178,7 @@ impl Machines {
         Machines { scratch, topology, router, members: Vec::new(), address }
     }
 
-    /// Starts a router that goes on with the run of one that died, at the same address.
+    /// Starts a router that continues the run of a dead one, at the same address.
     pub fn go_on(&self) -> Process {
         let mut command = Command::new(ROUTER);
         command

@@ -1,5 +1,5 @@
-//! Peers that mean harm, or are set up wrongly. Both sides have to be able to read why they are turned away, and a
-//! run in which others talk meanwhile must not notice.
+//! Malicious or misconfigured peers. Both sides must be able to read the reason of a refusal, and a run of other
+//! members must not be disturbed.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ async fn only_york_with_yorks_certificate_is_york() {
 }
 
 #[tokio::test]
-async fn who_was_started_for_something_else_is_told_so() {
+async fn a_member_of_another_run_is_told_the_reason() {
     let run = Run::begin().await;
     let york = || run.world.identity(&[site("york")]);
     let hello = Hello::new(vec![site("york")], TOPOLOGY);
@@ -99,7 +99,7 @@ async fn of_two_yorks_at_once_one_joins() {
 }
 
 #[tokio::test]
-async fn a_hello_that_names_somebody_twice_is_refused() {
+async fn a_hello_with_a_name_twice_is_refused() {
     let mut world = World::new();
     let terms = world.terms(&[site("york"), site("hull")]);
     let hello = Hello::new(vec![site("york"), site("york")], TOPOLOGY);
@@ -117,12 +117,12 @@ async fn certificates_of_another_run_are_refused_by_both_sides() {
     let other = Authority::new("test").unwrap();
     let foreign = other.issue(&[site("york")], 1).unwrap();
 
-    // As it happens by mistake: the leaf sees first that it is at the wrong router.
+    // By mistake: the leaf notices first that it is at the wrong router.
     let error = run.world.knock_as(foreign, Hello::new(vec![site("york")], TOPOLOGY)).await.unwrap_err().to_string();
     assert!(error.contains("its certificate was signed by an authority that this run does not know"), "{error}");
     run.world.log.says("it does not know the authority that signed our certificate").await;
 
-    // As a burglar does it: trust the router, show a certificate of one's own making.
+    // As an attack: trust the router, and present a self-made certificate.
     let foreign = other.issue(&[site("york")], 1).unwrap();
     let mut tls = run.world.identity(&[site("york")]).client_tls().unwrap();
     tls.client_auth_cert_resolver = foreign.client_tls().unwrap().client_auth_cert_resolver;
@@ -165,7 +165,7 @@ async fn another_version_of_the_protocol_is_refused_in_the_handshake() {
 }
 
 #[tokio::test]
-async fn what_is_no_hello_is_refused() {
+async fn bytes_that_are_no_hello_are_refused() {
     let run = Run::begin_with(Options { handshake_timeout: Duration::from_millis(800), ..Options::default() }).await;
 
     let mut nonsense = Vec::new();
@@ -198,11 +198,11 @@ async fn what_is_no_hello_is_refused() {
 }
 
 #[tokio::test]
-async fn who_has_said_no_hello_cannot_fill_the_routers_memory() {
+async fn a_peer_without_a_hello_cannot_fill_the_routers_memory() {
     let run = Run::begin_with(Options { handshake_timeout: Duration::from_secs(2), ..Options::default() }).await;
     let (_endpoint, connection) = run.enter().await;
     let (mut send, _receive) = connection.open_bi().await.unwrap();
-    // The beginning of what might be a hello, and then as much as it takes.
+    // The beginning of a plausible hello, and then as much as it accepts.
     send.write_all(&[0xff, 0xff, 0x03, 0]).await.unwrap();
     let flood = async {
         loop {
@@ -217,7 +217,7 @@ async fn who_has_said_no_hello_cannot_fill_the_routers_memory() {
 }
 
 #[tokio::test]
-async fn a_peer_that_breaks_off_within_a_frame_harms_nobody_else() {
+async fn a_peer_that_breaks_off_within_a_frame_disturbs_no_other() {
     let mut world = World::new();
     let groups: [&[Party]; 4] = [&[site("york")], &[site("cut")], &[site("half")], &[site("huge")]];
     let (mut peers, mut leaves) = world.gather(&groups).await;
@@ -246,7 +246,7 @@ async fn a_peer_that_breaks_off_within_a_frame_harms_nobody_else() {
 }
 
 #[tokio::test]
-async fn what_a_peer_says_as_it_leaves_cannot_pass_for_our_own_words() {
+async fn text_of_a_leaving_peer_cannot_pass_for_our_own_messages() {
     let mut world = World::new();
     let (mut peers, joined) = world.gather(&[&[site("york")], &[user("ann")]]).await;
     let tricks = "\x1b[2J\x1b]0;mine\x07\r\nresults in out/forged \u{202e}\u{9b}31m";
@@ -262,7 +262,7 @@ async fn what_a_peer_says_as_it_leaves_cannot_pass_for_our_own_words() {
 }
 
 #[tokio::test]
-async fn datagrams_of_noise_are_passed_over() {
+async fn datagrams_of_noise_are_ignored() {
     let run = Run::begin().await;
     let address = run.world.address;
     let noise = tokio::task::spawn_blocking(move || {
@@ -289,7 +289,7 @@ async fn ten_thousand_half_open_connections_do_not_disturb_a_run() {
 }
 
 #[tokio::test]
-async fn a_flood_of_half_open_connections_keeps_nobody_out() {
+async fn a_flood_of_half_open_connections_keeps_no_member_out() {
     let mut world = World::with(Options {
         handshakes_max: 100,
         handshake_timeout: Duration::from_secs(1),
@@ -311,7 +311,7 @@ async fn a_flood_of_half_open_connections_keeps_nobody_out() {
     leaves.await.unwrap();
 }
 
-/// A run in which york and the router play ping-pong without a pause, to see whether something disturbs them.
+/// A run in which york and the router play ping-pong without a pause, to detect disturbance.
 struct Run {
     world: World,
     york: SocketAddr,
@@ -339,7 +339,7 @@ impl Run {
         Run { world, york, game: tokio::spawn(play(leaf, Arc::clone(&rounds), stopped)), rounds, stop }
     }
 
-    /// Sees that the game goes on, and ends it: no round may have taken so long that anybody could call it a stall.
+    /// Checks that the game goes on, and ends it: no round may have taken so long that it counts as a stall.
     async fn unharmed(self) {
         let begun = self.rounds.load(Ordering::Relaxed);
         timeout(Duration::from_secs(5), async {
@@ -360,7 +360,7 @@ impl Run {
         self.world.log.says(words).await;
     }
 
-    /// Knows TLS and has york's certificate, but nothing to say that makes sense.
+    /// Sends bytes over TLS with york's certificate.
     async fn refuses_bytes(&self, bytes: &[u8], words: &str) {
         let (_endpoint, connection) = self.enter().await;
         let (mut send, _receive): (SendStream, RecvStream) = connection.open_bi().await.unwrap();
@@ -377,10 +377,10 @@ impl Run {
         (endpoint, connection)
     }
 
-    /// Tries to get in, and tells why not.
+    /// Tries to connect; returns the reason of the refusal.
     async fn burgle(&self, tls: rustls::ClientConfig) -> String {
         let (_endpoint, connecting) = self.raw(tls);
-        // In TLS 1.3 a client is through before the server has seen its certificate.
+        // In TLS 1.3 a client is connected before the server has seen its certificate.
         let error = match connecting.await {
             Ok(connection) => timeout(Duration::from_secs(5), connection.closed()).await.expect("it is noticed"),
             Err(error) => error,
@@ -396,7 +396,7 @@ impl Run {
     }
 }
 
-/// Plays until told to stop; tells how long the longest round took.
+/// Plays until stopped; returns the duration of the longest round.
 async fn play(mut leaf: Joined, rounds: Arc<AtomicU64>, mut stopped: oneshot::Receiver<()>) -> Duration {
     let mut worst = Duration::ZERO;
     while stopped.try_recv().is_err() {
@@ -423,7 +423,8 @@ fn anonymous() -> rustls::ClientConfig {
     tls
 }
 
-/// Begins so many connections and goes on with none beyond the proof of its address; tells how many were asked for it.
+/// Opens this many connections and continues none beyond the proof of its address; returns the number for which the
+/// proof was requested.
 fn half_open(router: SocketAddr, count: usize) -> usize {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -461,7 +462,7 @@ fn first_flight(connection: &mut quinn_proto::Connection, socket: &UdpSocket, ro
     }
 }
 
-/// Noise that is the same every time.
+/// Deterministic noise.
 fn step(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;

@@ -13,7 +13,7 @@ use crate::world::{site, user};
 fn an_identity_survives_its_files_and_keeps_its_key_to_itself() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("quickstart").unwrap();
-    // Half a file of one that was killed and had our number, as in containers.
+    // Half a file of a killed process with our process id, as in containers.
     let half = format!(".key.pem.partial-{}", std::process::id());
     fs::write(folder.path().join(&half), "half").unwrap();
     authority.issue(&[site("york")], VALID_DAYS).unwrap().save(folder.path()).unwrap();
@@ -37,7 +37,7 @@ fn an_authority_that_was_saved_goes_on_signing() {
 }
 
 #[test]
-fn what_is_wrong_with_an_identity_is_said_when_it_is_read() {
+fn errors_of_an_identity_are_reported_when_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let [york, hull] = ["york", "hull"].map(|name| folder.path().join(name));
     let authority = Authority::new("quickstart").unwrap();
@@ -82,7 +82,7 @@ fn no_two_parties_share_a_host_name() {
 }
 
 #[test]
-fn names_that_no_certificate_can_hold_are_refused() {
+fn names_that_a_certificate_cannot_hold_are_refused() {
     let authority = Authority::new("quickstart").unwrap();
     complains(authority.issue(&[site(&"x".repeat(64))], 1).err(), "its name is longer than 63 characters");
     complains(authority.issue(&[site("")], 1).err(), "cannot have a certificate");

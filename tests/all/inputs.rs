@@ -1,5 +1,5 @@
-//! What commands read is a file or standard input, and nothing that they could wait for in vain; what they print
-//! arrives, or they say that it does not.
+//! Input of commands is a file or standard input, never something that they would wait for in vain; output arrives, or
+//! they report that it does not.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -26,14 +26,14 @@ fn command(program: &str, arguments: &Words<'_>) -> Command {
     command
 }
 
-/// It ends by itself, with this code, and says this.
+/// Checks that it ends by itself, with this code and these words.
 fn ends(program: &str, arguments: &Words<'_>, code: i32, words: &str) {
     let (found, said) = Process::start("it", &mut command(program, arguments)).end(SOON);
     assert!(found == Some(code) && said.contains(words), "{found:?}: {said}");
 }
 
 #[test]
-fn a_log_is_not_taken_for_a_topology_that_is_full_of_faults() {
+fn a_log_is_not_parsed_as_a_faulty_topology() {
     let scratch = Scratch::new();
     let log = scratch.file("g.swf", LOG);
     let words = "is not a topology: a [[workload]] with source = \"swf\" can name it as its file";
@@ -47,7 +47,7 @@ fn a_log_is_not_taken_for_a_topology_that_is_full_of_faults() {
 }
 
 #[test]
-fn nobody_waits_for_a_pipe_that_nobody_writes_to() {
+fn a_pipe_without_a_writer_is_not_waited_for() {
     let scratch = Scratch::new();
     let log = pipe(scratch.path("g.swf"));
     const WORDS: &str = "this is not a regular file";
@@ -70,13 +70,13 @@ fn nobody_waits_for_a_pipe_that_nobody_writes_to() {
     let out = scratch.path("out");
     let run: [&dyn AsRef<std::ffi::OsStr>; 5] = [&"run", &topology, &"--inline", &"--out", &out];
     ends(HANSA, &run, 0, "");
-    // What it was is not known then, but it is a result.
+    // The kind of run is then unknown, but it is a result.
     pipe(out.join("summary.json"));
     ends(HANSA, &run, 0, "");
     pipe(out.join("manifest.json"));
     ends(HANSA, &run, 2, "is not a result of Hansa");
     fs::remove_dir_all(&out).unwrap();
-    // One that is called like what a run leaves that was killed.
+    // A pipe with the name of the remains of a killed run.
     pipe(scratch.path("out.partial-1"));
     ends(HANSA, &run, 0, "");
 }
@@ -107,7 +107,7 @@ fn help_and_version_that_cannot_be_written_are_an_error() {
     assert!(text(&wrong.stderr).contains("unrecognized subcommand"), "{}", text(&wrong.stderr));
 }
 
-/// Hands this to standard input after a while.
+/// Writes this to standard input after a delay.
 fn with_late_input(arguments: &Words<'_>, input: &str, late: Duration) -> Output {
     let mut command = command(HANSA, arguments);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -117,7 +117,7 @@ fn with_late_input(arguments: &Words<'_>, input: &str, late: Duration) -> Output
 }
 
 #[test]
-fn the_time_that_a_run_took_has_the_reading_in_it() {
+fn the_duration_of_a_run_includes_reading() {
     let scratch = Scratch::new();
     let shown = text(&hansa_ok(&[Path::new("show"), &shipped("quickstart.toml")]).stdout);
     let (late, begun) = (Duration::from_millis(700), Instant::now());
@@ -126,7 +126,7 @@ fn the_time_that_a_run_took_has_the_reading_in_it() {
     let whole = begun.elapsed().as_secs_f64();
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let told = told["run"]["wall_seconds"].as_f64().unwrap();
-    // The program may begin a little after it was asked to.
+    // The program may begin a little after it was started.
     assert!(told > 0.5 * late.as_secs_f64() && told <= whole, "{told} of {whole}");
 }
 
@@ -152,7 +152,7 @@ fn logs_and_workflows_may_come_through_standard_input() {
 
     let mosaic = fs::read_to_string(shipped("mosaic.json")).unwrap();
     let topology = shipped("workflow.toml");
-    // Who reads a file does not read standard input, and may be gone before anything is written to it.
+    // A command that reads a file does not read standard input, and may end before anything is written to it.
     let plan = |workflow: &dyn AsRef<std::ffi::OsStr>, input: &str| -> serde_json::Value {
         let arguments: [&dyn AsRef<std::ffi::OsStr>; 5] = [&"plan", &"--json", &"--workflow", workflow, &topology];
         serde_json::from_str(&read(&arguments, input)).unwrap()

@@ -1,4 +1,4 @@
-//! One digest: the same topology and seed give the same result wherever the parts of a run live.
+//! One digest: a topology and a seed give one result in every distribution of the run over processes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
 }
 
 #[test]
-fn data_of_queued_and_reserved_jobs_goes_the_same_ways_in_every_layout() {
+fn data_of_queued_and_reserved_jobs_takes_equal_paths_in_every_layout() {
     let scratch = Scratch::new();
     let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/digests/staged.toml");
     run(&topology, &scratch.path("inline"), &["--inline"]);
@@ -63,13 +63,13 @@ fn data_of_queued_and_reserved_jobs_goes_the_same_ways_in_every_layout() {
     let facts = json(&scratch.path("processes").join("summary.json"));
     let flows = facts["results"]["transfers"]["flows"].as_u64().unwrap();
     assert!(flows > 300, "{facts}");
-    // Processes have really sent them.
+    // Processes have really sent the data.
     assert_eq!(facts["run"]["moved"]["flows"].as_u64(), Some(flows), "{facts}");
     assert!(facts["results"]["reservations"]["given_up"].as_u64() > Some(0), "{facts}");
 }
 
 #[test]
-fn promises_that_failures_move_shorten_or_break_are_the_same_in_every_layout() {
+fn promises_that_failures_change_are_equal_in_every_layout() {
     let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/digests/failing-reservations.toml");
     for bookings in ["move", "shorten", "break"] {
         let scratch = Scratch::new();
@@ -101,7 +101,7 @@ fn nodes_fail_alike_in_every_layout() {
     }
 }
 
-/// Also at twice the time up to which floating-point numbers can hold every microsecond.
+/// Also at twice the time up to which floating-point numbers can represent every microsecond.
 #[test]
 fn data_sets_out_in_any_year_in_every_layout() {
     let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/digests/late-market.toml");
@@ -128,7 +128,7 @@ fn data_sets_out_in_any_year_in_every_layout() {
 }
 
 #[test]
-fn data_on_links_that_fail_goes_the_same_ways_in_every_layout() {
+fn data_on_links_that_fail_takes_equal_paths_in_every_layout() {
     for name in ["cut-market", "cut-staged", "cut-users"] {
         let scratch = Scratch::new();
         let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/all/digests/{name}.toml"));
@@ -139,10 +139,10 @@ fn data_on_links_that_fail_goes_the_same_ways_in_every_layout() {
         let facts = json(&scratch.path("processes").join("summary.json"));
         let network = &facts["results"]["failures"]["network"];
         assert!(network["times_held_up"].as_u64() > Some(0), "{network}");
-        // Of the three each has a rule of its own.
+        // Each of the three has a rule of its own.
         assert_eq!(network["bytes_again"].as_u64() > Some(0), name == "cut-market", "{network}");
         assert_eq!(network["reroutes"].as_u64() > Some(0), name == "cut-staged", "{network}");
-        // What really moved is what the model says, whatever became of it on the way.
+        // The bytes sent equal the model's, regardless of failures on the way.
         let moved = facts["run"]["moved"]["flows"].as_u64();
         assert_eq!(moved, facts["results"]["transfers"]["flows"].as_u64().filter(|_| name == "cut-staged"), "{facts}");
     }
@@ -184,7 +184,8 @@ fn a_member_that_is_killed_before_the_run_begins_is_replaced_by_its_successor() 
     machines.start(&["york.site"]);
     machines.members[0].says("site york joined");
     machines.members[0].child.kill().unwrap();
-    // The dead process does not count as present, whether its successor or the others knock first.
+    // The dead process does not count as present, regardless of the order in which its successor and the others
+    // connect.
     machines.start(&["durham.site", "york.site", "leeds.site", "alice.user", "bob.user"]);
     let (code, said) = machines.router.end(Duration::from_secs(60));
     assert_eq!(code, Some(0), "{said}");

@@ -1,5 +1,5 @@
-//! Members with good certificates that tell lies, and a router that is gone before it has said why: each is named, what
-//! was true is kept, and nobody goes home believing that all went well.
+//! Members with valid certificates that lie, and a router that disappears before it has told the reason: each is named,
+//! true results are kept, and no member reports success.
 
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn load(path: &Path) -> Topology {
     topology::load(path.to_str().unwrap(), &[], read).unwrap().topology
 }
 
-/// Plays the part of this member, but for the lie in its frames.
+/// Plays the part of this member, except for the lie in its frames.
 async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>) {
     let topology = load(&machines.topology);
     let plan = Plan::of(&topology);
@@ -57,8 +57,8 @@ async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>
     }
 }
 
-/// A run in which one member lies; gives what the router said of it, and the numbers of its jobs that have ended. The
-/// honest members have to report that the run failed.
+/// A run in which one member lies; returns the router's message, and the number of jobs that have ended. The honest
+/// members have to report that the run failed.
 fn run_with(party: Party, identity: &str, honest: &[&str], lie: Lie<'_>) -> (Option<i32>, String, u64) {
     let mut machines = Machines::router(TOPOLOGY, &[]);
     machines.start(honest);
@@ -94,7 +94,7 @@ fn a_user_who_writes_the_routers_records_is_named() {
 }
 
 #[test]
-fn a_site_that_tells_of_another_sites_task_is_named_and_what_came_before_is_kept() {
+fn a_site_that_reports_another_sites_task_is_named_and_earlier_results_are_kept() {
     let honest = ["york.site", "alice.user", "mallory.user"];
     let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| {
         for entry in &mut up.log {
@@ -112,7 +112,7 @@ fn a_site_that_tells_of_another_sites_task_is_named_and_what_came_before_is_kept
 }
 
 #[test]
-fn who_keeps_jobs_back_is_named() {
+fn a_user_that_keeps_jobs_back_is_named() {
     let honest = ["york.site", "alice.user", "mallory.user"];
     let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| up.mail.clear());
     assert_eq!(code, Some(5), "{said}");
@@ -158,15 +158,15 @@ fn what_a_member_says_of_another_is_reported_as_its_own_words() {
     }
 }
 
-/// Enough for the router to ask how far everybody is.
+/// Large enough for the router to request the progress of members.
 const BUSY: &str = "name = \"busy\"\n[market]\npolicy = \"fifo\"\n\
     [[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"hull\"\ncores = 64\n[[user]]\nname = \"alice\"\n\
     [[workload]]\nsource = \"market\"\njobs = 3000\ncores_max = 32\nload = 0.6\n";
 
-/// It keeps its word and answers at once, but of how far its log is whole it tells a microsecond more with each frame:
-/// so nothing of the run's log is ever whole, and all of it would have to wait.
+/// The member keeps its promises and answers at once, but advances the end of its complete log by only a microsecond
+/// per frame: the run's log never becomes complete, and all of it would have to be held.
 #[test]
-fn who_creeps_along_when_asked_how_far_it_is_is_named() {
+fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
     let mut machines = Machines::router(BUSY, &["--stall-after", "3"]);
     machines.start(&["york.site", "alice.user"]);
     let topology = load(&machines.topology);
@@ -249,7 +249,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             }
             let _ = peer.sender.finish().await;
         });
-        // The router is gone; its connections end without a word.
+        // The router is gone; its connections end without a close.
         runtime.block_on(async { tokio::time::sleep(Duration::from_millis(200)).await });
         let (code, said) = machines.members.pop().unwrap().end(SOON);
         assert_eq!(code, Some(3), "{said}");

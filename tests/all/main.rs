@@ -1,4 +1,4 @@
-//! Everything that needs the world: sockets, files, processes.
+//! Tests that need sockets, files and processes.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "these tests wait for real processes")]
 

@@ -1,5 +1,6 @@
-//! One machine a process, as far as one machine can show it: every process in a network namespace of its own, behind a
-//! link that is slow and loses a tenth of all packets. Same digest. `weather.rs` does as much where the kernel cannot.
+//! One machine per process, as far as one machine can show it: every process in a network namespace of its own, behind
+//! a slow link that loses a tenth of all packets. The digest is that of every layout. `weather.rs` tests the same where
+//! the kernel does not support this.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +16,13 @@ pub const FAR: &str = "name = \"far\"\nseed = 5\n[market]\npolicy = \"fifo\"\n\
     [[user]]\nname = \"alice\"\nlatency = \"1 ms\"\n[[user]]\nname = \"bob\"\n\
     [[workload]]\nsource = \"market\"\njobs = 30\ncores_max = 20\ntotal_runtime = [\"10 min\", \"2000 min\"]\n";
 
-/// Namespaces around a bridge, all gone when the test is over.
+/// Namespaces around a bridge, removed when the test is over.
 struct Net {
     names: Vec<String>,
 }
 
 impl Net {
-    /// One namespace a host, `10.77.0.1` and up; or what this machine or user may not do.
+    /// One namespace per host, `10.77.0.1` and up; an error tells what this machine or user may not do.
     fn new(hosts: usize) -> Result<Net, String> {
         let mark = std::process::id() % 100_000;
         let hub = format!("h{mark}x");

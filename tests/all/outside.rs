@@ -1,5 +1,5 @@
-//! Managers of sites and planners of users that are programs of somebody's own: lines over their standard input and
-//! output. What holds for a bidder as well is in `bidder.rs`.
+//! External managers of sites and planners of users: lines over standard input and output. Tests that also apply to
+//! bidders are in `bidder.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,13 +32,13 @@ fn digest_of(topology: &Path, out: &Path, flags: &[&str]) -> String {
 }
 
 #[test]
-fn programs_that_decide_as_ours_do_give_their_digest_in_every_layout() {
+fn programs_that_decide_like_ours_give_their_digest_in_every_layout() {
     if !has_python() {
         return;
     }
     let scratch = Scratch::new();
     let foreign = shipped("foreign-site.toml");
-    // The same with a queue of ours at every site, and jobs given out by the dispatcher.
+    // The topology with our own queue at every site, and jobs distributed by the dispatcher.
     let ours = std::fs::read_to_string(&foreign).unwrap();
     let ours: String = ours
         .lines()
@@ -51,14 +51,14 @@ fn programs_that_decide_as_ours_do_give_their_digest_in_every_layout() {
     for (number, flags) in LAYOUTS.into_iter().enumerate() {
         assert_eq!(digest_of(&foreign, &scratch.path(&format!("foreign-{number}")), flags), ours, "{flags:?}");
     }
-    // Its programs may stay in the file while others decide.
+    // The keys of programs may stay in the file while others decide.
     let others = ["site.york.scheduler=fcfs", "user.alice.planner=script", "batch.dispatch=least-work"];
     let flags: Vec<&str> = ["--inline"].into_iter().chain(others.iter().flat_map(|set| ["--set", set])).collect();
     assert_eq!(digest_of(&foreign, &scratch.path("set"), &flags), ours);
 }
 
-/// The same on processes that somebody starts one by one: each starts its own program, and a file beside the topology
-/// is found.
+/// Like the test above, with processes that are started one by one: each starts its own program, and a file beside the
+/// topology is found.
 #[test]
 fn processes_that_are_started_by_hand_start_their_programs() {
     if !has_python() {
@@ -204,14 +204,14 @@ fn a_program_that_gives_no_orders_is_named_with_its_job() {
     }
 }
 
-/// A site whose manager is started like that.
+/// A site whose manager is started by this command.
 fn started(scratch: &Scratch, command: &str) -> PathBuf {
     let decided = std::fs::read_to_string(decided(scratch, true, "")).unwrap();
     scratch.file("started.toml", &decided.replace("[\"sh\", \"-c\", \"\"]", command))
 }
 
 #[test]
-fn a_program_that_is_not_there_is_missed_before_anything_starts() {
+fn a_missing_program_is_reported_before_anything_starts() {
     use std::os::unix::fs::PermissionsExt;
 
     let scratch = Scratch::new();
@@ -242,7 +242,7 @@ fn a_program_that_is_not_there_is_missed_before_anything_starts() {
             let arguments = ["validate"].iter().chain(flags).map(PathBuf::from).chain([topology.clone()]);
             hansa(&arguments.collect::<Vec<_>>())
         };
-        // It may be there where the site is played.
+        // It may exist on the machine of the site.
         let checked = validate(&[]);
         let said = text(&checked.stderr);
         assert!(checked.status.success() && said.contains("warning: site.york.command: cannot start"), "{said}");
@@ -254,7 +254,7 @@ fn a_program_that_is_not_there_is_missed_before_anything_starts() {
     assert!(said.contains("warning: site.york.command: there is no file manger.py, neither beside"), "{said}");
 }
 
-/// Those who have not joined yet are not waited for.
+/// Members that have not joined yet are not waited for.
 #[test]
 fn a_program_that_cannot_be_started_where_its_site_is_played_ends_the_run_at_once() {
     let topology = std::fs::read_to_string(started(&Scratch::new(), "[\"no-such-program\"]")).unwrap();
@@ -268,7 +268,7 @@ fn a_program_that_cannot_be_started_where_its_site_is_played_ends_the_run_at_onc
 }
 
 #[test]
-fn what_a_failing_program_wrote_to_standard_error_is_shown_in_every_layout() {
+fn standard_error_of_a_failing_program_is_shown_in_every_layout() {
     const SCRIPT: &str = "echo 'where it stood' >&2; echo 'what went wrong' >&2; exit 3";
     for is_site in [true, false] {
         for flags in LAYOUTS {
@@ -285,8 +285,7 @@ fn what_a_failing_program_wrote_to_standard_error_is_shown_in_every_layout() {
     }
 }
 
-/// A program that ignores the end of its input, and so would stay for ever: it goes with the process that plays its
-/// site.
+/// A program that ignores the end of its input, and would run forever: it ends with the process of its site.
 #[test]
 fn no_manager_outlives_a_run_that_is_killed() {
     for flags in LAYOUTS {
@@ -327,7 +326,7 @@ fn no_manager_outlives_a_run_that_is_killed() {
 }
 
 #[test]
-fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
+fn nonsense_about_a_program_is_reported_with_the_expectation() {
     let scratch = Scratch::new();
     let with = |site: &str, user: &str| {
         let text = format!(

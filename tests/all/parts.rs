@@ -1,4 +1,5 @@
-//! Sweeps in shares: put together they are, byte for byte, those of one machine, and nothing else is taken for a share.
+//! Sweeps in shares: combined they equal, byte for byte, the sweep of one machine, and nothing else is accepted as a
+//! share.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ impl Sweeps {
         text(&output.stdout)
     }
 
-    /// One message, and nothing where the whole would be.
+    /// Checks for a single message, and that no combined results exist.
     fn refused(&self, flags: &[&str]) -> String {
         let output = self.sweep(&self.experiment, flags);
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {}", text(&output.stdout));
@@ -48,7 +49,7 @@ impl Sweeps {
 }
 
 #[test]
-fn shares_put_together_are_the_sweep_of_one_machine() {
+fn combined_shares_equal_the_sweep_of_one_machine() {
     let sweeps = Sweeps::new();
     let whole = sweeps.scratch.path("whole");
     hansa_ok(&["sweep", &sweeps.experiment, "--out", &whole.to_string_lossy()]);
@@ -58,7 +59,7 @@ fn shares_put_together_are_the_sweep_of_one_machine() {
     sweeps.ok(&["--gather"]);
     same(&whole, &sweeps.out);
 
-    // What was copied here from elsewhere, share by share.
+    // Copies from other machines, share by share.
     let folders: Vec<String> = (1..=4).map(|n| sweeps.share(&format!("{n}-of-4")).display().to_string()).collect();
     let flags: Vec<&str> = ["--gather"].into_iter().chain(folders.iter().map(String::as_str)).collect();
     let again = sweeps.scratch.path("again").display().to_string();
@@ -83,7 +84,7 @@ fn more_shares_than_runs_are_no_harm() {
 }
 
 #[test]
-fn what_is_missing_half_done_or_foreign_is_named() {
+fn missing_incomplete_and_foreign_shares_are_named() {
     let sweeps = Sweeps::new();
     assert!(sweeps.refused(&["--gather"]).contains("there is no share of a sweep in "));
     sweeps.ok(&["--part=1/3"]);
@@ -96,7 +97,7 @@ fn what_is_missing_half_done_or_foreign_is_named() {
     std::fs::write(&state, before.replace("\"complete\"", "\"partial: not finished yet\"")).unwrap();
     let told = sweeps.refused(&["--gather", "--wait", "0.3"]);
     assert!(told.contains("share 2/3 in ") && told.contains("resume it with --part 2/3"), "{told}");
-    // It goes on as it is told to.
+    // It continues as the message advises.
     sweeps.ok(&["--part=2/3"]);
 
     let rows = sweeps.share("2-of-3").join("runs.csv");
@@ -109,7 +110,7 @@ fn what_is_missing_half_done_or_foreign_is_named() {
     assert!(sweeps.refused(&["--gather"]).contains("runs.csv:2: this is not a row of the experiment"));
     std::fs::write(&rows, written).unwrap();
 
-    // A share of the same experiment with more jobs.
+    // A share of the experiment with more jobs.
     let changed = experiment(&sweeps.scratch, 50);
     let out = sweeps.scratch.path("elsewhere").display().to_string();
     hansa_ok(&["sweep", &changed, "--out", &out, "--part", "2/3"]);
@@ -137,14 +138,14 @@ fn a_folder_of_shares_may_be_given_with_one_of_them() {
     let told = sweeps.refused(&["--gather", &parts, &copy.display().to_string()]);
     assert!(told.contains("share 1/1 is in ") && told.contains("leave one of them out"), "{told}");
 
-    // Nobody says which of two sets of shares is meant.
+    // It is ambiguous which of two sets of shares is meant.
     sweeps.ok(&["--part=1/2"]);
     let told = sweeps.refused(&["--gather"]);
     assert!(told.contains("holds share 1/1, but ") && told.contains("share 1/2"), "{told}");
 }
 
 #[test]
-fn only_shares_that_there_are_can_be_asked_for() {
+fn only_existing_shares_can_be_requested() {
     let sweeps = Sweeps::new();
     for (flag, told) in [
         ("--part=0/4", "expected a share from 1/4 to 4/4"),
@@ -170,7 +171,7 @@ fn a_gather_waits_for_shares_that_are_on_their_way() {
     });
 }
 
-/// A sweep, and one whose pieces are kept in memory until all are done.
+/// A sweep, and an experiment whose pieces are kept in memory until all are done.
 #[test]
 fn reproductions_have_shares_too() {
     let market = ["market", "--jobs", "40", "--workloads", "1"];
@@ -199,7 +200,7 @@ fn reproductions_have_shares_too() {
         }
         assert!(files > 5);
 
-        // Of the same paper, but with another number of workloads.
+        // For one paper, but with another number of workloads.
         let other = scratch.path("other");
         let more = hansa(
             &[&["reproduce"], &paper[..3], &["--workloads", "3", "--out", &other.to_string_lossy(), "--part=2/2"]]

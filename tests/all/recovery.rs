@@ -1,5 +1,5 @@
-//! Processes that are killed and come back: whoever it is, and whenever, the run goes on and ends with the digest of a
-//! run to which nothing has happened.
+//! Processes that are killed and restarted: for any process and any moment, the run continues and ends with the digest
+//! of an undisturbed run.
 //!
 //! `HANSA_KILLS=200 cargo test --test all recovery` kills for longer than CI does.
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::faults::{children, no_children_left, who_plays};
+use crate::faults::{children, no_children_left, process_of};
 use crate::grid::{HANSA, Machines, Process, Scratch, digest, hansa, hansa_ok, json, long_topology, shipped, text};
 use crate::skip::skip;
 
@@ -15,10 +15,10 @@ pub const SOON: Duration = Duration::from_secs(120);
 pub const BEGUN: &str = "the run begins";
 const EVERYBODY: [&str; 5] = ["york", "durham", "leeds", "alice", "bob"];
 
-/// More than the head of these runs' journals takes.
+/// Upper bound of the size of the head of these journals, in bytes.
 const HEAD_MAX: u64 = 4000;
 
-/// A run that is over in some seconds, and something to draw moments from.
+/// A run of a few seconds, with a source of random moments.
 pub struct World {
     pub scratch: Scratch,
     chance: u64,
@@ -43,7 +43,7 @@ impl World {
         digest(&out)
     }
 
-    /// Goes on with the run whose results belong there.
+    /// Resumes the run with results in this folder.
     fn resume(&self, name: &str) -> Process {
         self.resume_with(name, &[])
     }
@@ -54,7 +54,7 @@ impl World {
         Process::start("the launcher", &mut command)
     }
 
-    /// Runs until a moment of chance, if it is not over by then.
+    /// Lets the run go on until a random moment or its end.
     fn some_time(&mut self, run: &Process, most: u64) {
         run.says_one_of(&[BEGUN, "the run goes on"]);
         std::thread::sleep(Duration::from_millis(self.draw(most)));
@@ -80,7 +80,7 @@ pub fn holds_no_journal(out: &Path) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// How many runs are killed in.
+/// Number of runs with kills.
 fn rounds(usual: u64) -> u64 {
     std::env::var("HANSA_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(usual)
 }
@@ -90,7 +90,7 @@ fn sites_and_users_that_are_killed_again_and_again_change_nothing() {
     let mut world = World::new(7);
     let untouched = world.untouched();
     for round in 0..rounds(2) {
-        // Several in one process too.
+        // Also several members in one process.
         let shared: &[&str] =
             if round % 2 == 1 { &["--processes", "3", "--restarts", "9"] } else { &["--restarts", "9"] };
         let mut launcher = world.launch("out", shared);
@@ -100,7 +100,7 @@ fn sites_and_users_that_are_killed_again_and_again_change_nothing() {
         for _ in 0..2 + world.draw(3) {
             std::thread::sleep(Duration::from_millis(world.draw(700)));
             let name = EVERYBODY[world.draw(5) as usize];
-            if let Some(victim) = who_plays(id, name) {
+            if let Some(victim) = process_of(id, name) {
                 kill(victim);
                 killed.push(name);
             }
@@ -119,7 +119,7 @@ fn a_site_that_is_killed_is_named_and_is_back() {
     let mut launcher = world.launch("out", &["--set", "workload.0.jobs=6000"]);
     launcher.says(BEGUN);
     std::thread::sleep(Duration::from_millis(500));
-    kill(who_plays(launcher.child.id(), "york").unwrap());
+    kill(process_of(launcher.child.id(), "york").unwrap());
     launcher.says("lost site york at virtual time");
     launcher.says("was killed by signal 9; waiting up to 60 s for it to come back");
     launcher.says("site york is back after");
@@ -127,10 +127,10 @@ fn a_site_that_is_killed_is_named_and_is_back() {
     assert_eq!(launcher.end(SOON).0, Some(130));
 }
 
-/// A program outside is started anew with the process that it decides for, and is asked the same again. One that then
-/// answers something else is found out.
+/// An external program is restarted with its process, and is asked the same questions again. A program that then
+/// answers differently is detected.
 #[test]
-fn programs_outside_come_back_with_whom_they_decide_for() {
+fn external_programs_return_with_their_processes() {
     if Command::new("python3").arg("--version").output().is_err() {
         return skip("there is no python3 here");
     }
@@ -157,7 +157,7 @@ fn programs_outside_come_back_with_whom_they_decide_for() {
     for name in ["york", "alice"] {
         gets_on(&world);
         std::thread::sleep(Duration::from_millis(world.draw(100)));
-        kill(who_plays(launcher.child.id(), name).unwrap());
+        kill(process_of(launcher.child.id(), name).unwrap());
         launcher.says(" is back after");
     }
     let (code, said) = launcher.end(SOON);
@@ -172,30 +172,30 @@ fn programs_outside_come_back_with_whom_they_decide_for() {
     world.scratch.file("manager.py", &moody);
     let mut launcher = start(&world);
     gets_on(&world);
-    kill(who_plays(launcher.child.id(), "york").unwrap());
+    kill(process_of(launcher.child.id(), "york").unwrap());
     let (code, said) = launcher.end(SOON);
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("site york is not deterministic"), "{said}");
 }
 
-/// Somebody who falls whenever he is started does not keep the others for ever.
+/// A process that fails at every start does not hold the others up forever.
 #[test]
-fn there_is_an_end_to_starting_somebody_again() {
+fn restarts_of_a_process_are_limited() {
     let world = World::new(2);
     let mut launcher = world.launch("out", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
     launcher.says(BEGUN);
     std::thread::sleep(Duration::from_millis(300));
     let id = launcher.child.id();
-    kill(who_plays(id, "durham").unwrap());
+    kill(process_of(id, "durham").unwrap());
     launcher.says("site durham is back after");
-    kill(who_plays(id, "durham").unwrap());
+    kill(process_of(id, "durham").unwrap());
     let (code, said) = launcher.end(SOON);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("signal 9"), "{said}");
     no_children_left(id);
 }
 
-/// Waits until the journal of the run says a little more than it does now.
+/// Waits until the journal of the run has grown a little.
 fn gets_on(world: &World) {
     let length = || {
         let journal = left(&world.scratch.path("out")).map(|folder| folder.join("journal"));
@@ -208,14 +208,14 @@ fn gets_on(world: &World) {
     }
 }
 
-/// The stand-in that was left of a run.
+/// Partial results of a run.
 fn left(out: &Path) -> Option<std::path::PathBuf> {
     let beside = std::fs::read_dir(out.parent().unwrap()).unwrap().flatten().map(|entry| entry.path());
     let stand_ins = format!("{}.partial-", out.file_name().unwrap().to_string_lossy());
     beside.into_iter().find(|path| path.file_name().unwrap().to_string_lossy().starts_with(&stand_ins))
 }
 
-/// Waits until the journal of the run whose results belong there has its beginning; gives its folder.
+/// Waits until the journal of the run has its beginning; returns its folder.
 pub fn has_a_journal(out: &Path) -> std::path::PathBuf {
     let begun = Instant::now();
     loop {
@@ -229,7 +229,7 @@ pub fn has_a_journal(out: &Path) -> std::path::PathBuf {
     }
 }
 
-/// As when the power goes: the launcher and all its processes, at once.
+/// As in a power failure: kills the launcher and all its processes at once.
 fn kill_all(mut launcher: Process) {
     let id = launcher.child.id();
     let all = children(id);
@@ -248,13 +248,13 @@ fn a_run_goes_on_after_everything_was_killed_twice() {
         let first = world.launch("out", if round % 2 == 1 { &["--processes", "2"] } else { &[] });
         world.some_time(&first, 900);
         kill_all(first);
-        // A run that was so quick is over.
+        // A run on a fast machine is over.
         if let Some(left) = left(&out) {
             let journal = left.join("journal");
             let length = std::fs::metadata(&journal).unwrap().len();
-            // The disk has not seen all of it, or something else there.
+            // The disk has not written all of it, or has corrupted it.
             let file = std::fs::File::options().write(true).open(&journal).unwrap();
-            // What it is of comes first, and is needed.
+            // The head of the journal is needed.
             let cut = length - world.draw(length.saturating_sub(HEAD_MAX) / 4 + 1);
             file.set_len(cut).unwrap();
             file.set_len(cut + world.draw(3) * 1000).unwrap();
@@ -290,7 +290,7 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     kill(router_of(&launcher).unwrap());
     launcher.says("the router was killed by signal 9: it is started again from its journal");
     launcher.says("the run goes on");
-    // It tells its members that it knows nothing of them, instead of being silent until they give up.
+    // It tells its members that it does not know them, instead of being silent until they give up.
     let silence = hansa::edge::quic::Options::default().idle_timeout;
     assert!(killed.elapsed() < silence, "{:?}", killed.elapsed());
     let (code, said) = launcher.end(SOON);
@@ -298,7 +298,7 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     assert_eq!(digest(&out), untouched, "{said}");
     holds_no_journal(&out);
 
-    // Not for ever.
+    // Restarts are limited.
     let mut launcher = world.launch("again", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
     launcher.says(BEGUN);
     has_a_journal(&world.scratch.path("again"));
@@ -313,17 +313,17 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
 }
 
 #[test]
-fn who_is_killed_while_others_join_is_named_and_comes_back() {
+fn a_member_that_is_killed_while_others_join_is_named_and_returns() {
     let world = World::new(17);
     let mut launcher = world.launch("out", &[]);
     let id = launcher.child.id();
     let wait_for = |name: &str| loop {
-        if let Some(found) = who_plays(id, name) {
+        if let Some(found) = process_of(id, name) {
             return found;
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    // Until he goes on nothing begins, so york has joined before.
+    // Nothing begins until bob continues, so york has joined before.
     let bob = wait_for("bob");
     let signal = |signal: &str| _ = Command::new("kill").args([signal, &bob.to_string()]).status();
     signal("-STOP");
@@ -366,7 +366,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert!(said.contains(&format!("resume with: hansa run --resume {}", out.display())), "{said}");
     assert!(json(&out.join("manifest.json"))["status"].as_str().unwrap().starts_with("partial"));
 
-    // Its router dies, which is told, and then it is let be.
+    // Its router dies, which is reported, and the run is left as it is.
     let mut second = world.resume_with("out", &["--restarts", "0"]);
     second.says("the run goes on");
     kill(router_of(&second).unwrap());
@@ -396,11 +396,11 @@ fn a_router_that_is_killed_goes_on_while_the_others_wait() {
     machines.start(&["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"]);
     for round in 0..2 {
         machines.router.says_one_of(&[BEGUN, "the run goes on"]);
-        // Once there is a journal, and before the run can be over.
+        // When there is a journal, and before the run can be over.
         std::thread::sleep(Duration::from_millis(20 + world.draw(100)));
         kill(machines.router.child.id());
         if round == 1 {
-            // A machine is lost too, with all that was on it but topology and identity.
+            // A machine is lost too, with everything except topology and identity.
             machines.members[2].child.kill().unwrap();
             machines.start(&["leeds.site"]);
         }

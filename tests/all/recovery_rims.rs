@@ -1,5 +1,5 @@
-//! Processes that are killed at the rims of a run: before it begins, while its journal begins, when everybody else has
-//! left, and when the results are in their place.
+//! Processes that are killed at the edges of a run: before it begins, while its journal begins, when all others have
+//! left, and when the results are in place.
 
 use std::fs;
 use std::net::TcpListener;
@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::faults::{children, no_children_left, who_plays};
+use crate::faults::{children, no_children_left, process_of};
 use crate::grid::{HANSA, Machines, Process, digest, long_topology};
 use crate::recovery::{BEGUN, SOON, World, has_a_journal, holds_no_journal, kill, router_of};
 
-/// As many as it takes for results to be written for some tenths of a second, and more for where that is too quick.
+/// Numbers of jobs whose results take some tenths of a second to write; the larger ones are for fast machines.
 const MANY: [&str; 3] = ["workload.0.jobs=2500", "workload.0.jobs=10000", "workload.0.jobs=40000"];
 const TOO_QUICK: &str = "results are always there before their router can be killed";
 
-/// Asks again and again, until there is an answer.
+/// Polls until there is an answer.
 fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -40,10 +40,10 @@ fn untouched(world: &World, setting: &str) -> String {
     digest(&out)
 }
 
-/// All have said their last word, and nobody can be asked again. A router that has written everything before it is
-/// killed is too quick: with more to write, once more.
+/// All members have sent their last frames and cannot be asked again. A router that has written everything before it is
+/// killed is too fast: the test repeats with more to write.
 #[test]
-fn a_router_that_is_killed_when_all_others_have_left_needs_nobody() {
+fn a_router_that_is_killed_when_all_others_have_left_needs_no_member() {
     let world = World::new(23);
     for many in MANY {
         let mut launcher = world.launch("out", &["--set", many]);
@@ -65,7 +65,7 @@ fn a_router_that_is_killed_when_all_others_have_left_needs_nobody() {
     panic!("{TOO_QUICK}");
 }
 
-/// The same without a launcher.
+/// Like the test above, without a launcher.
 #[test]
 fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left() {
     let world = World::new(29);
@@ -77,7 +77,7 @@ fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left
         machines.router.says(BEGUN);
         let members = &mut machines.members;
         poll(|| members.iter_mut().all(|member| member.child.try_wait().unwrap().is_some()).then_some(()));
-        // Not by a program, which takes a while to start.
+        // Not by a program, which would take a while to start.
         machines.router.child.kill().unwrap();
         for member in &mut machines.members {
             assert_eq!(member.end(SOON).0, Some(0));
@@ -94,14 +94,14 @@ fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left
     panic!("{TOO_QUICK}");
 }
 
-/// Stops a member before it joins, so that nothing begins until it goes on; gives where its results go, too. On a busy
-/// machine it may have joined before it could be stopped: then once more.
+/// Stops a member before it joins, so that nothing begins until it continues; also returns the folder of its results.
+/// On a busy machine it may have joined before it is stopped: then it is tried again.
 fn before_it_begins(world: &World) -> (Process, u32, PathBuf) {
     for attempt in 0..20 {
         let name = format!("out-{attempt}");
         let mut launcher = world.launch(&name, &[]);
         let id = launcher.child.id();
-        let bob = poll(|| who_plays(id, "bob"));
+        let bob = poll(|| process_of(id, "bob"));
         signal(bob, "STOP");
         std::thread::sleep(Duration::from_secs(1));
         if !launcher.has_said(BEGUN) {
@@ -126,7 +126,7 @@ fn a_router_that_is_killed_before_the_run_begins_is_started_again() {
     holds_no_journal(&out);
 }
 
-/// With an earlier journal in the place of the results, which is that of another run.
+/// The place of the results has an earlier journal, which belongs to another run.
 #[test]
 fn a_journal_whose_beginning_is_half_written_is_begun_anew() {
     let world = World::new(37);
@@ -168,7 +168,7 @@ fn a_router_that_is_killed_again_before_it_listens_is_started_once_more() {
     assert_eq!(said.matches("the router was killed by signal 9: it is started again").count(), 5, "{said}");
     assert_eq!(digest(&world.scratch.path("out")), untouched(&world, "workload.0.jobs=3000"), "{said}");
 
-    // Not for ever, and what is there is of use.
+    // Restarts are limited, and the remains are usable.
     let mut launcher = world.launch("out", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
     launcher.says(BEGUN);
     has_a_journal(&world.scratch.path("out"));
@@ -219,11 +219,11 @@ fn a_router_that_is_stopped_before_it_listens_is_named() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// Nobody can tell it to begin anew.
+/// The scheduler cannot be told to begin anew.
 #[test]
 fn a_site_whose_scheduler_was_running_before_is_not_waited_for() {
     let world = World::new(53);
-    // Something that accepts connections and never answers.
+    // Accepts connections and never answers.
     let scheduler = TcpListener::bind("127.0.0.1:0").unwrap();
     let topology = format!(
         "name = \"called\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 64\nscheduler = \"batsim\"\n\
@@ -234,7 +234,7 @@ fn a_site_whose_scheduler_was_running_before_is_not_waited_for() {
     world.scratch.file("grid.toml", &topology);
     let mut launcher = world.launch("out", &[]);
     launcher.says(BEGUN);
-    kill(who_plays(launcher.child.id(), "york").unwrap());
+    kill(process_of(launcher.child.id(), "york").unwrap());
     let killed = Instant::now();
     let (code, said) = launcher.end(SOON);
     assert!(killed.elapsed() < Duration::from_secs(20), "{:?}: {said}", killed.elapsed());

@@ -1,6 +1,5 @@
-//! A relay of UDP between a router and its members that makes bad weather: it loses, delays, reorders, duplicates and
-//! spoils datagrams, and lets none through at all for a while. What becomes of a member's n-th datagram is drawn from a
-//! seed.
+//! A UDP relay between a router and its members that simulates a bad network: it loses, delays, reorders, duplicates
+//! and corrupts datagrams, and has blackouts. The fate of a member's n-th datagram is drawn from a seed.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,29 +13,29 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// Shares are of all datagrams, in each direction.
+/// Fractions of all datagrams, in each direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     pub seed: u64,
     pub lost: f64,
     pub twice: f64,
     pub spoilt: f64,
-    /// Each datagram is late by anything up to this, so they overtake each other.
+    /// Most delay; each datagram is delayed at random, so they overtake each other.
     pub late: Duration,
-    /// How many datagrams pass before all goes dark, on average, and for how long it does.
+    /// Mean number of datagrams between blackouts, and duration of a blackout.
     pub dark_after: u64,
     pub dark_for: Duration,
 }
 
 pub struct Relay {
-    /// Where members take the router to be.
+    /// Address of the router for members.
     pub address: String,
     sky: Arc<Sky>,
-    /// What relays ends with it.
+    /// Ends the relay when dropped.
     _staying: oneshot::Sender<()>,
 }
 
-/// What has become of datagrams so far.
+/// Counts of the fates of datagrams so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub passed: u64,
@@ -69,7 +68,8 @@ impl Relay {
     }
 }
 
-/// From members to the router. Each member has a socket of its own there, by which the router tells it from others.
+/// Relays from members to the router. Each member has a socket of its own there, by which the router tells it from
+/// others.
 async fn outward(front: Arc<UdpSocket>, router: SocketAddr, sky: Arc<Sky>) {
     let mut members: BTreeMap<SocketAddr, Way> = BTreeMap::new();
     let mut buffer = vec![0; 1 << 16];
@@ -86,7 +86,7 @@ async fn outward(front: Arc<UdpSocket>, router: SocketAddr, sky: Arc<Sky>) {
     }
 }
 
-/// From the router to one member.
+/// Relays from the router to one member.
 async fn homeward(back: Arc<UdpSocket>, mut home: Way) {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -103,7 +103,7 @@ struct Way {
     sky: Arc<Sky>,
     random: SplitMix64,
     sent: u64,
-    /// The highest number that has arrived.
+    /// Highest number that has arrived.
     arrived: Arc<AtomicU64>,
 }
 
@@ -115,7 +115,7 @@ impl Way {
 
     fn pass(&mut self, datagram: &[u8]) {
         let Weather { lost, twice, spoilt, late, .. } = self.sky.weather;
-        // As many draws whatever comes of them, so that a datagram's fate is its own.
+        // The number of draws is constant, so that the fate of a datagram depends only on its number.
         let chance: [f64; 7] = std::array::from_fn(|_| self.random.unit());
         let [is_lost, is_twice, is_spoilt] = [chance[0] < lost, chance[1] < twice, chance[2] < spoilt];
         if !self.sky.lets_through(is_lost, is_twice, is_spoilt) {
@@ -136,14 +136,14 @@ impl Way {
                 if arrived.fetch_max(number, Ordering::Relaxed) > number {
                     sky.state.lock().unwrap().seen.overtaken += 1;
                 }
-                // Whoever has gone does not listen any more.
+                // The receiver may have ended.
                 let _ = socket.send_to(&datagram, to).await;
             });
         }
     }
 }
 
-/// What is the same for all ways.
+/// State that all directions share.
 struct Sky {
     weather: Weather,
     state: Mutex<State>,
@@ -152,7 +152,7 @@ struct Sky {
 struct State {
     seen: Seen,
     random: SplitMix64,
-    /// It goes dark when so many have passed.
+    /// Number of datagrams at the next blackout.
     dark_at: u64,
     dark_until: Instant,
 }
@@ -164,7 +164,7 @@ impl Sky {
         Sky { weather, state: Mutex::new(State { seen: Seen::default(), random, dark_at, dark_until: Instant::now() }) }
     }
 
-    /// Whether a datagram of this fate gets on its way.
+    /// True if a datagram with this fate is sent on.
     fn lets_through(&self, is_lost: bool, is_twice: bool, is_spoilt: bool) -> bool {
         let Weather { dark_after, dark_for, .. } = self.weather;
         let mut state = self.state.lock().unwrap();

@@ -1,4 +1,4 @@
-//! `hansa report`: what it adds to a result folder, and what it says of one that is not whole.
+//! `hansa report`: its additions to a result folder, and its messages about incomplete results.
 
 use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
 
@@ -33,7 +33,7 @@ fn a_report_is_added_to_a_result_that_stays_the_same() {
     assert!(verify.status.success(), "{}", text(&verify.stderr));
 }
 
-/// Ids of a Batsim workload may be anything, and a row of a table may then span several lines.
+/// Ids of a Batsim workload may be any text, so a row of a table may span several lines.
 #[test]
 fn names_with_line_ends_are_read_back_from_tables() {
     let scratch = Scratch::new();
@@ -57,7 +57,7 @@ fn names_with_line_ends_are_read_back_from_tables() {
         "--out".into(),
         out.clone(),
     ]);
-    // Names are exact, even where a spreadsheet takes them for formulas.
+    // Names are exact, even if a spreadsheet takes them for formulas.
     let table = std::fs::read_to_string(out.join("jobs.csv")).unwrap();
     for name in [",\"w0!a\nb, \"\"c\"\"\"\n", ",\"w0!\r\n\n\"\n", ",=1+1\n"] {
         assert!(table.contains(name), "{name:?}: {table}");
@@ -69,7 +69,7 @@ fn names_with_line_ends_are_read_back_from_tables() {
 }
 
 #[test]
-fn what_is_no_whole_result_is_refused_with_its_place() {
+fn an_incomplete_result_is_refused_with_its_place() {
     let scratch = Scratch::new();
     let out = scratch.path("out");
     hansa_ok(&[
@@ -102,7 +102,7 @@ fn what_is_no_whole_result_is_refused_with_its_place() {
     refused(&out, "events.jsonl is damaged: its events have digest");
 }
 
-/// What a run with old news is compared with is played for the page, and so its log is read again.
+/// The comparison with current information needs a simulation for the page, so the log is read again.
 #[test]
 fn a_log_with_old_news_is_read_again_or_not_compared() {
     let scratch = Scratch::new();

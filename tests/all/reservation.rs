@@ -1,10 +1,10 @@
-//! What is reserved in advance, as users see it.
+//! Advance reservations from the user's view.
 
 use std::path::Path;
 
 use crate::grid::{Scratch, hansa_ok, json};
 
-/// What a run says of each request, and of all.
+/// Rows of all requests of a run, and its totals.
 fn reserved(text: &str) -> (Vec<String>, serde_json::Value) {
     let scratch = Scratch::new();
     let (topology, out) = (scratch.file("grid.toml", text), scratch.path("out"));
@@ -15,7 +15,7 @@ fn reserved(text: &str) -> (Vec<String>, serde_json::Value) {
     (rows, json(&out.join("summary.json"))["results"]["reservations"].clone())
 }
 
-/// A request for the nodes that another one gives back in the same instant.
+/// A request for the nodes that another one releases in the same instant.
 const AT_ONCE: &str = r#"
 name = "at-once"
 [batch]
@@ -43,8 +43,8 @@ nodes = 2
 "#;
 
 #[test]
-fn what_is_taken_back_makes_room_for_what_is_asked_in_the_same_instant() {
-    // Whether the meta-scheduler knows that the site lets go of it, or has to ask.
+fn released_nodes_can_be_requested_in_the_same_instant() {
+    // The meta-scheduler either knows that the site releases them, or has to ask.
     for system in [r#""reservation""#, r#"["batch", "reservation"]"#] {
         let (rows, all) = reserved(&AT_ONCE.replace("SYSTEM", system));
         assert!(rows[1].contains(",accepted,"), "{system}: {rows:?}");
@@ -52,9 +52,9 @@ fn what_is_taken_back_makes_room_for_what_is_asked_in_the_same_instant() {
     }
 }
 
-/// Alone at its site, or as a guest of a queue, the meta-scheduler plans around what the site has reserved.
+/// Alone at its site, or as a guest of a queue, the meta-scheduler plans around the site's reserved nodes.
 #[test]
-fn nothing_is_booked_on_what_a_site_has_reserved() {
+fn nothing_is_booked_on_reserved_nodes_of_a_site() {
     for system in [r#""reservation""#, r#"["batch", "reservation"]"#] {
         let window = "cores = 2\nreserved = [{ from = \"8 s\", until = \"20 s\", nodes = \"1\" }]";
         let text = AT_ONCE.replace("SYSTEM", system).replace("cores = 2", window);
@@ -70,7 +70,7 @@ fn nothing_is_booked_on_what_a_site_has_reserved() {
 
 /// On one node of two, 40 of 100 s are saved 10 s before the node fails: 60 s are booked anew, with a checkpoint.
 #[test]
-fn a_slowdown_counts_to_the_end_of_what_was_booked_last() {
+fn a_slowdown_counts_to_the_end_of_the_last_booking() {
     let (rows, all) = reserved(
         r#"
 name = "moved"
@@ -107,7 +107,7 @@ nodes = 1
 
 #[test]
 fn nodes_that_waited_for_late_input_were_not_given_back_early() {
-    // Both share the link, so their input comes 20 s later than it would alone.
+    // Both share the link, so their input arrives 20 s later than it would alone.
     let (rows, all) = reserved(
         r#"
 name = "late"

@@ -1,4 +1,4 @@
-//! The schemas that editors get, held against a validator that is not ours, and the reference of keys.
+//! The schemas for editors, checked with an independent validator, and the reference of keys.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::grid::{Scratch, hansa_ok, text};
 use crate::skip::skip;
 
-/// Prints a line for each file: its path, and the first thing that is wrong with it if there is one.
+/// Prints a line for each file: its path, and its first error if there is one.
 const VALIDATE: &str = r#"
 import json, sys, tomllib
 import jsonschema
@@ -22,7 +22,7 @@ fn python() -> String {
     std::env::var("HANSA_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// Whether Python has the package `jsonschema` here; where tests run for everybody it must.
+/// True if Python has the package `jsonschema`; in CI it must.
 fn has_validator() -> bool {
     let python = Command::new(python()).args(["-c", "import jsonschema, tomllib"]).stderr(Stdio::null()).status();
     let has = python.is_ok_and(|status| status.success());
@@ -33,7 +33,7 @@ fn has_validator() -> bool {
     has
 }
 
-/// What the validator says about each file.
+/// Result of the validator for each file.
 fn verdicts(schema: &Path, files: &[String]) -> Vec<String> {
     let output = Command::new(python()).arg("-c").arg(VALIDATE).arg(schema).args(files).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -53,7 +53,7 @@ fn toml_files(folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_shipped_is_as_the_schema_says_and_what_is_wrong_is_not() {
+fn shipped_files_match_the_schema_and_faulty_ones_do_not() {
     if !has_validator() {
         return;
     }
@@ -63,7 +63,7 @@ fn what_is_shipped_is_as_the_schema_says_and_what_is_wrong_is_not() {
 
     let mut fine = toml_files("topologies");
     assert!(fine.len() > 8, "{fine:?}");
-    // What a topology means is written down in full, so the schema has to know every key that the writer knows.
+    // A resolved topology has all defaults, so the schema has to know every key that the writer knows.
     for file in fine.clone() {
         let name = Path::new(&file).file_name().unwrap().to_str().unwrap().to_owned();
         let resolved = scratch.file(&name, &text(&hansa_ok(&["show", file.as_str()]).stdout));
@@ -124,8 +124,7 @@ fn what_is_shipped_is_as_the_schema_says_and_what_is_wrong_is_not() {
     }
 }
 
-/// A Python validator of lines: for each file the first line that is wrong, by the schema's own names of what it may
-/// be.
+/// A Python validator of lines: for each file the first wrong line, with the schema's names of the alternatives.
 const VALIDATE_LINES: &str = r#"
 import json, sys
 import jsonschema
@@ -137,8 +136,7 @@ for path in sys.argv[2:]:
     print(path, "WRONG " + wrong[0].strip() if wrong else "FINE")
 "#;
 
-/// What Hansa and its examples say to each other, line by line, and lines that nobody should say.
-/// What a manager does that counts the nodes that are free, where nodes fail.
+/// Part of a manager that counts free nodes, where nodes fail.
 const HEARS_OF_FAILURES: &str = r#"elif event["event"] == "lost":
                 free += nodes[event["job"]]
                 queue.append(event["job"])
@@ -149,8 +147,9 @@ const HEARS_OF_FAILURES: &str = r#"elif event["event"] == "lost":
                 was_down = down
             "#;
 
+/// The messages of Hansa and its examples match the schema, line by line; faulty lines do not.
 #[test]
-fn what_programs_and_hansa_say_is_as_the_schema_of_the_conversation_says() {
+fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
     if !has_validator() {
         return;
     }
@@ -211,9 +210,9 @@ fn what_programs_and_hansa_say_is_as_the_schema_of_the_conversation_says() {
     assert!(events.iter().all(|event| heard.contains(event)), "all there is to say has been said");
 }
 
-/// `HANSA_GOLDEN=write` writes it anew.
+/// `HANSA_GOLDEN=write` renews it.
 #[test]
-fn the_reference_of_keys_is_what_the_program_says() {
+fn the_reference_of_keys_equals_the_output_of_the_program() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/keys.md");
     let said = text(&hansa_ok(&["show", "--keys"]).stdout).to_string();
     if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {

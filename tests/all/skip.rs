@@ -1,5 +1,5 @@
-//! Tests that this machine cannot run: each prints its reason where the harness does not capture it. The harness counts
-//! them as passed; `.ci/test` reads these lines and counts them as skipped.
+//! Tests that this machine cannot run: each prints its reason past the harness, which captures output. The harness
+//! counts them as passed; `.ci/test` reads these lines and counts them as skipped.
 
 use std::io::Write as _;
 use std::sync::Mutex;
@@ -10,15 +10,15 @@ unsafe extern "C" {
     safe fn atexit(last: extern "C" fn()) -> std::ffi::c_int;
 }
 
-/// Reports that the test on this thread is not run, or not whole, and what it needs.
+/// Reports that the test on this thread is not run, or not completely, and what it needs.
 pub fn skip(needs: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    // Not by a macro, as the harness captures those; in one piece, as other tests write at the same time.
+    // Not by a macro, as the harness captures its output; in one piece, as other tests write concurrently.
     let line = format!("SKIPPED {test}: {}\n", needs.replace('\n', " "));
     let _ = std::io::stderr().write_all(line.as_bytes());
     let mut skipped = SKIPPED.lock().unwrap();
     if skipped.is_empty() {
-        // If it cannot be called at the end, the lines above have to do.
+        // Without `atexit`, the lines above are the only report.
         atexit(tell);
     }
     skipped.push(test);

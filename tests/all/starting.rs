@@ -1,5 +1,5 @@
-//! From a command line to the processes of a run: as many as a machine can hold, started by and by, and ended at any
-//! time.
+//! The start of a run, from a command line to its processes: as many as a machine can hold, started gradually, and
+//! ended at any time.
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn crowd(users: u32) -> String {
 }
 
 #[test]
-fn ctrl_c_is_heard_while_processes_start() {
+fn ctrl_c_works_while_processes_start() {
     let scratch = Scratch::new();
     let topology = scratch.file("crowd.toml", &crowd(120));
     let out = scratch.path("out");
@@ -41,14 +41,14 @@ fn more_processes_than_a_machine_can_hold_are_an_error_before_any_starts() {
     };
     let said = run(&[]);
     assert!(said.contains("100002 processes") && said.contains("--inline") && said.contains("--processes"), "{said}");
-    // So many names are in no certificate.
+    // No certificate holds this many names.
     let said = run(&["--processes", "3"]);
     assert!(said.contains("one process cannot play") && said.contains("more processes"), "{said}");
 }
 
-/// The limit is named, and the number of processes that is then advised works.
+/// The limit is named, and the advised number of processes works.
 #[test]
-fn too_few_open_files_are_told_with_a_number_of_processes_that_works() {
+fn too_few_open_files_are_reported_with_a_number_of_processes_that_works() {
     let scratch = Scratch::new();
     let topology = scratch.file("crowd.toml", &crowd(40));
     let run = |files: u32, flags: &str| {
@@ -87,7 +87,7 @@ fn a_folder_may_begin_with_a_dash() {
 }
 
 #[test]
-fn processes_are_shared_as_told_and_the_manifest_says_what_was_typed() {
+fn processes_are_grouped_as_requested_and_the_manifest_has_the_typed_command() {
     let scratch = Scratch::new();
     let topology = scratch.file("crowd.toml", &crowd(60));
     let run = |out: &str, flags: &[&str]| {
@@ -102,7 +102,7 @@ fn processes_are_shared_as_told_and_the_manifest_says_what_was_typed() {
     assert_eq!(shared, inline);
     assert_eq!(summary["run"]["waits"].as_object().unwrap().len(), 4, "{summary}");
 
-    // Whatever the processes were called by the launcher.
+    // The names that the launcher gives to processes do not matter.
     let typed = serde_json::json!(["run", topology, "--out", scratch.path("shared"), "--processes", "4"]);
     assert_eq!(manifest["command"].as_array().unwrap()[1..], typed.as_array().unwrap()[..]);
     assert_eq!(manifest["inputs"], alone["inputs"]);

@@ -1,4 +1,4 @@
-//! Sweeps: interrupted, resumed, refused, and the same whatever the number of threads.
+//! Sweeps: interrupted, resumed, refused, and equal for any number of threads.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for another process")]
 
@@ -28,7 +28,7 @@ fn runs(out: &Path) -> String {
 }
 
 #[test]
-fn rows_are_the_same_with_any_number_of_threads() {
+fn rows_are_equal_with_any_number_of_threads() {
     let scratch = Scratch::new();
     let experiment = experiment(&scratch, 40, "[1, 2, 3, 4]");
     let (one, two) = (scratch.path("one"), scratch.path("two"));
@@ -65,7 +65,7 @@ fn a_row_has_the_digest_of_its_run() {
 }
 
 #[test]
-fn an_interrupted_sweep_goes_on_where_it_was() {
+fn an_interrupted_sweep_continues_where_it_was() {
     let scratch = Scratch::new();
     let experiment = experiment(&scratch, 600, "[1, 2, 3, 4, 5, 6, 7, 8]");
     let (out, whole) = (scratch.path("out"), scratch.path("whole"));
@@ -91,7 +91,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     assert!(state["status"].as_str().unwrap().starts_with("partial: interrupted"), "{state}");
     assert_eq!(state["done"], kept.len());
 
-    // A row that was cut short when the machine went down is run again.
+    // A row that was cut short when the machine failed is run again.
     std::fs::write(out.join("runs.csv"), &partial[..partial.len() - 3]).unwrap();
     assert!(sweep(&experiment, &out, &[]).status.success());
     assert!(sweep(&experiment, &whole, &[]).status.success());
@@ -142,7 +142,7 @@ fn a_finished_sweep_is_not_run_again_and_a_changed_one_is_refused() {
     let first = experiment(&scratch, 40, "[1, 2]");
     let out = scratch.path("out");
     assert!(sweep(&first, &out, &[]).status.success());
-    // What is kept is not looked into again: a row that nobody would get shows that it was not run.
+    // Existing rows are not recomputed: a row that no run produces shows that.
     let before = runs(&out);
     let digest = before.lines().nth(1).unwrap().rsplit(',').next().unwrap();
     let marked = before.replacen(digest, &"f".repeat(32), 1);
@@ -185,7 +185,7 @@ fn an_experiment_is_checked_without_being_run() {
     assert_eq!(told, format!("{fine}: fine\n6 runs: 2 of seed, 3 of market.policy\n"));
     let json = text(&hansa_ok(&["validate", "--json", &fine]).stdout);
     assert!(json.contains("\"fine\": true") && json.contains("6 runs"), "{json}");
-    // What is wrong with an experiment is told of it, and not of a topology.
+    // Errors of an experiment are reported as such, not as errors of a topology.
     let bare = scratch.file("bare.toml", "name = \"bare\"\ntopology = \"grid.toml\"\n");
     let refused = hansa(&[Path::new("validate"), &bare]);
     assert_eq!(refused.status.code(), Some(2));
@@ -196,7 +196,7 @@ fn an_experiment_is_checked_without_being_run() {
 }
 
 #[test]
-fn what_an_experiment_lacks_is_told_once_before_it_runs() {
+fn what_an_experiment_lacks_is_reported_once_before_it_runs() {
     let scratch = Scratch::new();
     let topology = "name = \"absent\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n                    scheduler = \"external\"\ncommand = [\"no-such-program\"]\n                    [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 5\n";
     let topology = scratch.file("absent.toml", topology);
@@ -245,7 +245,7 @@ fn runs_and_experiments_are_not_taken_for_each_other() {
 }
 
 #[test]
-fn what_is_in_files_is_not_printed_where_there_is_to_be_quiet() {
+fn quiet_mode_does_not_print_what_is_in_files() {
     let scratch = Scratch::new();
     let experiment = experiment(&scratch, 40, "[1]");
     let [rows, paper, run] = ["rows", "paper", "run"].map(|name| scratch.path(name).to_string_lossy().into_owned());
@@ -281,7 +281,7 @@ fn the_market_is_reproduced_in_small() {
     for file in files {
         assert!(Path::new(&out).join(file).exists(), "{file} is missing");
     }
-    // Its experiment is there as a file, and its rows are those of that file.
+    // Its experiment is written as a file, and its rows are those of that file.
     let experiment = Path::new(&out).join("experiment.toml").to_string_lossy().into_owned();
     let again = scratch.path("again");
     assert!(sweep(&experiment, &again, &[]).status.success());

@@ -1,10 +1,10 @@
-//! Tournaments: the same jobs under several systems, whole and in shares.
+//! Tournaments: one set of jobs under several systems, complete and in shares.
 
 use std::path::Path;
 
 use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
 
-/// Four entrants of the shipped one, a fifth of its jobs, and three seeds.
+/// Four entrants of the shipped tournament, a fifth of its jobs, and three seeds.
 fn small(scratch: &Scratch) -> String {
     let shipped_file = std::fs::read_to_string(shipped("../experiments/tournament.toml")).unwrap();
     let topology = shipped("tournament.toml");
@@ -19,7 +19,7 @@ fn small(scratch: &Scratch) -> String {
     scratch.file("small.toml", &text).to_string_lossy().into_owned()
 }
 
-/// What it prints.
+/// Standard output of a command.
 fn told(arguments: &[&str]) -> String {
     text(&hansa_ok(arguments).stdout)
 }
@@ -29,7 +29,7 @@ fn read(folder: &Path, file: &str) -> String {
 }
 
 #[test]
-fn all_systems_meet_with_the_same_jobs() {
+fn all_systems_get_equal_jobs() {
     let scratch = Scratch::new();
     let file = small(&scratch);
     let (whole, shares) = (scratch.path("whole"), scratch.path("shares"));
@@ -37,14 +37,14 @@ fn all_systems_meet_with_the_same_jobs() {
     let said = told(&["tournament", &file, "--out", &whole_dir]);
     assert!(said.contains("dfrs") && said.contains("stretch_mean") && said.contains("(3 runs each)"), "{said}");
 
-    // Whoever is compared with whom, nothing is run again, and the same jobs came to all.
+    // Another comparison runs nothing again, and all entrants get the same jobs.
     let before = read(&whole, "runs.csv");
     let again = told(&["tournament", &file, "--out", &whole_dir, "--against", "dfrs"]);
     assert!(again.contains("differences from dfrs"), "{again}");
     assert_eq!(read(&whole, "runs.csv"), before);
     assert_eq!(before.lines().count(), 1 + 4 * 3);
 
-    // A queue is not asked what it moved, nor a market what could have run beside; both are asked for value and time.
+    // Moves are not measured for a queue, nor interference for a market; value and time are measured for both.
     let standings = read(&whole, "standings.csv");
     let cell = |entrant: &str, metric: &str| {
         let row = standings.lines().find(|line| line.starts_with(&format!("{entrant},{metric},"))).unwrap();
@@ -59,7 +59,7 @@ fn all_systems_meet_with_the_same_jobs() {
     }
     assert!(cell("dfrs", "preemptions").parse::<f64>().unwrap() > 0.0);
 
-    // Shares put together are the whole.
+    // Combined shares are the whole.
     for part in ["1/2", "2/2"] {
         let said = told(&["tournament", &file, "--out", &shares_dir, "--part", part]);
         assert!(said.starts_with(&format!("share {part}")), "{said}");
@@ -71,7 +71,7 @@ fn all_systems_meet_with_the_same_jobs() {
 }
 
 #[test]
-fn what_is_wrong_with_a_tournament_is_told() {
+fn errors_of_tournaments_are_reported() {
     let scratch = Scratch::new();
     let file = small(&scratch);
     let out = scratch.path("out").to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-//! Any packet loss, same digest: one process a member, and between them and the router a relay that makes bad weather.
+//! Packet loss does not change the digest: one process per member, with a relay that simulates a bad network between
+//! them and the router.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use crate::grid::{Machines, Scratch, digest, hansa_ok, shipped};
 use crate::namespaces::FAR;
 use crate::relay::{Relay, Weather};
 
-/// A tenth of all is lost and a twentieth spoilt; what arrives does so in any order, and some of it twice.
+/// A tenth is lost and a twentieth corrupted; the rest arrives in any order, and some of it twice.
 const STORM: Weather = Weather {
     seed: 1,
     lost: 0.1,
@@ -36,7 +37,7 @@ fn agrees(topology: &str, members: &[&str], weather: Weather) {
     }
     assert_eq!(digest(&machines.out()), digest(&inline), "{weather:?}");
 
-    // All of it has happened.
+    // Each kind of fault has occurred.
     let seen = relay.seen();
     let happened = [seen.lost, seen.twice, seen.spoilt, seen.overtaken, seen.blackouts];
     assert!(happened.iter().all(|count| *count > 0), "{seen:?}");
@@ -53,7 +54,7 @@ fn a_storm_over_a_grid_on_which_all_systems_meet_changes_nothing() {
     let members = ["york", "hull", "durham", "leeds", "bath"].map(|site| format!("{site}.site"));
     let users = ["alice", "bob", "carol"].map(|user| format!("{user}.user"));
     let members: Vec<&str> = members.iter().chain(&users).map(String::as_str).collect();
-    // Fewer jobs than are shipped, since each moment is waited for.
+    // Fewer jobs than in the shipped topology, since each moment is waited for.
     let grid = grid.replace("jobs = 60", "jobs = 8").replace("jobs = 400", "jobs = 30");
     let grid = grid.replace("requests = 60", "requests = 8").replace("workflows = 6", "workflows = 1");
     agrees(&grid, &members, Weather { seed: 2, ..STORM });

@@ -1,4 +1,4 @@
-//! Peers that mean well.
+//! Well-behaved peers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::net::UdpSocket;
 use crate::world::{TOPOLOGY, World, echo, ping, site, user};
 
 #[tokio::test]
-async fn everybody_joins_and_talks_in_the_order_of_the_roster() {
+async fn all_members_join_and_talk_in_the_order_of_the_roster() {
     let mut world = World::new();
     let groups: [&[Party]; 3] = [&[site("york")], &[site("hull"), user("ann")], &[user("bob")]];
     let (peers, mut leaves) = world.gather(&groups).await;
@@ -64,7 +64,7 @@ async fn frames_of_every_length_arrive_whole() {
 }
 
 #[tokio::test]
-async fn the_last_words_arrive_before_the_end() {
+async fn last_frames_arrive_before_the_end() {
     let mut world = World::new();
     let (mut peers, leaves) = world.gather(&[&[site("york")], &[site("hull")]]).await;
     let mut out = Vec::new();
@@ -111,9 +111,9 @@ async fn a_router_that_is_late_is_waited_for() {
     leaf.await.unwrap().unwrap();
 }
 
-/// Its process ends when the two have shaken hands, and another one takes its place.
+/// Its process ends after the handshake, and another one takes its place.
 #[tokio::test]
-async fn a_router_that_dies_before_it_has_said_welcome_is_looked_for_again() {
+async fn a_router_that_dies_before_its_welcome_is_looked_for_again() {
     let world = World::new();
     let knocking = tokio::spawn(world.knock(&[site("york")]));
     let World { authority, options, listener, address, .. } = world;
@@ -121,7 +121,7 @@ async fn a_router_that_dies_before_it_has_said_welcome_is_looked_for_again() {
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let tls = quinn::crypto::rustls::QuicServerConfig::try_from(router.server_tls().unwrap()).unwrap();
     let config = quinn::ServerConfig::with_crypto(Arc::new(tls));
-    // The socket of the one before is free a little later.
+    // The socket of the previous one becomes free a little later.
     let pause = || tokio::time::sleep(Duration::from_millis(5));
     for _ in 0..2 {
         let dying = loop {
@@ -146,9 +146,9 @@ async fn a_router_that_dies_before_it_has_said_welcome_is_looked_for_again() {
     knocking.await.unwrap().unwrap();
 }
 
-/// It has answered, but is gone before it hears that it was understood, and another one knows nothing of that.
+/// It has answered, but dies before it learns that its answer has arrived, and its successor does not know of it.
 #[tokio::test]
-async fn a_router_that_dies_while_hands_are_shaken_is_looked_for_again() {
+async fn a_router_that_dies_during_the_handshake_is_looked_for_again() {
     let mut world = World::new();
     let terms = world.terms(&[site("york")]);
     let (identity, hello) = (world.identity(&[site("york")]), Hello::new(vec![site("york")], TOPOLOGY));
@@ -160,7 +160,7 @@ async fn a_router_that_dies_while_hands_are_shaken_is_looked_for_again() {
     assert!(begun.elapsed() < world.options.idle_timeout / 2, "{:?}", begun.elapsed());
 }
 
-/// An address from which packets go to the router and back; but of the first connection only the first one goes there.
+/// An address that relays packets to the router and back; only the first packet of the first connection passes.
 async fn deaf_to_the_first(router: SocketAddr) -> SocketAddr {
     let outside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let inside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -209,7 +209,7 @@ async fn an_address_without_a_port_is_no_address() {
 }
 
 #[tokio::test]
-async fn two_that_write_a_longest_frame_to_each_other_do_not_wait_for_ever() {
+async fn two_peers_that_write_longest_frames_to_each_other_do_not_deadlock() {
     let mut world = World::new();
     let (mut peers, mut leaves) = world.gather(&[&[site("york")]]).await;
     let (mut peer, mut leaf) = (peers.remove(0), leaves.remove(0));
@@ -223,7 +223,7 @@ async fn two_that_write_a_longest_frame_to_each_other_do_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn who_is_lost_before_the_run_begins_may_join_again() {
+async fn a_member_that_is_lost_before_the_run_begins_may_join_again() {
     let mut world = World::new();
     let roster = [site("york"), site("hull")];
     let terms = world.terms(&roster);
@@ -250,7 +250,7 @@ async fn a_peer_that_falls_silent_is_noticed() {
     });
     let terms = world.terms(&[site("york")]);
     let knock = world.knock(&[site("york")]);
-    // Its runtime ends without a chance to say goodbye, as a killed process does.
+    // Its runtime ends without a chance to close the connection, as in a killed process.
     let killed = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let joined = runtime.block_on(knock).unwrap();
@@ -280,7 +280,7 @@ async fn a_tenth_of_all_packets_may_be_lost() {
     leaf.connection.leave(leaf.sender, Close::Finished, "").await;
 }
 
-/// An address from which packets go to the router and back, each a little later, and every tenth never.
+/// An address that relays packets to the router and back, each with a delay; every tenth is lost.
 async fn lossy(router: SocketAddr, latency: Duration) -> SocketAddr {
     let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
@@ -299,7 +299,7 @@ async fn lossy(router: SocketAddr, latency: Duration) -> SocketAddr {
                 }
             };
             count += 1;
-            // Scattered, so that no kind of packet is always or never hit, and the same every time.
+            // Scattered, so that no kind of packet is always or never lost, and deterministic.
             if count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xffff < 6554 {
                 continue;
             }

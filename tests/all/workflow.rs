@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::grid::{Scratch, digest, hansa, hansa_ok, json, shipped, text};
 
-/// The shipped grid with the first of its workflows alone, which then comes at time zero.
+/// The shipped grid with only the first of its workflows, which then arrives at time zero.
 fn one_workflow(scratch: &Scratch) -> PathBuf {
     let whole = std::fs::read_to_string(shipped("workflow.toml")).unwrap();
     let (one, _) = whole.rsplit_once("[[workload]]").unwrap();
@@ -19,7 +19,7 @@ fn plan(arguments: &[&str], workflow: &Path, topology: &Path) -> serde_json::Val
     serde_json::from_slice(&hansa_ok(&all).stdout).unwrap()
 }
 
-/// What the planner says is what happens, to the microsecond, inline and as processes.
+/// A run follows its plan to the microsecond, inline and as processes.
 #[test]
 fn a_run_takes_as_long_as_its_plan_says() {
     let scratch = Scratch::new();
@@ -46,7 +46,7 @@ fn a_run_takes_as_long_as_its_plan_says() {
 }
 
 #[test]
-fn the_papers_example_is_planned_in_91() {
+fn the_papers_example_has_a_plan_of_91() {
     let planned = plan(&[], &shipped("ten-tasks.json"), &shipped("three-sites.toml"));
     let rounds: Vec<f64> =
         planned["rounds"].as_array().unwrap().iter().map(|round| round["realistic"].as_f64().unwrap()).collect();
@@ -59,7 +59,7 @@ fn the_papers_example_is_planned_in_91() {
     assert!((six["realistic"].as_f64().unwrap() - 413.0 / 12.0).abs() < 1e-6, "{six}");
 }
 
-/// Nothing crosses them.
+/// No data crosses the links.
 #[test]
 fn costs_are_planned_for_a_single_site_that_has_links() {
     let scratch = Scratch::new();
@@ -74,7 +74,7 @@ fn costs_are_planned_for_a_single_site_that_has_links() {
 }
 
 #[test]
-fn generated_graphs_are_planned_the_same_in_both_formats() {
+fn generated_graphs_have_equal_plans_in_both_formats() {
     let scratch = Scratch::new();
     let mut plans = Vec::new();
     for name in ["dag.dot", "dag.json"] {
@@ -91,7 +91,7 @@ fn generated_graphs_are_planned_the_same_in_both_formats() {
     assert_eq!(plans[0]["tasks"].as_array().unwrap().len(), 40);
 }
 
-/// Each is told with its place, and the exit code is that of a bad input.
+/// Each error has its place, and the exit code is that of an invalid input.
 #[test]
 fn bad_workflows_are_refused_with_their_place() {
     let scratch = Scratch::new();
@@ -132,9 +132,9 @@ fn bad_workflows_are_refused_with_their_place() {
     assert!(text(&missing.stderr).contains("nowhere.json"));
 }
 
-/// Faults that only the jobs of a workload can have, in every way to meet them.
+/// Faults of the jobs of a workload, in every command that finds them.
 #[test]
-fn what_keeps_a_job_from_running_is_told_with_its_place() {
+fn jobs_that_cannot_run_are_reported_with_their_place() {
     let scratch = Scratch::new();
     let whole = std::fs::read_to_string(shipped("live.toml")).unwrap();
     let slow = whole.replace("100 Mbps", "1 bps").replace("10_000_000", "10_000_000_000");
@@ -163,9 +163,9 @@ fn what_keeps_a_job_from_running_is_told_with_its_place() {
     assert!(text(&told.stderr).contains("mosaic.json: all data"), "{}", text(&told.stderr));
 }
 
-/// The plans to choose from, in every way to see them, and what is said to who asks for them in a wrong way.
+/// The plans to choose from, in every output format, and the messages for wrong requests.
 #[test]
-fn plans_for_users_who_bargain_are_shown_and_drawn() {
+fn plans_for_negotiating_users_are_shown_and_drawn() {
     let scratch = Scratch::new();
     let (workflow, topology) = (shipped("layers.json"), shipped("provisioning.toml"));
     let svg = scratch.path("plans.svg");
@@ -186,7 +186,7 @@ fn plans_for_users_who_bargain_are_shown_and_drawn() {
     let of = |class| document.descendants().filter(|node| node.attribute("class") == Some(class)).count();
     assert_eq!((of("plan"), of("chosen")), (plans.len(), 1));
 
-    // Without a policy it is the first of the system that the topology has.
+    // Without a policy, the first one of the topology's system is used.
     let mut arguments = vec!["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()];
     let table = text(&hansa_ok(&arguments).stdout);
     assert!(table.contains("planned by moga: "), "{table}");

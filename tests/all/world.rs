@@ -1,4 +1,4 @@
-//! A small run on loopback, for tests that want one.
+//! A small run on loopback, for tests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ pub fn user(name: &str) -> Party {
     Party::User(name.to_owned())
 }
 
-/// An authority, a listening router, and what it logs.
+/// An authority, a listening router, and its log.
 pub struct World {
     pub authority: Authority,
     pub options: Options,
@@ -51,7 +51,7 @@ impl World {
         JoinTerms { roster: roster.to_vec(), topology: TOPOLOGY }
     }
 
-    /// A knocker for these parties that can do without the world.
+    /// A connection attempt of these parties that does not borrow the world.
     pub fn knock(&self, parties: &[Party]) -> impl Future<Output = Result<Joined, JoinError>> + use<> {
         self.knock_as(self.identity(parties), Hello::new(parties.to_vec(), TOPOLOGY))
     }
@@ -65,7 +65,7 @@ impl World {
         async move { connect(&address, &identity, &hello, &options).await }
     }
 
-    /// Lets one process a group join, and gives both ends of each.
+    /// Lets one process per group join, and returns both ends of each connection.
     pub async fn gather(&mut self, groups: &[&[Party]]) -> (Vec<Peer>, Vec<Joined>) {
         let terms = self.terms(&groups.concat());
         let leaves: Vec<_> = groups.iter().map(|group| tokio::spawn(self.knock(group))).collect();
@@ -78,7 +78,7 @@ impl World {
     }
 }
 
-/// Sends back all that comes, until the other side ends.
+/// Sends back all frames until the other side ends.
 pub async fn echo(mut peer: Peer) -> Peer {
     let mut out = Vec::new();
     while let Ok(Some(frame)) = peer.receiver.next().await {
@@ -97,7 +97,7 @@ pub async fn ping(leaf: &mut Joined, contents: &[u8]) {
     assert_eq!(leaf.receiver.next().await.unwrap().unwrap(), contents);
 }
 
-/// What this test's thread logs, as text.
+/// Log of this test's thread, as text.
 #[derive(Clone)]
 pub struct Log {
     text: Arc<Mutex<Vec<u8>>>,

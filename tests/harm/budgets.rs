@@ -1,4 +1,4 @@
-//! What a run and a peer may cost in memory.
+//! Memory budgets of a run and of a peer.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::lies::encoded;
 use crate::mutation::mutate;
 use crate::{grids, leaves, memory};
 
-/// What is over is put aside here, as a run does.
+/// Sink for finished data, as in a run.
 struct Aside(File);
 
 impl Store for Aside {
@@ -28,7 +28,7 @@ impl Store for Aside {
     }
 }
 
-/// The tasks of a market of so many jobs, and the most memory that the run and all that is made of it take.
+/// Tasks of a market of this many jobs, and peak memory of the run with its results.
 fn market(jobs: u32) -> (u64, usize) {
     let text = format!(
         "name = \"many\"\n[market]\npolicy = \"fifo\"\n[[site]]\nname = \"york\"\ncores = 1000\n[[site]]\nname = \"leeds\"\n\
@@ -53,7 +53,7 @@ fn market(jobs: u32) -> (u64, usize) {
     })
 }
 
-/// As long as jobs end about as fast as they come, a run holds a window of them and some bytes of each.
+/// If jobs end about as fast as they arrive, a run holds a window of them and a few bytes of each.
 #[test]
 fn a_million_tasks_fit_into_their_budget() {
     let jobs = if cfg!(debug_assertions) { 10_000 } else { 84_000 };
@@ -63,7 +63,7 @@ fn a_million_tasks_fit_into_their_budget() {
     assert!(most < (64 << 20) + 32 * tasks as usize, "{most} bytes for {tasks} tasks");
 }
 
-/// However long a frame claims its lists to be: it costs what its bytes can hold.
+/// A frame costs only what its bytes can hold, regardless of the lengths that it claims for its lists.
 #[test]
 fn a_frame_costs_no_more_than_a_multiple_of_its_bytes() {
     let grid = grids::all().remove(0);

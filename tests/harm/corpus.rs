@@ -1,7 +1,7 @@
-//! Replays the corpus, and some thousand files that are almost like those in it, through every reader of files. None
-//! may panic, take long, or take more memory than a small file is worth.
+//! Replays the corpus, and some thousand mutated files, through every reader of files. None may panic, take long, or
+//! take more memory than a small file is worth.
 //!
-//! The corpus is one folder a reader; `events` and `results` are made of honest runs of all grids, so that they have
+//! The corpus has one folder per reader; `events` and `results` come from honest runs of all grids, so that they have
 //! every kind of record.
 
 use std::panic::catch_unwind;
@@ -41,7 +41,7 @@ fn corpus(reader: &str) -> Vec<Vec<u8>> {
     files.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// The log and the summary of an honest run of each grid.
+/// Log and summary of an honest run of each grid.
 fn honest() -> Vec<(Vec<u8>, Vec<u8>)> {
     let run = |grid: grids::Grid| {
         let grids::Grid { topology, plan, names, .. } = grid;
@@ -77,19 +77,19 @@ fn replay(reader: &str, seeds: &[Vec<u8>]) {
 }
 
 #[test]
-fn what_is_almost_a_file_is_read_or_refused() {
+fn mutated_files_are_read_or_refused() {
     let wrong: Vec<_> = READERS[..9].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
     assert!(wrong.is_empty());
 }
 
 #[test]
-fn what_is_almost_a_result_is_read_or_refused() {
+fn mutated_results_are_read_or_refused() {
     let (logs, summaries): (Vec<_>, Vec<_>) = honest().into_iter().unzip();
     replay("events", &logs);
     replay("results", &summaries);
 }
 
-/// What is in the corpus is in order, so that what is made of it is almost.
+/// The corpus is valid, so that its mutations are nearly valid.
 #[test]
 fn the_corpus_itself_is_read() {
     use hansa::workload::{batsim, swf, workflow};

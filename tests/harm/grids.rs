@@ -1,4 +1,4 @@
-//! Small grids: one for each source of each system, whichever there are, and some on which systems meet.
+//! Small grids: one for each source of each system, and some that systems share.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub struct Grid {
     pub names: Names,
 }
 
-/// How little each source can be asked for. A system is here as soon as it takes one of them.
+/// Smallest settings of each source. A system has a grid if it accepts one of them.
 const SOURCES: &[(&str, &str)] = &[
     ("market", "jobs = 4\ncores_max = 8"),
     ("reservations", "requests = 8"),
@@ -25,7 +25,7 @@ const SOURCES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Those that are shipped and have what the others do not, with less to do.
+/// Shipped topologies with features that the others lack, with less work.
 const SHIPPED: &[(&str, &[&str])] = &[
     ("one-grid", &["0.jobs=4", "1.jobs=8", "2.requests=6", "3.workflows=1", "3.tasks=6"]),
     ("one-site", &["0.jobs=20", "1.requests=8", "2.jobs=4", "3.workflows=1", "4.jobs=4", "5.workflows=1", "5.tasks=6"]),

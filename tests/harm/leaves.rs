@@ -1,6 +1,5 @@
-//! Leaves with a good name and certificate that send what they like, on a grid of every system. Whatever it is: nobody
-//! panics, nobody waits without knowing for whom, memory stays bounded; and the run ends with the liar's name, or as a
-//! whole one.
+//! Leaves with valid certificates that send arbitrary data, on a grid of every system. In all cases: no panic, no
+//! unexplained wait, bounded memory; and the run ends with the liar's name, or completely.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -18,23 +17,23 @@ use crate::grids::{self, Grid};
 use crate::lies::{Frame, Heard, Liar, encoded};
 use crate::memory;
 
-/// Batches of the hub, and rounds of frames, that no run of these grids comes near.
+/// Limits that no run of these grids comes near: batches of the hub, and rounds of frames.
 const BATCHES_MAX: usize = 300_000;
 const ROUNDS_MAX: usize = 30_000;
 
-/// What one lie may cost beyond an honest run.
+/// Most memory in bytes that a lie may cost beyond an honest run.
 const MEMORY_MAX: usize = 32 << 20;
 
-/// How a run ends.
+/// End of a run.
 #[derive(Debug, PartialEq)]
 pub enum End {
-    /// All jobs have come to their ends, and the log makes sense.
+    /// All jobs have ended, and the log is consistent.
     Whole { digest: String },
-    /// As the router would tell it.
+    /// The router's message.
     Failed(String),
 }
 
-/// Sees what each leaf says, and gives the frames that it sends.
+/// Sees the frames of each leaf, and returns those that it sends.
 type Passes<'a> = &'a mut dyn FnMut(usize, Frame, &Hub<Message, Record>) -> Vec<Vec<u8>>;
 
 struct Session<'g> {
@@ -43,14 +42,14 @@ struct Session<'g> {
     members: Vec<ActorId>,
     leaves: Vec<Leaf<Message, Record>>,
     up: Vec<VecDeque<Vec<u8>>>,
-    /// What the hub has said to leaves.
+    /// Messages of the hub to leaves.
     said: Vec<Message>,
     liar: Option<usize>,
     witness: Witness,
 }
 
 impl<'g> Session<'g> {
-    /// Everybody by himself.
+    /// Each member in its own process.
     fn of(grid: &'g Grid) -> Session<'g> {
         let (topology, plan) = (&grid.topology, grid.plan.clone());
         let members: Vec<ActorId> = plan
@@ -107,7 +106,7 @@ impl<'g> Session<'g> {
         self.record()
     }
 
-    /// Frames down, and what comes of them up; whether any have moved.
+    /// Passes frames down, and their answers up; true if any frame moved.
     fn exchange(&mut self, round: usize, passes: Passes<'_>) -> Result<bool, String> {
         let mut down = Vec::new();
         let contact = if round.is_multiple_of(2) { Contact::Blockers } else { Contact::All };
@@ -131,7 +130,7 @@ impl<'g> Session<'g> {
         Ok(moved)
     }
 
-    /// What a leaf says to a frame.
+    /// Answer of a leaf to a frame.
     fn hear(&mut self, leaf: usize, bytes: &[u8]) -> Result<Vec<Frame>, String> {
         let member = &mut self.leaves[leaf];
         let mut hear = || {
@@ -147,7 +146,7 @@ impl<'g> Session<'g> {
         if self.liar != Some(leaf) {
             return hear();
         }
-        // A liar may be told what cannot be after all that he has said; then he is gone, which is for him to see to.
+        // After its lies, a liar may receive impossible messages; its death then is its own problem.
         without_a_word(|| catch_unwind(AssertUnwindSafe(hear))).unwrap_or_else(|_| Err("it has panicked".to_owned()))
     }
 
@@ -156,7 +155,7 @@ impl<'g> Session<'g> {
         format!("no frame has moved: the router waits for {}", waits.join(", "))
     }
 
-    /// Makes of the logs what the router makes of them.
+    /// Evaluates the logs as the router does.
     fn record(&mut self) -> End {
         let Grid { topology, names, .. } = self.grid;
         let logs = self.hub.take_leaf_logs().into_iter().chain([self.hub.take_log()]).collect::<Vec<_>>();
@@ -191,8 +190,7 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does something that may panic, of which nobody wants to read. A backtrace takes more memory than all that is
-/// measured here.
+/// Runs code that may panic, without the panic's output. A backtrace takes more memory than anything measured here.
 fn without_a_word<T>(doing: impl FnOnce() -> T) -> T {
     static QUIETLY: Once = Once::new();
     QUIETLY.call_once(|| {
@@ -209,7 +207,7 @@ fn without_a_word<T>(doing: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Runs a grid on which nobody lies; shows every frame of a leaf.
+/// Runs a grid without lies; shows every frame of a leaf.
 pub fn honest_run(grid: &Grid, see: &mut dyn FnMut(usize, &Frame)) -> (End, Vec<Message>) {
     let mut session = Session::of(grid);
     let end = session.run(&mut |leaf, frame, _| {
@@ -219,7 +217,7 @@ pub fn honest_run(grid: &Grid, see: &mut dyn FnMut(usize, &Frame)) -> (End, Vec<
     (end, session.said)
 }
 
-/// An honest run: how it ends, what is said in it, and the memory that it takes.
+/// An honest run: its end, its messages, and its memory.
 fn honest(grid: &Grid) -> (End, Heard, usize) {
     let mut heard = Heard { frames: vec![0; grid.plan.roles.len()], ..Heard::default() };
     let ((end, said), bytes) = memory::most(|| {
@@ -260,7 +258,7 @@ fn lies_are_found_out(grid: &Grid, seeds: u64) {
 }
 
 #[test]
-fn whatever_a_leaf_sends_it_is_named_or_the_run_is_whole() {
+fn a_lying_leaf_is_named_or_the_run_is_complete() {
     let seeds = if cfg!(debug_assertions) { 25 } else { 150 };
     for grid in grids::all() {
         lies_are_found_out(&grid, seeds);

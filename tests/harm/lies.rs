@@ -1,5 +1,5 @@
-//! What a leaf may send instead of what it should: frames of bytes without meaning, frames that promise or claim
-//! something else, messages and records that are changed, forged, kept back or told twice.
+//! Lies of a leaf: frames of meaningless bytes, frames with other promises or claims, messages and records that are
+//! changed, forged, kept back or repeated.
 
 use hansa::kernel::{ActorId, Entry, Envelope, Up};
 use hansa::protocol::{Message, Record, codec};
@@ -12,12 +12,12 @@ use crate::mutation::mutate;
 
 pub type Frame = Up<Message, Record>;
 
-/// What has been said in an honest run, by whomever: what is forged sounds like it.
+/// Messages of an honest run, of all senders; forged messages resemble them.
 #[derive(Default)]
 pub struct Heard {
     pub messages: Vec<Message>,
     pub records: Vec<Record>,
-    /// How many frames each leaf has sent.
+    /// Number of frames of each leaf.
     pub frames: Vec<u64>,
 }
 
@@ -25,25 +25,25 @@ pub struct Liar<'a> {
     heard: &'a Heard,
     everybody: u32,
     random: SplitMix64,
-    /// The frames that will be lies, by number.
+    /// Numbers of the frames that become lies.
     lies_at: Vec<u64>,
     frames: u64,
-    /// By how much forged messages have moved the numbers of those after them.
+    /// Offset of the numbers of messages after forged ones.
     shift: u64,
     sent: Vec<Vec<u8>>,
-    /// What it has done, for whoever looks into a failure.
+    /// Lies so far, for the report of a failure.
     pub did: Vec<&'static str>,
 }
 
 impl<'a> Liar<'a> {
-    /// One who sends so many frames when honest.
+    /// A liar that sends this many frames when honest.
     pub fn new(seed: u64, heard: &'a Heard, frames: u64, everybody: u32) -> Liar<'a> {
         let mut random = SplitMix64::new(seed);
         let lies_at = (0..random.int(1, 3)).map(|_| random.int(0, frames.saturating_sub(1))).collect();
         Liar { heard, everybody, random, lies_at, frames: 0, shift: 0, sent: Vec::new(), did: Vec::new() }
     }
 
-    /// What goes out in the place of this frame. `me` says it, and is believed to say nothing before `floor`.
+    /// Frames to send instead of this one. `me` is the sender; the hub expects nothing from it before `floor`.
     pub fn instead(&mut self, mut frame: Frame, me: ActorId, floor: Stamp) -> Vec<Vec<u8>> {
         for mail in &mut frame.mail {
             mail.number += self.shift;
@@ -151,7 +151,7 @@ impl<'a> Liar<'a> {
         frame
     }
 
-    /// Says something that somebody has said in an honest run, or almost.
+    /// Inserts a message of an honest run, perhaps changed.
     fn forge(&mut self, frame: &mut Frame, place: usize, me: ActorId, floor: Stamp) {
         self.did.push("a forged message");
         let Some(mut message) = pick(&self.heard.messages, &mut self.random) else { return };
@@ -161,7 +161,7 @@ impl<'a> Liar<'a> {
         let arrival = match frame.mail.get(place.saturating_sub(1)) {
             Some(mail) => mail.arrival,
             None if floor.is_never() => return,
-            // Far enough for any latency that is here.
+            // Far enough for any latency here.
             None => Stamp::at(floor.time + Span::from_secs(self.random.int(0, 30))),
         };
         let to = match frame.mail.first() {
@@ -239,7 +239,7 @@ fn pick<T: Clone>(from: &[T], random: &mut SplitMix64) -> Option<T> {
     (!from.is_empty()).then(|| from[random.int(0, from.len() as u64 - 1) as usize].clone())
 }
 
-/// Something else that can be read just as well.
+/// A changed value that can be decoded as well.
 fn changed<T: Clone + Serialize + DeserializeOwned>(value: &T, random: &mut SplitMix64) -> T {
     let bytes = encoded(value);
     let mut attempts = (0..20).filter_map(|_| {

@@ -1,4 +1,4 @@
-//! What others hand us, in memory: leaves that lie, files that are broken; and what either may cost.
+//! Hostile input, in memory: lying leaves and broken files, and their costs.
 
 mod budgets;
 mod corpus;

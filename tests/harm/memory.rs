@@ -1,15 +1,15 @@
-//! Counts what each thread allocates, so that a test can hold what it calls to a budget.
+//! Counts the allocations of each thread, so that a test can check a budget.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Bytes that this thread has asked for and not given back, and the most that there have been.
+    /// Bytes that this thread has allocated and not freed, and their maximum.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
-/// What this does, and the most bytes that it holds at any time beyond what was held before.
+/// Runs `doing`; returns its result and its peak memory in bytes beyond what was held before.
 pub fn most<T>(doing: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     let outer = MOST.replace(before);
@@ -24,7 +24,7 @@ struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// All is left to the system's allocator.
+// All calls go to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as isize);
@@ -56,7 +56,7 @@ fn note(bytes: isize) {
 }
 
 #[test]
-fn what_is_given_back_is_not_counted() {
+fn freed_memory_is_not_counted() {
     let ((), bytes) = most(|| (0..10).for_each(|_| drop(vec![1u8; 1_000_000])));
     assert!((1_000_000..1_001_000).contains(&bytes), "{bytes}");
     let (kept, bytes) = most(|| vec![vec![1u8; 1_000_000], vec![2; 2_000_000]]);

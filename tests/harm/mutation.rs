@@ -2,7 +2,7 @@
 
 use hansa::random::SplitMix64;
 
-/// Numbers and marks at which readers stumble.
+/// Numbers and marks that are awkward for readers.
 const AWKWARD: &[&[u8]] = &[
     b"",
     b"0",
@@ -43,7 +43,7 @@ const AWKWARD: &[&[u8]] = &[
     b"null",
 ];
 
-/// Changes one to four things; `others` are texts of the same kind, of which pieces may come in.
+/// Makes one to four changes; pieces of `others`, texts of one kind, may be inserted.
 pub fn mutate(bytes: &mut Vec<u8>, others: &[Vec<u8>], random: &mut SplitMix64) {
     for _ in 0..random.int(1, 4) {
         let (begin, end) = piece(bytes, random);
@@ -70,14 +70,14 @@ pub fn mutate(bytes: &mut Vec<u8>, others: &[Vec<u8>], random: &mut SplitMix64) 
     }
 }
 
-/// Somewhere in it; short pieces are likelier.
+/// A random range in it; short ones are likelier.
 fn piece(bytes: &[u8], random: &mut SplitMix64) -> (usize, usize) {
     let begin = random.int(0, bytes.len() as u64) as usize;
     let length = random.log_uniform(1.0, bytes.len().max(2) as f64) as usize;
     (begin, (begin + length).min(bytes.len()))
 }
 
-/// Puts something awkward in the place of the word or number that begins here or later.
+/// Replaces the word or number that begins here or later by something awkward.
 fn replace_word(bytes: &mut Vec<u8>, after: usize, random: &mut SplitMix64) {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let begin = after + bytes[after..].iter().take_while(|byte| is_word(byte)).count();

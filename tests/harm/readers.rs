@@ -1,5 +1,5 @@
-//! Every reader of files: whatever the bytes, it gives a value or says what is wrong; and what it takes it can write,
-//! and read again to the same. Fuzz targets are these too.
+//! Every reader of files: for any bytes it returns a value or an error; a value that it accepts can be written, and
+//! read back as an equal one. Fuzz targets use these too.
 
 #![allow(dead_code, reason = "a fuzz target is one of them")]
 
@@ -57,7 +57,7 @@ pub fn trace(bytes: &[u8]) {
     match topology::load("grid.toml", &[], read) {
         Ok(loaded) => {
             loaded.notes.iter().for_each(|note| is_told(note));
-            // What is written has the outages in it, and needs no trace any more.
+            // The written topology contains the outages, and needs no trace.
             let text = loaded.topology.to_toml();
             let again = load(text.as_bytes(), &[]).unwrap_or_else(|| panic!("what was written can be read\n{text}"));
             assert_eq!(again.hash(), loaded.topology.hash());
@@ -87,7 +87,7 @@ pub fn batsim(bytes: &[u8]) {
 pub fn simgrid(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     match simgrid::convert("platform", text) {
-        // It says who has links and sites, and not yet who uses them.
+        // A platform has links and sites, but no system for them.
         Ok(converted) => {
             converted.warnings.iter().for_each(|warning| is_told(warning));
             drop(load(converted.toml.as_bytes(), &[]));
@@ -154,8 +154,8 @@ pub fn results(bytes: &[u8]) {
     }
 }
 
-/// What a program outside says, in any of the conversations: it is read, or what is wrong is told; and what it asks for
-/// is within what can be asked for.
+/// Messages of an external program, in any of the protocols: each is read or refused with a message; its actions are
+/// within their limits.
 pub fn outside(bytes: &[u8]) {
     let asked = Time::ZERO + Span::from_secs(60);
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -186,7 +186,7 @@ pub fn outside(bytes: &[u8]) {
     }
 }
 
-/// Whatever is asked for, a site does it or says why not, and goes on.
+/// Any action is carried out by a site or refused with a reason, and the site continues.
 fn obeyed(asked: Time, advice: Advice) {
     assert!(advice.ready >= asked && advice.wishes.iter().all(|(at, _)| (asked..=advice.ready).contains(at)));
     let says = Says { advice: Some(advice), refused: None };
@@ -208,7 +208,7 @@ fn obeyed(asked: Time, advice: Advice) {
     assert!(starts <= 4 && kills <= starts);
 }
 
-/// A program that has one answer.
+/// A program with a single answer.
 struct Says {
     advice: Option<Advice>,
     refused: Option<String>,
@@ -229,13 +229,13 @@ impl Decides for Says {
     }
 }
 
-/// A grid that logs and settings are about.
+/// A grid for logs and settings.
 const GRID: &[u8] =
     b"name = 'grid'\n[market]\n[[site]]\nname = 'york'\ncores = 8\n[[site]]\nname = 'leeds'\ncores = 8\n\
     [[user]]\nname = 'alice'\n[[user]]\nname = 'bob'\n[[workload]]\nsource = 'table'\n[[workload.job]]\n\
     tasks = [{ runtime = '1 min', cores = 2 }]\n";
 
-/// Files that topologies name are as they are written here, and include nothing.
+/// Files that topologies name have the content given here, and include nothing.
 fn load(bytes: &[u8], settings: &[Override]) -> Option<Topology> {
     let files =
         BTreeMap::from([("grid.toml", bytes), ("log.swf", &b"1 0 -1 10 1 -1 -1 1 20 -1 1 7 1 -1 -1 -1 -1 -1\n"[..])]);
@@ -249,7 +249,7 @@ fn load(bytes: &[u8], settings: &[Override]) -> Option<Topology> {
     }
 }
 
-/// What is told can be shown.
+/// Checks that a message is printable.
 fn is_told(text: &str) {
     assert!(!text.is_empty() && text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }

@@ -1,9 +1,9 @@
-//! A router with its leaves in memory: the real hub, leaves, codec and journal, over wires that deliver when chance
-//! likes, while wires are cut, disks are slow, processes die and come back and journals lose their tails. Whatever
-//! happens, the log is that of one place.
+//! A router with its leaves in memory: the real hub, leaves, codec and journal, over wires with random delays, while
+//! wires are cut, disks are slow, processes die and return and journals lose their tails. In all cases, the log is that
+//! of one place.
 //!
-//! Chance is a seed: `HANSA_TWIN_SEED=N cargo test --test harm twin` repeats one, and `HANSA_TWINS=N` says how many are
-//! tried. A seed takes some milliseconds.
+//! Randomness comes from a seed: `HANSA_TWIN_SEED=N cargo test --test harm twin` repeats one, and `HANSA_TWINS=N` sets
+//! the number of seeds. A seed takes some milliseconds.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -27,24 +27,24 @@ fn inline(grid: &Grid) -> Log {
     place.take_log()
 }
 
-/// A leaf's process, and its wires.
+/// Process of a leaf, and its wires.
 struct Member {
     ids: Vec<ActorId>,
     leaf: Leaf<Message, Record>,
     down: VecDeque<Vec<u8>>,
     up: VecDeque<Vec<u8>>,
-    /// It is back, and has not said everything again.
+    /// Frames that it still has to repeat after its return.
     repeats: Option<Repeats>,
-    /// Until then nothing gets through, in either direction.
+    /// Tick until which its wires are cut in both directions.
     cut_until: u64,
 }
 
-/// The router's process, and its disk.
+/// Process of the router, and its disk.
 struct Router {
     hub: Hub<Message, Record>,
     writer: JournalWriter,
     batches: u64,
-    /// What has been written, and what waits to be.
+    /// Written bytes, and bytes in the buffer.
     disk: Vec<u8>,
     buffer: Vec<u8>,
     confluence: LogMerger<Record>,
@@ -57,7 +57,7 @@ struct World<'g> {
     members: Vec<Member>,
     chance: u64,
     ticks: u64,
-    /// Until then nothing gets to the disk.
+    /// Tick until which the disk does not write.
     disk_until: u64,
     idle: u32,
     deaths: u32,
@@ -90,7 +90,7 @@ impl Router {
         self.log.extend(self.confluence.settle(before));
     }
 
-    /// What it has to say in this turn, written down.
+    /// Output of this turn, also written to the journal.
     fn turn(&mut self, turn: Turn) -> Vec<(usize, Vec<u8>)> {
         let mut said = Vec::new();
         let mut say = |leaf, down: Down<Message>| {
@@ -189,7 +189,7 @@ impl<'g> World<'g> {
         }
     }
 
-    /// Nobody hears of some of the leaves for a while, nor they of anybody.
+    /// Cuts the wires of some leaves for a while, in both directions.
     fn cut(&mut self) {
         let until = self.ticks + self.draw(2000) as u64;
         for leaf in 0..self.members.len() {
@@ -226,7 +226,7 @@ impl<'g> World<'g> {
             None => self.router.hear(leaf, &frame),
             Some(repeats) => {
                 repeats.push_sent(&frame).unwrap();
-                // All that it had said is known from the start, so what comes when it is even is new.
+                // All earlier frames are known from the start, so frames after the repetition are new.
                 if repeats.has_caught_up() {
                     let news = member.repeats.take().map(Repeats::into_new_frames).unwrap_or_default();
                     news.iter().for_each(|frame| self.router.hear(leaf, frame));
@@ -235,7 +235,7 @@ impl<'g> World<'g> {
         }
     }
 
-    /// The process of a leaf dies, with all that was on its way, and begins again.
+    /// Kills the process of a leaf, with all frames on their way, and starts it again.
     fn kill(&mut self, leaf: usize) {
         self.deaths += 1;
         self.router.flush();
@@ -243,8 +243,8 @@ impl<'g> World<'g> {
         self.bring_back(Some(leaf));
     }
 
-    /// The router's process dies, with what it has not written, and the disk may lose or spoil the end of what it has;
-    /// one that comes after it goes on.
+    /// Kills the router's process, with its buffer; the disk may lose or corrupt the end of its data. A successor
+    /// continues.
     fn kill_router(&mut self) {
         self.deaths += 1;
         let mut disk = std::mem::take(&mut self.router.disk);
@@ -276,7 +276,7 @@ impl<'g> World<'g> {
             router.writer.write(Item::Down { leaf, frame: &frame }, &mut router.disk);
         }
         self.router = router;
-        // They may or may not notice; whoever comes back begins again.
+        // Leaves may or may not notice; any leaf that returns starts from the beginning.
         for (member, ids) in self.members.iter_mut().zip(ids) {
             *member = Member::new(self.grid, ids);
         }
@@ -309,7 +309,7 @@ impl Member {
         Member { ids, leaf, down: VecDeque::new(), up: VecDeque::new(), repeats: None, cut_until: 0 }
     }
 
-    /// Takes a frame and answers it, as `play` does: the next one is not looked at before the last is answered.
+    /// Takes a frame and answers it, like `play`: the next one is read only after the answer to the last.
     fn go_on(&mut self, more: bool) -> bool {
         let Some(frame) = self.down.pop_front() else { return false };
         self.leaf.receive(codec::decode::<Down<Message>>(&frame).unwrap()).unwrap();
@@ -330,7 +330,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn whoever_dies_the_log_is_that_of_one_place() {
+fn after_any_deaths_the_log_is_that_of_one_place() {
     let grids = grids::all();
     let expected: Vec<Log> = grids.iter().map(inline).collect();
     let seeds = match number("HANSA_TWIN_SEED") {

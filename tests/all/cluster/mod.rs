@@ -1,4 +1,4 @@
-//! What `hansa cluster` writes, given to engines that exist: rows and digests are those of one machine.
+//! The output of `hansa cluster` on real engines: rows and digests are those of one machine.
 
 mod slurm;
 
@@ -9,7 +9,7 @@ use self::slurm::Slurm;
 use crate::grid::{HANSA, Scratch, digest, hansa, hansa_ok, json, shipped, text};
 use crate::skip::skip;
 
-/// An experiment beside its topology, and what one machine makes of it.
+/// An experiment beside its topology, with the results of one machine.
 struct Case {
     scratch: Scratch,
     experiment: String,
@@ -46,7 +46,7 @@ impl Case {
         }
     }
 
-    /// The digest of a topology here, run inline.
+    /// Digest of a topology, run inline on this machine.
     fn inline(&self, topology: &str, flags: &[&str]) -> String {
         let out = self.at("inline");
         hansa_ok(&[&["run", "--inline", topology, "--out", &out], flags].concat());
@@ -76,7 +76,7 @@ fn slurm_runs_the_shares_of_an_experiment_and_one_run_on_its_nodes() {
         assert_eq!(digest(Path::new(&out)), case.inline(&topology, &["--seed", "7"]), "{name}");
         assert_eq!(json(&Path::new(&out).join("manifest.json"))["layout"], "slurm");
     }
-    // The identities are gone with their jobs.
+    // The identities are deleted with their jobs.
     let names = std::fs::read_dir(case.scratch.path("")).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(!names.into_iter().any(|name| name.to_string_lossy().starts_with(".hansa-")));
 }
@@ -94,7 +94,7 @@ fn hyperqueue_runs_the_shares_of_an_experiment() {
     case.has_rows_of_one_machine(&rows);
 }
 
-/// What HyperQueue would start, one after the other.
+/// Runs the tasks of HyperQueue one after the other.
 #[test]
 fn a_papers_experiment_is_run_in_shares_too() {
     let scratch = Scratch::new();
@@ -126,7 +126,7 @@ fn a_papers_experiment_is_run_in_shares_too() {
     assert_eq!(files("rows"), files("whole"));
 }
 
-/// Whoever runs it finds them from anywhere; all other words stay as they are, like the name of the paper.
+/// The folder is found from any current directory; other words, such as the name of the paper, are unchanged.
 #[test]
 fn a_folder_of_logs_is_written_as_a_whole_path() {
     let scratch = Scratch::new();
@@ -144,7 +144,7 @@ fn a_folder_of_logs_is_written_as_a_whole_path() {
 }
 
 #[test]
-fn kubernetes_takes_the_objects_and_their_commands_do_what_they_should() {
+fn kubernetes_accepts_the_objects_and_their_commands_work() {
     let Some(python) = python_with("kubernetes_validate") else {
         return skip("no Python here has kubernetes-validate (PyPI; $HANSA_PYTHON says which Python)");
     };
@@ -172,7 +172,7 @@ fn fits_the_schema(python: &Path, file: &str) {
         command.args(["-c", call, "--strict", file]).stdin(Stdio::null()).output().unwrap()
     };
     well(check(file));
-    // What does not fit is seen.
+    // The validator detects errors.
     let text = std::fs::read_to_string(file).unwrap().replacen("backoffLimit", "backofLimit", 1);
     let wrong = format!("{file}.wrong.yaml");
     std::fs::write(&wrong, text).unwrap();
@@ -197,7 +197,7 @@ fn python_with(module: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn what_cannot_be_submitted_is_refused_in_one_message() {
+fn errors_of_submissions_are_reported_in_one_message() {
     let case = Case::new();
     let topology = case.at("quickstart.toml");
     let experiment = case.experiment.as_str();

@@ -1,4 +1,4 @@
-//! Slurm with one node, this machine: its daemons, with everything they have in a folder of the test's.
+//! Slurm with one node, this machine: its daemons, with all files in a folder of the test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -12,7 +12,7 @@ pub struct Slurm {
 }
 
 impl Slurm {
-    /// Starts it, or says why it cannot be.
+    /// Starts it; an error tells why it cannot be started.
     pub fn start() -> Result<Slurm, String> {
         for program in ["munged", "slurmctld", "slurmd", "sbatch", "srun"] {
             if find(program).is_none() {
@@ -27,7 +27,7 @@ impl Slurm {
     }
 
     fn begin(&mut self) -> Result<(), String> {
-        // Munge wants nobody else to write where its socket is, and everybody to reach it.
+        // Munge requires that only its owner may write to the folder of its socket, and that all users can reach it.
         let munge = self.scratch.path("munge");
         for folder in [self.scratch.path(""), munge.clone()] {
             std::fs::create_dir_all(&folder).unwrap();
@@ -98,7 +98,7 @@ impl Slurm {
         command.stdin(Stdio::null()).output().unwrap()
     }
 
-    /// Waits until it has nothing to do.
+    /// Waits until it has no jobs.
     pub fn is_done(&self) -> Result<(), String> {
         wait_for("the end of all jobs", || {
             let queue = self.call("squeue", &["-h"]);
@@ -110,7 +110,7 @@ impl Slurm {
 impl Drop for Slurm {
     fn drop(&mut self) {
         self.call("scancel", &["--state=RUNNING"]);
-        // In this order nobody waits for who is gone.
+        // In this order no daemon waits for one that has ended.
         for daemon in self.daemons.iter_mut().rev() {
             if let Some(id) = rustix::process::Pid::from_raw(daemon.id() as i32) {
                 let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
