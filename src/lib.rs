@@ -3,6 +3,7 @@
 //! The modules in reading order, lowest first; each may use only those above it or in its own group. Only `edge` does
 //! I/O: sockets, files, processes, the terminal and the wall clock.
 
+pub mod clock;
 mod decimal;
 mod few;
 pub mod math;

@@ -8,6 +8,7 @@ mod beside;
 mod bound;
 mod certs;
 pub mod cli;
+mod clock;
 mod cluster;
 mod commit;
 mod compose;

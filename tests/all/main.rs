@@ -5,6 +5,7 @@
 mod batch;
 mod batsim;
 mod bidder;
+mod clock;
 mod cluster;
 mod commands;
 mod containers;

@@ -46,6 +46,14 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "clock",
+        &[
+            "hansa clock -- sleep 86400",
+            "hansa clock --start 2026-03-01T08:00 --until 7d -- python3 service.py",
+            "hansa --quiet clock --wait -- bash -c 'sleep 60 & date'",
+        ],
+    ),
+    (
         "generate",
         &["hansa generate lublin --jobs 1000 --nodes 128 --out jobs.swf", "hansa generate dag -n 60 --out dag.json"],
     ),

@@ -13,10 +13,10 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-pub(super) use args::whole;
 use args::{
     Command, Generated, Hansa, LoudnessArgs, MemberArgs, MemberProgram, Paper, RouterArgs, RouterProgram, RunArgs,
 };
+pub(super) use args::{some_time, whole};
 use examples::with_examples;
 
 use super::bench::Effort;
@@ -31,9 +31,9 @@ use super::results::{Format, inputs};
 use super::resume::Left;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
-    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, note, outside,
-    plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words, validate,
-    warn,
+    Failure, Loudness, bench, bound, certs, clock, cluster, compose, convert, files, generate, loudness, man, note,
+    outside, plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words,
+    validate, warn,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -220,6 +220,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
             certs::make(&loaded.topology, &out, days, &group, keep_authority, renew)
         }
+        Command::Clock(args) => clock::clock(&args),
         Command::Bench { tasks } => bench::bench(&Effort::quick(tasks)),
         Command::BenchEcho { arguments } => bench::echo(&arguments),
         Command::Completions { shell } => {

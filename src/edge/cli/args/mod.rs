@@ -12,15 +12,15 @@ use clap::{Args, Parser, Subcommand};
 
 use self::experiments::SweepArgs;
 use self::shared::{OverrideArgs, ResultArgs};
-use self::values::{folder, some_time, speed, time};
+use self::values::{folder, speed, time};
 use super::super::cluster::Engine;
 use super::super::launch::Cores;
-use super::super::{EXIT_CODES, VERSION, bench, bound, generate, logs, plan};
+use super::super::{EXIT_CODES, VERSION, bench, bound, clock, generate, logs, plan};
 
 pub(super) use self::experiments::Paper;
 pub(super) use self::processes::{MemberArgs, MemberProgram, RouterArgs, RouterProgram};
 pub(super) use self::shared::LoudnessArgs;
-pub(in crate::edge) use self::values::whole;
+pub(in crate::edge) use self::values::{some_time, whole};
 
 /// What makes everything else easier to find.
 const FIRST_STEPS: &str = "\
@@ -210,6 +210,9 @@ pub(super) enum Command {
         #[arg(long)]
         renew: bool,
     },
+    /// Run a command and its children in virtual time: whenever all of them sleep, the clock jumps to the next deadline
+    #[command(after_help = clock::REACH)]
+    Clock(clock::ClockArgs),
     /// Measure this machine: the engine, a round trip over QUIC, and a small grid inline and as processes
     Bench {
         /// Tasks in the measured grid

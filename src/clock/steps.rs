@@ -1,0 +1,155 @@
+//! The controller's side: when the clock may move, and which sleeper is woken.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use super::state::{ASLEEP, AWAKE, FREE, Next, ON_DATA, PRESUMED, Page};
+
+/// State of a thread in the system's eyes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It blocks in the kernel, and time does not wake it.
+    Blocks,
+    /// It runs, or may run at any moment.
+    Runs,
+    /// There is no such thread.
+    Gone,
+}
+
+/// The processes, as far as a step needs them.
+pub trait World {
+    /// Looks at the thread in a slot.
+    fn look(&mut self, page: &Page, slot: usize) -> Look;
+    /// Wakes the thread in a slot whose sleep has been ended.
+    fn wake(&mut self, page: &Page, slot: usize);
+    /// True if the process that a timer belongs to exists.
+    fn is_owned(&mut self, page: &Page, timer: usize) -> bool;
+    /// Counts an expiry of a timer in its eventfd, or sends its signal.
+    fn expire(&mut self, page: &Page, timer: usize);
+    /// Looks at the threads without a slot. False if one of them may run.
+    fn strangers_block(&mut self, page: &Page) -> bool;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A thread is awake.
+    Busy,
+    /// All are marked asleep, but one of them has been woken by data, or does not block yet.
+    NotYet,
+    /// All block, and nothing has a deadline.
+    Idle,
+    /// The next deadline is beyond the end of the clock.
+    Over,
+    /// The clock has moved, and this is what it has moved to.
+    Done(Next),
+}
+
+/// Moves the clock.
+#[derive(Debug)]
+pub struct Stepper {
+    /// Virtual time at which the clock ends, in ns.
+    until: u64,
+    /// `stirred` at the last step: sleepers on futexes may have been woken since if it is another now.
+    stirred: u32,
+    /// True if the next step looks at all threads, as signals or ends of processes may have woken any.
+    thorough: bool,
+    pub steps: u64,
+}
+
+impl Stepper {
+    pub fn new(until: u64) -> Stepper {
+        Stepper { until, stirred: 0, thorough: true, steps: 0 }
+    }
+
+    /// Makes the next step look at all threads.
+    pub fn look_at_all(&mut self) {
+        self.thorough = true;
+    }
+
+    /// Moves the clock to the next deadline, if all threads block. O(slots in use), and a look at each thread that data
+    /// may wake.
+    pub fn step(&mut self, page: &Page, world: &mut impl World) -> Step {
+        if !page.all_asleep() {
+            return Step::Busy;
+        }
+        let (activity, stirred) = (page.activity.load(SeqCst), page.stirred.load(SeqCst));
+        let is_thorough = self.thorough || stirred != self.stirred;
+        // A thread that runs may wake one that has been looked at, and sleep before it is looked at itself. If it marks
+        // its sleeps, `activity` tells of it; threads that are presumed to block do not, and are looked at twice.
+        let mut has_presumed = false;
+        for pass in 0..2 {
+            if pass == 1 && !has_presumed {
+                break;
+            }
+            for slot in 0..page.used() {
+                let is_looked_at = match page.state(slot) {
+                    FREE => false,
+                    ASLEEP => is_thorough || page.slots[slot].kind.load(SeqCst) == ON_DATA,
+                    PRESUMED => {
+                        has_presumed = true;
+                        true
+                    }
+                    AWAKE.. => return Step::Busy,
+                };
+                match is_looked_at.then(|| world.look(page, slot)) {
+                    None | Some(Look::Blocks) => {}
+                    Some(Look::Runs) => return Step::NotYet,
+                    Some(Look::Gone) => {
+                        self.bury(page, slot);
+                        return Step::NotYet;
+                    }
+                }
+            }
+        }
+        if !world.strangers_block(page)
+            || !page.all_asleep()
+            || page.activity.load(SeqCst) != activity
+            || page.stirred.load(SeqCst) != stirred
+        {
+            return Step::NotYet;
+        }
+        self.stirred = stirred;
+        self.thorough = false;
+        self.go_on(page, world, is_thorough)
+    }
+
+    fn go_on(&mut self, page: &Page, world: &mut impl World, has_looked_at_all: bool) -> Step {
+        loop {
+            let Some((deadline, next)) = page.earliest() else { return Step::Idle };
+            if deadline > self.until {
+                page.advance(self.until);
+                return Step::Over;
+            }
+            match next {
+                Next::Slot(slot) => {
+                    if !has_looked_at_all && world.look(page, slot) == Look::Gone {
+                        self.bury(page, slot);
+                        return Step::NotYet;
+                    }
+                    page.advance(deadline);
+                    if !page.release(slot) {
+                        return Step::NotYet;
+                    }
+                    world.wake(page, slot);
+                }
+                Next::Timer(timer) => {
+                    if !world.is_owned(page, timer) {
+                        page.free_timer(timer);
+                        continue;
+                    }
+                    page.advance(deadline);
+                    page.expire(timer);
+                    world.expire(page, timer);
+                    self.thorough = true;
+                }
+            }
+            self.steps += 1;
+            return Step::Done(next);
+        }
+    }
+
+    /// Frees the slot of a thread that is gone. Its end may have woken others.
+    pub fn bury(&mut self, page: &Page, slot: usize) {
+        self.thorough = true;
+        page.free(slot);
+    }
+}

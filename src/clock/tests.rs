@@ -1,0 +1,414 @@
+//! Threads of a make-believe system under the clock, one instruction at a time in an order drawn from seeds.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use super::state::{ASLEEP, AWAKE, BORN, FREE, NEVER, Next, ON_DATA, ON_FUTEX, Page, SLOTS};
+use super::steps::{Look, Step, Stepper, World};
+use crate::random::SplitMix64;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Sleep(u64),
+    /// Waits for a message, for so long at most.
+    Receive(Option<u64>),
+    Send(usize),
+    /// Begins another thread, which runs the script of this number.
+    Begin(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Next,
+    /// It has reserved a slot for another thread.
+    Reserved(usize),
+    /// It is marked asleep until a time and has not rung yet.
+    Marked(u64),
+    Rung(u64),
+    Blocked(u64),
+    /// It has come back from the kernel, and is not marked awake yet.
+    Back(u64),
+    Over,
+}
+
+#[derive(Debug)]
+struct Thread {
+    slot: usize,
+    script: Vec<Act>,
+    done: usize,
+    at: At,
+    before: Option<super::state::Before>,
+    exists: bool,
+    /// Times and outcomes, as the thread sees them.
+    log: Vec<(u64, &'static str)>,
+}
+
+struct System {
+    threads: Vec<Option<Thread>>,
+    scripts: Vec<Vec<Act>>,
+    /// Messages that no thread has taken yet, by receiver.
+    messages: Vec<u32>,
+    chance: SplitMix64,
+    is_rung: bool,
+    /// Says that all threads block, without a look.
+    is_blind: bool,
+    /// The clock moved although a thread could run.
+    overtaken: u32,
+}
+
+impl System {
+    fn new(page: &Page, scripts: Vec<Vec<Act>>, seed: u64) -> System {
+        let threads = (0..scripts.len()).map(|_| None).collect();
+        let (chance, messages) = (SplitMix64::new(seed), vec![0; scripts.len()]);
+        let mut system = System { threads, scripts, messages, chance, is_rung: false, is_blind: false, overtaken: 0 };
+        let slot = page.reserve(None, 1).unwrap();
+        system.begin(page, 0, slot);
+        system
+    }
+
+    fn begin(&mut self, page: &Page, number: usize, slot: usize) {
+        page.adopt(slot, 1 + number as u32, 1 + number as u32);
+        let script = self.scripts[number].clone();
+        let (log, at) = (Vec::new(), At::Next);
+        self.threads[number] = Some(Thread { slot, script, done: 0, at, before: None, exists: true, log });
+    }
+
+    fn can_run(&self, number: usize) -> bool {
+        let Some(thread) = &self.threads[number] else { return false };
+        thread.exists && !matches!(thread.at, At::Blocked(_) | At::Over)
+    }
+
+    /// One instruction of a thread.
+    fn run(&mut self, page: &Page, number: usize) {
+        let mut thread = self.threads[number].take().unwrap();
+        let act = thread.script.get(thread.done).cloned();
+        let slot = thread.slot;
+        let receives = matches!(act, Some(Act::Receive(_)));
+        thread.at = match (thread.at, act) {
+            (At::Next, None) => {
+                page.end(slot);
+                thread.exists = false;
+                At::Over
+            }
+            (At::Next, Some(Act::Sleep(time))) => {
+                let deadline = page.now() + time;
+                thread.before = Some(page.sleep(slot, deadline, ON_FUTEX));
+                At::Marked(deadline)
+            }
+            (At::Next, Some(Act::Receive(_))) if self.messages[number] > 0 => {
+                self.messages[number] -= 1;
+                thread.log.push((page.now(), "received"));
+                thread.done += 1;
+                At::Next
+            }
+            (At::Next, Some(Act::Receive(limit))) => {
+                let deadline = limit.map_or(NEVER, |limit| page.now() + limit);
+                thread.before = Some(page.sleep(slot, deadline, ON_DATA));
+                At::Marked(deadline)
+            }
+            (At::Next, Some(Act::Send(to))) => {
+                self.messages[to] += 1;
+                if let Some(other) = &mut self.threads[to] {
+                    let other_receives = matches!(other.script.get(other.done), Some(Act::Receive(_)));
+                    if let At::Blocked(deadline) = other.at
+                        && other_receives
+                    {
+                        other.at = At::Back(deadline);
+                    }
+                }
+                thread.done += 1;
+                At::Next
+            }
+            (At::Next, Some(Act::Begin(other))) => {
+                let reserved = page.reserve(Some(slot), thread.slot as u32).unwrap();
+                let _ = other;
+                At::Reserved(reserved)
+            }
+            (At::Reserved(reserved), Some(Act::Begin(other))) => {
+                self.begin(page, other, reserved);
+                thread.done += 1;
+                At::Next
+            }
+            (At::Marked(deadline), _) => {
+                self.is_rung |= page.all_asleep();
+                At::Rung(deadline)
+            }
+            (At::Rung(deadline), _) => {
+                let is_woken = page.slots[slot].word.load(SeqCst) == 1 || receives && self.messages[number] > 0;
+                if is_woken { At::Back(deadline) } else { At::Blocked(deadline) }
+            }
+            (At::Back(deadline), _) => {
+                page.wake(slot, thread.before.take().unwrap());
+                let now = page.now();
+                assert!(now <= deadline, "thread {number} slept until {now} instead of {deadline}");
+                if receives && self.messages[number] > 0 {
+                    // It is taken by the next instruction.
+                } else {
+                    assert_eq!(now, deadline, "thread {number} was woken by nothing");
+                    thread.log.push((now, if receives { "nothing came" } else { "slept" }));
+                    thread.done += 1;
+                }
+                At::Next
+            }
+            (at, act) => panic!("{at:?} {act:?}"),
+        };
+        self.threads[number] = Some(thread);
+    }
+
+    fn runnable(&self) -> Vec<usize> {
+        (0..self.threads.len()).filter(|&number| self.can_run(number)).collect()
+    }
+
+    fn run_any(&mut self, page: &Page) -> bool {
+        let runnable = self.runnable();
+        if runnable.is_empty() {
+            return false;
+        }
+        let chosen = runnable[self.chance.int(0, runnable.len() as u64 - 1) as usize];
+        self.run(page, chosen);
+        true
+    }
+
+    fn in_slot(&self, page: &Page, slot: usize) -> Option<usize> {
+        (page.slots[slot].process.load(SeqCst) as usize).checked_sub(1)
+    }
+
+    /// Frees the slots of threads that are gone and hold the clock, as the controller does when it has waited for a
+    /// while.
+    fn bury(&mut self, page: &Page, stepper: &mut Stepper) {
+        for slot in (0..page.used()).filter(|&slot| page.state(slot) >= AWAKE) {
+            let is_gone = match self.in_slot(page, slot) {
+                Some(number) => self.threads[number].as_ref().is_some_and(|thread| !thread.exists),
+                // Reserved for the child of a thread that is gone.
+                None => !self.threads.iter().flatten().any(|thread| thread.exists && thread.at == At::Reserved(slot)),
+            };
+            if is_gone {
+                stepper.bury(page, slot);
+            }
+        }
+    }
+}
+
+impl World for System {
+    fn look(&mut self, page: &Page, slot: usize) -> Look {
+        // Others run on while the controller looks at one after the other.
+        while self.chance.int(0, 2) == 0 && self.run_any(page) {}
+        if self.is_blind {
+            return Look::Blocks;
+        }
+        let thread = self.in_slot(page, slot).and_then(|number| self.threads[number].as_ref());
+        match thread {
+            Some(thread) if !thread.exists => Look::Gone,
+            Some(Thread { at: At::Blocked(_), .. }) => Look::Blocks,
+            _ => Look::Runs,
+        }
+    }
+
+    fn wake(&mut self, page: &Page, slot: usize) {
+        // A sleeper that only time can wake may still be on its way into the kernel.
+        let is_settled = |thread: &Thread| {
+            let is_sleep = matches!(thread.script.get(thread.done), Some(Act::Sleep(_)));
+            matches!(thread.at, At::Blocked(_)) || is_sleep && matches!(thread.at, At::Marked(_) | At::Rung(_))
+        };
+        let running = self.threads.iter().flatten().filter(|thread| thread.exists && !is_settled(thread)).count();
+        self.overtaken += running as u32;
+        let number = self.in_slot(page, slot).unwrap();
+        if let Some(thread) = &mut self.threads[number]
+            && let At::Blocked(deadline) = thread.at
+        {
+            thread.at = At::Back(deadline);
+        }
+    }
+
+    fn is_owned(&mut self, _: &Page, _: usize) -> bool {
+        true
+    }
+
+    fn expire(&mut self, _: &Page, _: usize) {}
+
+    fn strangers_block(&mut self, _: &Page) -> bool {
+        true
+    }
+}
+
+/// Scripts of some threads, of which the first begins the others.
+fn scripts(seed: u64) -> Vec<Vec<Act>> {
+    let mut chance = SplitMix64::new(seed);
+    let many = chance.int(2, 6) as usize;
+    let mut all: Vec<Vec<Act>> = Vec::new();
+    for number in 0..many {
+        let mut script = Vec::new();
+        if number == 0 {
+            script.extend((1..many).map(Act::Begin));
+        }
+        for _ in 0..chance.int(1, 8) {
+            script.push(match chance.int(0, 3) {
+                0 | 1 => Act::Sleep(chance.int(0, 4)),
+                // One receiver each, so that no two race for a message.
+                2 => Act::Receive(Some(chance.int(1, 6))),
+                _ => Act::Send(chance.int(0, many as u64 - 1) as usize),
+            });
+        }
+        all.push(script);
+    }
+    // A message that no receiver takes, or a receiver without a sender, is part of it.
+    if chance.int(0, 3) == 0 {
+        all[many - 1].push(Act::Receive(None));
+    }
+    all
+}
+
+/// Runs until nothing can go on. `kill_at` is the instruction before which a thread is killed.
+fn run(scripts: Vec<Vec<Act>>, seed: u64, kill_at: Option<u64>, is_blind: bool) -> (System, Box<Page>, u64) {
+    let page = Page::zeros();
+    let mut system = System::new(&page, scripts, seed);
+    system.is_blind = is_blind;
+    let mut stepper = Stepper::new(NEVER - 1);
+    for instruction in 0.. {
+        assert!(instruction < 100_000, "no end");
+        if kill_at == Some(instruction) {
+            let living: Vec<usize> = (0..system.threads.len())
+                .filter(|&number| system.threads[number].as_ref().is_some_and(|thread| thread.exists))
+                .collect();
+            if let Some(&victim) = living.get(seed as usize % living.len().max(1)) {
+                system.threads[victim].as_mut().unwrap().exists = false;
+            }
+        }
+        // The controller comes when it is rung for, and sometimes without; when nothing runs, it comes in the end.
+        let is_due = std::mem::take(&mut system.is_rung) || system.chance.int(0, 9) == 0;
+        if !is_due && system.run_any(&page) {
+            continue;
+        }
+        system.bury(&page, &mut stepper);
+        match stepper.step(&page, &mut system) {
+            Step::Idle if system.runnable().is_empty() => break,
+            Step::Over => panic!("it has no end"),
+            _ => {}
+        }
+    }
+    (system, page, stepper.steps)
+}
+
+fn logs(system: &System) -> Vec<Vec<(u64, &'static str)>> {
+    system.threads.iter().map(|thread| thread.as_ref().map_or(Vec::new(), |thread| thread.log.clone())).collect()
+}
+
+const SEEDS: u64 = 400;
+
+#[test]
+fn no_order_of_instructions_changes_when_threads_wake() {
+    for seed in 0..SEEDS {
+        let (first, _, steps) = run(scripts(seed), seed, None, false);
+        assert_eq!(first.overtaken, 0, "seed {seed}");
+        for order in 1..4 {
+            let (again, _, steps_again) = run(scripts(seed), seed + order * 1_000_003, None, false);
+            assert_eq!(again.overtaken, 0, "seed {seed}, order {order}");
+            assert_eq!((logs(&again), steps_again), (logs(&first), steps), "seed {seed}, order {order}");
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_is_killed_anywhere_holds_nothing_up() {
+    for seed in 0..SEEDS {
+        let (system, page, _) = run(scripts(seed), seed, Some(seed % 97), false);
+        assert_eq!(system.overtaken, 0, "seed {seed}");
+        for slot in 0..page.used() {
+            let waits_for_data = page.state(slot) == ASLEEP && page.slots[slot].deadline.load(SeqCst) == NEVER;
+            assert!(page.state(slot) == FREE || waits_for_data, "seed {seed}: slot {slot} is {}", page.state(slot));
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_does_not_look_overtakes_data() {
+    // Shows that the tests above would see it.
+    let overtakes =
+        |seed: u64| std::panic::catch_unwind(|| run(scripts(seed), seed, None, true).0.overtaken > 0).unwrap_or(true);
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let overtaken = (0..SEEDS).filter(|&seed| overtakes(seed)).count();
+    std::panic::set_hook(quiet);
+    assert!(overtaken > 20, "{overtaken}");
+}
+
+#[test]
+fn equal_deadlines_are_met_by_birth() {
+    let page = Page::zeros();
+    let root = page.reserve(None, 1).unwrap();
+    page.adopt(root, 1, 1);
+    let child = page.reserve(Some(root), 1).unwrap();
+    page.adopt(child, 2, 2);
+    let other = page.reserve(Some(root), 1).unwrap();
+    page.adopt(other, 3, 3);
+    // Born last, but of the elder child.
+    let grandchild = page.reserve(Some(child), 2).unwrap();
+    page.adopt(grandchild, 4, 4);
+    for slot in [other, grandchild, root, child] {
+        page.sleep(slot, 7, ON_FUTEX);
+    }
+    for expected in [root, child, grandchild, other] {
+        assert_eq!(page.earliest(), Some((7, Next::Slot(expected))));
+        assert!(page.release(expected) && !page.release(expected));
+    }
+    assert_eq!(page.earliest(), None);
+}
+
+#[test]
+fn a_new_image_keeps_the_slot_of_its_process() {
+    let page = Page::zeros();
+    let root = page.reserve(None, 1).unwrap();
+    page.adopt(root, 10, 10);
+    let thread = page.reserve(Some(root), 10).unwrap();
+    page.adopt(thread, 10, 11);
+    let unborn = page.reserve(Some(root), 10).unwrap();
+    assert_eq!(page.claim(10, 1), Some(root));
+    assert_eq!((page.state(thread), page.state(unborn)), (FREE, BORN), "its other threads are gone");
+    assert_eq!(page.claim(12, 10), Some(unborn), "reserved by its parent");
+    assert_eq!(page.claim(13, 10), None);
+}
+
+#[test]
+fn sleeps_in_handlers_of_signals_nest() {
+    let page = Page::zeros();
+    let slot = page.reserve(None, 1).unwrap();
+    page.adopt(slot, 1, 1);
+    let outer = page.sleep(slot, 100, ON_DATA);
+    let inner = page.sleep(slot, 5, ON_FUTEX);
+    assert!(page.release(slot) && page.wake(slot, inner), "the clock has ended it");
+    assert_eq!(page.earliest(), Some((100, Next::Slot(slot))));
+    assert!(!page.wake(slot, outer), "something else has");
+    assert_eq!((page.state(slot), page.slots[slot].deadline.load(SeqCst)), (AWAKE, NEVER));
+}
+
+#[test]
+fn timers_expire_once_or_again_and_again() {
+    let page = Page::zeros();
+    let slot = page.reserve(None, 1).unwrap();
+    page.adopt(slot, 1, 1);
+    page.sleep(slot, NEVER, ON_DATA);
+    let (once, often) = (page.take_timer(slot, 1).unwrap(), page.take_timer(slot, 1).unwrap());
+    page.arm(once, 20, 0);
+    page.arm(often, 8, 8);
+    let mut stepper = Stepper::new(30);
+    let mut system = System::new(&Page::zeros(), vec![Vec::new()], 1);
+    system.is_blind = true;
+    let mut times = Vec::new();
+    let mut last = Step::Busy;
+    while !matches!(last, Step::Over) {
+        last = stepper.step(&page, &mut system);
+        times.push((page.now(), last));
+    }
+    let done = |at, timer| (at, Step::Done(Next::Timer(timer)));
+    let expected = [done(8, often), done(16, often), done(20, once), done(24, often), (30, Step::Over)];
+    assert_eq!(times, expected);
+    assert_eq!((page.left(once), page.left(often)), ((0, 0), (2, 8)));
+}
+
+#[test]
+fn there_are_only_so_many_slots() {
+    let page = Page::zeros();
+    let taken = (0..).take_while(|_| page.reserve(None, 1).is_some()).count();
+    assert_eq!(taken, SLOTS);
+    page.free(17);
+    assert_eq!(page.reserve(None, 1), Some(17));
+}

@@ -1,0 +1,98 @@
+//! `hansa clock`: runs a command and its children in stepped virtual time.
+//!
+//! The command that is typed starts a second `hansa`, the keeper, which has the page, moves the clock and is the parent
+//! of the command. Each of the two ends all processes of the run when the other is gone: they adopt orphans, so a
+//! daemon that a program leaves behind stays a descendant of theirs.
+
+mod args;
+mod page;
+mod proc;
+mod run;
+mod world;
+
+// What `build.rs` compiles for the programs under the clock; here only for the formatter.
+#[cfg(any())]
+#[path = "preload/main.rs"]
+mod preload;
+
+pub use args::ClockArgs;
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+
+use super::{Failure, signals, tell};
+use world::pid;
+
+/// The preloaded library; empty where it cannot be built.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libhansa_clock.so"));
+
+/// Text below the flags.
+pub const REACH: &str = "\
+The clock reaches programs that use the C library of the system: sleeps, timers, time limits of poll, select, epoll, \
+conditions, semaphores and sockets, and all clocks. It names the processes that it does not reach, such as statically \
+linked ones and programs in Go, and stands still while they run. docs/clock.md has the limits.
+
+The exit code is that of the command; 124 if --until has ended it, 127 if there is no such command, 126 if it cannot \
+be started.";
+
+/// Runs the command of `hansa clock`; ends with its exit code.
+pub fn clock(args: &ClockArgs) -> Result<(), Failure> {
+    if LIBRARY.is_empty() {
+        let needs = "hansa clock needs Linux with the GNU C library, on x86-64 or 64-bit ARM";
+        return Err(Failure::Input(format!("this hansa was built without it: {needs}")));
+    }
+    match args.keeper_of {
+        Some(parent) => run::keep(args, parent),
+        None => watch(args),
+    }
+}
+
+/// Starts the keeper and waits for it. Ends what is left of the run when it was killed.
+fn watch(args: &ClockArgs) -> Result<(), Failure> {
+    let system = |what: &str, error: std::io::Error| Failure::System(format!("{what}: {error}"));
+    set_child_subreaper(pid(std::process::id())).map_err(|error| system("cannot adopt processes", error.into()))?;
+    let own = std::env::current_exe().map_err(|error| system("cannot find this program", error))?;
+    let mut keeper = Command::new(own)
+        .args(args.for_keeper(std::process::id()))
+        .spawn()
+        .map_err(|error| system("cannot start the keeper of the clock", error))?;
+    let keeper_id = keeper.id();
+    signals::on_interrupt(move || {
+        if let Some(keeper) = pid(keeper_id) {
+            let _ = kill_process(keeper, Signal::TERM);
+        }
+    })?;
+    let status = keeper.wait().map_err(|error| system("cannot wait for the keeper of the clock", error))?;
+    end_descendants();
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(Failure::Told(u8::try_from(code).unwrap_or(Failure::INTERNAL))),
+        None => {
+            tell("error: the keeper of the clock was killed; its programs have been ended");
+            Err(Failure::Told(Failure::SYSTEM))
+        }
+    }
+}
+
+/// Kills all descendants of this process, which adopts orphans, and returns how many there were.
+fn end_descendants() -> usize {
+    let own = std::process::id();
+    let mut ended = 0;
+    // A process may make another one while it is killed.
+    for _ in 0..1000 {
+        let left = proc::descendants(own);
+        if left.is_empty() {
+            break;
+        }
+        for process in left.into_iter().filter_map(pid) {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {
+            ended += 1;
+        }
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    ended
+}

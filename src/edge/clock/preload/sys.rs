@@ -1,0 +1,257 @@
+//! System calls without the C library in between, as its functions are the ones that this library replaces.
+
+use core::arch::asm;
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+#[cfg(target_arch = "x86_64")]
+mod numbers {
+    pub const WRITE: usize = 1;
+    pub const CLOSE: usize = 3;
+    pub const MMAP: usize = 9;
+    pub const GETPID: usize = 39;
+    pub const FCNTL: usize = 72;
+    pub const READ: usize = 0;
+    pub const GETPPID: usize = 110;
+    pub const GETTID: usize = 186;
+    pub const FUTEX: usize = 202;
+    pub const CLOCK_GETTIME: usize = 228;
+    pub const CLOCK_NANOSLEEP: usize = 230;
+    pub const EXIT_GROUP: usize = 231;
+    pub const OPENAT: usize = 257;
+    pub const PPOLL: usize = 271;
+    pub const SIGNALFD4: usize = 289;
+    pub const EVENTFD2: usize = 290;
+    pub const RT_SIGQUEUEINFO: usize = 129;
+    pub const RT_TGSIGQUEUEINFO: usize = 297;
+    pub const FUTEX_WAITV: usize = 449;
+}
+#[cfg(target_arch = "aarch64")]
+mod numbers {
+    pub const FCNTL: usize = 25;
+    pub const EVENTFD2: usize = 19;
+    pub const OPENAT: usize = 56;
+    pub const CLOSE: usize = 57;
+    pub const READ: usize = 63;
+    pub const WRITE: usize = 64;
+    pub const PPOLL: usize = 73;
+    pub const SIGNALFD4: usize = 74;
+    pub const EXIT_GROUP: usize = 94;
+    pub const FUTEX: usize = 98;
+    pub const CLOCK_GETTIME: usize = 113;
+    pub const CLOCK_NANOSLEEP: usize = 115;
+    pub const RT_SIGQUEUEINFO: usize = 138;
+    pub const GETPID: usize = 172;
+    pub const GETPPID: usize = 173;
+    pub const GETTID: usize = 178;
+    pub const MMAP: usize = 222;
+    pub const RT_TGSIGQUEUEINFO: usize = 240;
+    pub const FUTEX_WAITV: usize = 449;
+}
+pub use numbers::*;
+
+/// Makes a system call; returns its result, or the negative number of an error.
+///
+/// # Safety
+/// As the system call demands of its arguments.
+pub unsafe fn call(number: usize, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
+    let result: isize;
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
+            in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        asm!("svc 0", in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d,
+            in("x4") e, in("x5") f, options(nostack));
+    }
+    result
+}
+
+pub const EINTR: c_int = 4;
+pub const EAGAIN: c_int = 11;
+pub const EPERM: c_int = 1;
+pub const EBADF: c_int = 9;
+pub const EBUSY: c_int = 16;
+pub const EINVAL: c_int = 22;
+pub const ETIMEDOUT: c_int = 110;
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Timespec {
+    pub sec: i64,
+    pub nsec: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Timeval {
+    pub sec: i64,
+    pub usec: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct PollFd {
+    pub fd: c_int,
+    pub events: i16,
+    pub revents: i16,
+}
+
+pub const POLLIN: i16 = 1;
+pub const POLLPRI: i16 = 2;
+pub const POLLOUT: i16 = 4;
+pub const POLLERR: i16 = 8;
+pub const POLLHUP: i16 = 16;
+pub const POLLNVAL: i16 = 32;
+
+#[repr(C)]
+pub struct WaitV {
+    pub value: u64,
+    pub address: u64,
+    pub flags: u32,
+    pub reserved: u32,
+}
+
+unsafe extern "C" {
+    pub fn __errno_location() -> *mut c_int;
+    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub fn getenv(name: *const c_char) -> *mut c_char;
+    pub fn malloc(size: usize) -> *mut c_void;
+    pub fn free(memory: *mut c_void);
+    pub fn pthread_key_create(key: *mut u32, end: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+    pub fn pthread_getspecific(key: u32) -> *mut c_void;
+    pub fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    pub fn pthread_atfork(
+        before: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+    ) -> c_int;
+    pub fn pthread_self() -> usize;
+    pub static mut environ: *mut *mut c_char;
+}
+
+unsafe extern "C-unwind" {
+    pub fn pthread_testcancel();
+}
+
+pub fn errno() -> c_int {
+    unsafe { *__errno_location() }
+}
+
+pub fn set_errno(error: c_int) {
+    unsafe { *__errno_location() = error }
+}
+
+/// The result of a system call as C functions have it: -1 and `errno`.
+pub fn returned(result: isize) -> isize {
+    if (-4095..0).contains(&result) {
+        set_errno(-result as c_int);
+        return -1;
+    }
+    result
+}
+
+pub fn process() -> u32 {
+    unsafe { call(GETPID, 0, 0, 0, 0, 0, 0) as u32 }
+}
+
+pub fn thread() -> u32 {
+    unsafe { call(GETTID, 0, 0, 0, 0, 0, 0) as u32 }
+}
+
+const FUTEX_WAIT: usize = 0;
+const FUTEX_WAKE: usize = 1;
+pub const PRIVATE: usize = 128;
+
+/// Waits while `word` is `value`, until it is woken or a handler of a signal has run. Without an end in real time, the
+/// wait would go on after most handlers, so it has one, after years.
+pub fn futex_wait(word: &AtomicU32, value: u32, flags: usize) -> isize {
+    let end = Timespec { sec: 1 << 32, nsec: 0 };
+    unsafe { call(FUTEX, word.as_ptr() as usize, FUTEX_WAIT | flags, value as usize, &raw const end as usize, 0, 0) }
+}
+
+pub fn futex_wake(word: &AtomicU32, count: usize, flags: usize) -> isize {
+    unsafe { call(FUTEX, word.as_ptr() as usize, FUTEX_WAKE | flags, count, 0, 0, 0) }
+}
+
+/// Waits for either of two futexes to be woken.
+pub fn futex_wait_either(waits: &[WaitV; 2]) -> isize {
+    unsafe { call(FUTEX_WAITV, waits.as_ptr() as usize, 2, 0, 0, 0, 0) }
+}
+
+/// Waits for descriptors, for a time or without end.
+pub fn wait_for(fds: *mut PollFd, count: usize, time: Option<Timespec>, mask: *const c_void) -> isize {
+    let mut time = time;
+    let time = time.as_mut().map_or(0, |time| &raw mut *time as usize);
+    unsafe { call(PPOLL, fds as usize, count, time, mask as usize, 8, 0) }
+}
+
+pub const AT_ONCE: Option<Timespec> = Some(Timespec { sec: 0, nsec: 0 });
+
+/// Ends the process with a message.
+pub fn fail(parts: &[&[u8]]) -> ! {
+    for part in [&[b"hansa clock: " as &[u8]], parts, &[b"\n"]].concat_parts() {
+        unsafe { call(WRITE, 2, part.as_ptr() as usize, part.len(), 0, 0, 0) };
+    }
+    unsafe { call(EXIT_GROUP, 7, 0, 0, 0, 0, 0) };
+    loop {}
+}
+
+trait Parts<'a> {
+    fn concat_parts(self) -> impl Iterator<Item = &'a [u8]>;
+}
+
+impl<'a> Parts<'a> for [&'a [&'a [u8]]; 3] {
+    fn concat_parts(self) -> impl Iterator<Item = &'a [u8]> {
+        self.into_iter().flat_map(|parts| parts.iter().copied())
+    }
+}
+
+/// A function of the libraries behind this one, looked up once.
+pub struct Real {
+    name: &'static core::ffi::CStr,
+    found: AtomicUsize,
+}
+
+const NEXT: *mut c_void = -1isize as *mut c_void;
+
+impl Real {
+    pub const fn new(name: &'static core::ffi::CStr) -> Real {
+        Real { name, found: AtomicUsize::new(0) }
+    }
+
+    /// The function as one of the type `F`, which the caller knows to be its own.
+    pub fn function<F: Copy>(&self) -> F {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        unsafe { core::mem::transmute_copy(&self.address()) }
+    }
+
+    fn address(&self) -> usize {
+        match self.found.load(Relaxed) {
+            0 => {
+                let found = unsafe { dlsym(NEXT, self.name.as_ptr()) } as usize;
+                if found == 0 {
+                    fail(&[b"the C library has no ", self.name.to_bytes()]);
+                }
+                self.found.store(found, Relaxed);
+                found
+            }
+            found => found,
+        }
+    }
+}
+
+/// The function of this name that would be called without this library.
+#[macro_export]
+macro_rules! real {
+    ($name:ident: fn($($kind:ty),* $(,)?) $(-> $result:ty)?) => {{
+        const NAME: &core::ffi::CStr = match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!(),
+        };
+        static REAL: $crate::sys::Real = $crate::sys::Real::new(NAME);
+        REAL.function::<unsafe extern "C-unwind" fn($($kind),*) $(-> $result)?>()
+    }};
+}

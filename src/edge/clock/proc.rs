@@ -1,0 +1,222 @@
+//! Threads as `/proc` shows them.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The states of a thread that matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Blocks,
+    Runs,
+    Gone,
+}
+
+/// The open files of one thread.
+///
+/// The state in `stat` alone would not do: a thread has that of a sleeper from before it checks for what it waits for,
+/// so it may be on its way back. The system shows a call in `syscall` only if the thread has left its processor, but it
+/// does so for a thread whose wake-up is under way from another processor, too.
+pub struct Thread {
+    pub process: u32,
+    pub thread: u32,
+    stat: File,
+    /// None if the system does not let us see it.
+    call: Option<File>,
+}
+
+impl Thread {
+    pub fn open(process: u32, thread: u32) -> Option<Thread> {
+        let open = |name: &str| File::open(format!("/proc/{process}/task/{thread}/{name}")).ok();
+        Some(Thread { process, thread, stat: open("stat")?, call: open("syscall") })
+    }
+
+    /// The state, and the system call in which the thread blocks, if the system tells. `is_alone` says that all threads
+    /// share one processor with the caller.
+    pub fn state(&self, is_alone: bool) -> (State, Option<Call>) {
+        let mut text = [0; 256];
+        let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
+        let Some(Ok(length)) = told else { return (self.stat(), None) };
+        match std::str::from_utf8(&text[..length]).ok().and_then(Call::read) {
+            Some(call) if is_alone => (State::Blocks, Some(call)),
+            Some(call) => (self.stat(), Some(call)),
+            // It runs, is stopped, or waits for a page of memory; or there is no such thread.
+            None => match self.stat() {
+                State::Blocks if self.is_stopped() => (State::Blocks, None),
+                State::Gone => (State::Gone, None),
+                _ => (State::Runs, None),
+            },
+        }
+    }
+
+    fn letter(&self) -> Option<u8> {
+        let mut text = [0; 128];
+        let length = self.stat.read_at(&mut text, 0).ok()?;
+        // The name in front may hold anything, but no more than 64 bytes, so the last bracket is that of its end.
+        let after_name = text[..length].iter().rposition(|&letter| letter == b')')?;
+        text.get(after_name + 2).copied()
+    }
+
+    fn is_stopped(&self) -> bool {
+        matches!(self.letter(), Some(b'T' | b't'))
+    }
+
+    fn stat(&self) -> State {
+        match self.letter() {
+            Some(b'S' | b'T' | b't' | b'I') => State::Blocks,
+            Some(b'Z' | b'X' | b'x') | None => State::Gone,
+            Some(_) => State::Runs,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    number: i64,
+    arguments: [u64; 6],
+}
+
+#[cfg(target_arch = "x86_64")]
+const TIMED: &[(i64, &str, usize, Limit)] = &[
+    (7, "poll", 2, Limit::Milliseconds),
+    (23, "select", 4, Limit::Address),
+    (35, "nanosleep", 0, Limit::Address),
+    (128, "rt_sigtimedwait", 2, Limit::Address),
+    (202, "futex", 3, Limit::OfFutex),
+    (208, "io_getevents", 4, Limit::Address),
+    (220, "semtimedop", 3, Limit::Address),
+    (230, "clock_nanosleep", 2, Limit::Address),
+    (232, "epoll_wait", 3, Limit::Milliseconds),
+    (243, "mq_timedreceive", 4, Limit::Address),
+    (270, "pselect6", 4, Limit::Address),
+    (271, "ppoll", 2, Limit::Address),
+    (281, "epoll_pwait", 3, Limit::Milliseconds),
+    (299, "recvmmsg", 4, Limit::Address),
+    (441, "epoll_pwait2", 3, Limit::Address),
+    (449, "futex_waitv", 3, Limit::Address),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const TIMED: &[(i64, &str, usize, Limit)] = &[
+    (4, "io_getevents", 4, Limit::Address),
+    (22, "epoll_pwait", 3, Limit::Milliseconds),
+    (72, "pselect6", 4, Limit::Address),
+    (73, "ppoll", 2, Limit::Address),
+    (98, "futex", 3, Limit::OfFutex),
+    (101, "nanosleep", 0, Limit::Address),
+    (115, "clock_nanosleep", 2, Limit::Address),
+    (137, "rt_sigtimedwait", 2, Limit::Address),
+    (183, "mq_timedreceive", 4, Limit::Address),
+    (192, "semtimedop", 3, Limit::Address),
+    (243, "recvmmsg", 4, Limit::Address),
+    (441, "epoll_pwait2", 3, Limit::Address),
+    (449, "futex_waitv", 3, Limit::Address),
+];
+
+/// Form of the time limit in a system call.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// Negative for none.
+    Milliseconds,
+    /// 0 for none.
+    Address,
+    /// 0 for none, and only some operations have one.
+    OfFutex,
+}
+
+impl Call {
+    fn read(text: &str) -> Option<Call> {
+        let mut words = text.split_ascii_whitespace();
+        // Below zero, it waits outside of a call.
+        let number = words.next()?.parse().ok().filter(|number| *number >= 0)?;
+        let mut arguments = [0; 6];
+        for argument in &mut arguments {
+            *argument = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+        }
+        Some(Call { number, arguments })
+    }
+
+    /// Name of the system call if it ends by itself after some real time.
+    pub fn timed(&self) -> Option<&'static str> {
+        let (_, name, argument, limit) = TIMED.iter().find(|(number, ..)| *number == self.number)?;
+        let value = self.arguments[*argument];
+        let is_timed = match limit {
+            Limit::Milliseconds => value as i32 > 0,
+            Limit::Address => value != 0,
+            // Waiting, with or without a mask, and locking.
+            Limit::OfFutex => value != 0 && matches!(self.arguments[1] & 0x7f, 0 | 6 | 9 | 13),
+        };
+        is_timed.then_some(name)
+    }
+}
+
+/// Children of a process, whichever of its threads has made them.
+pub fn children(process: u32) -> Vec<u32> {
+    let mut all = Vec::new();
+    for thread in threads(process) {
+        let path = format!("/proc/{process}/task/{thread}/children");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        all.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+    }
+    all
+}
+
+/// Children of a process, their children, and so on.
+pub fn descendants(process: u32) -> Vec<u32> {
+    let mut all = children(process);
+    let mut at = 0;
+    while let Some(&next) = all.get(at) {
+        all.extend(children(next));
+        at += 1;
+    }
+    all
+}
+
+pub fn threads(process: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Name of a process's program, for messages.
+pub fn name(process: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+/// True if a process has mapped a file; None if it is gone.
+pub fn has_mapped(process: u32, file: &Path) -> Option<bool> {
+    match fs::read_to_string(format!("/proc/{process}/maps")) {
+        Ok(maps) if maps.is_empty() => None,
+        Ok(maps) => Some(file.to_str().is_some_and(|file| maps.lines().any(|line| line.ends_with(file)))),
+        // That of another user, which the system has started without the library.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Some(false),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn calls_with_a_time_limit_are_known() {
+        let timed = |text: &str| Call::read(text).and_then(|call| call.timed());
+        assert_eq!(timed("7 0x7ffd 0x1 0xffffffff 0x0 0x0 0x0 0x7ff 0x7fe\n"), None);
+        assert_eq!(timed("7 0x7ffd 0x1 0x1388 0x0 0x0 0x0 0x7ff 0x7fe\n"), Some("poll"));
+        assert_eq!(timed("202 0x7ffd 0x80 0x0 0x0 0x0 0x0 0x7ff 0x7fe\n"), None);
+        assert_eq!(timed("202 0x7ffd 0x80 0x0 0x7ffe 0x0 0x0 0x7ff 0x7fe\n"), Some("futex"));
+        assert_eq!(timed("0 0x0 0x7ffe 0x1000 0x0 0x0 0x0 0x7ff 0x7fe\n"), None);
+        assert_eq!(Call::read("running\n"), None);
+        assert_eq!(Call::read("-1 0x7ffd 0x7ffe\n"), None);
+    }
+
+    #[test]
+    fn a_thread_of_ours_runs_or_blocks() {
+        let own = std::process::id();
+        let mine = Thread::open(own, rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
+        assert_eq!(mine.state(false).0, State::Runs);
+        assert!(Thread::open(own, u32::MAX).is_none());
+        assert!(threads(own).contains(&(rustix::thread::gettid().as_raw_nonzero().get() as u32)));
+        assert_eq!(has_mapped(own, Path::new("/no/such/library.so")), Some(false));
+    }
+}

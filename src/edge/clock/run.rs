@@ -1,0 +1,332 @@
+//! The keeper: starts the command, and moves the clock until it has ended.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    PidfdFlags, Signal, WaitOptions, getppid, kill_process, pidfd_open, set_child_subreaper,
+    set_parent_process_death_signal, wait,
+};
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+use super::super::nest::Nest;
+use super::super::{Failure, note, pin, signals, tell, warn};
+use super::args::ClockArgs;
+use super::page::Mapped;
+use super::world::{Processes, pid};
+use super::{LIBRARY, end_descendants, proc};
+use crate::clock::state::{NEVER, Page};
+use crate::clock::steps::{Step, Stepper};
+
+/// Exit code if `--until` has ended the run, as `timeout` has it.
+const TIMED_OUT: u8 = 124;
+/// Exit codes of a shell for a command that is not there, or cannot be started.
+const NOT_FOUND: u8 = 127;
+const NOT_STARTED: u8 = 126;
+
+/// A program that runs for so long without a step is named.
+const BUSY: Duration = Duration::from_secs(5);
+/// Programs without any deadline are named after this.
+const IDLE: Duration = Duration::from_secs(5);
+/// Processes without the library are looked for when the clock stands still for this long, and then less and less
+/// often.
+const SEARCH: Duration = Duration::from_millis(40);
+const SEARCH_RARELY: Duration = Duration::from_secs(1);
+/// An interrupted command has this long to end.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Runs the command under the clock, for `parent`, and ends with its exit code.
+pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
+    let system = |what: &str, error: std::io::Error| Failure::System(format!("{what}: {error}"));
+    let adopts = set_child_subreaper(pid(std::process::id()));
+    adopts.map_err(|error| system("cannot adopt processes", error.into()))?;
+    let follows = set_parent_process_death_signal(Some(Signal::TERM));
+    follows.map_err(|error| system("cannot follow the parent", error.into()))?;
+    let interrupts = Arc::new(AtomicU32::new(0));
+    let is_orphan = Arc::new(AtomicBool::new(false));
+    {
+        let (interrupts, is_orphan) = (interrupts.clone(), is_orphan.clone());
+        signals::on_interrupt(move || {
+            is_orphan.store(getppid() != pid(parent), SeqCst);
+            interrupts.fetch_add(1, SeqCst);
+        })?;
+    }
+    if getppid() != pid(parent) {
+        return Err(Failure::Told(Failure::INTERRUPTED));
+    }
+    if futex::waitv(&[], futex::WaitvFlags::empty(), None, rustix::time::ClockId::Monotonic) == Err(Errno::NOSYS) {
+        return Err(Failure::System("hansa clock needs Linux 5.16 or later".to_owned()));
+    }
+
+    let nest = Nest::new()?;
+    let library = nest.path.join("libhansa_clock.so");
+    let shown = library.to_string_lossy().into_owned();
+    if shown.contains([' ', ':']) {
+        return Err(Failure::System(format!(
+            "{shown} cannot be preloaded: set TMPDIR to a path without spaces and colons"
+        )));
+    }
+    fs::write(&library, LIBRARY)
+        .and_then(|()| fs::set_permissions(&library, fs::Permissions::from_mode(0o700)))
+        .map_err(|error| system(&format!("cannot write {shown}"), error))?;
+    let path = nest.path.join("page");
+    let page = Mapped::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
+    page.start.store(args.start.0 * 1_000_000_000, SeqCst);
+
+    let program = args.command.first().map_or(OsStr::new(""), AsRef::as_ref);
+    let mut command = Command::new(program);
+    command.args(&args.command[1..]).env("HANSA_CLOCK", &path).env("LD_PRELOAD", preloads(&library));
+    let is_alone = !args.all_cores && !pin::to_one_core().is_empty();
+    // The command takes it when its image begins.
+    page.reserve(None, std::process::id());
+    let begun = Instant::now();
+    let child = command.spawn().map_err(|error| {
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        tell(&format!("error: cannot run {}: {error}", Path::new(program).display()));
+        Failure::Told(if is_missing { NOT_FOUND } else { NOT_STARTED })
+    })?;
+    // It is waited for along with all others.
+    let child = child.id();
+    let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
+    let mut keeper = Keeper {
+        page: &page,
+        stepper: Stepper::new(until),
+        processes: Processes::new(library, is_alone),
+        command: child,
+        status: None,
+        waits_for_all: args.wait,
+        interrupts,
+        is_orphan,
+        asked_to_end: None,
+    };
+    let end = keeper.run();
+    let real = begun.elapsed();
+    let left: Vec<String> = proc::descendants(std::process::id())
+        .into_iter()
+        .map(|process| format!("{} (pid {process})", proc::name(process)))
+        .collect();
+    end_descendants();
+    if !left.is_empty() && keeper.status.is_some() && keeper.asked_to_end.is_none() {
+        note(&format!("ended what the command had left behind: {}; --wait would have waited for it", left.join(", ")));
+    }
+    note(&account(page.now(), real, keeper.stepper.steps));
+    match keeper.processes.unreached() {
+        0 => {}
+        1 => warn("1 process was beyond the clock's reach"),
+        many => warn(&format!("{many} processes were beyond the clock's reach")),
+    }
+    match end {
+        End::Left(status) => match exit_code(status) {
+            0 => Ok(()),
+            code => Err(Failure::Told(code)),
+        },
+        End::Over => Err(Failure::Told(TIMED_OUT)),
+        End::Interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
+    }
+}
+
+/// As a shell has it: signals count from 128.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Failure::INTERNAL)
+}
+
+fn preloads(library: &Path) -> std::ffi::OsString {
+    let mut all = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
+/// The last line of a run.
+fn account(virtual_time: u64, real: Duration, steps: u64) -> String {
+    let each = match steps {
+        0 => String::new(),
+        _ => format!(", {:.0} us a step", real.as_secs_f64() * 1e6 / steps as f64),
+    };
+    format!(
+        "clock: {} of virtual time in {:.3} s of real time ({steps} step{}{each})",
+        in_words(virtual_time),
+        real.as_secs_f64(),
+        if steps == 1 { "" } else { "s" },
+    )
+}
+
+/// Nanoseconds for people: `1 d 2 h 3 min 4.5 s`.
+fn in_words(time: u64) -> String {
+    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+    let mut words = String::new();
+    for (count, unit) in [(seconds / 86400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "min")] {
+        if count > 0 || !words.is_empty() {
+            words.push_str(&format!("{count} {unit} "));
+        }
+    }
+    let fraction = format!("{:.6}", rest as f64 / 1e9);
+    let fraction = fraction.trim_start_matches('0').trim_end_matches('0').trim_end_matches('.');
+    format!("{words}{}{fraction} s", seconds % 60)
+}
+
+/// Waits until a process has ended, if it is its first thread that is about to, but not for long. True, as the next
+/// look is due.
+fn await_end((process, thread): (u32, u32)) -> bool {
+    let end = (process == thread).then(|| pidfd_open(pid(process)?, PidfdFlags::empty()).ok()).flatten();
+    if let Some(end) = end {
+        let at_most = Timespec { tv_sec: 0, tv_nsec: LONG.subsec_nanos().into() };
+        let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&at_most));
+    }
+    true
+}
+
+enum End {
+    Left(ExitStatus),
+    Over,
+    Interrupted,
+}
+
+struct Keeper<'a> {
+    page: &'a Page,
+    stepper: Stepper,
+    processes: Processes,
+    command: u32,
+    /// That of the command, once it has ended.
+    status: Option<ExitStatus>,
+    waits_for_all: bool,
+    interrupts: Arc<AtomicU32>,
+    is_orphan: Arc<AtomicBool>,
+    asked_to_end: Option<Instant>,
+}
+
+/// Shortest and longest time between two looks while a thread runs, and while all are asleep without a deadline.
+const SHORT: Duration = Duration::from_micros(30);
+const USUAL: Duration = Duration::from_micros(150);
+const LONG: Duration = Duration::from_millis(5);
+const LONGEST: Duration = Duration::from_millis(50);
+
+impl Keeper<'_> {
+    fn run(&mut self) -> End {
+        let mut pause = SHORT;
+        // Start of the time since which the clock stands still, and of that since which all are asleep.
+        let mut still_since: Option<Instant> = None;
+        let mut idle_since: Option<Instant> = None;
+        let mut searched = Instant::now();
+        let mut search_after = SEARCH;
+        loop {
+            let seen = self.page.attention.load(SeqCst);
+            let step = self.stepper.step(self.page, &mut self.processes);
+            if let Step::Done(_) = step {
+                (pause, still_since, idle_since, search_after) = (SHORT, None, None, SEARCH);
+                continue;
+            }
+            if step == Step::Over {
+                return End::Over;
+            }
+            let is_rung = self.wait(seen, pause, step == Step::Busy);
+            if is_rung && self.page.all_asleep() && step == Step::Busy {
+                continue;
+            }
+            if let Some(end) = self.reap() {
+                return end;
+            }
+            let ending = (step == Step::Busy).then(|| self.processes.examine(self.page, &mut self.stepper)).flatten();
+            let is_ending = ending.is_some_and(await_end);
+            pause = match step {
+                Step::Busy if is_ending => SHORT,
+                Step::Busy => (pause * 2).clamp(USUAL, LONG),
+                Step::Idle => (pause * 2).min(LONGEST),
+                _ => (pause * 2).min(LONG),
+            };
+            let now = Instant::now();
+            let still = *still_since.get_or_insert(now);
+            if searched.elapsed() >= search_after && now - still >= SEARCH {
+                searched = now;
+                search_after = (search_after * 2).min(SEARCH_RARELY);
+                self.processes.find_strangers(self.page);
+            }
+            if step == Step::Idle {
+                let idle = *idle_since.get_or_insert(now);
+                if now - idle >= IDLE {
+                    self.processes.name_idle(self.page);
+                }
+            } else {
+                idle_since = None;
+                if now - still >= BUSY {
+                    self.processes.name_busy(self.page, BUSY.as_secs());
+                }
+            }
+        }
+    }
+
+    /// Waits until a thread has found that all are asleep, but not for long. True if one has.
+    fn wait(&self, seen: u32, pause: Duration, is_busy: bool) -> bool {
+        self.page.waits.store(1, SeqCst);
+        let is_due = is_busy && self.page.all_asleep();
+        let end = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
+        let is_rung = is_due
+            || futex::wait(&self.page.attention, futex::Flags::empty(), seen, Some(&end)) != Err(Errno::TIMEDOUT);
+        self.page.waits.store(0, SeqCst);
+        is_rung
+    }
+
+    /// Takes note of processes that have ended, and of signals.
+    fn reap(&mut self) -> Option<End> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((ended, status))) => {
+                    self.stepper.look_at_all();
+                    if Some(ended) == pid(self.command) {
+                        self.status = Some(ExitStatus::from_raw(status.as_raw()));
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    // No process is left.
+                    return Some(self.status.map_or(End::Interrupted, End::Left));
+                }
+            }
+        }
+        if let Some(status) = self.status.filter(|_| !self.waits_for_all) {
+            return Some(End::Left(status));
+        }
+        let interrupts = self.interrupts.load(SeqCst);
+        if interrupts == 0 {
+            return None;
+        }
+        let first = *self.asked_to_end.get_or_insert_with(|| {
+            if let Some(command) = pid(self.command) {
+                let _ = kill_process(command, Signal::TERM);
+            }
+            Instant::now()
+        });
+        self.stepper.look_at_all();
+        (interrupts > 1 || self.is_orphan.load(SeqCst) || first.elapsed() > GRACE).then_some(End::Interrupted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_is_in_plain_units() {
+        assert_eq!(in_words(0), "0 s");
+        assert_eq!(in_words(86_400_000_000_000), "1 d 0 h 0 min 0 s");
+        assert_eq!(in_words(61_500_000_000), "1 min 1.5 s");
+        assert_eq!(in_words(1_000), "0.000001 s");
+        let text = account(3_600_000_000_000, Duration::from_millis(12), 3);
+        assert_eq!(text, "clock: 1 h 0 min 0 s of virtual time in 0.012 s of real time (3 steps, 4000 us a step)");
+    }
+}

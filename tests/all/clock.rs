@@ -1,0 +1,356 @@
+//! Real programs under `hansa clock`: they sleep for days of virtual time, and each test takes moments.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::grid::{HANSA, Process, Scratch, text};
+use crate::skip::skip;
+
+const SOON: Duration = Duration::from_secs(60);
+
+fn clock(flags: &[&str], program: &[&str]) -> Output {
+    let mut command = Command::new(HANSA);
+    command.arg("clock").args(flags).arg("--").args(program).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+fn bash(script: &str) -> Output {
+    clock(&[], &["bash", "-c", script])
+}
+
+/// True if the program is installed; skips the test otherwise.
+fn is_there(program: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok();
+    if !is_there {
+        skip(program);
+    }
+    is_there
+}
+
+/// Compiles a program in C; None, and the test is skipped, without a compiler.
+fn compiled(scratch: &Scratch, source: &str, flags: &[&str]) -> Option<PathBuf> {
+    let (source, program) = (scratch.file("program.c", source), scratch.path("program"));
+    let done = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).args(flags).output();
+    if done.is_ok_and(|done| done.status.success()) {
+        return Some(program);
+    }
+    skip("a C compiler");
+    None
+}
+
+/// Processes that have this text in their environment.
+fn marked(mark: &str) -> Vec<u32> {
+    let has_mark = |process: &u32| {
+        let variables = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&variables).contains(mark)
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(has_mark).collect()
+}
+
+#[test]
+fn a_day_of_sleep_takes_moments() {
+    let begun = Instant::now();
+    let output = clock(&[], &["sleep", "86400"]);
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{said}");
+    assert!(said.starts_with("clock: 1 d 0 h 0 min 0 s of virtual time in 0."), "{said}");
+    assert!(said.contains("(1 step, "), "{said}");
+    let quiet = Command::new(HANSA).args(["--quiet", "clock", "--", "sleep", "5"]).output().unwrap();
+    assert_eq!((quiet.status.code(), text(&quiet.stderr)), (Some(0), String::new()));
+}
+
+#[test]
+fn exit_codes_are_those_of_the_command() {
+    let code = |flags: &[&str], program: &[&str]| {
+        let output = clock(flags, program);
+        (output.status.code().unwrap(), text(&output.stderr))
+    };
+    assert_eq!(code(&[], &["bash", "-c", "sleep 7; exit 3"]).0, 3);
+    assert_eq!(code(&[], &["bash", "-c", "sleep 7; kill -9 $$"]).0, 137);
+    let (missing, said) = code(&[], &["/no/such/program"]);
+    assert!(missing == 127 && said.contains("cannot run /no/such/program"), "{said}");
+    assert_eq!(code(&[], &["/etc/passwd"]).0, 126);
+    let (over, said) = code(&["--until", "1h"], &["bash", "-c", "while :; do sleep 60; done"]);
+    assert!(over == 124 && said.contains("1 h 0 min 0 s of virtual time"), "{over} {said}");
+    let (wrong, said) = code(&["--start", "tomorrow"], &["true"]);
+    assert!(wrong == 2 && said.contains("expected a date in UTC"), "{said}");
+}
+
+#[test]
+fn programs_see_the_virtual_date() {
+    let dates = clock(
+        &["--start", "2031-05-06T07:08:09"],
+        &["bash", "-c", "export TZ=UTC; date +%FT%T; sleep 1d; date +%FT%T"],
+    );
+    assert_eq!(text(&dates.stdout), "2031-05-06T07:08:09\n2031-05-07T07:08:09\n", "{}", text(&dates.stderr));
+    let usual = bash("date +%s; SECONDS=0; sleep 90; echo $SECONDS $EPOCHSECONDS");
+    assert_eq!(text(&usual.stdout), "1767225600\n90 1767225690\n");
+}
+
+#[test]
+fn sleepers_wake_in_the_order_of_their_deadlines() {
+    let script = "for i in 5 3 1 4 2; do (sleep $i; echo $i) & done; wait; \
+                  (for i in 1 2 3; do sleep $i; echo $i; done) | while read x; do echo got $x; done; \
+                  read -t 5 x < <(sleep 100); echo $?; timeout 10 sleep 100; echo $?; date +%s; kill %%; kill $!";
+    let output = bash(script);
+    let expected = "1\n2\n3\n4\n5\ngot 1\ngot 2\ngot 3\n142\n124\n1767225626\n";
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+}
+
+/// Forty shells with up to five children each wake at the same moments: those that are born first, first.
+#[test]
+fn runs_repeat() {
+    let script = "for i in $(seq 1 20); do (for k in 1 2 3; do sleep $((i % 4 + 1)); echo $i.$k; done) & done; wait; \
+                  (sleep 2; echo a) | (sleep 2; cat; date +%s) | sed s/a/b/";
+    let first = bash(script);
+    assert_eq!(text(&first.stdout).lines().count(), 62, "{}", text(&first.stderr));
+    assert!(text(&first.stdout).ends_with("b\n1767225614\n"), "{}", text(&first.stdout));
+    for flags in [&[][..], &["--all-cores"], &[]] {
+        let again = clock(flags, &["bash", "-c", script]);
+        assert_eq!(text(&again.stdout), text(&first.stdout), "{flags:?}: {}", text(&again.stderr));
+    }
+}
+
+/// The waits of Python: threads, asyncio, select, signals, children, locks, sockets.
+const PYTHON: &str = r#"
+import asyncio, os, queue, select, signal, socket, struct, subprocess, threading, time
+begun, monotonic = time.time(), time.monotonic()
+def show(*what): print(f"{time.time() - begun:.2f}", *what, flush=True)
+def work(name, pause):
+    for i in range(3):
+        time.sleep(pause)
+        show("thread", name, i)
+threads = [threading.Thread(target=work, args=each) for each in (("a", 5), ("b", 7), ("c", 3))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+async def task(name, pause):
+    for i in range(3):
+        await asyncio.sleep(pause)
+        show("task", name, i)
+async def tasks(): await asyncio.gather(task("x", 1), task("y", 2.5), task("z", 0.7))
+asyncio.run(tasks())
+show("select", select.select([], [], [], 100))
+reads, writes = os.pipe()
+def later():
+    time.sleep(10)
+    os.write(writes, b"data")
+threading.Thread(target=later).start()
+show("pipe", select.select([reads], [], [], 1000)[0] == [reads], os.read(reads, 10))
+signal.signal(signal.SIGALRM, lambda *_: show("alarm"))
+signal.alarm(30)
+signal.pause()
+signal.setitimer(signal.ITIMER_REAL, 5, 5)
+time.sleep(12)
+signal.setitimer(signal.ITIMER_REAL, 0)
+show("child", subprocess.run(["sleep", "3600"]).returncode)
+try: subprocess.run(["sleep", "3600"], timeout=60)
+except subprocess.TimeoutExpired: show("child late")
+show("bare child", subprocess.check_output(["/bin/sh", "-c", "sleep 5; date +%s"], env={}))
+try: queue.Queue().get(timeout=77)
+except queue.Empty: show("queue late")
+condition = threading.Condition()
+with condition: show("condition", condition.wait(9))
+event = threading.Event()
+threading.Timer(11, event.set).start()
+show("event", event.wait(100))
+one, other = socket.socketpair()
+one.settimeout(8)
+try: one.recv(1)
+except TimeoutError: show("socket late")
+one.settimeout(None)
+one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 6, 0))
+try: one.recv(1)
+except BlockingIOError: show("SO_RCVTIMEO late")
+os.system("sleep 4")
+show("popen", os.popen("sleep 2; echo done").read().strip())
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    peer, _ = server.accept()
+    while data := peer.recv(100):
+        time.sleep(1)
+        peer.sendall(data)
+threading.Thread(target=serve).start()
+client = socket.create_connection(server.getsockname())
+for i in range(3):
+    client.sendall(b"ping")
+    client.recv(100)
+client.close()
+show("monotonic", round(time.monotonic() - monotonic, 2))
+"#;
+
+const SEEN_BY_PYTHON: &str = "\
+3.00 thread c 0
+5.00 thread a 0
+6.00 thread c 1
+7.00 thread b 0
+9.00 thread c 2
+10.00 thread a 1
+14.00 thread b 1
+15.00 thread a 2
+21.00 thread b 2
+";
+
+#[test]
+fn python_waits_in_virtual_time() {
+    if !is_there("python3") {
+        return;
+    }
+    let begun = Instant::now();
+    let outputs: Vec<Output> = (0..3).map(|_| clock(&[], &["python3", "-c", PYTHON])).collect();
+    let first = text(&outputs[0].stdout);
+    assert!(first.starts_with(SEEN_BY_PYTHON), "{first}{}", text(&outputs[0].stderr));
+    for line in ["bare child b'1767", "queue late", "condition False", "event True", "SO_RCVTIMEO late", "popen done"] {
+        assert!(first.contains(line), "{line}: {first}");
+    }
+    let last = first.lines().last().unwrap();
+    let end: f64 = last.split(' ').next().unwrap().parse().unwrap();
+    assert!(last == format!("{end:.2} monotonic {end}") && (3960.0..3970.0).contains(&end), "{first}");
+    for again in &outputs[1..] {
+        assert_eq!(text(&again.stdout), first, "{}", text(&again.stderr));
+    }
+    assert!(begun.elapsed() < SOON);
+}
+
+#[test]
+fn perl_waits_in_virtual_time() {
+    if !is_there("perl") {
+        return;
+    }
+    let script = "$SIG{ALRM} = sub { print time, \" alarm\\n\" }; alarm 5; sleep 100; select(undef, undef, undef, 2.5); \
+                  my $child = fork; if (!$child) { sleep 7; exit 4 } wait; print time, \" \", $? >> 8, \"\\n\";";
+    let output = clock(&[], &["perl", "-e", script]);
+    assert_eq!(text(&output.stdout), "1767225605 alarm\n1767225614 4\n", "{}", text(&output.stderr));
+}
+
+const SEEN_BY_C: &str = "\
+3.000 condition late 1
+5.000 monotonic condition late 1
+9.000 condition in time 0
+15.000 mutex of a sleeper 0
+18.000 cancelled 1
+23.000 semaphore late 1
+30.000 semaphore of a child 0
+35.000 timerfd 1
+60.000 timerfd 2
+65.000 epoll 1
+68.000 epoll late 0
+68.000 left 7
+69.000 timer calls 7
+71.000 timer calls 7
+74.000 timer sends 9
+74.000 interrupted sleep 8
+78.000 futex 1
+86.000 sigtimedwait 1
+88.000 poll after closing all 0
+88.000 clock_settime refused 1
+91.000 daemon 0
+";
+
+#[test]
+fn waits_of_the_c_library_end_in_virtual_time() {
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, include_str!("clock.c"), &[]) else { return };
+    for flags in [&["--wait"][..], &["--wait", "--all-cores"]] {
+        let output = clock(flags, &[program.to_str().unwrap()]);
+        assert_eq!(text(&output.stdout), SEEN_BY_C, "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn what_is_left_behind_is_ended_or_waited_for() {
+    let script = "(sleep 50; date +%s) & sleep 1";
+    let ended = bash(script);
+    assert_eq!((ended.status.code(), text(&ended.stdout)), (Some(0), String::new()));
+    assert!(text(&ended.stderr).contains("ended what the command had left behind: "), "{}", text(&ended.stderr));
+    let waited = clock(&["--wait"], &["bash", "-c", script]);
+    assert_eq!(text(&waited.stdout), "1767225650\n", "{}", text(&waited.stderr));
+}
+
+#[test]
+fn what_the_clock_does_not_reach_is_named() {
+    let scratch = Scratch::new();
+    let source = "#include <unistd.h>\nint main(void) { sleep(1); return 5; }\n";
+    let Some(program) = compiled(&scratch, source, &["-static"]) else { return };
+    let output = bash(&format!("(sleep 100; echo hundred) & {}; echo $?; date +%s; wait", program.display()));
+    assert_eq!(text(&output.stdout), "5\n1767225600\nhundred\n", "the clock stands still: {}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("(program) is beyond the clock's reach").count(), 1, "{said}");
+    assert!(said.contains("1 process was beyond the clock's reach"), "{said}");
+}
+
+#[test]
+fn programs_that_do_not_sleep_are_named_and_can_be_stopped() {
+    let scratch = Scratch::new();
+    let mark = scratch.path("mark").to_str().unwrap().to_owned();
+    let mut command = Command::new(HANSA);
+    let script = "trap 'exit 9' TERM; while :; do :; done";
+    command.args(["clock", "--", "bash", "-c", script]).env("MARK", &mark);
+    let mut busy = Process::start("hansa clock", &mut command);
+    busy.says("(bash) has not slept for 5 s of real time: the clock stands still until it does");
+    busy.signal("TERM");
+    let (code, said) = busy.end(SOON);
+    assert_eq!(code, Some(9), "{said}");
+    assert_eq!(marked(&mark), Vec::<u32>::new());
+}
+
+/// Everything ends with the clock, whichever of its processes is killed, even what has left its session.
+#[test]
+fn no_kill_leaves_a_process_behind() {
+    for victim in ["hansa", "keeper", "command"] {
+        let scratch = Scratch::new();
+        let mark = scratch.path("mark").to_str().unwrap().to_owned();
+        let told = scratch.path("told");
+        let mut command = Command::new(HANSA);
+        let script = format!("exec 3<&0; setsid cat <&3 & cat <&3 & sleep 5; echo $PPID $$ > {}; cat", told.display());
+        command.args(["clock", "--", "bash", "-c", &script]).env("MARK", &mark).stdin(Stdio::piped());
+        let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        let numbers = loop {
+            let told = fs::read_to_string(&told).unwrap_or_default();
+            let numbers: Vec<u32> = told.split_whitespace().map(|number| number.parse().unwrap()).collect();
+            if told.ends_with('\n') && marked(&mark).len() >= 5 {
+                break numbers;
+            }
+            assert!(begun.elapsed() < SOON, "{told}");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let number = match victim {
+            "hansa" => process.id(),
+            "keeper" => numbers[0],
+            _ => numbers[1],
+        };
+        assert!(Command::new("kill").args(["-KILL", &number.to_string()]).status().unwrap().success());
+        let status = process.wait().unwrap();
+        if victim == "command" {
+            assert_eq!(status.code(), Some(137));
+        }
+        let begun = Instant::now();
+        while !marked(&mark).is_empty() {
+            assert!(begun.elapsed() < SOON, "{victim}: {:?}", marked(&mark));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_program_that_cannot_have_the_clock_does_not_run() {
+    let removed = bash("rm \"$HANSA_CLOCK\"; /bin/date; echo $?");
+    assert_eq!(text(&removed.stdout), "7\n");
+    assert!(
+        text(&removed.stderr).contains("the clock has ended, or its folder was removed"),
+        "{}",
+        text(&removed.stderr)
+    );
+    let scratch = Scratch::new();
+    let folder = scratch.path("two words");
+    fs::create_dir(&folder).unwrap();
+    let mut command = Command::new(HANSA);
+    let output = command.args(["clock", "--", "true"]).env("TMPDIR", &folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    assert!(text(&output.stderr).contains("set TMPDIR to a path without spaces"), "{}", text(&output.stderr));
+    assert!(fs::read_dir(Path::new(&folder)).unwrap().next().is_none(), "nothing is left there");
+}
