@@ -1,4 +1,4 @@
-//! The algorithms of the paper: what happens when a job comes, when one ends, and every period.
+//! The algorithms of the paper: actions at a submission, at a completion, and every period.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::name::{NameError, Reader};
 use crate::grid::{Images, MoveCost};
 use crate::time::Span;
 
-/// One of the paper's algorithms, by its name.
+/// An algorithm of the paper, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// A queue without backfilling, on whole nodes.
@@ -17,63 +17,63 @@ pub enum Algorithm {
     Dfrs(Fractional),
 }
 
-/// What an algorithm that shares nodes does when.
+/// Actions of an algorithm that shares nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fractional {
-    /// When a job comes.
+    /// Action at a submission.
     pub submission: Action,
-    /// When a job ends.
+    /// Action at a completion.
     pub completion: Action,
     pub periodic: Option<Periodic>,
     pub optimise: Optimise,
     pub grace: Option<Grace>,
     pub period: Span,
-    /// How long a job makes no progress after it has been resumed or moved, beside what its images take.
+    /// Time for which a job makes no progress after a resumption or move, in addition to the transfer of its images.
     pub penalty: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     None,
-    /// Who comes is placed if there is room; when one ends, those who wait are.
+    /// Places the new job if there is room; at a completion, the waiting jobs.
     Greedy,
-    /// Who comes is placed, even if others have to be paused.
+    /// Places the new job, even if others have to be paused.
     GreedyP,
-    /// Who comes is placed, even if others have to be moved, or paused.
+    /// Places the new job, even if others have to be moved or paused.
     GreedyPM,
-    /// All jobs are placed anew.
+    /// Places all jobs anew.
     Mcb8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Periodic {
-    /// MCB8, for the highest yield of all.
+    /// MCB8, for the highest minimum yield.
     Yield,
-    /// MCB8-stretch, for the lowest estimated stretch of all.
+    /// MCB8-stretch, for the lowest estimated maximum stretch.
     Stretch,
 }
 
-/// What becomes of the processor time that the worst-off cannot use.
+/// Use of the processor time that the worst-off job cannot use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optimise {
-    /// The lowest yield first, then the next lowest, and so on.
+    /// Raises the lowest yield first, then the next lowest, and so on.
     Min,
-    /// The highest average yield; with `stretch-per` the lowest average stretch.
+    /// Maximises the average yield; with `stretch-per` minimises the average stretch.
     Avg,
-    /// The highest stretch first, then the next highest; only with `stretch-per`.
+    /// Lowers the highest stretch first, then the next highest; only with `stretch-per`.
     Max,
 }
 
-/// Who stays where he is while MCB8 places the others.
+/// Jobs that MCB8 does not move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grace {
-    /// Running jobs of less virtual time.
+    /// Running jobs with less virtual time.
     VirtualTime(Span),
-    /// Running jobs of less flow time.
+    /// Running jobs with less flow time.
     FlowTime(Span),
 }
 
-/// The period that the paper recommends for its penalty; twice that.
+/// Recommended period of the paper, twice its penalty; then the penalty.
 const PERIOD: Span = Span::from_secs(600);
 const PENALTY: Span = Span::from_secs(300);
 
@@ -91,7 +91,7 @@ impl Algorithm {
         }
     }
 
-    /// What it does, if it shares nodes.
+    /// Its rules, if it shares nodes.
     pub fn fractional(&self) -> Option<&Fractional> {
         match self {
             Algorithm::Dfrs(fractional) => Some(fractional),
@@ -99,7 +99,7 @@ impl Algorithm {
         }
     }
 
-    /// All 116 that share nodes and that the paper compares: each family with each `opt`, and each grace where MCB8 is
+    /// All 116 node-sharing algorithms that the paper compares: each family with each `opt`, and each grace if MCB8 is
     /// used.
     pub fn published() -> Vec<Algorithm> {
         let graces = [
@@ -123,7 +123,7 @@ impl Algorithm {
     }
 }
 
-/// The 14 ways in which the actions go together.
+/// The 14 combinations of actions.
 fn families() -> impl Iterator<Item = Fractional> {
     let per = Some(Periodic::Yield);
     let with_policy = POLICIES.into_iter().flat_map(move |(_, policy)| {
@@ -146,30 +146,32 @@ pub(super) fn family(submission: Action, star: bool, periodic: Option<Periodic>)
 }
 
 impl Fractional {
-    /// Whether it ever places all jobs anew.
+    /// True if it ever places all jobs anew.
     pub fn packs(&self) -> bool {
         self.submission == Action::Mcb8 || self.periodic.is_some()
     }
 
-    /// A job that does not fit alone at this yield is never placed: who packs leaves it out each time.
+    /// Lowest yield of a packing. A job that does not fit alone at this yield is never placed, since each packing
+    /// leaves it out.
     pub fn least_yield(&self) -> f64 {
         match self.periodic {
             Some(Periodic::Yield) => LOWEST,
             None if self.submission == Action::Mcb8 => LOWEST,
-            // The lowest stretch may ask for none at all.
+            // The lowest stretch may require a yield of 0.
             Some(Periodic::Stretch) | None => 0.0,
         }
     }
 
-    /// What it costs a job to be resumed or moved where images move like that.
+    /// Cost of a resumption or move, if images move at this rate.
     pub fn move_cost(&self, images: Option<Images>) -> MoveCost {
         MoveCost { penalty: self.penalty, images }
     }
 
-    /// What one should know before using it where images move like that.
+    /// Warning for users, if images move at this rate.
     pub fn warning(&self, images: Option<Images>) -> Option<String> {
         let Fractional { periodic, period, penalty, .. } = *self;
-        // Of what is on one node: most jobs are no larger, and of larger ones it depends on how much of them moves.
+        // Based on the memory of one node: most jobs are no larger, and for larger ones it depends on how much of them
+        // moves.
         let image = images.map_or(Span::ZERO, |images| images.time(1, 1.0));
         let cause = match (period <= penalty, period <= penalty + image) {
             _ if periodic.is_none() => return None,

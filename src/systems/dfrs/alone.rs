@@ -1,12 +1,11 @@
-//! A cluster on its own, from the first submission to the last end: for comparisons of algorithms, where no grid is
-//! around it.
+//! A cluster without a grid, from the first submission to the last end: for comparisons of algorithms.
 
 use super::measures::Moves;
 use super::{Changes, Cluster, Events, Fractional, Need};
 use crate::grid::{JobId, TaskId};
 use crate::time::{Span, Time};
 
-/// A job, and how long it would run on nodes of its own.
+/// A job with its run time on exclusive nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
     pub submit: Time,
@@ -14,23 +13,23 @@ pub struct Timed {
     pub need: Need,
 }
 
-/// What became of jobs.
+/// Results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Of each job; none for who could never be mapped.
+    /// End of each job; None for jobs that can never be mapped.
     pub ends: Vec<Option<Time>>,
     pub refused: usize,
     pub moves: Moves,
 }
 
-/// Runs jobs, which are in order of submission, and shows each instant after it has been.
+/// Runs jobs, which must be in order of submission; `watch` sees the changes of each instant.
 ///
-/// Costs are those of [`Cluster::advance`], once an instant, and O(running jobs) to find the next.
+/// Costs: those of [`Cluster::advance`] per instant, and O(running jobs) to find the next instant.
 pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
     run_on(Cluster::new(rules, nodes), jobs, watch)
 }
 
-/// The same on a cluster that nothing has happened on.
+/// Like [`run`], on a new cluster.
 pub fn run_on(mut cluster: Cluster, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
     let mut outcome = Outcome { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
     let (mut next, mut now) = (0, Time::ZERO);

@@ -1,4 +1,4 @@
-//! The state of one cluster, and what happens to it at an instant. Sections 3 and 4 of the paper.
+//! State of one cluster, and the events of an instant. Sections 3 and 4 of the paper.
 
 use std::cmp::Ordering;
 
@@ -14,58 +14,58 @@ use crate::time::{Span, Time};
 
 /// A cluster whose jobs share nodes.
 ///
-/// It never learns how long a job runs: its owner tells it who has ended.
+/// It never learns run times: its owner reports completions.
 ///
-/// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with jobs that are over. Each
-/// instant O(R + N), and what yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a
-/// completion two or three glances at all `J` (`idle.rs`), O(N) for each that waits and may fit, and O(N) for each task
-/// of those that do; MCB8 one glance at all `J`, and what `mcb8.rs` says of those whose memory there is: however many
-/// are paused, they are hardly looked at.
+/// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with finished jobs. Each instant
+/// costs O(R + N), plus the yields (`yields/`). A greedy submission adds O(N) per task of the job; a completion adds
+/// two or three scans of all `J` (`idle.rs`), O(N) per waiting job that may fit, and O(N) per task of jobs that do;
+/// MCB8 adds one scan of all `J`, and the costs of `mcb8.rs` for jobs whose memory fits in total: paused jobs, however
+/// many, cost hardly more than the scan.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     rules: Fractional,
     cost: MoveCost,
     nodes: u32,
-    /// Those that nobody is on, and nobody is put on.
+    /// Nodes that are down; no jobs are on them or placed on them.
     down: NodeSet,
-    /// In order of submission; who is lost is put last again.
+    /// In order of submission; a lost job moves to the end.
     live: Vec<Live>,
-    /// Those on nodes, by their places in `live`, ascending.
+    /// Indices into `live` of running jobs, ascending.
     running: Vec<usize>,
-    /// Where those were, before this instant, who have been put elsewhere; in no order.
+    /// Previous placements of jobs that moved in this instant, unordered.
     before: Vec<(usize, Places)>,
-    /// Who is on no node, by priority.
+    /// Jobs on no node, by priority.
     idle: Idle,
-    /// Kept for the memory: thousands are ranked at an instant.
+    /// Scratch buffer, kept to avoid reallocation: thousands are ranked at an instant.
     ranking: Ranking,
-    /// The first submission, from which ticks count.
+    /// Time of the first submission, from which ticks count.
     first: Option<Time>,
     last_tick: Option<Time>,
 }
 
-/// How many of those on no node are ranked at first; if that is not enough, four times as many, and so on.
+/// Idle jobs that are ranked first; if they are not enough, four times as many, and so on.
 const FIRST_BAND: usize = 64;
 
-/// A job that has come and has not ended.
+/// A submitted job that has not ended.
 #[derive(Clone, Debug)]
 pub struct Live {
     pub job: TaskId,
     pub need: Need,
     pub submitted: Time,
-    /// Where its tasks are; empty while it is on no node.
+    /// Nodes of its tasks; empty while it is on no node.
     pub places: Places,
-    /// How much of its need for processors it gets.
+    /// Yield: fraction of its processor need that it gets.
     pub share: f64,
-    /// Whether it has been put elsewhere at this instant.
+    /// True if it has moved in this instant.
     is_sent: bool,
     has_run: bool,
-    /// Its virtual time at `from`, in microseconds; it is a decimal number because shares are.
+    /// Virtual time at `from`, in microseconds; a float, because shares are.
     pub(super) done: f64,
-    /// From when on it makes more.
+    /// Time from which it makes progress.
     from: Time,
 }
 
-/// Where a live job stands.
+/// Stage of a live job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Waiting,
@@ -73,48 +73,48 @@ pub enum Stage {
     Paused,
 }
 
-/// What has happened at an instant, since the last one.
+/// Events of an instant, since the last one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
-    /// Who has ended, or was taken back.
+    /// Jobs that have ended or were recalled.
     pub gone: Vec<TaskId>,
-    /// What is down from now on, if that is something else.
+    /// Nodes that are down from now on; None if there is no change.
     pub down: Option<NodeSet>,
-    /// Who was on a node that has failed and comes again, each with as much virtual time as is saved.
+    /// Jobs that were on a failed node and restart, each with its saved virtual time.
     pub lost: Vec<(TaskId, f64)>,
-    /// In order of submission.
+    /// New jobs in order of submission.
     pub come: Vec<(TaskId, Need)>,
 }
 
 impl Events {
-    /// Whether a job is no longer on its nodes, if it was.
+    /// True if a job is no longer on its nodes.
     pub fn have_taken(&self, job: TaskId) -> bool {
         self.gone.contains(&job) || self.lost.iter().any(|lost| lost.0 == job)
     }
 }
 
-/// What has changed at an instant, job by job in order of submission.
+/// Changes of an instant, job by job in order of submission.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     pub paused: Vec<TaskId>,
-    /// The virtual time of each who is paused, in microseconds.
+    /// Virtual time of each paused job, in microseconds.
     pub paused_done: Vec<f64>,
     pub migrated: Vec<Placed>,
     pub resumed: Vec<Placed>,
     pub started: Vec<Placed>,
-    /// The yield of every job on nodes whose yield is another than before, newcomers among them.
+    /// Yields of jobs on nodes that differ from before, including those of new jobs.
     pub yields: Vec<(TaskId, f64)>,
 }
 
-/// A job is on these nodes now.
+/// New placement of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     pub job: TaskId,
     pub need: Need,
     pub places: Places,
-    /// How many tasks are where none of this job was: all, unless it was moved.
+    /// Number of tasks on nodes without a task of this job before: all tasks, unless the job was moved.
     pub moved: u32,
-    /// It makes progress from then on.
+    /// Time from which it makes progress.
     pub from: Time,
 }
 
@@ -135,12 +135,12 @@ impl Cluster {
         }
     }
 
-    /// One in which images of tasks move like that.
+    /// Sets the rate at which images of tasks move.
     pub fn moving(self, images: Option<Images>) -> Cluster {
         Cluster { cost: self.rules.move_cost(images), ..self }
     }
 
-    /// Whether it could ever run a job; who is refused must not be handed to `advance`.
+    /// True if the cluster could ever run a job. Other jobs must not be passed to `advance`.
     pub fn check(&self, need: &Need) -> Result<(), Refusal> {
         need.check(self.nodes)
     }
@@ -153,27 +153,27 @@ impl Cluster {
         &self.down
     }
 
-    /// In order of submission.
+    /// Live jobs in order of submission.
     pub fn live(&self) -> &[Live] {
         &self.live
     }
 
-    /// Those on nodes, in order of submission. Nobody else can end.
+    /// Running jobs, in order of submission. Only these can end.
     pub fn running(&self) -> impl Iterator<Item = &Live> {
         self.running.iter().map(|at| &self.live[*at])
     }
 
-    /// The next tick after `now`, if anybody is there to be placed.
+    /// The next tick after `now`; None if there are no live jobs.
     pub fn next_tick(&self, now: Time) -> Option<Time> {
         let first = self.first.filter(|_| self.rules.periodic.is_some() && !self.live.is_empty())?;
         let ticks = now.since(first).micros() / self.rules.period.micros() + 1;
         Some(first + Span::from_micros(ticks.saturating_mul(self.rules.period.micros())))
     }
 
-    /// All that happens at an instant, after the last one. A tick is noticed by the time.
+    /// Processes all events of an instant, which must follow the last one. A tick is recognised by the time.
     ///
-    /// Who is lost leaves and comes, so others are placed as when a job ends and when one is submitted; nodes that are
-    /// back are as good as a job that ends.
+    /// A loss counts as a completion and a submission for the placement of other jobs; a repair of nodes counts as a
+    /// completion.
     pub fn advance(&mut self, now: Time, events: &Events) -> Changes {
         let Events { gone, down, lost, come } = events;
         gone.iter().for_each(|job| _ = self.remove(*job));
@@ -190,14 +190,17 @@ impl Cluster {
         let is_tick = self.is_tick(now);
         self.last_tick = if is_tick { Some(now) } else { self.last_tick };
 
+        // Completion action of the greedy policies.
         if is_freed && self.rules.completion == Action::Greedy {
             self.fill(now);
         }
+        // Submission action, job by job.
         for live in lost.into_iter().chain(come.iter().map(|(job, need)| Live::new(*job, *need, now))) {
             self.idle.push(&live, now);
             self.live.push(live);
             self.admit(now);
         }
+        // MCB8, at a tick or as submission or completion action.
         let is_full_turn = is_tick
             || are_coming && self.rules.submission == Action::Mcb8
             || is_freed && self.rules.completion == Action::Mcb8;
@@ -207,6 +210,7 @@ impl Cluster {
         }
 
         let mut changes = self.commit(now);
+        // Between ticks, MCB8-stretch keeps the yields.
         let is_settled = self.rules.periodic == Some(Periodic::Stretch) && !is_tick;
         if !is_settled && (is_full_turn || is_freed || are_coming) {
             let shares = shares.unwrap_or_else(|| self.yields());
@@ -224,7 +228,7 @@ impl Cluster {
 
     fn remove(&mut self, job: TaskId) -> Option<Live> {
         let is_it = |at: &usize| self.live[*at].job == job;
-        // Who ends was running, mostly.
+        // An ended job was running, usually.
         let found = self.running.iter().copied().find(is_it).or_else(|| (0..self.live.len()).find(is_it));
         let at = found?;
         let live = self.live.remove(at);
@@ -235,19 +239,18 @@ impl Cluster {
         Some(live)
     }
 
-    /// A node of it has failed. It is as if it had not run, but for what is saved, and for the time since it was
-    /// submitted.
+    /// A node of the job has failed. It restarts with its saved progress, and keeps its time of submission.
     fn lose(&mut self, now: Time, job: TaskId, saved: f64) -> Option<Live> {
         let Live { need, submitted, .. } = self.remove(job)?;
         Some(Live { submitted, done: saved, ..Live::new(job, need, now) })
     }
 
-    /// How many nodes are up.
+    /// Number of nodes that are up.
     fn up(&self) -> u32 {
         self.nodes - self.down.len()
     }
 
-    /// Somebody goes to other nodes, or to none.
+    /// Moves a job to other nodes, or to none.
     fn send(&mut self, now: Time, at: usize, places: Places) {
         match self.running.binary_search(&at) {
             Err(index) if !places.is_empty() => self.running.insert(index, at),
@@ -257,7 +260,7 @@ impl Cluster {
         self.move_to(now, at, places);
     }
 
-    /// The same where it is seen to elsewhere that `running` stays true.
+    /// Like `send`, for callers that update `running` themselves.
     fn move_to(&mut self, now: Time, at: usize, places: Places) {
         let live = &mut self.live[at];
         let before = std::mem::replace(&mut live.places, places);
@@ -267,11 +270,10 @@ impl Cluster {
         self.idle.set(at, live, now);
     }
 
-    /// Those on no node, from highest to lowest priority, come onto nodes if there is room. Who does not fit holds
-    /// nobody up.
+    /// Places jobs without nodes, from highest to lowest priority, if there is room. A job that does not fit does not
+    /// block others.
     ///
-    /// The first few take most of the room, so they come first, and of all others only those are ranked who may fit
-    /// then.
+    /// The first few jobs take most of the room; of the others only those are ranked that may fit then.
     fn fill(&mut self, now: Time) {
         let mut room = self.room();
         let mut failures = Failures::default();
@@ -283,8 +285,7 @@ impl Cluster {
             wanted *= 4;
             ranking.restart(std::iter::empty());
             self.idle.rank(band, now, &fits, &mut ranking);
-            // Room only shrinks: once so many in a row have not fit, those who surely cannot are dropped without being
-            // put in order.
+            // Room only shrinks: after this many misses in a row, jobs that surely do not fit are dropped unsorted.
             let (mut misses, mut patience) = (0, 4);
             while let Some(at) = ranking.next() {
                 let need = self.live[at].need;
@@ -307,7 +308,7 @@ impl Cluster {
         self.ranking = ranking;
     }
 
-    /// What the submission action does for the newest job.
+    /// Submission action for the newest job.
     fn admit(&mut self, now: Time) {
         if !matches!(self.rules.submission, Action::Greedy | Action::GreedyP | Action::GreedyPM) {
             return;
@@ -319,7 +320,7 @@ impl Cluster {
             self.send(now, newest, places);
             return;
         }
-        // Nobody goes for one who does not fit even then.
+        // No job is displaced for a job that does not fit even then.
         if self.rules.submission == Action::Greedy || need.check(self.up()).is_err() {
             return;
         }
@@ -339,13 +340,13 @@ impl Cluster {
         }
     }
 
-    /// MCB8 places all anew; says what each job gets, where it knows already.
+    /// Places all jobs by MCB8; returns the shares if the placement determines them.
     fn place_all(&mut self, now: Time) -> Option<Vec<f64>> {
         let order = self.placeable(now);
         let is_pinned = |live: &Live| match self.rules.grace {
             _ if live.places.is_empty() => false,
             None => false,
-            // Rounding must not decide about one that has reached it.
+            // Rounding must not decide about a job that has reached the limit.
             Some(Grace::VirtualTime(least)) => live.virtual_time(now) < least.micros() as f64 * (1.0 - TOLERANCE),
             Some(Grace::FlowTime(least)) => now.since(live.submitted) < least,
         };
@@ -380,13 +381,12 @@ impl Cluster {
         })
     }
 
-    /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log
-    /// K) for K of them, unless far more are as urgent as these. Who does not fit as long as nodes are down holds
-    /// nobody up.
+    /// Jobs of highest priority whose total memory fits, descending: MCB8 cannot place more. O(J + K log K) for K of
+    /// them, unless far more have equal priority. A job that does not fit while nodes are down does not block others.
     fn placeable(&mut self, now: Time) -> Vec<usize> {
         let mut ranking = std::mem::take(&mut self.ranking);
         let up = self.up();
-        // Who could never fit has not been taken.
+        // Jobs that can never fit are not accepted.
         let fits = |live: &Live| self.down.is_empty() || live.need.check(up).is_ok();
         let (mut memory, mut order) = (0.0, Vec::new());
         let (mut band, mut wanted) = (Band::ABOVE_ALL, self.running.len() + FIRST_BAND);
@@ -408,7 +408,7 @@ impl Cluster {
         order
     }
 
-    /// These go where they are said to, of the nodes that are up, and all others leave their nodes.
+    /// Moves these jobs to their nodes, out of those that are up, and takes all other jobs off their nodes.
     fn put_all(&mut self, now: Time, who: &[usize], mapping: Vec<Places>, up: &Up) {
         for at in std::mem::take(&mut self.running) {
             if who.binary_search(&at).is_err() {
@@ -426,7 +426,7 @@ impl Cluster {
         }
     }
 
-    /// Compares what has been worked out with how it was, and lets that happen.
+    /// Compares the new placements with the old ones and applies the changes.
     fn commit(&mut self, now: Time) -> Changes {
         let mut changes = Changes::default();
         let mut sent = std::mem::take(&mut self.before);
@@ -448,7 +448,7 @@ impl Cluster {
             live.has_run = true;
             let moved = newly_placed(&before, &live.places);
             if !is_first {
-                // Who is moved again still waits for what is on its way.
+                // A job that is moved again still waits for transfers under way.
                 live.from = live.from.max(now + self.cost.of(moved, live.need.memory));
             }
             let placed = Placed { job: live.job, need: live.need, places: live.places.clone(), moved, from: live.from };
@@ -463,7 +463,7 @@ impl Cluster {
         changes
     }
 
-    /// Of each that is running.
+    /// Yields of the running jobs.
     fn yields(&self) -> Vec<f64> {
         match self.rules.optimise {
             Optimise::Avg => yields::average(self.nodes, &self.mapped()),
@@ -498,7 +498,7 @@ impl Cluster {
 
 #[cfg(test)]
 impl Cluster {
-    /// A job that has come at the beginning and is on this node since, at this yield.
+    /// Adds a job that was submitted at time zero and has been on this node since, with this yield.
     pub(super) fn put(&mut self, job: TaskId, need: Need, node: u32, share: f64) {
         let placed =
             Live { places: vec![(node, need.tasks)], share, has_run: true, ..Live::new(job, need, Time::ZERO) };
@@ -531,18 +531,18 @@ impl Live {
         }
     }
 
-    /// The integral of its yield, in microseconds. Time under a penalty adds nothing.
+    /// Integral of its yield, in microseconds. Time under a penalty adds nothing.
     pub fn virtual_time(&self, now: Time) -> f64 {
         self.done + self.share * now.since(self.from).micros() as f64
     }
 
-    /// Its flow time over the square of its virtual time: infinite until it has made any progress.
+    /// Flow time over the square of virtual time: infinite until it makes progress.
     pub fn priority(&self, now: Time) -> f64 {
         let done = self.virtual_time(now);
         if done == 0.0 { f64::INFINITY } else { now.since(self.submitted).micros() as f64 / (done * done) }
     }
 
-    /// When it ends, if it runs so long on nodes of its own, and nothing else happens.
+    /// End of the job, if `runtime` is its run time on exclusive nodes, and nothing else happens.
     pub fn end(&self, runtime: Span) -> Time {
         if self.places.is_empty() || self.share == 0.0 {
             return Time::NEVER;
@@ -557,7 +557,7 @@ impl Live {
     }
 }
 
-/// How many tasks are where there were fewer. Both ascend by node.
+/// Number of tasks on nodes that had fewer before. Both arguments are ascending by node.
 fn newly_placed(before: &Places, after: &Places) -> u32 {
     let mut before = before.iter().peekable();
     let mut sum = 0;

@@ -1,13 +1,13 @@
-//! Greedy placement: a job goes where least is asked for, at once or not at all. Section 4.1 of the paper.
+//! Greedy placement: tasks go to the nodes with the least load, immediately or not at all. Section 4.1 of the paper.
 
 use super::Need;
 use super::need::{TOLERANCE, fits, slots};
 use super::room::{Places, Room};
 
-/// Puts each task of a job on the node with the least load that has the memory, of equals on the lowest; or none of
-/// them anywhere. O(tasks x nodes); O(nodes) where they do not fit.
+/// Places each task of a job on the node with the least load and enough memory, of equal ones the lowest; or no task at
+/// all. O(tasks x nodes); O(nodes) if they do not fit.
 pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
-    // Most jobs have one, which nothing has to be counted for.
+    // Most jobs have a single task, which needs no counting.
     if need.tasks == 1 {
         let node = least_loaded(room, |node| fits(room.free[node], need.memory))?;
         room.load[node] += need.cpu;
@@ -30,7 +30,7 @@ pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
     Some(places)
 }
 
-/// The lowest of those nodes whose load is least, of those that are open.
+/// The lowest of the nodes with the least load, among the open ones.
 fn least_loaded(room: &Room, is_open: impl Fn(usize) -> bool) -> Option<usize> {
     let mut best: Option<usize> = None;
     for (node, load) in room.load.iter().enumerate() {
@@ -41,13 +41,13 @@ fn least_loaded(room: &Room, is_open: impl Fn(usize) -> bool) -> Option<usize> {
     best
 }
 
-/// Whom a newcomer displaces, as indices into `running`, in its order, which is from highest to lowest priority.
-/// O(nodes + tasks of those who are looked at).
+/// Jobs that a new one displaces, as indices into `running`, in its order, which is from highest to lowest priority.
+/// O(nodes + tasks of the jobs considered).
 pub(super) fn displace(room: &Room, need: &Need, running: &[(&Need, &Places)]) -> Vec<usize> {
     let mut free = room.free.clone();
     let wanted = u64::from(need.tasks);
     let mut fitting: u64 = free.iter().map(|free| slots(*free, need.memory)).sum();
-    // What a job that goes, or comes back, changes for the newcomer.
+    // Effect on the new job if another one leaves (+1) or stays (-1).
     let shift = |free: &mut Vec<f64>, fitting: &mut u64, at: usize, sign: f64| {
         let (other, places) = running[at];
         for &(node, tasks) in places {
@@ -60,11 +60,11 @@ pub(super) fn displace(room: &Room, need: &Need, running: &[(&Need, &Places)]) -
 
     let mut first = running.len();
     while fitting < wanted {
-        first = first.checked_sub(1).expect("who fits an empty cluster fits once all others are gone");
+        first = first.checked_sub(1).expect("a job that fits an empty cluster fits once all others are gone");
         shift(&mut free, &mut fitting, first, 1.0);
     }
 
-    // Some of them had to go only because the walk came past them.
+    // Some of these left only because they were in the way of the walk.
     let mut displaced = Vec::new();
     for at in first..running.len() {
         shift(&mut free, &mut fitting, at, -1.0);
@@ -76,8 +76,8 @@ pub(super) fn displace(room: &Room, need: &Need, running: &[(&Need, &Places)]) -
     displaced
 }
 
-/// Remembers who did not fit, so that those who need no less are not tried: while jobs only come, memory only gets
-/// scarcer.
+/// Jobs that did not fit, so that jobs with equal or larger needs are not tried: while jobs only arrive, free memory
+/// only shrinks.
 #[derive(Default)]
 pub(super) struct Failures(Vec<(u32, f64)>);
 

@@ -1,4 +1,4 @@
-//! Live jobs on no node, from the highest priority to the lowest, where only the first few are wanted of thousands.
+//! Live jobs on no node, from the highest priority to the lowest, if only the first few of thousands are needed.
 
 use std::ops::Range;
 
@@ -7,55 +7,54 @@ use super::ranking::Ranking;
 use super::room::Fits;
 use crate::time::Time;
 
-/// What the priorities of jobs on no node follow from, in columns, by their places among all live jobs. It stays the
-/// same until they come onto nodes.
+/// Inputs of the priorities of jobs on no node, in columns, by index among all live jobs. They are constant until a job
+/// gets nodes.
 ///
-/// They are looked at in [`Band`]s of priorities, from the top. For `J` live jobs, each band costs a glance at all `J`,
-/// at about a nanosecond each, and O(n) for the `n` who are in it; who leaves moves up all behind it, O(J).
+/// Jobs are ranked in [`Band`]s of priorities, from the top. For `J` live jobs, each band costs a scan of all `J`, at
+/// about a nanosecond each, and O(n) for its `n` jobs; a removal shifts all later jobs, O(J).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
     /// In microseconds.
     submitted: Vec<f64>,
-    /// Virtual time, squared.
+    /// Square of the virtual time.
     square: Vec<f64>,
-    /// Of a task. Infinite for who is on nodes, so that nobody finds it.
+    /// Memory of a task. Infinite for jobs on nodes, so that no search finds them.
     memory: Vec<f64>,
     tasks: Vec<u32>,
 }
 
-/// Priorities from one up to another, without the latter, by their bits: floats that are not negative are in the order
-/// of these.
+/// Range of priorities, end exclusive, by their bits: floats that are not negative sort like their bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Band {
     from: u64,
     to: u64,
 }
 
-/// How many jobs tell how priorities are distributed.
+/// Sample size for the distribution of priorities.
 const SAMPLE: usize = 256;
 
-/// How many are glanced at together.
+/// Jobs that are tested together.
 const BLOCK: usize = 8;
 
-/// How much of a number rounding may hide, and more.
+/// Relative rounding error of a priority, and more.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 impl Band {
-    /// Nobody is in it, and everybody is below.
+    /// Empty; all jobs are below.
     pub const ABOVE_ALL: Band = Band { from: u64::MAX, to: u64::MAX };
 
     pub fn has(self, priority: f64) -> bool {
         (self.from..self.to).contains(&priority.to_bits())
     }
 
-    /// Whether nobody is below.
+    /// True if no job is below.
     pub fn is_last(self) -> bool {
         self.from == 0
     }
 }
 
 impl Idle {
-    /// Another live job comes, behind all others.
+    /// Adds a live job, behind all others.
     pub fn push(&mut self, live: &Live, now: Time) {
         let at = self.tasks.len();
         self.submitted.push(live.submitted.micros() as f64);
@@ -65,7 +64,7 @@ impl Idle {
         self.set(at, live, now);
     }
 
-    /// A live job leaves, and those behind it move up.
+    /// Removes a live job; later ones shift.
     pub fn remove(&mut self, at: usize) {
         self.submitted.remove(at);
         self.square.remove(at);
@@ -73,7 +72,7 @@ impl Idle {
         self.tasks.remove(at);
     }
 
-    /// A job has come onto nodes, or has left them.
+    /// Updates a job that has got nodes, or has left them.
     pub fn set(&mut self, at: usize, live: &Live, now: Time) {
         if live.places.is_empty() {
             let done = live.virtual_time(now);
@@ -83,8 +82,7 @@ impl Idle {
         }
     }
 
-    /// The next band below one, with about so many of those who may fit: a guess from some of them, and no more than
-    /// that is owed.
+    /// The next band below one, with about this many jobs that may fit; the number is an estimate from a sample.
     pub fn below(&self, above: Band, wanted: usize, now: Time, fits: &Fits) -> Band {
         let to = above.from;
         let jobs = self.tasks.len();
@@ -100,11 +98,10 @@ impl Idle {
         Band { from, to }
     }
 
-    /// Ranks those in a band who may fit.
+    /// Ranks the jobs of a band that may fit.
     pub fn rank(&self, band: Band, now: Time, fits: &Fits, ranking: &mut Ranking) {
         let now = now.micros() as f64;
-        // Multiplying is faster than dividing, but may come out a little too high. Infinity times nothing would be no
-        // number.
+        // Multiplication is faster than division, but may be a little too high. Infinity times zero would be NaN.
         let least = (f64::from_bits(band.from) * (1.0 - ROUNDING)).min(f64::MAX);
         let mut look = |places: Range<usize>| {
             for at in places.filter(|at| self.memory[*at] <= fits.memory) {
@@ -117,7 +114,7 @@ impl Idle {
         let blocks = |column| <[f64]>::as_chunks::<BLOCK>(column).0;
         let all = blocks(&self.submitted).iter().zip(blocks(&self.square)).zip(blocks(&self.memory));
         for (block, ((submitted, square), memory)) in all.enumerate() {
-            // Without branches, so for several at once.
+            // Branch-free, so that several are tested at once.
             let is_meant = |at: usize| (now - submitted[at] >= least * square[at]) & (memory[at] <= fits.memory);
             if (0..BLOCK).fold(false, |any, at| any | is_meant(at)) {
                 look(block * BLOCK..(block + 1) * BLOCK);
@@ -126,7 +123,7 @@ impl Idle {
         look(self.tasks.len() / BLOCK * BLOCK..self.tasks.len());
     }
 
-    /// The same as [`Live::priority`], to the last bit: microseconds are whole numbers that a float can hold.
+    /// Equals [`Live::priority`] to the last bit: microseconds are whole numbers that a float represents exactly.
     fn priority(&self, at: usize, now: f64) -> f64 {
         let square = self.square[at];
         if square == 0.0 { f64::INFINITY } else { (now - self.submitted[at]) / square }
@@ -143,8 +140,7 @@ mod tests {
     use crate::systems::dfrs::{Need, greedy, room::Room};
     use crate::time::Span;
 
-    /// A job by when it was submitted, what it did, whether it is on a node, its tasks and their memory: numbers that
-    /// meet often.
+    /// Submission, progress, presence on a node, tasks and memory of jobs, with numbers that often coincide.
     fn jobs() -> impl Strategy<Value = Vec<(u64, u64, bool, u32, u32)>> {
         let job = (0..50_u64, prop_oneof![Just(0), 1..20_u64], prop::bool::weighted(0.1), 1..6_u32, 1..11_u32);
         prop::collection::vec(job, 0..900)
@@ -164,7 +160,7 @@ mod tests {
     }
 
     proptest! {
-        /// Band after band comes what looking at everybody and sorting gives.
+        /// The bands together equal a full sort.
         #[test]
         fn bands_are_a_ranking_in_pieces(jobs in jobs(), room in room(), is_choosy: bool, wanted in 0usize..200) {
             let at = |secs| Time::ZERO + Span::from_secs(secs);
@@ -180,7 +176,7 @@ mod tests {
                     idle.set(number as usize, &live[number as usize], at(60));
                 }
             }
-            // Some leave, those before others too.
+            // Some jobs leave, also before others.
             for gone in (0..live.len()).rev().filter(|at| at % 7 == 3) {
                 live.remove(gone);
                 idle.remove(gone);
@@ -204,9 +200,9 @@ mod tests {
             prop_assert_eq!(fast, slow);
         }
 
-        /// Who has slots enough is placed, and nobody is placed who is ruled out.
+        /// A job with enough slots is placed, and no placed job is ruled out.
         #[test]
-        fn only_those_are_passed_over_who_do_not_fit(room in room(), tasks in 1..12_u32, memory in 1..11_u32) {
+        fn only_jobs_that_do_not_fit_are_passed_over(room in room(), tasks in 1..12_u32, memory in 1..11_u32) {
             let need = need(tasks, memory);
             let placed = greedy::place(&mut room.clone(), &need);
             let sum: u64 = room.free.iter().map(|free| slots(*free, need.memory)).sum();

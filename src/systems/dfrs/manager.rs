@@ -1,14 +1,13 @@
-//! The manager of a site whose jobs share its nodes: it tells a [`Cluster`] what has happened, and the site what that
-//! makes of it.
+//! Manager of a site whose jobs share its nodes: passes events to a [`Cluster`], and the resulting orders to the site.
 //!
-//! The cluster keeps account of progress, so it is who says when a job ends; the site checks that. A job that comes may
-//! make others end sooner, so it comes by a message that promises nothing (`Admit`), and ends are told when they
-//! happen: each instant at which a job comes or ends is waited for. Of a tick more can be said: nothing ends after it
-//! before the least that any job has left to do.
+//! The cluster accounts for progress, so it decides when a job ends; the site checks that. A new job may let others end
+//! earlier, so it arrives in a message that promises nothing (`Admit`), and ends are reported when they occur: a run
+//! waits for each submission and each end. A tick allows a better promise: after it, nothing ends before the least
+//! remaining work of any job.
 //!
-//! Where nodes fail, who is lost comes again as if it were handed in then. Checkpoints are made of progress: each after
-//! so much of it, and at the cost of so much, whatever the yield. To the cluster, what they cost is progress like any
-//! other, as the job is there for longer.
+//! If nodes fail, a lost job counts as submitted again at that time. Checkpoints depend on progress: one is made after
+//! a fixed amount of it, at a fixed cost, for any yield. In the cluster, that cost counts as progress, as the job runs
+//! longer for it.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,12 +69,12 @@ const GRAMMAR: &[&str] = &[
     "/penalty=SECONDS: how long a job that is resumed or moved makes no progress, beside what `image_bandwidth` adds (default: 300)",
 ];
 
-/// What an algorithm of this name does, if it shares nodes.
+/// Rules of the algorithm of this name, if it shares nodes.
 fn rules(name: &str) -> Option<Fractional> {
     Algorithm::parse(name).ok()?.fractional().copied()
 }
 
-/// How images of tasks move there, if that is reckoned.
+/// Rate at which images of tasks move at a site, if it is configured.
 fn images(site: &Site) -> Option<Images> {
     let &Site { memory_kb, image_bandwidth, .. } = site;
     image_bandwidth.map(|bandwidth| Images { memory_kb, bandwidth })
@@ -99,46 +98,45 @@ fn read(name: &str) -> Option<Result<String, String>> {
     }
 }
 
-/// Where messages take no time, a job that is submitted at some moment comes to its site two steps later, through the
-/// dispatcher.
+/// Steps from a submission to its arrival at the site, through the dispatcher, if messages take no time.
 const STEPS: u32 = 2;
 
 struct Sharing {
     cluster: Cluster,
     given: BTreeMap<TaskId, Given>,
-    /// What has happened since the last instant.
+    /// Events since the last instant.
     events: Events,
-    /// Those who have left since then, of whose loss their givers were told, and have been given once more already.
+    /// Jobs that have left since then after a loss that was reported, and that were sent here again already.
     again: Vec<(TaskId, Need, Given)>,
-    /// How many steps what happens by itself waits for who is submitted at the same moment: all of it is one instant.
+    /// Steps for which internal events wait for submissions of the same moment: all of it is one instant.
     steps: u32,
-    /// The last moment at which anything happened, and how many steps of it are still waited for.
+    /// Time of the last event, and number of its steps that are still awaited.
     moment: (Time, u32),
-    /// What is done about who is lost, where nodes fail.
+    /// Treatment of lost jobs, if nodes fail.
     attempts: Option<Attempts>,
     tick: Option<Time>,
-    /// When the next job ends, as it stands.
+    /// End of the next job, as things stand.
     end: Option<Time>,
-    /// With which virtual time those on nodes end, in the cluster's order: it is asked for at every instant.
+    /// Virtual time at the end of each running job, in the cluster's order: cached, as it is needed at every instant.
     until: Vec<Span>,
-    /// What is left to do of jobs that are on no node, in microseconds, least first: it does not change meanwhile.
+    /// Remaining work of jobs on no node, in microseconds, ascending: constant while they are idle.
     idle: BTreeSet<(Left, TaskId)>,
 }
 
-/// A number of microseconds that is not negative, as bits, which are in the same order.
+/// A number of microseconds that is not negative, as bits, which sort like it.
 type Left = u64;
 
-/// What the cluster does not know of a job.
+/// Data of a job that the cluster does not have.
 #[derive(Clone, Copy)]
 struct Given {
     giver: ActorId,
     work: Span,
-    /// How much of its work is saved, and of which virtual time it has to come with what is left.
+    /// Saved work, and virtual time at the end, which includes checkpoints.
     saved: Span,
     until: Span,
-    /// What it has left to do, while it is on no node.
+    /// Remaining work, while it is on no node.
     idle: Option<Left>,
-    /// How often it has been lost.
+    /// Number of its losses.
     losses: u32,
 }
 
@@ -163,10 +161,10 @@ impl Sharing {
         Sharing { steps, ..self }
     }
 
-    /// Whether somebody may still come who is submitted at this moment.
+    /// True if jobs that are submitted at this moment may still arrive.
     fn waits(&mut self, now: Time) -> bool {
         if self.moment.0 != now {
-            // Who comes first has nothing to wait for: what happens by itself would have been here before.
+            // If a job arrives first, there is nothing to wait for: internal events would have occurred before.
             let comes_first = !self.events.come.is_empty();
             let happens = self.wake().is_some_and(|wake| wake <= now) || self.events != Events::default();
             self.moment = (now, if happens && !comes_first { self.steps } else { 0 });
@@ -176,7 +174,7 @@ impl Sharing {
         self.moment.1 > 0
     }
 
-    /// The dispatcher knows how large the site is; what could never run is nothing to answer to.
+    /// Accepts a job. The dispatcher knows the size of the site, so invalid jobs get no answer.
     fn admit(&mut self, giver: ActorId, admit: Admit) {
         let Admit { job, tasks, needs, runtime, losses } = admit;
         let task = TaskId { job, index: 0 };
@@ -196,7 +194,7 @@ impl Sharing {
         }
     }
 
-    /// Only who has not run yet can be taken back; says how often it has been lost.
+    /// Recalls a job that has not run yet; returns the number of its losses.
     fn recall(&mut self, giver: ActorId, task: TaskId) -> Option<u32> {
         let again = self.again.iter().position(|(its, _, given)| *its == task && given.giver == giver);
         if let Some(at) = again {
@@ -219,8 +217,7 @@ impl Sharing {
         self.given.remove(&task);
     }
 
-    /// How long a span of a job's work takes with its checkpoints. It counts as on a node for each of its tasks,
-    /// wherever they are.
+    /// Duration of a span of work with its checkpoints. A job counts as on one node per task, wherever its tasks are.
     fn stretched(&self, work: Span, need: &Need) -> Span {
         self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, self.width(need)))
     }
@@ -229,14 +226,14 @@ impl Sharing {
         need.tasks.min(self.cluster.nodes())
     }
 
-    /// A job is on nodes, or is over.
+    /// Notes that a job is on nodes, or is over.
     fn busy(&mut self, task: TaskId) {
         if let Some(left) = self.given.get_mut(&task).and_then(|given| given.idle.take()) {
             self.idle.remove(&(left, task));
         }
     }
 
-    /// A job has come onto no node, or has left its nodes, with so much done.
+    /// Notes that a job is on no node, with this virtual time.
     fn idle(&mut self, task: TaskId, done: f64) {
         if let Some(given) = self.given.get_mut(&task) {
             let left = (given.until.micros() as f64 - done).max(0.0).to_bits();
@@ -245,8 +242,7 @@ impl Sharing {
         }
     }
 
-    /// All that ends now, then what that and who has come make of the rest; and again, if somebody's end has come to be
-    /// now.
+    /// Processes all ends of now and their consequences, with new jobs; repeats if they cause further ends now.
     fn instant(&mut self, now: Time, orders: &mut Vec<Order>) {
         let mut is_tick = self.tick == Some(now);
         loop {
@@ -271,7 +267,7 @@ impl Sharing {
         self.end = ends.min().filter(|end| *end < Time::NEVER);
     }
 
-    /// Keeps apart who is on nodes and who is not. O(log J) for each that changes, of `J` live jobs.
+    /// Updates which jobs are idle. O(log J) per job that changes, of `J` live jobs.
     fn sort(&mut self, events: &Events, changes: &Changes) {
         events.lost.iter().for_each(|(task, saved)| self.idle(*task, *saved));
         events.come.iter().for_each(|(task, _)| self.idle(*task, 0.0));
@@ -281,7 +277,7 @@ impl Sharing {
         changes.paused.iter().zip(&changes.paused_done).for_each(|(task, done)| self.idle(*task, *done));
     }
 
-    /// Of each kind all, those first who leave nodes.
+    /// Turns changes into orders, kind by kind; jobs that leave nodes come first.
     fn order(&self, now: Time, changes: Changes, orders: &mut Vec<Order>) {
         let Changes { paused, migrated, resumed, started, yields, .. } = changes;
         orders.extend(paused.into_iter().map(Order::Suspend));
@@ -293,7 +289,7 @@ impl Sharing {
         let yields = few::tree(yields);
         for Placed { job, places, from, .. } in resumed {
             orders.push(Order::Resume { task: job, nodes: Layers::of(&places), from });
-            // To the cluster it had none while it was paused.
+            // In the cluster its share was 0 while it was paused.
             if !yields.contains_key(&job) {
                 orders.push(Order::Share { task: job, share: 0.0 });
             }
@@ -320,7 +316,7 @@ impl Sharing {
     }
 }
 
-/// What a task takes of its node, which is never all of it: another one may need next to nothing.
+/// Demand of a task on its node; never all of the memory, as another task may need almost none.
 fn demand(need: &Need) -> Demand {
     let share = |part| Share::of(part).expect("needs are shares");
     Demand { cpu: share(need.cpu), memory: share(need.memory).min(Share::ALL_BUT_ALL) }
@@ -392,7 +388,7 @@ impl Manager for Sharing {
         self.end.into_iter().chain(self.tick).min()
     }
 
-    /// A tick may let everybody have all he can use, and nobody more. O(R) with `R` jobs on nodes.
+    /// Promise for a tick, which may give each job its full need, but no more. O(R) with `R` running jobs.
     fn floor(&self, at: Time) -> Time {
         if self.end.is_some_and(|end| end <= at) {
             return at;
@@ -400,7 +396,7 @@ impl Manager for Sharing {
         let left = |(live, until): (&Live, &Span)| until.micros() as f64 - live.virtual_time(at);
         let idle = self.idle.first().map(|(left, _)| f64::from_bits(*left));
         let least = self.cluster.running().zip(&self.until).map(left).chain(idle).fold(f64::INFINITY, f64::min);
-        // A microsecond less, for what is rounded.
+        // One microsecond less, for rounding.
         let least = (least - 1.0).max(0.0) as u64;
         if self.cluster.live().is_empty() { Time::NEVER } else { at + Span::from_micros(least) }
     }

@@ -1,16 +1,16 @@
-//! MCB8: all live jobs placed at once, by vector packing and a search for the highest yield. Section 4.2 of the paper.
+//! MCB8: places all live jobs at once, by vector packing and a search for the highest yield. Section 4.2 of the paper.
 //!
-//! Tasks are packed node by node, in turn from a list of those that need more processor than memory and from the list
-//! of the others, so that nodes fill evenly. W. Leinberger, G. Karypis, V. Kumar, "Multi-capacity bin packing
+//! Tasks are packed node by node, alternately from a list of those that need more processor than memory and from the
+//! list of the others, so that nodes fill evenly. W. Leinberger, G. Karypis, V. Kumar, "Multi-capacity bin packing
 //! algorithms with applications to job scheduling under multiple constraints", 1999.
 //!
-//! Jobs that require the same and follow each other are packed as if they were one, and only then is it said which
-//! tasks are whose: users ask for few different things, and those who do not say what they need all get the same.
-//! Neighbours that are equally free are filled alike as long as there are enough tasks of all kinds, so a filling is
-//! worked out once and repeated. So a packing of `J` jobs in `D` rows of such jobs costs O(J log J + min(N, D + P) D),
-//! where `P` is how often what pinned jobs leave free changes from one node to the next, since else each filling uses
-//! up a row, or most of it. The search takes at most nine packings; each job that has to be left out costs two more at
-//! most. Those whose memory, in sum, shows that they cannot all fit should not come here.
+//! Neighbouring jobs with equal requirements are packed as one, and their tasks are assigned to jobs afterwards: there
+//! are few distinct requirements, as users request round numbers, and jobs without needs get equal ones. Neighbouring
+//! nodes with equal room are filled equally as long as there are enough tasks of all kinds, so a filling is computed
+//! once and repeated. A packing of `J` jobs in `D` groups thus costs O(J log J + min(N, D + P) D), where `P` is the
+//! number of changes of free room from node to node because of pinned jobs, since each other filling uses up a group,
+//! or most of it. The search takes at most nine packings; each job that has to be left out costs at most two more.
+//! Callers leave out jobs whose total memory shows that not all of them can fit.
 
 use super::Need;
 use super::need::TOLERANCE;
@@ -19,11 +19,11 @@ use super::room::Places;
 /// A live job to be placed.
 pub(super) struct Candidate<'a> {
     pub need: &'a Need,
-    /// Where it has to stay, if it is kept at all.
+    /// Nodes that it has to keep, if it is kept at all.
     pub pinned: Option<&'a Places>,
 }
 
-/// Where each job goes; nowhere for those who are left out, from the lowest priority upwards. `order` has all jobs from
+/// Placement of each job; empty for jobs that are left out, from the lowest priority upwards. `order` has all jobs from
 /// highest to lowest priority.
 pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<Places> {
     let mut packer = Packer::new(nodes, jobs);
@@ -39,10 +39,10 @@ pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<Pl
     packing.map_or_else(|| vec![Places::new(); jobs.len()], |packing| packing.places(jobs))
 }
 
-/// The lowest yield that is tried, and how near to the highest that works a search comes.
+/// Lowest yield that is tried; also the precision of the search.
 pub(super) const LOWEST: f64 = 0.01;
 
-/// Leaves jobs out, the one of lowest priority first, until a search finds something.
+/// Leaves jobs out, lowest priority first, until a search succeeds.
 pub(super) fn keep_most<T>(
     packer: &mut Packer<'_>,
     order: &[usize],
@@ -60,12 +60,12 @@ pub(super) fn keep_most<T>(
     None
 }
 
-/// More than so many nodes can ever hold, tolerance and all.
+/// Capacity of this many nodes, including tolerances.
 pub(super) fn most(nodes: u32) -> f64 {
     f64::from(nodes) * (1.0 + 2.0 * TOLERANCE)
 }
 
-/// Halves the gap between what works and what does not; returns the highest that is known to work.
+/// Bisects between a value that works and one that does not; returns the highest that is known to work.
 pub(super) fn bisect(mut lo: f64, mut hi: f64, mut works: impl FnMut(f64) -> bool) -> f64 {
     while hi - lo > 0.01 {
         let mid = (lo + hi) / 2.0;
@@ -78,30 +78,29 @@ pub(super) fn bisect(mut lo: f64, mut hi: f64, mut works: impl FnMut(f64) -> boo
     lo
 }
 
-/// Packs the same jobs again and again, for other requirements.
+/// Packs one set of jobs repeatedly, for various requirements.
 pub(super) struct Packer<'a> {
     nodes: u32,
     jobs: &'a [Candidate<'a>],
-    /// Those who have not been left out, in order of submission.
+    /// Jobs that have not been left out, in order of submission.
     kept: Vec<usize>,
-    /// The same, those first who need most of processors, and of memory: most lists are in one of these orders.
+    /// Kept jobs by processor need, and by memory need, descending: most lists are in one of these orders.
     by_need: [Vec<usize>; 2],
-    /// How many tasks there are of which one goes into a node's memory, or two, and so on.
+    /// Number of tasks of which exactly one fits into a node's memory, exactly two, and so on.
     by_slots: [u64; SLOTS_MAX],
-    /// What each kept job requires of processors, by its index.
+    /// Processor requirement of each kept job, by its index.
     required: Vec<f64>,
-    /// Who may go anywhere, in the order in which they are searched: those that need more processor than memory, and
-    /// the others.
+    /// Jobs without pins in search order: those that need more processor than memory, and the others.
     orders: [Vec<Wish>; 2],
-    /// The same, those who require the same in a row taken together.
+    /// `orders` with neighbours of equal requirements combined.
     lists: [Vec<Item>; 2],
-    /// The first item of each list that has tasks left.
+    /// First item of each list with tasks left.
     heads: [usize; 2],
-    /// How many items have tasks left.
+    /// Number of items with tasks left.
     open: usize,
-    /// Nobody requires less, of processors and of memory.
+    /// Least requirements of processors and of memory.
     least: (f64, f64),
-    /// Those that have tasks on the node that is being filled.
+    /// Items with tasks on the node that is being filled.
     here: Vec<(usize, usize)>,
 }
 
@@ -113,39 +112,39 @@ struct Wish {
     memory: f64,
 }
 
-/// Tasks that are still to be placed, all alike.
+/// Equal tasks that are still to be placed.
 #[derive(Clone, Copy)]
 struct Item {
-    /// The first job that they are of, among those of both lists; the others are next to it.
+    /// Index of their first job in both orders together; the others follow it.
     first: usize,
     cpu: f64,
     memory: f64,
     left: u64,
-    /// Of these, on the node that is being filled.
+    /// Number of them on the node that is being filled.
     here: u32,
 }
 
-/// How nodes are filled.
+/// Fillings of the nodes.
 pub(super) struct Packing {
     fillings: Vec<Filling>,
-    /// How many tasks each node of a filling has of an item, by its first job in `order`, filling after filling.
+    /// Number of tasks that each node of a filling has of an item, by its first job in `order`, filling after filling.
     tasks: Vec<(usize, u32)>,
     order: Vec<usize>,
     kept: Vec<usize>,
 }
 
-/// Some nodes in a row that are filled alike.
+/// Consecutive nodes with equal content.
 struct Filling {
     first: u32,
     nodes: u32,
-    /// Where its tasks end.
+    /// End of its range in `tasks`.
     until: usize,
 }
 
-/// Smaller tasks are not counted by their size: there the sum of memory tells as much.
+/// Smaller tasks are not counted by size, as the sum of memory is as good a test.
 const SLOTS_MAX: usize = 10;
 
-/// How many tasks of a job go into the memory of a node besides one of them, tolerance and all.
+/// Number of a job's tasks that fit into a node beside one of them, including tolerances.
 fn slots_of(job: &Candidate<'_>) -> Option<usize> {
     ((most(1) / job.need.memory) as usize).checked_sub(1)
 }
@@ -186,8 +185,8 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Whether memory surely does not suffice, whatever the yield: of tasks of which no more than so many go into a
-    /// node there are more.
+    /// True if memory surely does not suffice, for any yield: there are too many tasks of which only a few fit into a
+    /// node.
     fn is_crowded(&self) -> bool {
         let mut tasks = 0;
         (1..).zip(&self.by_slots).any(|(slots, these): (u64, &u64)| {
@@ -206,12 +205,12 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// In order of submission.
+    /// Kept jobs in order of submission.
     pub fn kept(&self) -> &[usize] {
         &self.kept
     }
 
-    /// Places all tasks of those who are kept, if each requires this much of its node's processors.
+    /// Places all tasks of the kept jobs with these processor requirements; None if they do not fit.
     pub fn pack(&mut self, required: impl Fn(usize) -> f64) -> Option<Packing> {
         let mut cpu = 0.0;
         for &job in &self.kept {
@@ -226,7 +225,7 @@ impl<'a> Packer<'a> {
         let (mut fillings, mut tasks) = (Vec::new(), Vec::new());
         let mut node = 0;
         while node < self.nodes && self.open > 0 {
-            // What is left needs more than the nodes that are left.
+            // The remaining tasks need more than the remaining nodes.
             let most = most(self.nodes - node);
             if left.cpu > most || left.memory > most {
                 return None;
@@ -242,7 +241,7 @@ impl<'a> Packer<'a> {
         (self.open == 0).then(|| Packing { fillings, tasks, order: order(), kept: self.kept.clone() })
     }
 
-    /// What those who have to stay leave free, if anybody has to and if they have room enough.
+    /// Room that pinned jobs leave free; None inside if there are none, None outside if they do not fit themselves.
     fn settle_pinned(&self) -> Option<Option<Free>> {
         let mut pinned = self.kept.iter().filter_map(|job| Some((*job, self.jobs[*job].pinned?))).peekable();
         if pinned.peek().is_none() {
@@ -260,7 +259,7 @@ impl<'a> Packer<'a> {
         is_enough.then_some(Some(Free(free)))
     }
 
-    /// Lists those who may go anywhere, the largest requirement first, and sums up what they require.
+    /// Lists the jobs that may go anywhere, largest requirement first, and sums their requirements.
     fn list(&mut self) -> Sums {
         let mut sums = Sums { cpu: 0.0, memory: 0.0 };
         self.least = (f64::INFINITY, f64::INFINITY);
@@ -294,8 +293,8 @@ impl<'a> Packer<'a> {
         sums
     }
 
-    /// Fills one node task by task, so that processor and memory run out together. Free room only shrinks, so whoever
-    /// did not fit once need not be looked at again.
+    /// Fills one node task by task, so that processor and memory run out together. Free room only shrinks, so an item
+    /// that did not fit once is not tried again.
     fn fill(&mut self, (mut cpu, mut memory): (f64, f64)) {
         let mut next = self.heads;
         while self.least.0 <= cpu + TOLERANCE && self.least.1 <= memory + TOLERANCE {
@@ -305,7 +304,7 @@ impl<'a> Packer<'a> {
                 let fits = |item: &Item| {
                     u64::from(item.here) < item.left && item.cpu <= cpu + TOLERANCE && item.memory <= memory + TOLERANCE
                 };
-                // Each list begins with those that are too large for the node.
+                // Each list begins with items that are too large for the node.
                 let is_too_large = |item: &Item| match which {
                     PROCESSOR => item.cpu > cpu + TOLERANCE,
                     _ => item.memory > memory + TOLERANCE,
@@ -329,14 +328,14 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// How many nodes can be filled like the last one.
+    /// Number of nodes that can be filled like the last one.
     fn repeats(&self) -> u32 {
         let placed = self.here.iter().map(|&(which, at)| &self.lists[which][at]);
         let times = placed.map(|item| item.left / u64::from(item.here)).min();
         times.map_or(u32::MAX, |times| u32::try_from(times).unwrap_or(u32::MAX))
     }
 
-    /// The tasks of the last filling are placed, as often as it is repeated, and what they require leaves the sums.
+    /// Subtracts the tasks of the last filling, as often as it is repeated.
     fn take(&mut self, times: u32, tasks: &mut Vec<(usize, u32)>, left: &mut Sums) {
         for (which, at) in self.here.drain(..) {
             let item = &mut self.lists[which][at];
@@ -354,17 +353,17 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// What tasks require that are still to be placed.
+/// Total requirements of the tasks that are still to be placed.
 struct Sums {
     cpu: f64,
     memory: f64,
 }
 
-/// Free processors and memory of each node, where somebody is pinned.
+/// Free processors and memory of each node, if there are pinned jobs.
 struct Free(Vec<(f64, f64)>);
 
 impl Free {
-    /// What is free on a node, and up to where nodes are as free.
+    /// Room of a node, and end of the run of nodes with equal room.
     fn from(&self, node: u32) -> (u32, (f64, f64)) {
         let room = self.0[node as usize];
         let same = self.0[node as usize..].iter().take_while(|other| **other == room).count();
@@ -380,7 +379,7 @@ impl Packing {
                 places[job].clone_from(pinned);
             }
         }
-        // Of each item, whose tasks are next; and how many each has left.
+        // Next job of each item, and its number of tasks left.
         let mut turn: Vec<usize> = (0..self.order.len()).collect();
         let mut left: Vec<u32> = self.order.iter().map(|job| jobs[*job].need.tasks).collect();
         let mut from = 0;
@@ -410,7 +409,7 @@ mod tests {
 
     use super::*;
 
-    /// Jobs of few different needs, of which some are pinned to a node.
+    /// Jobs with few distinct needs, some of them pinned to a node.
     fn jobs() -> impl Strategy<Value = (u32, Vec<(Need, Option<Places>)>)> {
         let job = |nodes: u32| {
             let pinned = prop::option::weighted(0.1, (0..nodes, 1..3_u32));
@@ -423,7 +422,7 @@ mod tests {
         (1..20_u32).prop_flat_map(move |nodes| (Just(nodes), prop::collection::vec(job(nodes), 0..40)))
     }
 
-    /// Task by task and node by node, as the rule is put.
+    /// The rule literally: task by task and node by node.
     fn slow(nodes: u32, jobs: &[Candidate<'_>], share: f64) -> Option<Vec<Places>> {
         let mut free = vec![(1.0, 1.0); nodes as usize];
         let mut places = vec![Places::new(); jobs.len()];
@@ -467,13 +466,13 @@ mod tests {
     }
 
     proptest! {
-        /// Tasks that are taken together go where they would one by one.
+        /// Combined tasks are placed as if one by one.
         #[test]
-        fn a_packing_is_what_the_rule_says((nodes, jobs) in jobs(), share in prop_oneof![Just(0.01), Just(1.0), 0.01..1.0]) {
+        fn a_packing_follows_the_rule((nodes, jobs) in jobs(), share in prop_oneof![Just(0.01), Just(1.0), 0.01..1.0]) {
             let jobs: Vec<_> = jobs.iter().map(|(need, pinned)| Candidate { need, pinned: pinned.as_ref() }).collect();
             let mut packer = Packer::new(nodes, &jobs);
             packer.keep(&(0..jobs.len()).rev().collect::<Vec<_>>());
-            // Once before, so that what that leaves behind does not matter.
+            // An earlier packing must have no effect.
             packer.pack(|job| 0.3 * jobs[job].need.cpu);
             let packing = packer.pack(|job| share * jobs[job].need.cpu);
             prop_assert_eq!(packing.map(|packing| packing.places(&jobs)), slow(nodes, &jobs, share));

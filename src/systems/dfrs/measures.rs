@@ -1,4 +1,4 @@
-//! How good a schedule was. Section 5 of the paper.
+//! Quality of a schedule. Section 5 of the paper.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::few;
 use crate::grid::TaskId;
 use crate::time::{Span, Time};
 
-/// Below this neither run times nor turnarounds count.
+/// Threshold of run times and turnarounds, in seconds.
 pub(super) const SHORT: f64 = 10.0;
 
-/// How many times longer a job took than it would have on nodes of its own; what took less than 10 s counts as 10 s.
+/// Turnaround relative to the run time on exclusive nodes; times below 10 s count as 10 s.
 pub fn bounded_stretch(turnaround: Span, runtime: Span) -> f64 {
     seconds(turnaround).max(SHORT) / seconds(runtime).max(SHORT)
 }
 
-/// What had to be paused and moved.
+/// Counts of pauses and moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moves {
     pub preemptions: u64,
     pub migrations: u64,
-    /// Memory that was put aside by pauses, and memory that went elsewhere by migrations, in nodes.
+    /// Memory that pauses have put aside, and memory that migrations have moved, in nodes.
     pub paused: f64,
     pub migrated: f64,
 }
@@ -42,7 +42,7 @@ impl Moves {
     }
 }
 
-/// What was done with a cluster while there was something to do.
+/// Use of a cluster while there was demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
     /// Node-seconds of processors that could have been used at the time and were not.
@@ -52,14 +52,14 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What was missed for each unit of work.
+    /// Missed work per unit of work.
     pub fn normalised(&self) -> f64 {
         self.missed / self.work
     }
 }
 
-/// From when jobs ended, however they were run. What is used adds up to the work, so it is enough to know how much
-/// could have been: the smaller of what live jobs asked for and what there is. O(jobs log jobs).
+/// Underutilisation, from the ends of jobs under any policy. Used processor time equals the work, so it suffices to
+/// compute the usable one: the smaller of the demand of live jobs and the capacity. O(jobs log jobs).
 pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)>) -> Usage {
     let mut work = 0.0;
     let mut steps: Vec<(Time, f64)> = Vec::new();
@@ -77,8 +77,8 @@ pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)
     Usage { missed: usable - work, work }
 }
 
-/// The work of jobs for what the cluster could do between the first submission and the last; of jobs that all come at
-/// once, no number.
+/// Work of the jobs relative to the capacity of the cluster between the first submission and the last; not finite if
+/// all jobs arrive at once.
 pub fn offered_load(nodes: u32, jobs: &[Timed]) -> f64 {
     let work: f64 = jobs.iter().map(|job| seconds(job.runtime) * job.need.total_cpu()).sum();
     let span = match jobs {

@@ -1,18 +1,18 @@
-//! Dynamic fractional resource scheduling: jobs share the nodes of one cluster, are paused and moved, and nobody says
-//! how long they run.
+//! Dynamic fractional resource scheduling: jobs share the nodes of one cluster, are paused and moved, and have no
+//! run-time estimates.
 //!
 //! H. Casanova, M. Stillwell, F. Vivien, "Dynamic Fractional Resource Scheduling vs. Batch Scheduling", INRIA RR-7659,
 //! 2011.
 //!
-//! An [`Algorithm`] is known by the paper's name for it. A [`Cluster`] follows one: it is told of one instant after
-//! another who has ended and who has come, and says who starts, is paused, moved, and how much of its need each job
+//! An [`Algorithm`] has the paper's name for it. A [`Cluster`] follows one: it receives the completions and submissions
+//! of one instant after another, and returns the starts, pauses and moves, and the fraction of its need that each job
 //! gets, its *yield*.
 //!
-//! What is ours where the paper leaves it open: the time under a penalty adds nothing to a job's virtual time;
-//! `GreedyP` may displace any running job; the greedy fill goes on after a failure; ticks count from the first
+//! Decisions of ours where the paper is silent: the time under a penalty adds nothing to a job's virtual time;
+//! `GreedyP` may displace any running job; the greedy fill continues after a failure; ticks count from the first
 //! submission of a job that is not refused; a job that is placed and displaced within one instant has never run; MCB8
-//! searches list C first on a node with as much memory as processor. So is what a move costs beside the penalty where
-//! images take time: docs/dfrs.md has the rule.
+//! searches list C first on a node with equal free memory and processor. The cost of a move in addition to the penalty,
+//! if images take time, is also ours: docs/dfrs.md has the rule.
 
 mod algorithm;
 mod alone;

@@ -1,4 +1,4 @@
-//! Names such as `GreedyPM */per/opt=min/minvt=600`, read.
+//! Parser of names such as `GreedyPM */per/opt=min/minvt=600`.
 //!
 //! ```text
 //! name   = "FCFS" | "EASY" | [ policy [ "*" ] ] { "/" part }
@@ -7,8 +7,8 @@
 //!        | ("minvt" | "minft" | "period" | "penalty") "=" seconds
 //! ```
 //!
-//! The policy says what happens when a job comes, `*` that something happens when one ends, `per` that something
-//! happens every period. `period` and `penalty` are ours; where they are left out, they are the paper's.
+//! The policy is the action at a submission, `*` enables one at a completion, `per` one every period. `period` and
+//! `penalty` are ours; they default to the paper's values.
 
 use std::fmt;
 
@@ -19,21 +19,21 @@ use crate::time::Span;
 
 const PARTS: [&str; 7] = ["per", "stretch-per", "opt=", "minvt=", "minft=", "period=", "penalty="];
 
-/// What is wrong with a name, and where.
+/// An error in a name, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` names no algorithm: {problem}{}{}", At(*at, .name), Meant(.meant))]
 pub struct NameError {
     pub name: String,
-    /// In bytes from the beginning of the name.
+    /// Offset in bytes.
     pub at: usize,
     pub problem: String,
-    /// What may have been meant there.
+    /// Suggested replacement.
     pub meant: Option<&'static str>,
 }
 
 pub(super) struct Reader<'a> {
     name: &'a str,
-    /// How much of it has been read.
+    /// Number of bytes read.
     at: usize,
 }
 
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What was said, and where.
+/// The parsed parts, with their positions.
 #[derive(Default)]
 struct Parts {
     periodic: Option<Periodic>,

@@ -1,19 +1,19 @@
-//! What a job needs of a cluster.
+//! Needs of a job on a cluster.
 
-/// Sums are compared with 1, and loads with each other, as if this much less or more were nothing.
+/// Tolerance of comparisons of sums with 1, and of loads with each other.
 pub(super) const TOLERANCE: f64 = 1e-9;
 
-/// What each task of a job needs of its node, and how many tasks there are.
+/// Number of tasks of a job, and the needs of each on its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need {
     pub tasks: u32,
-    /// Of the node's processors, if nobody shares them.
+    /// Fraction of the node's processors, if it does not share them.
     pub cpu: f64,
-    /// Of the node's memory, always.
+    /// Fraction of the node's memory, always.
     pub memory: f64,
 }
 
-/// What no job can need.
+/// Invalid needs.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum BadNeed {
     #[error("a job has at least one task")]
@@ -24,7 +24,7 @@ pub enum BadNeed {
     Memory(f64),
 }
 
-/// Why a job could never be mapped.
+/// Reason why a job can never be mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{tasks} tasks need the memory of {needed} nodes, but there are {nodes}")]
 pub struct Refusal {
@@ -54,19 +54,19 @@ impl Need {
         f64::from(self.tasks) * self.memory
     }
 
-    /// Whether an empty cluster of so many nodes could hold it.
+    /// Checks that an empty cluster of this many nodes could hold it.
     pub fn check(&self, nodes: u32) -> Result<(), Refusal> {
         let needed = u64::from(self.tasks).div_ceil(slots(1.0, self.memory));
         if needed <= nodes.into() { Ok(()) } else { Err(Refusal { tasks: self.tasks, needed, nodes }) }
     }
 }
 
-/// Whether a task of this memory goes into what is free of a node.
+/// True if a task with this memory fits into the free part of a node.
 pub(super) fn fits(free: f64, memory: f64) -> bool {
     memory <= free + TOLERANCE
 }
 
-/// How many tasks of this memory go into what is free of a node.
+/// Number of tasks with this memory that fit into the free part of a node.
 pub(super) fn slots(free: f64, memory: f64) -> u64 {
     ((free + TOLERANCE) / memory).max(0.0) as u64
 }

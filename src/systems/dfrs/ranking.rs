@@ -1,30 +1,30 @@
-//! Live jobs from the highest priority to the lowest, where only the first few are wanted of thousands.
+//! Live jobs from the highest priority to the lowest, if only the first few of thousands are needed.
 
-/// Who has not been reached is never put in order. O(n) to begin with, and O(n) again for each time that four times as
-/// many as before are wanted: for the first `k` of `n`, O(n log k) at worst, at the price of looking, not of sorting.
+/// A lazy sort: jobs that are not reached are never sorted. O(n) at first, and O(n) again each time that four times as
+/// many are needed: for the first `k` of `n`, O(n log k) at worst, for scans rather than for sorting.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
-    /// No order among these, all of whom come after `first`.
+    /// Unordered; all of them come after `first`.
     rest: Vec<Rank>,
-    /// The next of them last.
+    /// Sorted; the next one is last.
     first: Vec<Rank>,
-    /// How many are put in order next.
+    /// Number of jobs that are sorted next.
     chunk: usize,
 }
 
-/// One number that is the higher the earlier its turn, so that comparing takes no branches: the priority, and of equals
-/// whoever came first.
+/// Sort key, higher for an earlier turn, in one number so that comparisons are branch-free: the priority, then the
+/// earlier submission.
 type Rank = u128;
 
 impl Ranking {
-    /// Of jobs by priority, which is not negative, and place.
+    /// Ranks jobs, given by priority, which is not negative, and index.
     pub fn of(jobs: impl Iterator<Item = (f64, usize)>) -> Ranking {
         let mut ranking = Ranking::default();
         ranking.restart(jobs);
         ranking
     }
 
-    /// Becomes a ranking of others, without giving memory back.
+    /// Starts a ranking of other jobs, and keeps the memory.
     pub fn restart(&mut self, jobs: impl Iterator<Item = (f64, usize)>) {
         self.first.clear();
         self.rest.clear();
@@ -32,13 +32,13 @@ impl Ranking {
         jobs.for_each(|(priority, at)| self.add(priority, at));
     }
 
-    /// Another one, whose turn is not over.
+    /// Adds a job; its turn must not be over.
     pub fn add(&mut self, priority: f64, at: usize) {
-        // Floats that are not negative are in the same order as their bits.
+        // Floats that are not negative sort like their bits.
         self.rest.push(Rank::from(priority.to_bits()) << 64 | Rank::from(!(at as u64)));
     }
 
-    /// Only these stay.
+    /// Keeps only some jobs.
     pub fn retain(&mut self, stays: impl Fn(usize) -> bool) {
         self.rest.retain(|rank| stays(place(*rank)));
         self.first.retain(|rank| stays(place(*rank)));

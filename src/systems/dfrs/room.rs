@@ -1,24 +1,25 @@
-//! What is free and what is asked for on each node.
+//! Free memory and load of each node.
 
 use super::Need;
 use super::need::TOLERANCE;
 use crate::grid::NodeSet;
 
-/// How many tasks of a job are on which nodes: `(node, tasks)`, ascending, none of them 0. Empty for who is on none.
+/// Number of a job's tasks on each of its nodes: `(node, tasks)`, ascending, none of them 0. Empty if the job is on no
+/// node.
 pub type Places = Vec<(u32, u32)>;
 
-/// The nodes of a cluster as the greedy algorithms see them.
+/// Nodes of a cluster in the view of the greedy algorithms.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
-    /// Free memory of each node; of one that is down less than any task needs, however little that is.
+    /// Free memory of each node; of a node that is down, less than any task needs, however small.
     pub free: Vec<f64>,
-    /// Sum of the needs for processors of each node's tasks; may be above 1.
+    /// Sum of the processor needs of each node's tasks; may exceed 1.
     pub load: Vec<f64>,
 }
 
 impl Room {
-    /// With these jobs on their nodes, and some nodes down. Sums are made afresh, in the order given, so that nothing
-    /// drifts.
+    /// Room with these jobs on their nodes, and some nodes down. Sums are recomputed, in the given order, so that
+    /// rounding errors do not accumulate.
     pub fn with<'a>(nodes: u32, down: &NodeSet, jobs: impl IntoIterator<Item = (&'a Need, &'a Places)>) -> Room {
         let nodes = nodes as usize;
         let mut room = Room { free: vec![1.0; nodes], load: vec![0.0; nodes] };
@@ -27,7 +28,7 @@ impl Room {
         room
     }
 
-    /// Who may fit, now or once there is less.
+    /// Test for jobs that may fit, now or with less room.
     pub fn fits(&self) -> Fits {
         let free = || self.free.iter().copied().filter(|free| *free > 0.0);
         let nodes = self.free.len() as u64;
@@ -44,28 +45,28 @@ impl Room {
     }
 }
 
-/// Whose memory could be there, told from sums only: who is ruled out surely does not fit.
+/// A necessary condition on memory, from sums only: a job that is ruled out surely does not fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fits {
-    /// What no task may exceed.
+    /// Most memory of a task.
     pub memory: f64,
-    /// What all tasks of a job may not exceed.
+    /// Most memory of all tasks of a job.
     total: f64,
     nodes: u64,
 }
 
 impl Fits {
-    /// Rules nobody out.
+    /// Rules out no job.
     pub const ALL: Fits = Fits { memory: f64::MAX, total: f64::INFINITY, nodes: u64::MAX };
 
-    /// Whether so many tasks of this memory may.
+    /// True if this many tasks of this memory may fit.
     pub fn may(&self, memory: f64, tasks: u32) -> bool {
         let on_one_node = (self.memory / memory) as u64;
         f64::from(tasks) * memory <= self.total && on_one_node.saturating_mul(self.nodes) >= tasks.into()
     }
 }
 
-/// The nodes that are up, numbered from 0: who places all jobs anew does so on these as if there were no others.
+/// Nodes that are up, renumbered from 0: placement of all jobs works on these as if there were no others.
 pub(super) struct Up(Vec<u32>);
 
 impl Up {
@@ -77,13 +78,13 @@ impl Up {
         self.0.len() as u32
     }
 
-    /// Where a job is, as these are numbered.
+    /// Placement in the new numbers.
     pub fn numbered(&self, places: &Places) -> Places {
         let number = |node| self.0.binary_search(node).expect("a job is on nodes that are up") as u32;
         places.iter().map(|(node, tasks)| (number(node), *tasks)).collect()
     }
 
-    /// And back.
+    /// Placement in the original numbers.
     pub fn named(&self, mut places: Places) -> Places {
         places.iter_mut().for_each(|(node, _)| *node = self.0[*node as usize]);
         places

@@ -1,14 +1,14 @@
-//! The highest stretch that no schedule can avoid, if it knew all jobs beforehand: what algorithms are compared with.
+//! Lower bound of the maximum stretch over all schedules, even clairvoyant ones: the reference of all algorithms.
 //! Theorem 1 of the paper.
 //!
-//! With memory ignored and moves free, no job's stretch needs to exceed `S` if each can get its work done before a
-//! deadline that `S` gives it. Releases and deadlines cut time into intervals, and work is a flow: from each job, no
-//! faster than it can run, into the intervals between its release and its deadline, and from each interval, no more
-//! than the cluster can do in it. `S` can be reached if all work flows.
+//! Without memory limits and with free moves, no job's stretch needs to exceed `S` if each job can complete its work
+//! before the deadline that `S` implies. Releases and deadlines divide time into intervals, and work is a flow: from
+//! each job, at most at its full rate, into the intervals between its release and its deadline, and from each interval,
+//! at most as much as the cluster can do in it. `S` is feasible if all work flows.
 //!
-//! A check fills intervals greedily first, jobs by deadline, which as a rule places all but a little; Dinic's algorithm
-//! finds ways for the rest. With `J` jobs that overlap `K` intervals in sum, filling is O(J log J + K), and augmenting
-//! O(K) a phase, of which there are few.
+//! A check first fills intervals greedily, jobs by deadline, which usually places almost all work; Dinic's algorithm
+//! finds paths for the rest. With `J` jobs that overlap `K` intervals in total, filling is O(J log J + K), and
+//! augmenting O(K) per phase, of which there are few.
 
 mod network;
 
@@ -19,29 +19,28 @@ use network::Network;
 use super::Timed;
 use super::measures::{SHORT, seconds};
 
-/// What is known of the lowest highest stretch.
+/// Interval of the lowest possible maximum stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// No schedule comes down to this, unless it is 1.
+    /// Exclusive lower bound (inclusive if it is 1).
     pub lo: f64,
-    /// This can be reached, were it not for memory; within a thousandth of the other.
+    /// Feasible without memory limits; within a thousandth of `lo`.
     pub hi: f64,
 }
 
-/// The relative gap that is left.
+/// Relative gap between the bounds.
 const PRECISION: f64 = 1e-3;
-/// How much of all work may be left over where all of it should flow.
+/// Fraction of all work that may be left over if all of it should flow.
 const ROUNDING: f64 = 1e-9;
-/// The share of all work below which a flow is none; even of as many as there are, they stay below what may be left
-/// over.
+/// Fraction of all work below which a flow counts as none; the sum of all such flows stays below what may be left over.
 const GRAIN: f64 = 1e-15;
 
-/// The bound for these jobs on so many nodes. Who could never be mapped should not be among them.
+/// Bound for these jobs on this many nodes. Jobs that can never be mapped must be left out.
 pub fn bound(nodes: u32, jobs: &[Timed]) -> Bound {
     bound_within(usize::MAX, nodes, jobs).expect("there is no limit")
 }
 
-/// The same, if no check takes more than so many pairs of a job and an interval.
+/// Like [`bound`]; None if a check takes more than `pairs` pairs of a job and an interval.
 pub fn bound_within(pairs: usize, nodes: u32, jobs: &[Timed]) -> Option<Bound> {
     let tasks: Vec<Work> = jobs.iter().map(Work::of).collect();
     let mut check = Check::new(nodes.into(), tasks);
@@ -68,9 +67,9 @@ pub fn bound_within(pairs: usize, nodes: u32, jobs: &[Timed]) -> Option<Bound> {
 #[derive(Clone, Copy, Debug)]
 struct Work {
     release: f64,
-    /// Its run time, at least that which a bounded stretch reckons with.
+    /// Run time, at least the threshold of the bounded stretch.
     length: f64,
-    /// Nodes' worth of processors while it runs alone.
+    /// Processors that it uses alone, in nodes.
     rate: f64,
     amount: f64,
 }
@@ -84,23 +83,23 @@ impl Work {
     }
 }
 
-/// Checks stretches for the same jobs, in buffers that are kept.
+/// Feasibility check of stretches for the same jobs, with buffers that are kept.
 struct Check {
     nodes: f64,
     jobs: Vec<Work>,
     deadlines: Vec<f64>,
     /// Jobs by deadline.
     order: Vec<usize>,
-    /// The moments between which intervals are.
+    /// Boundaries of the intervals.
     cuts: Vec<f64>,
-    /// Which intervals a job may use: from the first up to the second.
+    /// Range of intervals that a job may use, end exclusive.
     windows: Vec<(usize, usize)>,
-    /// What flows from each job into each interval of its window, job after job; each job's begin.
+    /// Flow from each job into each interval of its window, job after job; `begins` is the offset of each job.
     flow: Vec<f64>,
     begins: Vec<usize>,
-    /// How many pairs of a job and an interval there are.
+    /// Number of pairs of a job and an interval.
     pairs: usize,
-    /// What each interval can still take.
+    /// Capacity left in each interval.
     room: Vec<f64>,
 }
 
@@ -120,7 +119,7 @@ impl Check {
         }
     }
 
-    /// Whether all work can be done in the intervals that were cut.
+    /// True if all work can be done in the current intervals.
     fn is_feasible(&mut self) -> bool {
         self.flow.clear();
         self.flow.resize(self.pairs, 0.0);
@@ -130,7 +129,7 @@ impl Check {
         short <= ROUNDING * all || self.augment(&mut left, all)
     }
 
-    /// Cuts time into intervals, for this stretch. Gives the pairs.
+    /// Divides time into intervals for this stretch. Returns the number of pairs.
     fn cut(&mut self, stretch: f64) -> usize {
         self.deadlines = self.jobs.iter().map(|job| job.release + stretch * job.length).collect();
         self.cuts = { self.jobs.iter().map(|job| job.release) }.chain(self.deadlines.iter().copied()).collect();
@@ -150,7 +149,7 @@ impl Check {
         self.pairs
     }
 
-    /// Each job takes what it can as early as it can, the next to be due first. What is left of each.
+    /// Each job takes as much as possible as early as possible, earliest deadline first. Returns the rest of each job.
     fn fill(&mut self) -> Vec<f64> {
         let mut left = vec![0.0; self.jobs.len()];
         for &job in &self.order {
@@ -172,8 +171,8 @@ impl Check {
         left
     }
 
-    /// Finds ways for what is left, through intervals that other jobs give up for later or earlier ones. Whether all
-    /// but so much flows.
+    /// Finds paths for the rest, through intervals that other jobs leave for later or earlier ones. True if all work
+    /// flows, except for rounding.
     fn augment(&mut self, left: &mut [f64], all: f64) -> bool {
         let mut network = Network::new(self, all * GRAIN);
         loop {
@@ -187,7 +186,7 @@ impl Check {
         }
     }
 
-    /// What a job could still do in an interval.
+    /// Work that a job could still do in an interval.
     fn spare(&self, job: usize, interval: usize) -> f64 {
         let most = self.jobs[job].rate * (self.cuts[interval + 1] - self.cuts[interval]);
         most - self.flow[self.place(job, interval)]

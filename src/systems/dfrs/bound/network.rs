@@ -1,30 +1,30 @@
-//! Ways for work that a first filling has left over: Dinic's algorithm on the network of jobs and intervals.
+//! Paths for the work that the first filling leaves over: Dinic's algorithm on the network of jobs and intervals.
 
 use super::Check;
 
 const UNSEEN: u32 = u32::MAX;
 
-/// The jobs of each interval, and the state of a search. Sources are jobs with work left; sinks are intervals with room
-/// left. A job reaches the intervals of its window that it does not use to the full, an interval the jobs whose work is
-/// in it.
+/// Jobs of each interval, and the state of a search. Sources are jobs with work left; sinks are intervals with room
+/// left. A job has an edge to the intervals of its window that it does not fully use, an interval has edges to the jobs
+/// whose work is in it.
 pub(super) struct Network {
-    /// Jobs of interval after interval; where each one's begin.
+    /// Jobs of each interval, interval after interval; `begins` is the offset of each.
     users: Vec<u32>,
     begins: Vec<usize>,
-    /// How far from a source each job and each interval is, in half steps.
+    /// Distance of each job and interval from a source, in edges.
     job_level: Vec<u32>,
     interval_level: Vec<u32>,
-    /// Which ways on have been tried.
+    /// Next edge to be tried.
     job_next: Vec<usize>,
     interval_next: Vec<usize>,
-    /// Less than this is nothing.
+    /// Threshold below which a flow counts as none.
     grain: f64,
 }
 
 impl Network {
     pub fn new(check: &Check, grain: f64) -> Network {
         let intervals = check.room.len();
-        // How many use each interval, and then how many use those before it.
+        // Counts of jobs per interval, then prefix sums.
         let mut begins = vec![0; intervals + 1];
         for (from, until) in &check.windows {
             (*from..*until).for_each(|interval| begins[interval + 1] += 1);
@@ -45,7 +45,7 @@ impl Network {
         Network { users, begins, job_level, interval_level, job_next, interval_next, grain }
     }
 
-    /// Fills all shortest ways. False, if there is none.
+    /// Fills all shortest paths. False if there are none.
     pub fn phase(&mut self, check: &mut Check, left: &mut [f64]) -> bool {
         if !self.measure(check, left) {
             return false;
@@ -64,7 +64,7 @@ impl Network {
         true
     }
 
-    /// Finds out how far everything is, up to the nearest sinks.
+    /// Computes the distances up to the nearest sinks.
     fn measure(&mut self, check: &Check, left: &[f64]) -> bool {
         self.job_level.fill(UNSEEN);
         self.interval_level.fill(UNSEEN);
@@ -100,14 +100,14 @@ impl Network {
         false
     }
 
-    /// Sends as much as one shortest way lets through, at most so much; 0 if there is none any more.
+    /// Sends a flow along one shortest path, at most `most`; returns 0 if there is no path left.
     fn send(&mut self, check: &mut Check, source: usize, most: f64) -> f64 {
         // Job, interval, job, interval: each with the next one.
         let mut way: Vec<(usize, usize)> = Vec::new();
         let mut job = source;
         loop {
             let Some(interval) = self.interval_after(check, job) else {
-                // A dead end: whoever led here tries its next.
+                // Dead end: the previous node tries its next edge.
                 let Some((before, interval)) = way.pop() else { return 0.0 };
                 self.interval_next[interval] += 1;
                 job = before;

@@ -1,11 +1,11 @@
-//! `opt=avg` for a given mapping: the lowest sum of stretches, where no job falls behind the pace that was found.
+//! `opt=avg` for a given mapping: the lowest sum of stretches, with no job behind the pace that was found.
 //!
-//! Minimise the sum of `f_j / (d_j + y_j)` where `asked_j <= y_j <= 1` and no node gives more than it has. That is
-//! convex, so a primal-dual interior-point method comes as near as one likes: yields stay strictly within all limits,
-//! each limit has a price, and each step goes for the point at which every limit's price times its distance is the same
-//! small number, by Newton's method. How near it is is known: what jobs would pay at the nodes' prices is a lower
-//! bound. S. Boyd, L. Vandenberghe, "Convex Optimization", 2004, sections 5.1 and 11.7. Only `+ - * /` and square roots
-//! are needed, so platforms agree.
+//! Minimise the sum of `f_j / (d_j + y_j)` where `asked_j <= y_j <= 1` and no node exceeds its capacity. That is
+//! convex, so a primal-dual interior-point method converges to any precision: yields stay strictly within all limits,
+//! each limit has a price, and each step aims at the point where price times slack is an equal small number for all
+//! limits, by Newton's method. The gap is known: the cost of the jobs at the nodes' prices is a lower bound. S. Boyd,
+//! L. Vandenberghe, "Convex Optimization", 2004, sections 5.1 and 11.7. Only `+ - * /` and square roots are needed, so
+//! platforms agree.
 
 use super::super::Need;
 use super::super::need::TOLERANCE;
@@ -13,17 +13,17 @@ use super::super::room::Places;
 use super::super::yields::{concerned, short_rows};
 use super::Age;
 
-/// How near to the lowest sum the result is, relatively.
+/// Relative gap to the lowest sum at which the iteration stops.
 const GAP: f64 = 5e-5;
-/// Some twenty steps are needed; rounding may keep a few from ever being near enough.
+/// Most steps: about twenty are needed; rounding may keep a few problems from reaching the gap.
 const STEPS: usize = 80;
 
-/// The yield of each job. A step is O(J + M K + M^3), for M nodes that are short of processors, and differently so, and
-/// K jobs on each.
+/// Yield of each job. A step is O(J + M K + M^3), for M distinct nodes that are short of processors, and K jobs on
+/// each.
 pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[Age], found: f64) -> Vec<f64> {
     let least: Vec<f64> = ages.iter().map(|age| age.asks(found).min(1.0)).collect();
     let room = |row: &Vec<(usize, f64)>| 1.0 - row.iter().map(|(job, need)| need * least[*job]).sum::<f64>();
-    // Where a node has nothing to give beyond what the pace asks for, that is what its jobs get.
+    // On a node with nothing to give beyond the pace, jobs get exactly what the pace requires.
     let (mut rows, full): (Vec<_>, Vec<_>) =
         short_rows(nodes, jobs).rows.into_iter().partition(|row| room(row) > TOLERANCE);
     let mut is_free: Vec<bool> = least.iter().map(|least| *least < 1.0 - TOLERANCE).collect();
@@ -34,7 +34,7 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     limited.iter().for_each(|job| shares[*job] = least[*job]);
     let columns: Vec<usize> = limited.into_iter().filter(|job| is_free[*job]).collect();
 
-    // Nor is a node short whose jobs cannot get more, all of them.
+    // A node is not short either if none of its jobs can get more.
     rows.retain(|row| row.iter().any(|(job, _)| is_free[*job]));
     let limits: Vec<f64> = rows.iter().map(room).collect();
     for row in &mut rows {
@@ -53,8 +53,8 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     shares
 }
 
-/// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`, none of them empty and all
-/// of them above 0.
+/// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`; no limit is empty, and all
+/// are above 0.
 struct Program {
     flow: Vec<f64>,
     done: Vec<f64>,
@@ -63,7 +63,7 @@ struct Program {
     limits: Vec<f64>,
 }
 
-/// A point within all limits, and the price of each.
+/// A point within all limits, and the price of each limit.
 struct Point {
     x: Vec<f64>,
     prices: Vec<f64>,
@@ -83,7 +83,7 @@ impl Program {
             if self.cost(&at.x) - self.bound(&at.prices) <= GAP * self.cost(&at.x) {
                 break;
             }
-            // What prices times distances are on average; each step goes for a fifth of it.
+            // Mean of price times slack; each step aims at a fifth of it.
             let sum: f64 = dot(&at.prices, &slack)
                 + dot(&at.low, &at.x)
                 + (0..columns).map(|j| at.high[j] * (self.top[j] - at.x[j])).sum::<f64>();
@@ -95,7 +95,7 @@ impl Program {
         at.x
     }
 
-    /// Well within the limits, at prices that fit.
+    /// A starting point well within the limits, with consistent prices.
     fn begin(&self) -> Point {
         let ratios = self.rows.iter().zip(&self.limits).map(|(row, limit)| limit / sum(row, &self.top));
         let part = 0.5 * ratios.fold(1.0, f64::min);
@@ -110,8 +110,7 @@ impl Program {
         }
     }
 
-    /// A step of Newton's method for the conditions `price x distance = aim`. False, and no step, where rounding leaves
-    /// no way to go.
+    /// A Newton step for the conditions `price x slack = aim`. False, without a step, if rounding makes it impossible.
     fn step(&self, at: &mut Point, slack: &[f64], aim: f64) -> bool {
         let columns = at.x.len();
         let (mut curve, mut pull) = (vec![0.0; columns], vec![0.0; columns]);
@@ -125,7 +124,7 @@ impl Program {
             row.iter().for_each(|(j, need)| pull[*j] -= need * aim / slack);
         }
 
-        // (curve + A' W A) dx = pull, through a system with one line per row.
+        // (curve + A' W A) dx = pull, reduced to a system with one equation per row.
         let count = self.rows.len();
         let mut matrix = vec![0.0; count * count];
         let mut right = vec![0.0; count];
@@ -156,7 +155,7 @@ impl Program {
         let d_low: Vec<f64> = (0..columns).map(|j| new_low(j) - at.low[j]).collect();
         let d_high: Vec<f64> = (0..columns).map(|j| new_high(j) - at.high[j]).collect();
 
-        // Nearly up to the first limit, but not onto it.
+        // Almost to the first limit, but not onto it.
         let above: Vec<f64> = self.top.iter().zip(&at.x).map(|(top, x)| top - x).collect();
         let falls = |by: &[f64]| by.iter().map(|by| -by).collect::<Vec<f64>>();
         let length = way(&at.x, &dx).min(way(&above, &falls(&dx))).min(way(slack, &falls(&taken)));
@@ -176,7 +175,7 @@ impl Program {
         (0..x.len()).map(|j| self.flow[j] / (self.done[j] + x[j])).sum()
     }
 
-    /// What no point within the limits can go below: jobs take what is best for them at these prices.
+    /// Lower bound of the cost: jobs take what is best for them at these prices.
     fn bound(&self, prices: &[f64]) -> f64 {
         let mut price = vec![0.0; self.flow.len()];
         for (row, by) in self.rows.iter().zip(prices) {
@@ -196,7 +195,7 @@ fn sum(row: &[(usize, f64)], x: &[f64]) -> f64 {
     row.iter().map(|(j, need)| need * x[*j]).sum()
 }
 
-/// How far numbers can go without coming to 0.
+/// Largest step length that keeps all numbers above 0.
 fn way(from: &[f64], by: &[f64]) -> f64 {
     from.iter().zip(by).filter(|(_, by)| **by < 0.0).map(|(from, by)| -0.95 * from / by).fold(1.0, f64::min)
 }
@@ -205,7 +204,7 @@ fn go(from: &mut [f64], by: &[f64], length: f64) {
     from.iter_mut().zip(by).for_each(|(from, by)| *from += length * by);
 }
 
-/// Solves a symmetric positive definite system, of which the lower half is given, in place.
+/// Solves a symmetric positive definite system in place, given the lower half.
 fn cholesky(matrix: &mut [f64], right: &mut [f64]) {
     let count = right.len();
     for i in 0..count {

@@ -1,16 +1,16 @@
-//! `opt=max` for a given mapping: the lowest stretches are as low as the highest allow.
+//! `opt=max` for a given mapping: each stretch is as low as the higher ones allow.
 //!
-//! The pace of all jobs rises together; when a node is full, its jobs keep their yields, and the others go on. What a
-//! node gives is linear between the paces at which one of its jobs bends, so where it is full is told exactly.
+//! The pace of all jobs rises together; when a node is full, its jobs keep their yields, and the others continue. The
+//! load of a node is linear between the paces at which one of its jobs bends, so the pace at which it is full is
+//! computed exactly.
 
 use super::super::Need;
 use super::super::need::TOLERANCE;
 use super::super::room::Places;
 use super::Age;
 
-/// The yield of each job, from the pace that was found on. A round settles the jobs of a node at least, and looks only
-/// at nodes that these are on: O(N + Q) in a round, for N nodes and the sum Q of the squares of the numbers of jobs on
-/// these.
+/// Yield of each job, from pace `found` on. A round settles the jobs of at least one node, and updates only nodes of
+/// these jobs: O(N + Q) per round, for N nodes and the sum Q of the squares of the numbers of jobs on these.
 pub(in super::super) fn maximum(nodes: u32, jobs: &[(&Need, &Places)], ages: &[Age], found: f64) -> Vec<f64> {
     let mut on: Vec<Vec<(usize, f64)>> = vec![Vec::new(); nodes as usize];
     for (job, (need, places)) in jobs.iter().enumerate() {
@@ -19,7 +19,7 @@ pub(in super::super) fn maximum(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     let mut shares = vec![1.0; jobs.len()];
     let mut is_rising: Vec<bool> = jobs.iter().map(|(_, places)| !places.is_empty()).collect();
     let mut pace = found;
-    // Where each node that can still be filled will be full.
+    // Pace at which each node that is not full yet will be full.
     let mut full: Vec<f64> = on.iter().map(|on| full_at(on, &is_rising, &shares, ages, pace)).collect();
     loop {
         pace = full.iter().copied().fold(f64::INFINITY, f64::min);
@@ -41,7 +41,7 @@ pub(in super::super) fn maximum(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     }
 }
 
-/// The lowest pace, from this one on, at which a node is full; never, if its jobs cannot fill it.
+/// The lowest pace, from this one on, at which a node is full; infinite if its jobs cannot fill it.
 fn full_at(on: &[(usize, f64)], is_rising: &[bool], shares: &[f64], ages: &[Age], pace: f64) -> f64 {
     let rising = || on.iter().filter(|(job, _)| is_rising[*job]);
     let given_at = |pace: f64| -> f64 {

@@ -1,8 +1,8 @@
-//! MCB8-stretch: all live jobs placed for the lowest highest stretch at the next tick. Section 4.4 of the paper.
+//! MCB8-stretch: places all live jobs for the lowest maximum stretch at the next tick. Section 4.4 of the paper.
 //!
-//! A job whose flow time is `f` and whose virtual time is `v` has the stretch `(f + T) / (v + y T)` after another
-//! period `T` at yield `y`. We search for the highest *pace* `x`, which is one over the stretch; a pace asks for the
-//! yield `(x (f + T) - v) / T`, or for none.
+//! A job with flow time `f` and virtual time `v` has the stretch `(f + T) / (v + y T)` after another period `T` at
+//! yield `y`. The search is for the highest *pace* `x`, the inverse of the stretch; a pace requires the yield `(x (f +
+//! T) - v) / T`, or 0.
 
 mod average;
 mod maximum;
@@ -13,7 +13,7 @@ use super::room::Places;
 pub(super) use average::average;
 pub(super) use maximum::maximum;
 
-/// What a job's stretch depends on, in units of the period.
+/// Inputs of a job's stretch, in units of the period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Age {
     /// Flow time at the next tick.
@@ -27,19 +27,19 @@ impl Age {
         Age { flow: (flow + period) / period, done: done / period }
     }
 
-    /// The yield that a pace asks for; above 1 if it cannot be had.
+    /// Yield that a pace requires; above 1 if it is impossible.
     fn asks(&self, pace: f64) -> f64 {
         (pace * self.flow - self.done).max(0.0)
     }
 
-    /// The pace at which its yield is no longer 0, and the one at which it is 1.
+    /// Pace up to which its yield is 0, and pace at which it is 1.
     fn bends(&self) -> [f64; 2] {
         [self.done / self.flow, (self.done + 1.0) / self.flow]
     }
 }
 
-/// Where each job goes, and the pace that was found. `order` has all jobs from highest to lowest priority, of which the
-/// lowest are left out until the memory suffices.
+/// Placement of each job, and the pace found. `order` has all jobs from highest to lowest priority; the lowest are left
+/// out until the memory suffices.
 pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age]) -> (Vec<Places>, f64) {
     let mut packer = Packer::new(nodes, jobs);
     let found = keep_most(&mut packer, order, |packer| {

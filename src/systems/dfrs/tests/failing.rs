@@ -1,4 +1,4 @@
-//! Jobs that share nodes of which some fail.
+//! Jobs that share nodes, some of which fail.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn second(second: u64) -> Time {
     Time::ZERO + Span::from_secs(second)
 }
 
-/// Nodes that are down from when to when, in seconds; those of one node must not overlap.
+/// Outages with node, start and end in seconds; those of one node must not overlap.
 fn failing(nodes: u32, outages: &[(u32, u64, u64)], recovery: Recovery) -> Option<Fails> {
     let traced = outages.iter().map(|&(component, down, up)| Traced { down: second(down), up: second(up), component });
     let mut traced: Vec<Traced> = traced.collect();
@@ -32,7 +32,7 @@ fn failing(nodes: u32, outages: &[(u32, u64, u64)], recovery: Recovery) -> Optio
     Failing { failures: &failures, recovery: &recovery, seed: 1 }.site(0)
 }
 
-/// Small ones, none after another on the same node before that is back.
+/// Short outages; each of a node begins after the previous one has ended.
 fn any_outages() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
     let outage = (0u32..4, 1u64..60, 1u64..80);
     prop::collection::vec(outage, 0..10).prop_map(|outages| {
@@ -50,7 +50,7 @@ fn says(jobs: &[Timed]) -> Vec<(Time, crate::protocol::Message)> {
     (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect()
 }
 
-/// What a log of a site says, in words.
+/// Log of a site, as text.
 fn told(log: &[Entry<Record>]) -> Vec<String> {
     let tell = |entry: &Entry<Record>| {
         let at = Time::from_micros(entry.stamp.time.micros().saturating_sub(WAY.micros())).seconds();
@@ -68,7 +68,7 @@ fn told(log: &[Entry<Record>]) -> Vec<String> {
     log.iter().filter(|entry| entry.actor == SITE).filter_map(tell).collect()
 }
 
-/// Times are those of the site, which hears of all a way later than jobs set out; so nodes fail just before them.
+/// Times are those of the site, which a job reaches after the latency; so nodes fail just before them.
 fn tell(name: &str, nodes: u32, jobs: &[(u64, u64, u32, f64, f64)], outages: &[(u32, u64, u64)]) -> Vec<String> {
     tell_with(name, nodes, jobs, outages, Recovery::default())
 }
@@ -84,10 +84,10 @@ fn tell_with(
 }
 
 #[test]
-fn who_is_lost_comes_again_and_others_go_where_it_was() {
-    // Jobs 0 and 1 each have a node, job 2 waits for the memory. Node 0 fails: job 0 has the highest priority, as
-    // nothing of it is saved, but does not fit beside job 1, and comes again when its node is back, with job 2 then
-    // waiting for job 1.
+fn a_lost_job_restarts_and_others_take_its_place() {
+    // Jobs 0 and 1 each have a node, job 2 waits for memory. Node 0 fails: job 0 has the highest priority, as none of
+    // its work is saved, but does not fit beside job 1, and restarts when its node is back, with job 2 then waiting for
+    // job 1.
     let jobs = [(0, 100, 1, 1.0, 0.6), (0, 50, 1, 1.0, 0.6), (1, 10, 1, 1.0, 0.6)];
     assert_eq!(
         tell("Greedy *", 2, &jobs, &[(0, 10, 30)]),
@@ -102,7 +102,7 @@ fn who_is_lost_comes_again_and_others_go_where_it_was() {
             "139.999: 0 ends",
         ]
     );
-    // Who is lost pauses others as if it had been handed in then, and they go on where there is room, once there is.
+    // A lost job pauses others as if it were submitted then; they resume when there is room.
     assert_eq!(
         tell("GreedyP */penalty=5", 2, &jobs[..2], &[(0, 10, 30)]),
         [
@@ -119,7 +119,7 @@ fn who_is_lost_comes_again_and_others_go_where_it_was() {
 }
 
 #[test]
-fn nobody_makes_way_for_one_that_does_not_fit_while_nodes_are_down() {
+fn no_job_is_displaced_for_one_that_does_not_fit_while_nodes_are_down() {
     // Job 1 needs both nodes.
     let jobs = [(0, 50, 1, 1.0, 0.6), (5, 10, 2, 1.0, 0.6)];
     for name in ["GreedyP *", "GreedyPM *", "MCB8 *"] {
@@ -131,7 +131,7 @@ fn nobody_makes_way_for_one_that_does_not_fit_while_nodes_are_down() {
 }
 
 #[test]
-fn what_ends_in_the_instant_of_a_failure_has_ended() {
+fn jobs_that_end_in_the_instant_of_a_failure_have_ended() {
     // Half a share each, so both end at 20 s.
     let jobs = [(0, 10, 1, 1.0, 0.4), (0, 10, 1, 1.0, 0.4), (0, 30, 1, 1.0, 0.4)];
     let way = WAY.micros();
@@ -146,9 +146,9 @@ fn what_ends_in_the_instant_of_a_failure_has_ended() {
 
 #[test]
 fn checkpoints_are_made_of_progress() {
-    // Two jobs at half speed: after 20 s of work and 2 s for the checkpoint, which are 44 s, 20 s are saved. Then one
-    // of them is paused, as its node is gone, and the other one, lost, comes again with 30 s to go, and one checkpoint
-    // of these.
+    // Two jobs at half speed: after 20 s of work and 2 s for the checkpoint, which take 44 s, 20 s are saved. Then one
+    // of them is paused, as its node is gone, and the other one, lost, restarts with 30 s to go, and one checkpoint
+    // within these.
     let jobs = [(0, 50, 1, 1.0, 0.4), (0, 50, 1, 1.0, 0.4)];
     let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(20)), cost: Span::from_secs(2) });
     let recovery = Recovery { checkpoint, ..Recovery::default() };
@@ -169,7 +169,7 @@ fn checkpoints_are_made_of_progress() {
             "133.999: 1 ends",
         ]
     );
-    // With nothing to come back for, it is over after the second loss.
+    // With two attempts, it is over after the second loss.
     let twice = Recovery { attempts: 2, ..recovery };
     assert_eq!(
         tell_with("MCB8 *", 1, &jobs[..1], &[(0, 30, 40), (0, 50, 60)], twice)[3..],
@@ -177,10 +177,10 @@ fn checkpoints_are_made_of_progress() {
     );
 }
 
-/// Where a job is and how far it has got, as a log has it.
+/// Nodes and progress of a job, according to a log.
 struct Seen {
     on: Option<Vec<NodeSet>>,
-    /// Where it was before, and until when it waited there.
+    /// Previous nodes, and end of the wait there.
     before: (Vec<NodeSet>, Time),
     has_run: bool,
     share: f64,
@@ -203,7 +203,7 @@ impl Seen {
         (self.on, self.from) = (Some(vec![cores.clone()]), now);
     }
 
-    /// It has gone on now, on all of its nodes: what has come to them has to be waited for.
+    /// The job resumes now on all of its nodes, and waits for the images that move to them.
     fn wait(&mut self, now: Time, cost: &MoveCost, memory: f64) {
         let count =
             |layers: &[NodeSet], node: u32| layers.iter().filter(|on| on.meets(&NodeSet::run(node, node))).count();
@@ -213,8 +213,8 @@ impl Seen {
     }
 }
 
-/// Reads a log: nothing is on a node that is down, no node gives more than it has, and who ends has done all its work,
-/// but for what was saved. Gives when jobs ended that did.
+/// Checks a log: no task is on a node that is down, no node exceeds its capacity, and a job that ends has done all its
+/// work, except for what was saved. Returns the ends of jobs.
 fn follow(
     log: &[Entry<Record>],
     nodes: u32,
@@ -268,7 +268,7 @@ fn follow(
                 let mut one = seen.remove(&task.job.0).expect("it has started");
                 one.settle(now);
                 let on = one.on.expect("it runs");
-                // A node of it goes down now.
+                // One of its nodes goes down now.
                 let fails = own[at..].iter().find_map(|entry| match &entry.record {
                     Record::Down { cores, .. } if entry.stamp.time == now => Some(cores),
                     _ => None,
@@ -319,7 +319,7 @@ fn follow(
     ends
 }
 
-/// Of all algorithms those that the judge knows.
+/// The algorithms that the judge knows.
 fn judged_rules() -> Vec<Fractional> {
     let all = Algorithm::published().into_iter();
     let rules = all.map(|algorithm| *algorithm.fractional().expect("all of these share nodes"));
@@ -329,10 +329,10 @@ fn judged_rules() -> Vec<Fractional> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1_000 }))]
 
-    /// Under every algorithm: nothing is on a node that is down, nodes give what they have and no more, jobs end that
+    /// Under every algorithm: no task is on a node that is down, nodes give exactly what they have, all jobs end that
     /// should, and no promise is broken.
     #[test]
-    fn nobody_is_where_nodes_are_down(
+    fn no_task_is_on_nodes_that_are_down(
         jobs in any_jobs(),
         outages in any_outages(),
         (which, nodes, slow) in (0usize..116, 1u32..5, 0u64..4),
@@ -360,11 +360,11 @@ proptest! {
                 worst = worst.max(bounded_stretch(end.since(job.submit), job.runtime));
             }
         }
-        // Nodes that fail make it no easier.
+        // Outages do not lower the bound.
         prop_assert!(may_be_lost || jobs.is_empty() || worst >= bound(nodes, &jobs).lo * (1.0 - 1e-9), "{}", rules);
     }
 
-    /// And it is what the plain reading of the rules says.
+    /// The result equals that of the literal reading of the rules.
     #[test]
     fn the_judge_agrees_where_nodes_fail(
         jobs in any_jobs(),
@@ -376,7 +376,7 @@ proptest! {
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let rules = Fractional { period, penalty: Span::from_secs(5 * slow), ..rules };
         let jobs = jobs.into_iter().filter(|job| job.need.check(nodes).is_ok());
-        // Priorities that would be equal but for rounding may be told apart in either way, so there are to be none.
+        // Priorities that are equal except for rounding may be ordered either way, so there must be none.
         let odd = |(at, job): (u64, Timed)| Timed {
             submit: job.submit + Span::from_micros(1_013 * at),
             runtime: job.runtime + Span::from_micros(27_644 * at + 7_919),

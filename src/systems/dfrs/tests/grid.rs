@@ -1,4 +1,4 @@
-//! A whole grid where messages take no time: what happens at one moment is one instant, whoever has to say it.
+//! A whole grid in which messages take no time: all events of one moment are one instant, whoever sends them.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::report::{Names, Schedule, Status, Tally};
 use crate::time::{Span, Time};
 use crate::topology::{Plan, Topology, build, load};
 
-/// A user, a dispatcher and a site, where messages take no time.
+/// A user, a dispatcher and a site; messages take no time.
 fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
     let mut text = format!(
         "name = \"dfrs\"\n[batch]\n[[site]]\nname = \"york\"\ncores = {nodes}\nscheduler = \"{scheduler}\"\n[[user]]\nname = \"alice\"\n\
@@ -38,7 +38,7 @@ fn play(topology: &Topology) -> Vec<Entry<Record>> {
     judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies)
 }
 
-/// All of them together do what the cluster does on its own.
+/// Checks that the grid does what the cluster does alone.
 fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
     let log = play(&grid(&rules.to_string(), nodes, jobs));
     let told = told(&log, nodes, jobs);
@@ -51,10 +51,10 @@ fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
 }
 
 #[test]
-fn who_comes_at_a_tick_or_at_an_end_is_part_of_it() {
+fn arrivals_at_a_tick_or_an_end_are_part_of_it() {
     let Algorithm::Dfrs(rules) = Algorithm::parse("/per/penalty=0").unwrap() else { unreachable!() };
     agree(rules, 2, &timed(&[(0, 1_000, 1, 1.0, 0.5), (600, 1_000, 1, 1.0, 0.5)]));
-    // The third job ends as the last one comes.
+    // The third job ends as the last one arrives.
     let Algorithm::Dfrs(rules) = Algorithm::parse("GreedyP */per/period=20/penalty=0").unwrap() else { unreachable!() };
     let jobs = [
         (0, 26, 1, 0.25, 0.1),
@@ -85,7 +85,7 @@ proptest! {
         let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let penalty = Span::from_secs(5 * slow);
-        // Most moments in which one of these comes are those of a tick, or of an end.
+        // Most arrivals coincide with a tick or an end.
         let jobs = jobs.into_iter().filter(|job| job.need.check(nodes).is_ok());
         let rounded = |at: u64| (at / 5_000_000) * 5_000_000;
         let jobs: Vec<Timed> = jobs.map(|job| Timed { submit: Time::from_micros(rounded(job.submit.micros())), ..job }).collect();

@@ -1,5 +1,5 @@
-//! A slow and plain reading of the rules, written apart from the algorithms that it judges: every decision is made on
-//! copies, task by task, and nothing is skipped, repeated or remembered.
+//! A slow and literal reading of the rules, written independently of the algorithms: every decision is made on copies,
+//! task by task, without shortcuts or caches.
 
 use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::super::{Need, Timed};
@@ -8,16 +8,16 @@ use crate::time::{Span, Time};
 
 const NEAR: f64 = 1e-9;
 
-/// Ends that are so near to another instant, in microseconds, may be rounded to the other side of it.
+/// Ends this near to another instant, in microseconds, may be rounded to the other side of it.
 const BESIDE: f64 = 25.0;
 
-/// When each job ends, how many were paused and how many moved; `None` for who has not ended after so many instants.
+/// End of each job, and counts of pauses and moves; None for jobs that have not ended after the most instants.
 pub struct Judged {
     pub ends: Vec<Option<Time>>,
     pub preemptions: u64,
     pub migrations: u64,
-    /// Something was decided by so little that a rounding may have: two jobs as urgent as each other by different ways,
-    /// or an end beside another instant.
+    /// True if a decision was so close that rounding may have made it: equal priorities of different origin, or an end
+    /// beside another instant.
     pub is_close: bool,
 }
 
@@ -35,7 +35,7 @@ struct Job {
     has_run: bool,
 }
 
-/// A node is down from then to then.
+/// An outage of a node, with start and end.
 pub struct Down {
     pub node: usize,
     pub from: Time,
@@ -47,15 +47,15 @@ impl Job {
         self.on.iter().any(|tasks| *tasks > 0)
     }
 
-    /// To ten digits: progress is summed up at every instant here, and what is exactly as urgent must not differ by how
-    /// that was rounded.
+    /// Priority to ten digits: progress is summed at every instant here, and rounding must not separate exactly equal
+    /// priorities.
     fn priority(&self, now: f64) -> f64 {
         const ROUNDED: u64 = 1 << 18;
         let exact = if self.done == 0.0 { f64::INFINITY } else { (now - self.submit) / (self.done * self.done) };
         if exact.is_finite() { f64::from_bits((exact.to_bits() + ROUNDED / 2) & !(ROUNDED - 1)) } else { exact }
     }
 
-    /// As urgent as each other, as far as can be told, though not by the same numbers.
+    /// True if priorities are indistinguishable, but not computed from equal numbers.
     fn ties(&self, other: &Job, now: f64) -> bool {
         let (one, two) = (self.priority(now), other.priority(now));
         let is_same = self.submit == other.submit && self.done == other.done;
@@ -63,7 +63,7 @@ impl Job {
     }
 }
 
-/// Seconds, of which all have at most six decimals. Who is on a node that fails comes anew, from the start.
+/// Times are in seconds with at most six decimals. A job on a node that fails restarts from the beginning.
 pub fn judge(
     rules: &Fractional,
     nodes: usize,
@@ -179,7 +179,7 @@ pub fn judge(
                 (true, false) => judged.preemptions += 1,
                 (true, true) if was.is_some_and(|was| was.on != job.on) => {
                     judged.migrations += 1;
-                    // What of it is still on its way has to come, too.
+                    // Transfers under way have to finish, too.
                     let come = copied(images, job, was.map(|was| &was.on[..]));
                     job.held_until = job.held_until.max(now + penalty + come);
                 }
@@ -196,8 +196,8 @@ pub fn judge(
     judged
 }
 
-/// How long the images of a job take, task by task that is where fewer were before, in exact numbers: up to the next
-/// microsecond.
+/// Duration of the transfer of a job's images, for each task on a node that had fewer before, in exact numbers: rounded
+/// up to a microsecond.
 fn copied(images: Option<Images>, job: &Job, before: Option<&[u32]>) -> f64 {
     let Some(Images { memory_kb, bandwidth }) = images else { return 0.0 };
     let bytes = (job.need.memory * (memory_kb * 1_000) as f64).round() as u128;
@@ -241,7 +241,7 @@ fn greedy(live: &[Job], down: &[bool], need: &Need) -> Option<Vec<u32>> {
     Some(on)
 }
 
-/// The newest job comes, as the action says.
+/// Submission action for the newest job.
 fn admit(live: &mut [Job], down: &[bool], action: Action, now: f64) {
     let newest = live.len() - 1;
     let need = live[newest].need;
@@ -372,7 +372,7 @@ fn pack(
     })
 }
 
-/// `opt=min`, word by word.
+/// `opt=min`, literally.
 fn fill_up(live: &mut [Job], nodes: usize) {
     let mut rising: Vec<usize> = (0..live.len()).filter(|at| live[*at].is_on()).collect();
     let mut left = vec![1.0; nodes];

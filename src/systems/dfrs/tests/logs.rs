@@ -10,7 +10,7 @@ const A: [(u64, u64, u32, f64, f64); 4] =
 const B: [(u64, u64, u32, f64, f64); 4] =
     [(0, 2000, 1, 1.0, 0.5), (100, 2000, 1, 1.0, 0.3), (500, 900, 2, 0.5, 0.4), (550, 30, 1, 1.0, 0.2)];
 
-/// Ends in seconds, normalised underutilisation, preemptions and migrations, gigabytes of each for nodes of 8 GB.
+/// Ends in seconds, normalised underutilisation, preemptions and migrations, and gigabytes of each for nodes of 8 GB.
 type Expected = ([f64; 4], f64, (u64, u64), (f64, f64));
 
 fn check(set: &[(u64, u64, u32, f64, f64)], name: &str, expected: Expected) {
@@ -31,7 +31,7 @@ fn check(set: &[(u64, u64, u32, f64, f64)], name: &str, expected: Expected) {
 }
 
 #[test]
-fn set_a_comes_out_as_worked() {
+fn set_a_equals_the_worked_example() {
     let none = ((0, 0), (0.0, 0.0));
     check(&A, "Greedy */opt=min", ([390.0, 1390.0, 100.0, 250.0], 0.032258, none.0, none.1));
     check(&A, "GreedyP */opt=min", ([745.0, 1000.0, 75.0, 145.0], 0.304435, none.0, none.1));
@@ -44,7 +44,7 @@ fn set_a_comes_out_as_worked() {
 }
 
 #[test]
-fn set_b_comes_out_as_worked() {
+fn set_b_equals_the_worked_example() {
     check(&B, "GreedyPM */per/opt=min", ([2700.0, 3470.0, 2320.0, 620.0], 0.231237, (0, 5), (0.0, 13.6)));
     check(&B, "GreedyPM */per/opt=min/minvt=600", ([2450.0, 2580.0, 1880.0, 625.0], 0.0, (0, 0), (0.0, 0.0)));
     check(&B, "MCB8 */opt=min", ([2580.0, 3210.0, 2210.0, 610.0], 0.154158, (0, 5), (0.0, 13.6)));
@@ -55,7 +55,7 @@ fn set_b_comes_out_as_worked() {
 }
 
 #[test]
-fn a_log_tells_each_step() {
+fn a_log_contains_each_step() {
     let mut log: Vec<String> = Vec::new();
     run(algorithm("GreedyPM */opt=min"), 2, &timed(&A), |now, cluster, changes| {
         let jobs = |placed: &[super::super::Placed]| {
@@ -85,7 +85,7 @@ fn a_log_tells_each_step() {
 
 /// The third job makes the first one move to node 4 with both of its tasks, the last one makes one of these move on.
 #[test]
-fn who_is_moved_again_still_waits_for_what_is_on_its_way() {
+fn a_job_that_is_moved_again_still_waits_for_transfers_under_way() {
     let jobs = timed(&[
         (0, 5_000, 2, 0.1, 0.3),
         (90, 5_000, 1, 1.0, 0.6),
@@ -111,13 +111,13 @@ fn who_is_moved_again_still_waits_for_what_is_on_its_way() {
     let expected = |first, second| [(100, both.clone(), 2, first), (110, apart.clone(), 1, second)];
     assert_eq!(moves("GreedyPM */penalty=0", 1_000_000), expected(700, 700));
     assert_eq!(moves("GreedyPM */penalty=400", 1_000_000), expected(1_100, 1_100));
-    // What is on its way already takes less than what comes then.
+    // The transfers under way take less time than those that start then.
     assert_eq!(moves("GreedyPM */penalty=0", 20_000), expected(112, 116));
     assert_eq!(moves("GreedyPM */penalty=400", 20_000), expected(512, 516));
 }
 
 #[test]
-fn yields_of_a_stretch_are_those_worked() {
+fn yields_of_a_stretch_equal_the_worked_ones() {
     let mut yields = Vec::new();
     run(algorithm("/stretch-per/opt=max"), 2, &timed(&B), |now, cluster, _| {
         if now == Time::ZERO + Span::from_secs(600) {
@@ -130,7 +130,7 @@ fn yields_of_a_stretch_are_those_worked() {
 }
 
 #[test]
-fn the_bound_is_the_one_worked() {
+fn the_bound_equals_the_worked_one() {
     let near = |nodes, jobs: &[Timed], expected: f64| {
         let found = bound(nodes, jobs);
         let is_between = found.lo <= expected && expected <= found.hi + 1e-9 && found.hi - found.lo <= 1e-3 * found.lo;
@@ -139,16 +139,16 @@ fn the_bound_is_the_one_worked() {
     near(2, &timed(&A), 24.8 / 19.0);
     near(2, &timed(&B), 1.2325);
     near(1, &timed(&SHARED), 17.0 / 6.0);
-    // One job alone needs no more than its time.
+    // A single job needs only its run time.
     assert_eq!(bound(1, &timed(&[(0, 4, 1, 1.0, 0.1)])).hi, 1.0);
 }
 
-/// Jobs of one node, of which all end at once if they share it equally.
+/// Jobs of one node, which all end at once if they share it equally.
 const SHARED: [(u64, u64, u32, f64, f64); 4] =
     [(0, 300, 1, 1.0, 0.1), (0, 300, 1, 1.0, 0.1), (300, 150, 1, 1.0, 0.1), (450, 100, 1, 1.0, 0.1)];
 
 #[test]
-fn sharing_equally_stretches_nobody_further_than_there_are_jobs() {
+fn equal_sharing_stretches_no_job_beyond_the_number_of_jobs() {
     let jobs = timed(&SHARED);
     let outcome = run(algorithm("Greedy */opt=min"), 1, &jobs, |_, _, _| {});
     let stretches = jobs.iter().zip(&outcome.ends).map(|(job, end)| {
@@ -161,9 +161,9 @@ fn sharing_equally_stretches_nobody_further_than_there_are_jobs() {
 }
 
 #[test]
-fn the_worst_case_of_sharing_equally_is_as_bad_as_proved() {
+fn the_worst_case_of_equal_sharing_is_as_bad_as_proved() {
     for k in [4_u64, 6, 9] {
-        // Run times, times 2520 k, come out whole for these.
+        // Run times, times 2520 k, are whole numbers for these.
         let factor = 2_520;
         let runtime = |i: u64| factor * (k - 1) / if i <= 2 { 1 } else { i - 1 };
         let mut release = 0;

@@ -4,7 +4,7 @@ use super::super::Algorithm;
 use crate::grid::Images;
 
 #[test]
-fn there_are_116_and_each_says_its_own_name() {
+fn there_are_116_and_each_has_its_own_name() {
     let all = Algorithm::published();
     let names: BTreeSet<String> = all.iter().map(Algorithm::to_string).collect();
     assert_eq!((all.len(), names.len()), (116, 116));
@@ -27,7 +27,7 @@ fn names_may_be_written_in_other_ways() {
 }
 
 #[test]
-fn what_names_nothing_is_told_with_its_place() {
+fn wrong_names_are_reported_with_their_place() {
     let said = |name: &str| Algorithm::parse(name).expect_err(name).to_string();
     assert_eq!(
         said("GreedyM *"),

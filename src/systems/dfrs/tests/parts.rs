@@ -1,4 +1,4 @@
-//! Single decisions, as worked by hand.
+//! Single decisions, worked by hand.
 
 use super::super::{Places, greedy, mcb8, room::Room, yields};
 use super::{algorithm, need};
@@ -15,8 +15,8 @@ fn greedy_takes_the_least_loaded_node_that_has_the_memory() {
     assert_eq!(place(need(5, 0.5, 0.4)), None);
 }
 
-/// Jobs of half a processor: `(memory, node, virtual time at 100 s)`; who is paused and where the others are once a
-/// newcomer is there.
+/// Jobs of half a processor: `(memory, node, virtual time at 100 s)`; returns the nodes of all jobs after a new one
+/// arrives, empty for paused ones.
 fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<Places> {
     let at = |secs| Time::ZERO + Span::from_secs(secs);
     let mut cluster = Cluster::new(algorithm(name), 2);
@@ -78,7 +78,7 @@ fn virtual_time_is_the_integral_of_the_yield() {
     let mut cluster = Cluster::new(algorithm("GreedyP */penalty=0"), 1);
     let at = |secs| Time::ZERO + Span::from_secs(secs);
     let task = |number| TaskId { job: JobId(number), index: 0 };
-    // 10 s alone, 120 s paused for another that then goes, and 30 s beside a third.
+    // 10 s alone, 120 s paused for another that then leaves, and 30 s beside a third.
     let mut happen = |secs, gone: &[TaskId], number, memory| {
         let come = vec![(task(number), need(1, 1.0, memory))];
         cluster.advance(at(secs), &Events { gone: gone.to_vec(), come, ..Events::default() });

@@ -1,4 +1,4 @@
-//! What holds for every run, and slow ways to the same answers.
+//! Properties of every run, and slow computations of the same results.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::grid::{Images, TaskId};
 use crate::systems::dfrs::{Changes, Cluster, Need, Optimise, Periodic};
 use crate::time::{Span, Time};
 
-/// Small sets of jobs on few nodes, with numbers that meet often.
+/// Small sets of jobs on few nodes, with numbers that often coincide.
 fn sets() -> impl Strategy<Value = (u32, Vec<Timed>)> {
     let job = (0..40_u64, 1..60_u64, 1..5_u32, 1..5_u32, 1..11_u32).prop_map(|(gap, runtime, tasks, cpu, memory)| {
         (gap * 10, runtime * 20, need(tasks, f64::from(cpu) / 4.0, f64::from(memory) / 10.0))
@@ -28,8 +28,8 @@ fn fractional(algorithm: &Algorithm) -> Fractional {
     *algorithm.fractional().expect("all that are published share nodes")
 }
 
-/// How images move, if that is reckoned: at a rate at which what fills a node takes so many milliseconds at most. Where
-/// a job takes as long as a period, it may never end.
+/// Rates at which images move, if any: the content of a full node takes at most this many milliseconds. A job whose
+/// transfer takes a whole period may never end.
 pub(super) fn any_images(most: u64) -> impl Strategy<Value = Option<Images>> {
     let images = (1..9_999_999_u64, 1..=most).prop_map(|(memory_kb, millis)| {
         let bandwidth = (8_000_000 * memory_kb).div_ceil(millis);
@@ -38,17 +38,17 @@ pub(super) fn any_images(most: u64) -> impl Strategy<Value = Option<Images>> {
     prop::option::of(images)
 }
 
-/// `PROPTEST_CASES` says how many are drawn in a release build.
+/// `PROPTEST_CASES` sets the number of cases in a release build.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     ProptestConfig { cases: if cfg!(debug_assertions) { 32 } else { config.cases }, ..config }
 }
 
-/// At 1800 s the first job and the fourth are as urgent as each other, exactly: 1800 s in the queue for 310 s of
-/// progress, and 1250 s for 258 1/3 s, are 18/961 both. So the fourth, which came later, is left out first, and the
-/// first one after it, for the third fills a node: then it is alone. Whoever lets a rounding decide keeps the fourth.
+/// At 1800 s the first job and the fourth have exactly equal priorities: 1800 s in the queue for 310 s of progress, and
+/// 1250 s for 258 1/3 s, are 18/961 both. So the fourth, which came later, is left out first, and the first one after
+/// it, for the third fills a node: then it is alone. An implementation that lets rounding decide keeps the fourth.
 #[test]
-fn who_is_exactly_as_urgent_and_came_later_is_left_out_first() {
+fn of_equal_priorities_the_later_job_is_left_out_first() {
     let jobs = timed(&[
         (0, 320, 4, 1.0, 0.4),
         (80, 20, 3, 0.25, 0.6),
@@ -67,7 +67,7 @@ fn who_is_exactly_as_urgent_and_came_later_is_left_out_first() {
 proptest! {
     #![proptest_config(config())]
 
-    /// The event-driven cluster does what the plain reading of the rules says.
+    /// The event-driven cluster does what the literal reading of the rules says.
     #[test]
     fn the_judge_agrees((nodes, jobs) in sets(), slow in 0..3_u64, images in any_images(60_000)) {
         let judged = |rules: &Fractional| {
@@ -94,9 +94,9 @@ proptest! {
         }
     }
 
-    /// No node gives more than it has, nobody is faster than alone, and nothing beats the bound.
+    /// No node exceeds its capacity, no job is faster than alone, and no schedule beats the bound.
     #[test]
-    fn what_must_hold_holds((nodes, jobs) in sets(), images in any_images(60_000)) {
+    fn invariants_hold((nodes, jobs) in sets(), images in any_images(60_000)) {
         let possible: Vec<Timed> = jobs.iter().copied().filter(|job| job.need.check(nodes).is_ok()).collect();
         let least = bound(nodes, &possible).lo;
         for algorithm in Algorithm::published().iter().map(fractional) {
@@ -117,7 +117,7 @@ proptest! {
         }
     }
 
-    /// No flow by the plainest method does what the bound calls impossible, and one does what it calls possible.
+    /// A flow by the simplest method is infeasible where the bound is, and feasible where it is.
     #[test]
     fn a_plain_flow_agrees_with_the_bound((nodes, jobs) in sets()) {
         let found = bound(nodes, &jobs);
@@ -168,7 +168,7 @@ proptest! {
         prop_assert!((sum - best).abs() < 1e-6, "{shares:?} add up to {sum}, not {best}");
     }
 
-    /// Tiny steps of the pace come to the same yields, and nobody finds lower sums of stretches.
+    /// Tiny steps of the pace reach equal yields, and no search finds lower sums of stretches.
     #[test]
     fn yields_by_stretch_are_the_best(mapping in mappings(5), ages in prop::collection::vec((0..20_u32, 0..=10_u32), 5)) {
         let (nodes, needs, places) = mapping;
@@ -209,7 +209,7 @@ proptest! {
         prop_assert!(full(&shares).iter().all(|given| *given <= 1.0 + 1e-9));
         let cost = |shares: &[f64]| -> f64 { ages.iter().zip(shares).map(|(age, share)| age.flow / (age.done + share)).sum() };
         let known = cost(&shares);
-        // It is convex, so it is enough to look along the ways to other points.
+        // The problem is convex, so it suffices to search along the lines to other points.
         for other in [&fair, &yields::minimum(nodes, &mapped), &yields::average(nodes, &mapped)] {
             let nudged: Vec<f64> = shares.iter().zip(other).map(|(a, b)| a + 0.02 * (b - a)).collect();
             for point in [other, &nudged] {
@@ -238,7 +238,7 @@ fn yields_stay_yields_where_full_nodes_meet() {
     assert!(outcome.ends.iter().all(Option::is_some));
 }
 
-/// At every instant.
+/// Checks the state at every instant.
 fn check(now: Time, cluster: &Cluster, jobs: &[Timed]) {
     let mut taken = vec![(0.0, 0.0); cluster.nodes() as usize];
     for live in cluster.live() {
@@ -259,8 +259,8 @@ fn check(now: Time, cluster: &Cluster, jobs: &[Timed]) {
     assert!(taken.iter().all(|(cpu, memory)| *cpu <= 1.0 + 1e-8 && *memory <= 1.0 + 1e-8), "{taken:?} at {now}");
 }
 
-/// Who starts goes on at once. Who is resumed waits for all its memory, and who is moved for what of it moves, at
-/// least: it may wait for more that was on its way already, but for no more than all of it.
+/// A job that starts makes progress at once. A resumed job waits for all its memory, and a moved one at least for what
+/// moves: it may wait for more that was under way already, but for no more than all of it.
 fn check_waits(now: Time, penalty: Span, images: Option<Images>, changes: &Changes, jobs: &[Timed]) {
     let seconds = |span: Span| span.micros() as f64 / 1e6;
     let takes = |job: TaskId, tasks: u32| {
@@ -268,7 +268,7 @@ fn check_waits(now: Time, penalty: Span, images: Option<Images>, changes: &Chang
         let bytes = 1e9 * gigabytes * jobs[job.job.0 as usize].need.memory * f64::from(tasks);
         seconds(penalty) + images.map_or(0.0, |images| 8.0 * bytes / images.bandwidth as f64)
     };
-    // A byte that is rounded off each image, and a microsecond.
+    // A byte of rounding per image, and a microsecond.
     let slack = |tasks: u32| 2e-6 + images.map_or(0.0, |images| 8.0 * f64::from(tasks) / images.bandwidth as f64);
     assert!(changes.started.iter().all(|placed| placed.from == now));
     for placed in &changes.resumed {
@@ -285,7 +285,7 @@ fn check_waits(now: Time, penalty: Span, images: Option<Images>, changes: &Chang
     }
 }
 
-/// Some jobs on up to three nodes, whatever their memory.
+/// Some jobs on up to three nodes, regardless of their memory.
 fn mappings(most: usize) -> impl Strategy<Value = (u32, Vec<Need>, Vec<Places>)> {
     let job = (1..5_u32, prop::collection::vec(0..3_u32, 3));
     prop::collection::vec(job, 1..=most).prop_map(|jobs| {
@@ -301,7 +301,7 @@ fn mappings(most: usize) -> impl Strategy<Value = (u32, Vec<Need>, Vec<Places>)>
     })
 }
 
-/// The point at which limits are met, by elimination.
+/// The point at which limits meet, by elimination.
 fn meet(mut limits: Vec<(Vec<f64>, f64)>) -> Option<Vec<f64>> {
     let count = limits.len();
     for column in 0..count {
@@ -322,7 +322,7 @@ fn meet(mut limits: Vec<(Vec<f64>, f64)>) -> Option<Vec<f64>> {
     Some(limits.iter().enumerate().map(|(at, (line, right))| right / line[at]).collect())
 }
 
-/// Whether all work gets done by the deadlines of a stretch: shortest ways on a full table of capacities.
+/// True if all work is done by the deadlines of a stretch: shortest paths on a full table of capacities.
 fn flows(nodes: u32, jobs: &[Timed], stretch: f64) -> bool {
     let seconds = |micros: u64| micros as f64 / 1e6;
     let window = |job: &Timed| {
@@ -382,7 +382,7 @@ fn flows(nodes: u32, jobs: &[Timed], stretch: f64) -> bool {
 }
 
 #[test]
-fn who_is_refused_is_told_why() {
+fn refusals_have_a_reason() {
     let cluster = Cluster::new(algorithm("MCB8 *"), 2);
     assert_eq!(
         cluster.check(&need(3, 1.0, 0.6)).expect_err("too large").to_string(),

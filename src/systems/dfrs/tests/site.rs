@@ -1,4 +1,4 @@
-//! A site whose jobs share its nodes against the same cluster on its own.
+//! A site whose jobs share its nodes, compared with the cluster alone.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,7 @@ pub(super) const HUB: ActorId = ActorId(0);
 pub(super) const SITE: ActorId = ActorId(1);
 pub(super) const WAY: Span = Span::from_millis(1);
 
-/// Says things to the site at their times, and notes what it hears of them as if it had removed jobs, or taken them
-/// back.
+/// Sends messages to the site at their times, and logs its answers as if it had removed or recalled jobs.
 struct Hub {
     says: Vec<(Time, Message)>,
 }
@@ -83,7 +82,7 @@ fn a_site() -> crate::grid::Site {
     }
 }
 
-/// What a log tells of a site.
+/// Results of a site's log.
 #[derive(Debug, PartialEq)]
 pub(super) struct Told {
     pub ends: Vec<Option<Time>>,
@@ -91,13 +90,13 @@ pub(super) struct Told {
     pub migrations: u64,
 }
 
-/// Where a job is and what it gets of what it needs.
+/// Nodes and share of a job.
 struct Seen {
     on: Option<Layers>,
     share: f64,
 }
 
-/// Reads a log, and sees to it that no node gives more than it has.
+/// Reads a log, and checks that no node exceeds its capacity.
 pub(super) fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Told {
     let mut told = Told { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
@@ -154,7 +153,7 @@ fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
     assert!(taken.iter().all(|taken| taken.0 <= 1.0 + 1e-6 && taken.1 <= 1.0 + 1e-6), "at {at}: {taken:?}");
 }
 
-/// The site and the cluster on its own do the same at the same times, but for the way that jobs have to the site.
+/// Checks that the site and the cluster alone do the same at the same times, except for the latency to the site.
 fn agree(rules: Fractional, nodes: u32, images: Option<Images>, jobs: &[Timed]) {
     let says = (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect();
     let log = play(rules, nodes, images, None, says);
@@ -188,7 +187,7 @@ pub(super) fn any_jobs() -> impl Strategy<Value = Vec<Timed>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Under every algorithm, with ticks that fall on submissions now and then.
+    /// Under every algorithm, with ticks that sometimes coincide with submissions.
     #[test]
     fn a_site_does_what_a_cluster_does(
         jobs in any_jobs(),
@@ -206,13 +205,13 @@ proptest! {
 }
 
 #[test]
-fn who_waits_can_be_taken_back_and_who_has_run_cannot() {
+fn waiting_jobs_can_be_recalled_and_started_ones_cannot() {
     let second = |second| Time::ZERO + Span::from_secs(second);
     let timed =
         |submit, memory| Timed { submit: second(submit), runtime: Span::from_secs(100), need: need(1, 1.0, memory) };
     let jobs = [timed(0, 0.9), timed(1, 0.9), timed(2, 0.9), timed(3, 0.9)];
     let mut says: Vec<(Time, Message)> = (0..).zip(&jobs).map(|(job, timed)| admit(job, timed)).collect();
-    // The last one in the very moment in which it comes, and nobody twice.
+    // The last one at the very moment of its arrival, and no job twice.
     for (at, job) in [(2, 1), (3, 3), (10, 0), (11, 1), (12, 7)] {
         says.push((second(at), Message::Recall(Recall { task: task(job) })));
     }
@@ -231,16 +230,16 @@ fn who_waits_can_be_taken_back_and_who_has_run_cannot() {
     assert_eq!(ends, [Some(second(100) + WAY), None, Some(second(200) + WAY), None]);
 }
 
-/// Whole nodes and next to nothing go together where sums may be a little more than a whole.
+/// A whole node and almost nothing fit together, as sums may slightly exceed 1.
 #[test]
 fn a_whole_node_leaves_room_for_nearly_nothing() {
     let timed = |cpu, memory| Timed { submit: Time::ZERO, runtime: Span::from_secs(9), need: need(1, cpu, memory) };
     agree(algorithm("Greedy *"), 1, None, &[timed(1.0, 1.0), timed(1e-12, 1e-12), timed(1e-10, 5e-10)]);
 }
 
-/// Strangers may say anything; nothing comes of what makes no sense.
+/// Strangers may send anything; nonsense is ignored.
 #[test]
-fn nonsense_is_passed_over() {
+fn nonsense_is_ignored() {
     let runtime = Span::from_secs(1);
     let says = |job, tasks, cpu, memory, runtime| {
         let needs = Needs { cpu, memory };

@@ -1,29 +1,28 @@
-//! `opt=avg`: the highest sum of yields of which none is below what all can get.
+//! `opt=avg`: the highest sum of yields, none of which is below what all can get.
 //!
-//! A linear program with bounds: maximise the sum of `w_j y_j` where `base <= y_j <= 1` and no node gives more than it
-//! has. The weights `w_j` are 1, and a little more for who came earlier, so that there is one optimum.
+//! A linear program with bounds: maximise the sum of `w_j y_j` where `base <= y_j <= 1` and no node exceeds its
+//! capacity. The weights `w_j` are 1, plus a little more for earlier jobs, so that the optimum is unique.
 //!
-//! It is solved by the simplex method for bounded variables, on a tableau that holds only the columns that are not in
-//! the basis. It begins at `y_j = base`, which is feasible, so there is no first phase. Why it ends, and right: each
-//! step either raises the sum or, by Bland's rule, is one of finitely many between two such; and where no reduced
-//! weight is positive, raising any variable from its bound cannot raise the sum, which for a linear program means that
-//! nothing can. Only `+ - * /` are needed, so platforms agree.
+//! It is solved by the simplex method for bounded variables, on a tableau of the non-basic columns. It begins at `y_j =
+//! base`, which is feasible, so there is no first phase. Termination and correctness: each step either raises the sum
+//! or, by Bland's rule, is one of finitely many between two such; and if no reduced weight is positive, raising any
+//! variable from its bound cannot raise the sum, so in a linear program nothing can. Only `+ - * /` are needed, so
+//! platforms agree.
 //!
-//! A solver from outside would have to build the whole program anew at each event. Here most of it falls away first:
-//! nodes that are not asked for more than they have, nodes like others (a wide job makes many), and jobs on none of the
-//! rest, which get 1. Cost: a step is O(rows x jobs) of what is left, and there are about as many steps as rows and
-//! jobs.
+//! An external solver would have to build the whole program at each event. Here most of it is removed first: nodes that
+//! are not short, duplicates of nodes (a wide job makes many), and jobs on no remaining node, which get 1. Cost: a step
+//! is O(rows x jobs) of the rest, and there are about as many steps as rows and jobs.
 //!
-//! Compared with solvers in Rust on 1,221 programs of two runs on 128 nodes (in us a program, with all nodes and with
-//! those only that are left here): ours 15; microlp 0.2 and minilp 0.2, which are simplex methods too, 113 and 46;
-//! clarabel 0.9, an interior-point method, 267 and
-//! 100. The sums of the first three agree to 2e-14, clarabel's to 6e-8. None earns its weight.
+//! Compared with solvers in Rust on 1,221 programs of two runs on 128 nodes (in us per program, with all nodes and with
+//! only those that remain here): ours 15; microlp 0.2 and minilp 0.2, which are simplex methods too, 113 and 46;
+//! clarabel 0.9, an interior-point method, 267 and 100. The sums of the first three agree to 2e-14, clarabel's to 6e-8.
+//! None is worth its weight.
 
 use super::super::Need;
 use super::super::room::Places;
 use super::{Rows, concerned, short_rows};
 
-/// How far the weight of the first to come is above that of the last.
+/// Excess of the weight of the first job over that of the last.
 const PREFERENCE: f64 = 1e-6;
 
 pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
@@ -51,21 +50,20 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f6
 struct Program {
     columns: usize,
     top: f64,
-    /// Row by row: how a variable that is in the basis falls as one that is not rises.
+    /// Row by row: decrease of a basic variable per unit of a non-basic one.
     slopes: Vec<f64>,
-    /// Values of the variables in the basis.
+    /// Values of the basic variables.
     values: Vec<f64>,
-    /// What the sum gains as a variable that is not in the basis rises.
+    /// Gain of the sum per unit of each non-basic variable.
     gains: Vec<f64>,
-    /// Which variables are in the basis, and which are not. The first are those of the program, then comes what is left
-    /// of each limit.
+    /// Basic variables, and non-basic ones. The program's variables come first, then the slack of each limit.
     inside: Vec<usize>,
     outside: Vec<usize>,
-    /// Variables that are counted down from their top.
+    /// True for variables that are counted down from their top.
     flipped: Vec<bool>,
 }
 
-/// Slopes and gains that are rounding only.
+/// Slopes and gains below this are rounding errors.
 const NOTHING: f64 = 1e-11;
 
 impl Program {
@@ -92,8 +90,7 @@ impl Program {
     }
 
     fn solve(mut self) -> Vec<f64> {
-        // Steps in a row that have not raised the sum: after so many it is Bland's rule that keeps them from going in a
-        // circle.
+        // Consecutive steps that have not raised the sum; after this many, Bland's rule prevents cycling.
         let mut idle = 0;
         let patience = self.values.len() + self.columns;
         while let Some(column) = self.entering(idle > patience) {
@@ -121,7 +118,7 @@ impl Program {
         result
     }
 
-    /// What to raise: whatever gains most or, by Bland's rule, the first variable that gains.
+    /// Entering variable: the one with the largest gain or, by Bland's rule, the first with a gain.
     fn entering(&self, by_bland: bool) -> Option<usize> {
         let gaining = (0..self.columns).filter(|column| self.gains[*column] > NOTHING);
         if by_bland {
@@ -130,8 +127,8 @@ impl Program {
         gaining.reduce(|best, column| if self.gains[column] > self.gains[best] { column } else { best })
     }
 
-    /// How far a variable can be raised, and the row that stops it there, with whether its variable is then at its top;
-    /// no row, where the variable comes to its own top first.
+    /// Largest step of a variable, and the row that limits it, with true if that row's variable is then at its top; no
+    /// row if the variable reaches its own top first.
     fn longest_step(&self, column: usize, by_bland: bool) -> (f64, Option<(usize, bool)>) {
         let mut best = (self.bound(self.outside[column]), None);
         for (row, value) in self.values.iter().enumerate() {
@@ -153,7 +150,7 @@ impl Program {
         if variable < self.columns { self.top } else { f64::INFINITY }
     }
 
-    /// Counts a variable of the basis from its other end.
+    /// Counts a basic variable from its other end.
     fn flip_inside(&mut self, row: usize) {
         let variable = self.inside[row];
         self.flipped[variable] = !self.flipped[variable];
@@ -161,7 +158,7 @@ impl Program {
         self.slopes[row * self.columns..(row + 1) * self.columns].iter_mut().for_each(|slope| *slope = -*slope);
     }
 
-    /// Moves a variable that is not in the basis to its other end.
+    /// Moves a non-basic variable to its other end.
     fn flip_outside(&mut self, column: usize) {
         let variable = self.outside[column];
         self.flipped[variable] = !self.flipped[variable];
@@ -173,7 +170,7 @@ impl Program {
         }
     }
 
-    /// The variables of a row and of a column change places.
+    /// Exchanges the variables of a row and of a column.
     fn pivot(&mut self, row: usize, column: usize) {
         let width = self.columns;
         let inverse = 1.0 / self.slopes[row * width + column];

@@ -1,4 +1,4 @@
-//! How much of its need each job gets, for a given mapping. Section 4.3 of the paper.
+//! Yield of each job, for a given mapping. Section 4.3 of the paper.
 
 mod average;
 
@@ -7,20 +7,20 @@ use super::need::TOLERANCE;
 use super::room::Places;
 pub(super) use average::average;
 
-/// How near two nodes' shares are that count as one.
+/// Relative difference of two nodes' shares that counts as none.
 const SAME: f64 = 1e-9;
 
-/// `opt=min`: all yields rise together; when a node is full, its jobs stay where they are and the others rise on. Jobs
-/// on no node get 0.
+/// `opt=min`: all yields rise together; when a node is full, its jobs keep their yields and the others rise on. Jobs on
+/// no node get 0.
 ///
-/// Each round settles all jobs of a node, so O(R + N) for R tasks and N nodes, times the number of different yields.
+/// Each round settles all jobs of a node, so O(R + N) for R tasks and N nodes, times the number of distinct yields.
 pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
     let mut shares = vec![0.0; jobs.len()];
     let mut rising: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
     let mut left = vec![1.0; nodes as usize];
     let mut load = vec![0.0; nodes as usize];
     while !rising.is_empty() {
-        // Sums are made afresh, so that what is taken away leaves nothing behind.
+        // Sums are recomputed, so that subtraction leaves no rounding errors.
         load.fill(0.0);
         for &job in &rising {
             let (need, places) = jobs[job];
@@ -47,12 +47,11 @@ pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
     shares
 }
 
-/// What limits the yields of a mapping.
+/// Limits of the yields of a mapping.
 pub(super) struct Rows {
-    /// For each node that is asked for more than it has, what each of its jobs asks of it; of nodes that are alike only
-    /// one.
+    /// Demands of the jobs of each node that is short, one row per distinct node.
     pub rows: Vec<Vec<(usize, f64)>>,
-    /// What every job can get: 1 over the highest load, if that is above 1.
+    /// Yield that every job can get: 1 over the highest load, if that exceeds 1.
     pub base: f64,
 }
 
@@ -64,14 +63,14 @@ pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &Places)]) -> Rows {
     let load = |asked: &Vec<(usize, f64)>| asked.iter().map(|ask| ask.1).sum::<f64>();
     let base = 1.0 / asked.iter().map(load).fold(1.0, f64::max);
     asked.retain(|asked| load(asked) > 1.0 + TOLERANCE);
-    // Needs are positive, so their bits are in the order of their values.
+    // Needs are positive, so their bits sort like their values.
     let bits = |(job, ask): &(usize, f64)| (*job, ask.to_bits());
     asked.sort_unstable_by(|a, b| a.iter().map(bits).cmp(b.iter().map(bits)));
     asked.dedup();
     Rows { rows: asked, base }
 }
 
-/// Who asks for anything in some of these rows, of so many jobs, ascending.
+/// Jobs with a demand in some of these rows, ascending.
 pub(super) fn concerned<'a>(jobs: usize, rows: impl IntoIterator<Item = &'a Vec<(usize, f64)>>) -> Vec<usize> {
     let mut is_concerned = vec![false; jobs];
     rows.into_iter().flatten().for_each(|(job, _)| is_concerned[*job] = true);
