@@ -1,4 +1,4 @@
-//! Requests of which a cluster is asked first: those at sites that others use too, who know alone what runs there.
+//! Requests that need a site's consent: at sites that several systems use, only the site knows all of its work.
 
 use super::book::Offer;
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
@@ -7,9 +7,9 @@ use crate::kernel::ActorId;
 use crate::protocol::{self, Booked, Message, Record, Reserve, ReserveAnswer};
 use crate::time::{Span, Time};
 
-/// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy
-/// prefers, it names the nodes that are free then, and is asked for some of them; then it is asked for the latest
-/// start, when others are least in the way, in the same way; and then the next site is asked.
+/// A request that a site has been asked for. If the site refuses the start that the policy prefers, its answer names
+/// the nodes that are free then, and it is asked for some of these; then it is asked for the latest start, which
+/// conflicts least with other work, in the same way; then the next site is asked.
 pub(super) struct Asked {
     pub user: ActorId,
     reserve: Reserve,
@@ -18,23 +18,23 @@ pub(super) struct Asked {
     start: Time,
     nodes: NodeSet,
     search: Search,
-    /// Its user has taken it back meanwhile.
+    /// True if its user has cancelled it meanwhile.
     pub is_cancelled: bool,
 }
 
-/// How far the search for a place has got.
+/// State of the search for a place.
 #[derive(Default)]
 pub(super) struct Search {
-    /// Whether this is the latest start already.
+    /// True if the start is the latest possible one.
     is_latest: bool,
-    /// Whether the nodes are among those that the site has named as free.
+    /// True if the nodes are among those that the site has named as free.
     are_named: bool,
-    /// The clusters that will not have it.
+    /// Clusters that have refused.
     refused: Vec<usize>,
 }
 
 impl MetaScheduler {
-    /// Takes what a cluster has to offer; where others use it too, it has the last word.
+    /// Accepts an offer of a cluster; a shared site has to confirm it.
     pub(super) fn book(
         &mut self,
         now: Time,
@@ -59,7 +59,7 @@ impl MetaScheduler {
         let is_cancelled = false;
         let asked = Asked { user, reserve, request, cluster, start, nodes, search, is_cancelled };
         if is_shared {
-            // It may start before the site's answer is here.
+            // It may start before the site's answer arrives.
             out.log(Record::Assigned { task, site });
             self.asked.insert(id, asked);
         } else {
@@ -67,7 +67,7 @@ impl MetaScheduler {
         }
     }
 
-    /// A site that others use too has answered.
+    /// Handles the answer of a shared site.
     pub(super) fn booked(&mut self, now: Time, from: ActorId, booked: Booked, out: &mut Out) {
         let job = booked.task.job;
         if self.moving.get(&job).is_some_and(|moving| self.clusters[moving.cluster].site == from) {
@@ -96,8 +96,8 @@ impl MetaScheduler {
         }
     }
 
-    /// What to ask for next: other nodes, of those that the site has named as free, at the same start, or as soon as
-    /// word of that can be there; the latest start there; or what another site offers.
+    /// The next offer to ask for: other nodes, among those that the site has named as free, at the same start or as
+    /// soon as a message can arrive; the latest start there; or an offer of another site.
     fn after_refusal(&mut self, now: Time, asked: &mut Asked, free: &NodeSet) -> Option<(usize, Offer)> {
         let Asked { reserve, request, cluster, start, search, .. } = asked;
         let (cluster, start, staging) = (*cluster, *start, reserve.staging);
@@ -121,8 +121,8 @@ impl MetaScheduler {
         self.find(now, request, staging, &search.refused)
     }
 
-    /// A start for a request, then or as soon afterwards as it is ready, if that is in time, on nodes that a site has
-    /// named as free, of those that are free in its book.
+    /// A start for a request, at `from` or as soon afterwards as it is ready, if that is in time, on nodes that a site
+    /// has named as free and that are free in its book.
     pub(super) fn among(&self, cluster: usize, from: Time, request: &Request, free: &NodeSet) -> Option<Offer> {
         let start = from.max(request.ready);
         let is_in_time = request.latest_start(start).is_some();
@@ -131,7 +131,7 @@ impl MetaScheduler {
         Some(Offer { start, nodes, rank: 0 })
     }
 
-    /// A request that starts as late as it may at a cluster, if that is later than a start which has been refused.
+    /// The request with its latest start at a cluster, if that is later than the refused start.
     pub(super) fn latest(&self, now: Time, cluster: usize, request: &Request, refused: Time) -> Option<Request> {
         let there = Request { duration: self.lasts(cluster, request), ..*request };
         let latest = there.latest_start(now).filter(|latest| *latest > refused)?;
@@ -149,7 +149,7 @@ impl MetaScheduler {
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
         }
-        // Nobody wants the data of what is taken back in a moment.
+        // The data of a job that is about to be cancelled is not sent.
         if let Some((stager, staging)) = self.stager.as_mut().zip(staging.as_ref())
             && !is_cancelled
         {
@@ -168,7 +168,7 @@ impl MetaScheduler {
     }
 }
 
-/// How long a job really runs in what it asks for.
+/// Actual run time of a job within its request.
 fn runtime(reserve: &Reserve, request: &Request) -> Span {
     reserve.job.tasks[0].runtime.min(request.duration)
 }

@@ -1,32 +1,31 @@
-//! What nobody may book because it is down: as long as nobody else has booked it, it is on the calendar as if it were
-//! booked.
+//! Outages in the calendar: nodes that are down and not booked are inserted as if they were booked.
 
 use std::collections::BTreeMap;
 
 use crate::grid::{Calendar, Expected, NodeSet};
 use crate::time::Time;
 
-/// The nodes of one cluster that are down.
+/// Nodes of one cluster that are down.
 #[derive(Debug, Default)]
 pub struct Blocked {
-    /// By when they are expected back.
+    /// Groups of nodes by expected return.
     groups: BTreeMap<Time, Group>,
 }
 
 #[derive(Debug, Default)]
 struct Group {
     nodes: NodeSet,
-    /// Where they are on the calendar: from, to, and which.
+    /// Entries in the calendar: start, end and nodes.
     pieces: Vec<(Time, Time, NodeSet)>,
 }
 
 impl Blocked {
-    /// These nodes are down from now on, and all others up. What is booked on nodes that are down stays so until its
-    /// owner says otherwise.
+    /// Sets the nodes that are down from now on; all others are up. Bookings on nodes that are down stay until their
+    /// owner changes them.
     ///
-    /// Only what is new is looked at: O(P + K log C log R) for `P` pieces of nodes whose return is expected at another
-    /// time than before, and, for those that have failed, `K` pieces that nobody has, `C` changes of the calendar up to
-    /// their return and its `R` records.
+    /// Only changes cost time: O(P + K log C log R) for `P` pieces of nodes whose expected return has changed, and, for
+    /// newly failed nodes, `K` pieces without bookings, `C` changes of the calendar up to their return and its `R`
+    /// records.
     pub fn block(&mut self, now: Time, down: &[Expected], calendar: &mut Calendar) {
         let mut fresh = Vec::new();
         let mut before = std::mem::take(&mut self.groups);
@@ -46,8 +45,8 @@ impl Blocked {
             let gone = std::mem::take(&mut group.nodes);
             group.free(now, &gone, calendar);
         }
-        // Once all is free that is to be: a node may have moved from one time to another. One that should be back by
-        // now blocks nothing.
+        // After all removals, as a node may have moved from one time to another. A node that should be back by now
+        // blocks nothing.
         for (back, nodes) in fresh.into_iter().filter(|(back, nodes)| *back > now && !nodes.is_empty()) {
             let changes = calendar.changes(now, back).into_iter().filter(|at| now < *at && *at < back);
             let times: Vec<Time> = [now].into_iter().chain(changes).chain([back]).collect();
@@ -60,7 +59,7 @@ impl Blocked {
         }
     }
 
-    /// Somebody has given up these nodes for this time, which begins now or later.
+    /// Blocks nodes of a booking that has been released for this time, which begins now or later.
     pub fn take_up(&mut self, from: Time, to: Time, nodes: &NodeSet, calendar: &mut Calendar) {
         for (back, group) in self.groups.range_mut(from..) {
             let (to, down) = (to.min(*back), group.nodes.intersection(nodes));
@@ -73,7 +72,7 @@ impl Blocked {
 }
 
 impl Group {
-    /// Takes these nodes off the calendar; and forgets what is over.
+    /// Removes nodes from the calendar, and drops pieces that are over.
     fn free(&mut self, now: Time, gone: &NodeSet, calendar: &mut Calendar) {
         self.pieces.retain_mut(|(from, to, nodes)| {
             let freed = nodes.intersection(gone);
@@ -87,7 +86,8 @@ impl Group {
     }
 }
 
-/// When these nodes are nobody's between the first and the last of some times, at which alone the calendar changes.
+/// Pieces of time between the first and the last of `times` in which these nodes are not booked; the calendar changes
+/// only at these times.
 fn gaps(calendar: &Calendar, times: &[Time], nodes: &NodeSet, pieces: &mut Vec<(Time, Time, NodeSet)>) {
     let [from, .., to] = *times else { return };
     let busy = calendar.busy_over(from, to).intersection(nodes);

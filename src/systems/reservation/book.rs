@@ -1,4 +1,4 @@
-//! A cluster's reservations: admission, cancellation, early release.
+//! Reservations of a cluster: admission, cancellation, early release.
 
 use super::blocked::Blocked;
 use super::fit::{Fit, Measure, Seek};
@@ -6,33 +6,33 @@ use super::rules::RectEnd;
 use crate::grid::{Bounds, Calendar, Clash, Expected, NodeSet, Rectangle, RectangleQuery, Request};
 use crate::time::Time;
 
-/// The booked nodes of one cluster, and the rules by which more are booked.
+/// The booked nodes of one cluster, with the rules for further bookings.
 #[derive(Debug)]
 pub struct Book {
     calendar: Calendar,
     fit: &'static Fit,
     rect_end: RectEnd,
-    /// Nothing is booked from here on.
+    /// End of the last booking.
     until: Time,
-    /// What is down, and not booked by anybody.
+    /// Nodes that are down and not booked.
     blocked: Blocked,
 }
 
-/// A start for a request, and the nodes it would get.
+/// A start for a request, with its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     pub start: Time,
     pub nodes: NodeSet,
-    /// By the policy; of two offers the one with the smaller rank is to be taken.
+    /// Rank by the policy; smaller is better.
     pub rank: i128,
 }
 
-/// No offer is better than this, by rank and then by start.
+/// Bound of offers: none is better, by rank and then by start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     pub rank: i128,
     pub start: Time,
-    /// Whether there is an offer that is as good.
+    /// True if an offer reaches the bound.
     pub is_exact: bool,
 }
 
@@ -49,7 +49,7 @@ impl Book {
         self.fit
     }
 
-    /// From now on another policy chooses.
+    /// Sets another policy.
     pub fn go_by(&mut self, fit: &'static Fit) {
         self.fit = fit;
     }
@@ -58,7 +58,7 @@ impl Book {
         &self.calendar
     }
 
-    /// The start that the policy prefers for a valid request, and the lowest nodes that are free from then on.
+    /// The start that the policy prefers for a valid request, with the lowest nodes that are free throughout.
     pub fn find(&mut self, now: Time, request: &Request) -> Option<Offer> {
         self.calendar.advance(now);
         let latest = request.latest_start(now)?;
@@ -74,26 +74,26 @@ impl Book {
         Some(Offer { start, nodes, rank })
     }
 
-    /// The lowest of these nodes that are free for that time, if there are so many.
+    /// The lowest `width` of these nodes that are free for that time; None if there are fewer.
     pub fn among(&self, start: Time, end: Time, width: u32, nodes: &NodeSet) -> Option<NodeSet> {
         self.calendar.free_over(start, end).intersection(nodes).lowest(width)
     }
 
-    /// What [`Book::find`] offers at best, by counts alone; nothing if these show that it offers nothing.
+    /// Bound of [`Book::find`], by counts alone; None if these show that there is no offer.
     pub fn bound(&self, now: Time, request: &Request) -> Option<Bound> {
         let latest = request.latest_start(now)?;
         let from = request.ready.max(now);
         if request.nodes > self.nodes() {
             return None;
         }
-        // Where a rectangle may end at the latest.
+        // Latest end of a rectangle.
         let beyond = match self.rect_end {
             RectEnd::Clip => request.deadline,
             RectEnd::Inf2tdl => request.deadline.max(self.until),
             RectEnd::Open => Time::NEVER,
         };
         if self.until <= now {
-            // All nodes are free at all times, and the calendar need not be looked at.
+            // All nodes are free at all times, so the calendar is not read.
             let all = Rectangle { start: from, width: self.nodes(), begin: now, end: beyond };
             return Some(Bound { rank: self.fit.rank(&all), start: from, is_exact: true });
         }
@@ -136,15 +136,14 @@ impl Book {
         Ok(())
     }
 
-    /// Frees what is left of a booking from a time on, which is now or later; what of it is down, nobody else may book
-    /// meanwhile.
+    /// Frees the rest of a booking from a time on, which is now or later; nodes that are down stay blocked.
     pub fn delete(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         self.calendar.remove(start, end, nodes)?;
         self.blocked.take_up(start, end, nodes, &mut self.calendar);
         Ok(())
     }
 
-    /// These nodes are down, and all others up: nobody books them before they are expected back.
+    /// Blocks nodes that are down until their expected return; all others are up.
     pub fn block(&mut self, now: Time, down: &[Expected]) {
         self.blocked.block(now, down, &mut self.calendar);
         self.until = down.iter().map(|one| one.back).fold(self.until, Time::max);

@@ -1,4 +1,4 @@
-//! The row of reservations, and who is who on their grid.
+//! Registry entry of reservations, and the actors of their grid.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
-//! The seven fit policies: which of the possible starts a reservation gets.
+//! The seven fit policies: the choice among the possible starts of a reservation.
 
 use crate::grid::Rectangle;
 use crate::time::{Span, Time};
 
-/// A policy that a topology may name: what it measures of the largest free rectangle around a start, and whether it
-/// wants least or most of it. Every tie goes to the earliest start.
+/// A policy that a topology may name: its measure of the largest free rectangle around a start, and its direction. Ties
+/// go to the earliest start.
 #[derive(Debug)]
 pub struct Fit {
     pub name: &'static str,
-    /// As the paper writes it.
+    /// Name in the paper.
     pub label: &'static str,
     pub about: &'static str,
     pub measure: Measure,
@@ -17,9 +17,9 @@ pub struct Fit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Nothing but the start itself.
+    /// The start itself.
     Start,
-    /// How many nodes are free throughout the booking.
+    /// Number of nodes that are free throughout the booking.
     Nodes,
     Duration,
     Area,
@@ -51,9 +51,9 @@ pub fn find(name: &str) -> Option<&'static Fit> {
 }
 
 impl Fit {
-    /// How bad a start is by this policy; the smallest rank wins.
+    /// Rank of a start under this policy; the smallest wins.
     pub fn rank(&self, rectangle: &Rectangle) -> i128 {
-        // An end that never comes makes all such rectangles alike.
+        // All rectangles without end have equal length.
         let endless = rectangle.end == Time::NEVER;
         let duration = if endless { Span::MAX } else { rectangle.end - rectangle.begin };
         let measure = match self.measure {

@@ -1,4 +1,4 @@
-//! The manager of a site that holds nodes for reservations: each task starts at its time on exactly its nodes.
+//! Manager of a site that holds nodes for reservations: each task starts at its time on exactly its nodes.
 
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Withdraw};
@@ -8,7 +8,7 @@ use crate::time::Time;
 pub struct Holder;
 
 impl Manager for Holder {
-    /// Only whoever books nodes can change it, and knows what it does; so all is settled.
+    /// Only the owner of a booking can change it, and knows its effect, so all starts are settled.
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.

@@ -1,10 +1,9 @@
-//! What the meta-scheduler does about reservations whose nodes fail.
+//! The meta-scheduler's treatment of reservations whose nodes fail.
 //!
-//! It hears of nodes as late as news of their site travels, and then finds the reservations that are in for it. One
-//! whose task may have started meanwhile cannot be moved behind its site's back, so the site is asked for the task, and
-//! says whether it comes in time. A task that has run and is lost is told of by its site, which has nothing more to do
-//! with it then; but where others use the site too, it keeps the task's nodes until it is told to start it again, or
-//! that nobody wants them.
+//! It learns of outages with the delay of news from their site, and then finds the reservations that they affect. A
+//! task that may have started meanwhile cannot be moved without its site, so it is recalled, and the site answers if
+//! that is in time. A lost task is reported by its site, which then drops it; but a shared site keeps the task's nodes
+//! until it gets a new start or a release.
 
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
 use crate::grid::{Bookings, JobId, TaskId};
@@ -14,9 +13,8 @@ use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
 impl MetaScheduler {
-    /// Takes in what is heard of nodes by now: nobody books what is down, and who has booked it is seen to. As long as
-    /// there is no news, that costs nothing; news of a site costs a look at all that is live, and at what is down
-    /// there.
+    /// Handles the news that have arrived by now: nodes that are down are blocked, and bookings on them are repaired.
+    /// Without news this costs nothing; news of a site costs a scan of all live jobs, and of its outages.
     pub(super) fn hear_news(&mut self, now: Time, out: &mut Out) {
         self.awake_until = self.awake_until.filter(|until| *until > now);
         if now < self.news_at {
@@ -30,14 +28,14 @@ impl MetaScheduler {
             let (site, is_shared, bookings) = (cluster.site, cluster.is_shared, watch.recovery.bookings);
             let is_hit = |live: &Live| match watch.back(&live.nodes) {
                 None => false,
-                // As long as some of its time is left, it has that.
+                // Under this rule a job keeps its booking as long as some of its time is left.
                 Some(back) if bookings == Bookings::Shorten => back >= live.end,
                 Some(back) => back > live.start,
             };
             let here = self.live.iter().filter(|(_, live)| live.cluster == number && live.phase != Phase::Returning);
             let hit: Vec<JobId> = here.filter(|(_, live)| is_hit(live)).map(|(job, _)| *job).collect();
             for job in hit {
-                // A site that has been asked knows of it before its input is there.
+                // A site that was asked knows of the job before its input arrives.
                 let has_it = is_shared || self.live[&job].phase == Phase::Given;
                 match has_it {
                     true if self.recalls.contains_key(&(site, job)) => {}
@@ -50,8 +48,8 @@ impl MetaScheduler {
         self.news_at = watches.map(|watch| watch.next()).min().unwrap_or(Time::NEVER);
     }
 
-    /// Asks for what its site holds though its time is over: its nodes were down all the while, and the news of that
-    /// came when they were back already, or while the site was asked for another booking of the same job.
+    /// Recalls jobs that their sites still hold although their time is over: their nodes were down all the time, and
+    /// the news of that came when they were back already, or while the site was asked for another booking of the job.
     pub(super) fn miss(&mut self, now: Time, out: &mut Out) {
         while let Some((at, job)) = self.overdue.first().copied().filter(|(at, _)| *at <= now) {
             self.overdue.remove(&(at, job));
@@ -64,7 +62,7 @@ impl MetaScheduler {
         }
     }
 
-    /// Comes back when there is news, as long as it is about somebody.
+    /// Sets a timer for the next news, as long as there are jobs that it may affect.
     pub(super) fn wake(&mut self, out: &mut Out) {
         let next = self.overdue.first().map_or(self.news_at, |(at, _)| self.news_at.min(*at));
         let next = Some(next).filter(|next| *next < Time::NEVER && self.awaits_anybody());
@@ -74,7 +72,7 @@ impl MetaScheduler {
         }
     }
 
-    /// Whether there is anybody whose end may still be heard of.
+    /// True if the end of any job may still be reported.
     fn awaits_anybody(&self) -> bool {
         if self.missing.is_empty() {
             !self.live.is_empty()
@@ -83,7 +81,7 @@ impl MetaScheduler {
         }
     }
 
-    /// It is odd if nothing has been heard of a task at a site whose nodes fail once its time is over.
+    /// Schedules a check for the end of a job: at a site whose nodes fail, it must be reported soon after its time.
     pub(super) fn await_end(&mut self, job: JobId) {
         let live = &self.live[&job];
         if let Some(watch) = &self.clusters[live.cluster].watch {
@@ -91,19 +89,19 @@ impl MetaScheduler {
         }
     }
 
-    /// Asks a site for a task that may have started.
+    /// Recalls a task that may have started.
     pub(super) fn recall(&mut self, site: ActorId, job: JobId, out: &mut Out) {
         *self.recalls.entry((site, job)).or_default() += 1;
         out.send(site, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
     }
 
-    /// A node of a running task has failed.
+    /// Handles the loss of a running task.
     pub(super) fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let job = lost.task.job;
         let has_it = |live: &&mut Live| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         let cluster = &self.clusters[live.cluster];
-        // No honest site loses a task if it has no nodes that fail.
+        // A site without failing nodes that reports a loss is not honest.
         let Some(watch) = &cluster.watch else { return };
         live.losses += 1;
         live.saved = live.saved + lost.saved;
@@ -125,7 +123,7 @@ impl MetaScheduler {
         }
     }
 
-    /// A task that has not started since its nodes are down is nobody's any more.
+    /// Handles a task that has not started because its nodes are down, and that its site has given back.
     pub(super) fn give_back(&mut self, now: Time, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
@@ -137,7 +135,7 @@ impl MetaScheduler {
         }
     }
 
-    /// The promise is broken, and the user has something for it.
+    /// Breaks the promise of a reservation, and compensates its user.
     pub(super) fn breaks(&self, job: JobId, live: &Live, out: &mut Out) {
         if live.losses == 0 {
             out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
@@ -151,7 +149,7 @@ impl MetaScheduler {
 }
 
 impl Live {
-    /// How much of a span of its work has not been saved.
+    /// Part of a span of its work that has not been saved.
     pub(super) fn left(&self, all: Span) -> Span {
         if self.saved.is_zero() { all } else { left_of(all, self.saved) }
     }

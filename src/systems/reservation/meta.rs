@@ -1,8 +1,9 @@
-//! The meta-scheduler at the router: one book a cluster; users ask it, and what it accepts it gives to a site.
+//! The meta-scheduler at the router: one book per cluster; it answers requests of users, and passes accepted jobs to
+//! sites.
 //!
-//! The input of a job sets out when its request is accepted, and no start is booked before it could be there if nobody
-//! else used the links. Should others hold it up for longer, the nodes stay booked and idle, and the job has what is
-//! left of its time; if nothing is left, it is given up. Its output goes back when it has ended, and then it is over.
+//! The input of a job is sent when its request is accepted, and no start is booked before the input could arrive
+//! without other traffic. If traffic delays it further, the nodes stay booked and idle, and the job has the rest of its
+//! time; if none is left, it is given up. Its output is sent back when it has ended, and then it is complete.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
@@ -24,43 +25,43 @@ use crate::time::{Span, Stamp, Time};
 pub struct MetaScheduler {
     pub(super) clusters: Vec<Cluster>,
     choose: Choose,
-    /// The nodes of the largest cluster.
+    /// Number of nodes of the largest cluster.
     largest: u32,
-    /// Room for the bounds of clusters.
+    /// Scratch buffer for the bounds of clusters.
     bounds: Vec<Reverse<(i128, Time, usize)>>,
-    /// What has been accepted, and has neither ended nor been taken back.
+    /// Accepted jobs that have neither ended nor been cancelled.
     pub(super) live: BTreeMap<JobId, Live>,
-    /// What sites that others use too have been asked to book, and have not answered.
+    /// Requests that a shared site has been asked for and has not answered.
     pub(super) asked: BTreeMap<JobId, Asked>,
-    /// The same for what had been accepted before its nodes failed.
+    /// Accepted jobs whose nodes have failed, with a site that has been asked for them and has not answered.
     pub(super) moving: BTreeMap<JobId, Moving>,
     seen: BTreeSet<JobId>,
-    /// Who brings data, where there are links.
+    /// Data staging; None without links.
     pub(super) stager: Option<Stager>,
-    /// How often sites have been asked to give back what they have, and have not answered.
+    /// Number of unanswered recalls by site and job.
     pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
-    /// The clusters whose nodes fail.
+    /// Clusters whose nodes fail.
     pub(super) failing: Vec<usize>,
-    /// When there is news of any of them next.
+    /// Time of the next news of any of them.
     pub(super) news_at: Time,
-    /// When it is odd that nothing has been heard of what they hold.
+    /// Times by which the ends of the jobs at these clusters must have been reported.
     pub(super) overdue: BTreeSet<(Time, JobId)>,
-    /// What a site has neither ended nor still holds, though it had it: it keeps something back, and nobody waits for
-    /// it.
+    /// Jobs that a site has neither ended nor still holds, although it had them: it withholds something, so they are
+    /// not waited for.
     pub(super) missing: BTreeSet<JobId>,
-    /// Until when a timer is set for the next news of them.
+    /// Time of the timer for the next news of them, if it is set.
     pub(super) awake_until: Option<Time>,
 }
 
-/// A site as the meta-scheduler knows it.
+/// A site in the view of the meta-scheduler.
 pub struct Cluster {
     pub site: ActorId,
-    /// How long word to it takes: nothing can start there sooner.
+    /// Latency of messages to it: nothing can start there sooner.
     pub latency: Span,
-    /// Whether others give it work too, so that it has to be asked.
+    /// True if others give it work too, so that it has to be asked.
     pub is_shared: bool,
     pub book: Book,
-    /// What is heard of its nodes, if they fail.
+    /// News of its nodes; None if they do not fail.
     pub watch: Option<Watch>,
 }
 
@@ -71,22 +72,22 @@ pub(super) struct Live {
     pub start: Time,
     pub end: Time,
     pub nodes: NodeSet,
-    /// Its user has taken it back, which is for its site to grant.
+    /// True if its user has cancelled it, and the site has not confirmed that.
     pub is_cancelled: bool,
     pub runtime: Span,
     pub staging: Option<Staging>,
     pub phase: Phase,
-    /// How often it was lost, and how much of its work is saved.
+    /// Number of its losses, and saved work.
     pub losses: u32,
     pub saved: Span,
 }
 
-/// How far an accepted job has got.
+/// Phase of an accepted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Its input is on its way. A site that nobody else uses has not been told of it yet.
+    /// Its input is on its way. A site that is not shared does not know the job yet.
     Awaited,
-    /// Its site has it.
+    /// The site has it.
     Given,
     /// It has ended, and its output is on its way.
     Returning,
@@ -120,7 +121,7 @@ impl MetaScheduler {
     fn reserve(&mut self, now: Time, user: ActorId, reserve: Reserve, out: &mut Out) {
         let Reserve { job, ready, deadline, staging } = &reserve;
         let id = job.id;
-        // No honest user asks for anything else.
+        // No honest user sends such a request.
         let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
         if !staging.as_ref().is_none_or(can_bring) {
             return;
@@ -150,8 +151,8 @@ impl MetaScheduler {
         bringing.is_some_and(|(stager, staging)| stager.has_to_bring(staging, site))
     }
 
-    /// The request as a site is to hear it, and when word of what comes of it is there at the soonest. A job is not
-    /// ready before its input could be there; where the site has to be asked, that sets out when it has answered.
+    /// Earliest arrival of a message at a site, and the request as the site sees it. A job is not ready before its
+    /// input could arrive; if the site has to be asked, the input is sent after its answer.
     pub(super) fn at_site(
         &self,
         cluster: usize,
@@ -171,17 +172,16 @@ impl MetaScheduler {
         (now + latency, Request { ready, duration: self.lasts(cluster, request), ..*request })
     }
 
-    /// For how long nodes of a cluster are booked for a request: its checkpoints take time as well, if it makes any
-    /// there.
+    /// Duration of a booking at a cluster, including checkpoints, if the job makes any there.
     pub(super) fn lasts(&self, cluster: usize, request: &Request) -> Span {
         let Request { duration, nodes, .. } = *request;
         self.clusters[cluster].watch.as_ref().map_or(duration, |watch| watch.stretched(duration, nodes))
     }
 
-    /// The input of a job is where it was to go; its user may have taken it back meanwhile.
+    /// Handles the arrival of a job's input; its user may have cancelled it meanwhile.
     pub(super) fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
         if let Some(moving) = self.moving.get_mut(&job) {
-            // Whoever gets it is told once it is clear who that is.
+            // The site that accepts the job will be told.
             moving.live.phase = Phase::Given;
         }
         let Some(live) = self.live.get_mut(&job) else { return };
@@ -233,11 +233,11 @@ impl MetaScheduler {
         }
     }
 
-    /// All clusters are equally fast, so the earliest start is the earliest end as well.
+    /// The policy's choice over all clusters. All are equally fast, so the earliest start is also the earliest end.
     ///
-    /// Whoever could be best goes first, by a bound that costs a look at counts; who cannot be better than the best
-    /// offer so far is not asked. Sites without bookings are known without a look, and all but the first of them are
-    /// left out.
+    /// Branch and bound: clusters are asked in order of a bound that is computed from counts, and not at all if they
+    /// cannot beat the best offer so far. The bound of a cluster without bookings is exact, so all but the first of
+    /// these are left out.
     fn find_best(
         &mut self,
         now: Time,
@@ -284,15 +284,15 @@ impl MetaScheduler {
         if request.nodes > self.clusters[number].book.nodes() {
             return None;
         }
-        // What has been booked until then stays in the book, however long the input takes.
+        // Bookings until then stay in the book, however long the input takes.
         let (soonest, request) = self.at_site(number, now, staging, request);
         self.clusters[number].book.find(soonest, &request)
     }
 
-    /// Frees what a job leaves of its time. The end of what was taken back in time is void.
+    /// Frees the rest of a job's time. The end of a job that was recalled in time is void.
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
-        // Another site has nothing to say about it.
+        // Other sites cannot report its end.
         let has_it = |live: &Live| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
         if !self.live.get(&job).is_some_and(has_it) {
             return;
@@ -313,7 +313,7 @@ impl MetaScheduler {
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Completed }));
     }
 
-    /// Too late, and without effect, once the site might start the job before it hears of this.
+    /// Cancels a job; without effect once the site may start it before the message arrives.
     pub(super) fn cancel(&mut self, now: Time, from: ActorId, job: JobId, out: &mut Out) {
         if let Some(asked) = self.asked.get_mut(&job).filter(|asked| asked.user == from) {
             asked.is_cancelled = true;
@@ -333,10 +333,10 @@ impl MetaScheduler {
         let live = self.live.get_mut(&job).expect("it is live");
         let Cluster { site, is_shared, ref watch, .. } = self.clusters[live.cluster];
         if is_shared || watch.is_some() && live.phase == Phase::Given {
-            // What becomes of it is for the site to say.
+            // The site decides about it.
             live.is_cancelled = true;
             if watch.is_none() {
-                // Nothing keeps its site from letting it go, and whatever is asked of it now comes after this.
+                // The site will certainly let it go, and further requests to the site arrive after this one.
                 let end = std::mem::replace(&mut live.end, live.start);
                 let (cluster, start, nodes) = (live.cluster, live.start, live.nodes.clone());
                 self.unbook(now, cluster, (start, end), &nodes);
@@ -359,7 +359,7 @@ impl MetaScheduler {
 
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
-        // What nobody has asked for changes nothing.
+        // Answers without a recall are ignored.
         let btree_map::Entry::Occupied(mut asked) = self.recalls.entry((from, job)) else { return };
         *asked.get_mut() -= 1;
         if *asked.get() == 0 {
@@ -368,7 +368,7 @@ impl MetaScheduler {
         let has_it = |live: &&Live| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
         let Some(live) = self.live.get(&job).filter(has_it) else { return };
         if !recalled.in_time {
-            // No honest site has kept its end back until now.
+            // An honest site has reported the end by now.
             let watch = self.clusters[live.cluster].watch.as_ref();
             if live.phase == Phase::Given && watch.is_some_and(|watch| watch.overdue(live.end) <= now) {
                 self.missing.insert(job);
@@ -387,7 +387,7 @@ impl MetaScheduler {
         self.unbook(now, live.cluster, (live.start, live.end), &live.nodes);
     }
 
-    /// Frees what is left of something booked.
+    /// Frees the rest of a booking.
     pub(super) fn unbook(&mut self, now: Time, cluster: usize, (start, end): (Time, Time), nodes: &NodeSet) {
         let from = start.max(now);
         if from < end {
@@ -396,8 +396,8 @@ impl MetaScheduler {
         }
     }
 
-    /// Tells a site to start a job then, in what is left of its time: one that nobody else uses, or that has its nodes
-    /// booked.
+    /// Tells a site to start a job at `start`, in the rest of its time: a site that is not shared, or that has its
+    /// nodes booked.
     pub(super) fn hold(&mut self, now: Time, job: JobId, start: Time, out: &mut Out) {
         let live = &self.live[&job];
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));
@@ -410,7 +410,7 @@ impl MetaScheduler {
 }
 
 impl Actor<Message, Record> for MetaScheduler {
-    /// What ends or is taken back makes room for what is asked at the same moment.
+    /// Ends and cancellations are handled before requests of the same moment, to which they free nodes.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         if let Some(stager) = &mut self.stager {
             for event in batch.iter() {
@@ -444,7 +444,7 @@ impl Actor<Message, Record> for MetaScheduler {
             }
         }
         self.miss(now.time, out);
-        // Who cancels in the instant in which it asks is answered first.
+        // A cancellation of the same instant as its request is handled after the answer.
         let new: BTreeSet<JobId> = asked.iter().map(|(_, reserve)| reserve.job.id).collect();
         let (at_once, cancelled): (Vec<_>, Vec<_>) = cancelled.into_iter().partition(|(_, job)| new.contains(job));
         for (from, job) in cancelled {
@@ -453,7 +453,7 @@ impl Actor<Message, Record> for MetaScheduler {
         for (site, booked) in answers {
             self.booked(now.time, site, booked, out);
         }
-        // In order of arrival, and of their numbers within a moment.
+        // In order of arrival, then by number.
         asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));
         while let Some((user, reserve)) = asked.pop() {
             self.reserve(now.time, user, reserve, out);
@@ -480,7 +480,7 @@ mod tests {
         Time::ZERO + Span::from_secs(second)
     }
 
-    /// As the rule is told: everybody is asked.
+    /// The rule literally: all clusters are asked.
     fn by_asking_all(books: &mut [(Span, Book)], now: Time, request: &Request) -> Option<(usize, Offer)> {
         let asked = books.iter_mut().enumerate().filter(|(_, (_, book))| request.nodes <= book.nodes());
         let offers = asked.filter_map(|(number, (latency, book))| Some((number, book.find(now + *latency, request)?)));
@@ -490,9 +490,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
-        /// For every policy, and however far rectangles count.
+        /// Under every policy, and every rule for the ends of rectangles.
         #[test]
-        fn global_finds_what_asking_all_finds(
+        fn global_equals_asking_all(
             fit in prop::sample::select((0..fit::ALL.len()).collect::<Vec<_>>()),
             rect_end in prop::sample::select(vec![RectEnd::Clip, RectEnd::Inf2tdl, RectEnd::Open]),
             sites in prop::collection::vec((1u32..9, prop::sample::select(vec![0u64, 0, 0, 2, 5])), 1..12),

@@ -1,8 +1,8 @@
-//! Advance reservation of parallel jobs with deadlines: an availability list a cluster and seven fit policies.
+//! Advance reservation of parallel jobs with deadlines: an availability list per cluster and seven fit policies.
 //!
 //! Follows B. Li, Y. Pei, B. Shen, H. Wu, M. He, J. Yang, "Resource availability-aware advance reservation for parallel
-//! jobs with deadlines". Ours: the exact set of candidate starts, where rectangles without end count as ending, what
-//! becomes of malformed and late requests, and the calendar in place of a linked list (`crate::grid::Calendar`).
+//! jobs with deadlines". Decisions of ours: the exact set of candidate starts, the end of rectangles without end, the
+//! treatment of malformed and late requests, and the calendar in place of a linked list (`crate::grid::Calendar`).
 
 mod asking;
 mod blocked;

@@ -1,7 +1,7 @@
-//! Other nodes for a reservation whose own have failed: at its time, or later, or elsewhere.
+//! Search of other nodes for a reservation whose nodes have failed: at its time, or later, or elsewhere.
 //!
-//! Where a site that others use too has some to offer, it is asked, as it was the first time; while it has not
-//! answered, nobody has the job. What it refuses is looked for at the next place.
+//! A shared site with an offer is asked, as at the first time; until it answers, no site has the job. After a refusal
+//! the search continues.
 
 use super::book::Offer;
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
@@ -11,48 +11,48 @@ use crate::time::Time;
 
 /// A job for which a site has been asked.
 pub(super) struct Moving {
-    /// As it was before.
+    /// The job before the move.
     pub live: Live,
     seek: Seek,
     pub cluster: usize,
     start: Time,
     until: Time,
     nodes: NodeSet,
-    /// Whether the site has been told to wait for its input.
+    /// True if the site has been told to wait for its input.
     awaits_input: bool,
-    /// Its user has taken it back meanwhile.
+    /// True if its user has cancelled it meanwhile.
     pub is_cancelled: bool,
 }
 
-/// How far the search has got.
+/// State of the search.
 struct Seek {
-    /// What is left of the request.
+    /// Rest of the request.
     left: Request,
     next: Step,
-    /// Other nodes, which a site has named as free: tried before `next`.
+    /// Other nodes that a site has named as free; tried before `next`.
     named: Option<(usize, Offer)>,
-    /// Whether what was tried last were such nodes.
+    /// True if the last attempt was such nodes.
     are_named: bool,
-    /// What was refused last, and all clusters that have nothing to offer any more.
+    /// Last refusal, and all clusters without further offers.
     refused: Option<(usize, Time)>,
     tried: Vec<usize>,
 }
 
-/// What is tried one after the other.
+/// Steps of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     AtItsTime,
     Preferred,
-    /// When others are least in the way of one who has refused another start.
+    /// At the latest start, which conflicts least with other work, after a refusal of another one.
     Latest,
     Elsewhere,
 }
 
 impl MetaScheduler {
-    /// Finds other nodes for what is left of a job. Gives it back if there are none.
+    /// Finds other nodes for the rest of a job. Returns it if there are none.
     ///
-    /// Where its input is, or is to be, it stays; and as nobody knows better, it starts no sooner than it was to when
-    /// that is on its way.
+    /// A job with an input stays at the site of its input, and, while that is on its way, starts no earlier than
+    /// planned, as no better estimate is known.
     pub(super) fn move_on(&mut self, now: Time, job: JobId, live: Live, out: &mut Out) -> Option<Live> {
         let left = Request { duration: live.left(live.request.duration), ..live.request };
         let (named, are_named, refused) = (None, false, None);
@@ -126,7 +126,7 @@ impl MetaScheduler {
         }
     }
 
-    /// A site has answered.
+    /// Handles the answer of a site.
     pub(super) fn moved(&mut self, now: Time, job: JobId, booked: &Booked, out: &mut Out) {
         let moving = self.moving.remove(&job).expect("it is moving");
         let (user, is_cancelled) = (moving.live.user, moving.is_cancelled);
@@ -151,20 +151,20 @@ impl MetaScheduler {
         seek.refused = Some((cluster, start));
         if !seek.are_named {
             let duration = until.since(start);
-            // Its own time is that, and no later one.
+            // A move at the original time allows no later start.
             let deadline = if seek.next == Step::Preferred { until } else { seek.left.deadline };
             let there = Request { ready: start, duration, deadline, ..seek.left };
             let offer = self.among(cluster, now + self.clusters[cluster].latency, &there, &booked.free);
             seek.named = offer.map(|offer| (cluster, offer));
         }
         if let Some(live) = self.seek_on(now, job, live, seek, out) {
-            // It has never been where it was asked for.
+            // It has never been at the site that was asked.
             out.log(home);
             self.breaks(job, &live, out);
         }
     }
 
-    /// A job has other nodes.
+    /// Assigns other nodes to a job.
     fn settle(&mut self, now: Time, job: JobId, moving: Moving, out: &mut Out) {
         let Moving { mut live, cluster, start, until, nodes, .. } = moving;
         let Cluster { site, is_shared, .. } = self.clusters[cluster];

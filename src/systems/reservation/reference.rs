@@ -1,5 +1,5 @@
-//! The availability list as the paper writes it, `AvailRectList`: records of busy sets in a plain list, every step a
-//! walk along it. It is the judge of the calendar in tests, and the baseline beside it in measurements.
+//! The paper's availability list, `AvailRectList`: records of busy sets in a plain list, with linear scans. The
+//! reference of the calendar in tests, and its baseline in benchmarks.
 
 use super::book::Offer;
 use super::fit::Fit;
@@ -17,7 +17,7 @@ impl AvailRectList {
         AvailRectList { nodes, records: Vec::new() }
     }
 
-    /// A list as it stands, in canonical form.
+    /// A list from records in canonical form.
     pub fn of(nodes: u32, records: Vec<(Time, NodeSet)>) -> AvailRectList {
         AvailRectList { nodes, records }
     }
@@ -78,7 +78,7 @@ impl AvailRectList {
         starts
     }
 
-    /// The maximum availability rectangle of a start whose booking would end at `end`.
+    /// Maximum availability rectangle of a start whose booking would end at `end`.
     pub fn rectangle(
         &self,
         start: Time,
@@ -90,7 +90,7 @@ impl AvailRectList {
     ) -> Rectangle {
         let meets = |place: usize| self.records[place].1.meets(free);
         let first = self.records.partition_point(|record| record.0 < start);
-        // The record that holds `start` cannot meet what is free then.
+        // The record that contains `start` cannot meet the nodes that are free then.
         let blocked = (0..first).rev().find(|&place| meets(place));
         let begin = blocked.and_then(|place| self.records.get(place + 1)).map_or(now, |record| record.0.max(now));
         let until = self.records.iter().position(|record| record.0 >= end).unwrap_or(self.records.len());

@@ -1,4 +1,4 @@
-//! What a topology may choose where the paper leaves a choice.
+//! Settings of a topology where the paper leaves a choice.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ impl Reservation {
 }
 
 words! {
-    /// How long a free rectangle counts that goes on after everything known has ended.
+    /// Length of a free rectangle that continues after the last booking.
     #[derive(Default)]
     RectEnd {
         /// No rectangle is followed beyond the request's deadline.
@@ -37,7 +37,7 @@ words! {
         /// An unbounded rectangle is longer than all others.
         Open = "open",
     }
-    /// Which of several sites gets a request.
+    /// Choice among several sites for a request.
     #[derive(Default)]
     Choose {
         /// The first in the topology's order that accepts.

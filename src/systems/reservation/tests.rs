@@ -1,4 +1,4 @@
-//! The paper's Figure 1, the calendar against the paper's own list under random histories, and whole runs.
+//! The paper's Figure 1, the calendar against the paper's list under random histories, and whole runs.
 
 mod blocked;
 mod failing;
@@ -148,7 +148,7 @@ fn an_empty_list_starts_at_the_ready_time_on_the_lowest_nodes() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_from_what_does_not_fit() {
+fn invalid_requests_are_distinguished_from_ones_that_do_not_fit() {
     let good = figure_request();
     assert_eq!(good.check(10), Ok(()));
     let check = |change: fn(&mut Request), expected| {
@@ -164,7 +164,7 @@ fn what_makes_no_sense_is_told_from_what_does_not_fit() {
     check(|r| r.duration = Span::MAX, Invalid::TooLate);
     check(|r| r.deadline = Time::NEVER, Invalid::TooLate);
 
-    // It may start at once where it must, but not in the past.
+    // It may start at once, but not in the past.
     assert_eq!(Request { deadline: at(9), ..good }.check(10), Ok(()));
     let mut book = figure_book("ff", RectEnd::Clip);
     assert_eq!(book.find(at(15), &good).map(|offer| offer.start), Some(at(15)));
@@ -261,8 +261,8 @@ fn demand(size: f64) -> RequestGenerator {
     }
 }
 
-/// Offered load by the middle size; what one run of another program gave, which chance may shift as far as our own runs
-/// differ from each other.
+/// Offered load by middle size; the reference is a run of another program, and the tolerance is the spread of our own
+/// runs.
 #[test]
 fn the_papers_workload_offers_the_known_load() {
     for (size, load) in [(5.0, 0.45), (6.0, 0.57), (7.0, 0.85), (8.0, 1.30), (9.0, 2.18)] {
@@ -281,12 +281,12 @@ fn the_papers_workload_offers_the_known_load() {
     }
 }
 
-/// Arrival, ready time after it, duration, slack, real run time, nodes, and when it is taken back after its arrival.
+/// Arrival, ready time after it, duration, slack, actual run time, nodes, and time of cancellation after the arrival.
 type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>);
 
 const USER: ActorId = ActorId(3);
 
-/// What a user says who asks for all that.
+/// Messages of a user with all these requests.
 fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
     let mut says = Vec::new();
     for (number, &(arrive, ahead, duration, slack, runtime, nodes, cancel)) in asked.iter().enumerate() {
@@ -294,7 +294,7 @@ fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
         let (walltime, runtime) = (Span::from_secs(duration), Span::from_secs(runtime.min(duration)));
         let tasks = vec![Task { walltime, ..Task::new(runtime, nodes, Kind(0)) }];
         let job = Job { id, arrive: at(arrive), first_task: id.0, tasks, edges: Vec::new(), worth: None };
-        // A slack of 0 makes the deadline come a second too early.
+        // A slack of 0 makes the deadline a second too early.
         let deadline = at((ready + duration + slack).saturating_sub(1));
         says.push((
             at(arrive),
@@ -345,7 +345,7 @@ fn told(log: &[Entry<Record>]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_accepted_runs_as_booked_and_what_is_left_of_it_is_given_away() {
+fn accepted_jobs_run_as_booked_and_their_rest_is_released() {
     let log = play(
         &[
             (0, 10, 20, 1, 5, 4, None),
@@ -355,7 +355,7 @@ fn what_is_accepted_runs_as_booked_and_what_is_left_of_it_is_given_away() {
             (2, 14, 10, 1, 10, 3, None),
             (16, 0, 10, 1, 10, 3, None),
             (17, 10, 3, 1, 3, 1, Some(2)),
-            // Too late to be taken back.
+            // Too late for a cancellation.
             (18, 10, 3, 1, 3, 1, Some(10)),
             (19, 0, 3, 0, 3, 1, None),
             (20, 0, 3, 1, 3, 7, None),
@@ -392,7 +392,7 @@ fn what_is_accepted_runs_as_booked_and_what_is_left_of_it_is_given_away() {
 }
 
 #[test]
-fn a_site_far_away_starts_nothing_before_it_can_know() {
+fn a_remote_site_starts_nothing_before_a_message_can_arrive() {
     let log = play(&[(0, 0, 5, 20, 5, 4, None), (0, 0, 5, 20, 5, 6, None)], Choose::First, [3, 2, 7]);
     assert_eq!(
         told(&log),
@@ -421,8 +421,8 @@ fn global_takes_the_site_whose_start_the_policy_prefers() {
 }
 
 proptest! {
-    /// Whatever is asked and taken back: no node is sold twice, all that is accepted starts as it was promised, and
-    /// every request comes to exactly one end.
+    /// Under any requests and cancellations: no node is booked twice, accepted jobs start as promised, and every
+    /// request has exactly one end.
     #[test]
     fn promises_are_kept(
         asked in prop::collection::vec(
@@ -468,7 +468,7 @@ proptest! {
 }
 
 #[test]
-fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
+fn a_repeated_request_is_answered_but_not_accepted_twice() {
     let request = (0, 5, 5, 1, 5, 2, None);
     let mut log = play(&[request], Choose::First, [0; 3]);
     let once = log.len();
@@ -491,7 +491,7 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
     assert_eq!(log.len(), once);
 }
 
-/// A site that says again and again that the first job has ended here.
+/// A site that repeatedly reports that the first job has ended here.
 struct Braggart;
 
 impl Actor<Message, Record> for Braggart {
@@ -504,7 +504,7 @@ impl Actor<Message, Record> for Braggart {
 }
 
 #[test]
-fn no_site_ends_the_job_of_another() {
+fn a_site_does_not_end_the_job_of_another() {
     let task = Task::new(Span::from_secs(5), 2, Kind(0));
     let job = Job { id: JobId(0), arrive: at(0), first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None };
     let says = vec![(

@@ -1,5 +1,5 @@
-//! One policy on one workload and one cluster, as the paper measures it: requests come one at a time, and what is
-//! accepted runs exactly as long as it asked for.
+//! One policy on one workload and one cluster, as measured in the paper: requests arrive one at a time, and accepted
+//! ones run exactly as long as requested.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ use super::fit::Fit;
 use super::rules::RectEnd;
 use crate::grid::Request;
 
-/// What came of it.
+/// Results of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Requests that make sense.
+    /// Number of valid requests.
     pub valid: u32,
     pub accepted: u32,
-    /// The mean over those that were accepted; `None` of none.
+    /// Mean over accepted requests; None if there are none.
     pub slowdown: Option<f64>,
 }
 
 impl Trial {
-    /// The requests must be in order of arrival.
+    /// Runs a trial; the requests must be in order of arrival.
     pub fn run(requests: &[Request], nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Trial {
         let mut book = Book::new(nodes, fit, rect_end);
         let mut trial = Trial::default();

@@ -1,8 +1,8 @@
-//! The manager of a site that holds nodes for reservations, where nodes fail: a task starts on exactly its nodes, at
-//! its time or as soon after it as all of them are up, and has what is left of its time.
+//! Manager of a site with failing nodes that holds nodes for reservations: a task starts on exactly its nodes, at its
+//! time or as soon after it as all of them are up, within the rest of its time.
 //!
-//! What is to become of a task that is lost, or of a booking that its nodes keep waiting, is for the meta-scheduler to
-//! say, who hears of it late. So it asks for a task back, and hears whether it has started meanwhile.
+//! The meta-scheduler, which learns of outages late, decides about lost tasks and about bookings that their nodes keep
+//! waiting. So it recalls a task, and learns from the answer if the task has started meanwhile.
 
 use crate::grid::{Expected, NodeSet, Reserved};
 use crate::kernel::ActorId;
@@ -11,7 +11,7 @@ use crate::roles::site::{Attempts, Bookings, Manager, Order, Running, Stage, Sta
 use crate::time::{Span, Time};
 
 pub struct Warden {
-    /// What has not started.
+    /// Tasks that have not started.
     held: Bookings,
     down: NodeSet,
     attempts: Attempts,
@@ -54,7 +54,7 @@ impl Manager for Warden {
         self.held.is_anybody_late()
     }
 
-    /// Of one instant in the order of their numbers, and in the order in which they have started they end.
+    /// Tasks of one instant start in order of their numbers, and end in the order of their starts.
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         let mut starting = self.held.can_start(now, |_, held| !held.nodes.meets(&self.down));
         starting.sort_unstable();
@@ -63,7 +63,7 @@ impl Manager for Warden {
             self.held.remove(task);
             orders.push(Order::Start(Start { rank: 0, ..start }));
         }
-        // Nodes that are down are told of when they are back.
+        // `are_down` reports the return of nodes.
         self.held.look_ahead(now, |_| Time::NEVER);
     }
 
@@ -71,7 +71,7 @@ impl Manager for Warden {
         self.held.next()
     }
 
-    /// Whoever waits ends after his run time, or is killed when his time is over.
+    /// A waiting task ends after its run time, or is killed when its time is over.
     fn floor(&self, at: Time) -> Time {
         self.held.soonest_end(at)
     }

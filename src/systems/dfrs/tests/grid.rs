@@ -1,4 +1,4 @@
-//! A whole grid in which messages take no time: all events of one moment are one instant, whoever sends them.
+//! A whole grid in which messages take no time: all events of one moment are one instant, whichever process sends them.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What is down is on the calendar where nobody else is, against a table of all nodes and seconds.
+//! Outages in the calendar, compared with a table of all nodes and seconds.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -9,13 +9,13 @@ use crate::grid::Expected;
 const NODES: u32 = 6;
 const SECONDS: usize = 40;
 
-/// What happens next, so many seconds later.
+/// The next event, this many seconds later.
 #[derive(Clone, Debug)]
 enum Step {
     Book(usize, usize, u8),
-    /// One of the bookings is given up, so many seconds before its end, or from now on.
+    /// Release of a booking, this many seconds before its end, or from now on.
     Delete(Index, usize),
-    /// For how many seconds each node is expected to be down from now on, if at all: it may be late.
+    /// Expected duration of the outage of each node in seconds, if it is down; it may be late.
     Block([Option<usize>; NODES as usize]),
 }
 
@@ -41,7 +41,7 @@ fn those(is_one: impl Fn(usize) -> bool) -> NodeSet {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
-    fn nobody_books_what_is_down_and_all_else_is_free(steps in prop::collection::vec(step(), 1..40)) {
+    fn nodes_that_are_down_are_not_booked_and_all_others_are_free(steps in prop::collection::vec(step(), 1..40)) {
         let mut book = Book::new(NODES, fit::find("ff").unwrap(), RectEnd::Clip);
         let mut booked = [[false; NODES as usize]; SECONDS];
         let mut back = [0; NODES as usize];

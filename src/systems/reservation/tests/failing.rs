@@ -8,7 +8,7 @@ use crate::grid::{
 use crate::kernel::BoxedActor;
 use crate::systems::Failing;
 
-/// Their nodes, and every how many seconds they report.
+/// Number of nodes and report period in seconds of each site.
 const SITES: [(u32, u64); 2] = [(4, 0), (6, 3)];
 
 fn once(site: usize, nodes: &str, at_second: u64, lasts: u64) -> Failure {
@@ -81,8 +81,8 @@ fn with(bookings: Bookings) -> Recovery {
 }
 
 #[test]
-fn who_is_booked_on_nodes_that_fail_moves_or_waits_or_is_broken() {
-    // Booked on all of york from 10 to 15; nodes are down from 4 to 12, of which york's link tells at 5.
+fn a_booking_on_nodes_that_fail_moves_or_waits_or_is_broken() {
+    // Booked on all of york from 10 to 15; nodes are down from 4 to 12, and the news arrives at 5.
     let asked = [(0, 10, 5, 20, 4, 4, None)];
     let failures = [once(0, "0-1", 4, 8)];
     let play = |bookings, failures: &[Failure]| {
@@ -95,7 +95,7 @@ fn who_is_booked_on_nodes_that_fail_moves_or_waits_or_is_broken() {
     assert_eq!(play(Bookings::Shorten, &failures), [&[booked], &waits[..]].concat());
     assert_eq!(play(Bookings::Break, &failures), [booked, "7: 0 is broken, for 10"]);
 
-    // York is down for good: there is leeds, if that is up.
+    // York is down for good: leeds remains, if it is up.
     let york = once(0, "0-1", 4, 100);
     let elsewhere =
         ["7: 0 gets 0-3 of 2 from 10 to 15 instead", "10: 0 starts on 0-3", "14: 0 ends", "15: 0 is complete"];
@@ -104,10 +104,10 @@ fn who_is_booked_on_nodes_that_fail_moves_or_waits_or_is_broken() {
     assert_eq!(play(Bookings::Shorten, &[york]), [booked, "7: 0 is broken, for 10"]);
 }
 
-/// Nothing else fails, so nobody would ever look again.
+/// Nothing else fails, so nothing else would trigger a check.
 #[test]
-fn who_could_not_start_all_the_while_is_missed_when_his_time_is_over() {
-    // Leeds tells of its nodes every 3 s, and by then they are back.
+fn a_job_that_could_not_start_is_missed_when_its_time_is_over() {
+    // Leeds reports its nodes every 3 s, and by then they are back.
     let asked = [(0, 19, 2, 20, 2, 6, None)];
     let failures = [once(0, "0", 0, 100), once(1, "0-5", 19, 2)];
     let play =
@@ -122,7 +122,7 @@ fn who_could_not_start_all_the_while_is_missed_when_his_time_is_over() {
 }
 
 #[test]
-fn who_is_lost_goes_on_from_what_is_saved() {
+fn a_lost_job_resumes_from_its_saved_work() {
     let asked = [(0, 0, 20, 10, 20, 4, None)];
     let failures = [once(0, "2", 9, 3)];
     let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(5)), cost: Span::ZERO });
@@ -131,7 +131,7 @@ fn who_is_lost_goes_on_from_what_is_saved() {
         told_of_failures(&play_failing(&asked, Choose::First, [0, 1, 0], &failures, &recovery, 1))
     };
     let lost = ["0: 0 gets 0-3 of 1 at 1", "1: 0 starts on 0-3", "9: 0 is lost, 5 s saved"];
-    // Of its 20 s there are 15 left, and of its time 9; leeds is not asked as york has room in time.
+    // 15 of its 20 s are left, and 9 of its time; leeds is not asked, as york has room in time.
     let moved = ["10: 0 gets 0-3 of 1 from 12 to 27 instead", "12: 0 starts on 0-3", "27: 0 ends", "28: 0 is complete"];
     assert_eq!(play(Bookings::Move, Killed::Head), [&lost[..], &moved].concat());
     let stays = ["12: 0 starts on 0-3", "21: 0 is killed", "22: 0 is complete"];
@@ -142,7 +142,7 @@ fn who_is_lost_goes_on_from_what_is_saved() {
 }
 
 #[test]
-fn nodes_that_are_said_to_be_down_are_not_booked_before_they_are_back() {
+fn nodes_known_to_be_down_are_not_booked_before_their_return() {
     let failures = [once(0, "0-3", 2, 10)];
     let asked = [(5, 1, 5, 20, 5, 4, None), (5, 1, 5, 30, 5, 4, None)];
     let log = play_failing(&asked, Choose::First, [0, 1, 0], &failures, &with(Bookings::Move), 1);
@@ -152,9 +152,9 @@ fn nodes_that_are_said_to_be_down_are_not_booked_before_they_are_back() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1_000 }))]
 
-    /// Whatever fails, is asked and taken back, under every rule and latency: nothing runs on what is down or on what
-    /// somebody else has, everything runs within what was booked for it last, every request comes to exactly one end,
-    /// and no promise of the kernel is broken.
+    /// Under any failures, requests and cancellations, every rule and latency: no task is on a node that is down or
+    /// that another one has, every task runs within its last booking, every request has exactly one end, and no promise
+    /// of the kernel is broken.
     #[test]
     fn promises_are_kept_moved_or_broken(
         asked in prop::collection::vec(
