@@ -1,4 +1,4 @@
-//! The row of provisioning, and who is who on its grid: nobody at the hub.
+//! The row of provisioning and the actors of its grid. The system has no actor at the hub.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl System for Provisioning {
         }
     }
 
-    /// There is no policy of the whole grid: this is what most strategies plan by.
+    /// The grid has no policy of its own. Most strategies plan by this one.
     fn plans_by(&self) -> &str {
         plans::ALL[0].name
     }
@@ -138,7 +138,7 @@ impl Provisioning {
     }
 }
 
-/// Whether a strategy can make anything of a job.
+/// Checks that a strategy can serve a job.
 fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
     let tasks = job.tasks.len();
     match user.approach.row() {
@@ -151,10 +151,10 @@ fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Resul
     }
 }
 
-/// Whether each task of a job fits the site of its leg, and holds can last until all of them are committed to.
+/// Checks that each task of a job fits the site of its leg, and that holds can last until all of them are committed.
 fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
     let Provisioning { delta, lease, .. } = *rules;
-    // From the first hold, site after site is asked and answers, and then commits are under way.
+    // After the first hold, one site after the other is asked and answers, and then the commits are sent.
     let (mut first, mut held) = (Span::ZERO, Span::ZERO);
     let legs = &user.approach.legs;
     let wrong = |text: String| Err(JobError::Immeasurable(text));

@@ -1,9 +1,9 @@
-//! A user who bargains with sites itself: it plans, asks, books and submits, each job by a strategy, and nobody at the
-//! hub knows of it.
+//! A user that negotiates with sites itself: it plans, asks, books and submits, each job by a strategy, and without any
+//! process at the hub.
 //!
-//! What all strategies have in common is here: the calendar of jobs, and the course of each (`run.rs`). What they can
-//! do is a `Deal` (`deal.rs`), and what sites owe them is in the books (`debts.rs`). As there is no service that would,
-//! the user tells the log what becomes of its jobs.
+//! This file holds the part that all strategies share: the calendar of jobs, and the course of each (`run.rs`). A
+//! strategy acts through a `Deal` (`deal.rs`), and the books record the answers that sites owe (`debts.rs`). As the
+//! system has no service, the user itself logs what becomes of its jobs.
 
 #[cfg(test)]
 mod tests;
@@ -28,26 +28,27 @@ use crate::time::{Span, Time};
 
 pub struct Customer {
     id: ActorId,
-    /// Of the run.
+    /// Seed of the run.
     seed: u64,
     world: World,
     rules: Provisioning,
     approach: Approach,
     row: &'static strategy::Row,
-    /// Jobs to come, by their times.
+    /// Jobs to come, ascending by arrival.
     errands: VecDeque<Errand>,
-    /// Jobs that come after another one.
+    /// Jobs that follow another one.
     followers: BTreeMap<JobId, Vec<(Span, Errand)>>,
     live: BTreeMap<JobId, Live>,
     books: Books,
-    /// Whether its process is down, and what waits for it meanwhile: sites keep results until they are fetched.
+    /// True while its process is down. Messages and alarms wait in `spool` and `late` meanwhile: sites keep results
+    /// until they are fetched.
     is_down: bool,
     spool: Vec<(ActorId, Message)>,
     late: Vec<Alarm>,
-    /// Tasks that nothing is before any more, until all of the moment has been told.
+    /// Tasks without open dependencies, kept until all messages of the moment have been handled.
     ready: Vec<(JobId, u32)>,
     has_begun: bool,
-    /// It has said that a site breaks its contract: nothing that comes after that counts.
+    /// It has logged that a site breaks its contract. All later messages are ignored.
     has_accused: bool,
 }
 
@@ -55,7 +56,7 @@ struct Live {
     run: Run,
     pinned: Option<usize>,
     strategy: Box<dyn Strategy>,
-    /// A task of it has been lost for good: it is given up as soon as none is at a site any more.
+    /// A task of the job is lost for good. The job is given up as soon as none of its tasks is at a site.
     is_doomed: bool,
 }
 
@@ -95,7 +96,7 @@ impl Customer {
         }
     }
 
-    /// Takes up all jobs whose time has come.
+    /// Takes up all jobs that have arrived.
     fn keep_calendar(&mut self, now: Time, out: &mut Out) {
         while let Some(errand) = self.errands.pop_front_if(|errand| errand.job.arrive <= now) {
             self.take_up(now, errand, out);
@@ -119,7 +120,7 @@ impl Customer {
         self.with(now, id, out, |strategy, deal| strategy.begin(deal));
     }
 
-    /// What comes after a job that is over.
+    /// Schedules the jobs that follow a job that is over.
     fn follow(&mut self, now: Time, over: JobId, out: &mut Out) {
         let Some(followers) = self.followers.get(&over) else { return };
         for (think, _) in followers {
@@ -128,7 +129,7 @@ impl Customer {
     }
 
     fn follows(&mut self, now: Time, over: JobId, out: &mut Out) {
-        // Each alarm is for one of them; the soonest come first.
+        // Each alarm is for one of the followers; the soonest comes first.
         let Some(followers) = self.followers.get_mut(&over) else { return };
         let soonest = (0..followers.len()).min_by_key(|at| (followers[*at].0, *at)).expect("there is one left");
         let (_, errand) = followers.remove(soonest);
@@ -139,7 +140,7 @@ impl Customer {
         self.take_up(now, Errand { job, ..errand }, out);
     }
 
-    /// Lets the strategy of a job act, if the job is not over.
+    /// Lets the strategy of a job act, if the job is live.
     fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut Deal<'_>)) {
         let Customer { world, rules, approach, books, live, seed, .. } = self;
         let Some(Live { run, pinned, strategy, is_doomed: false }) = live.get_mut(&job) else { return };
@@ -151,7 +152,7 @@ impl Customer {
         }
     }
 
-    /// All that was not written down is lost: what was asked, what was to be waited for, how long answers take.
+    /// All state outside the log is lost: the open questions, the alarms of strategies, and the response times.
     fn crash(&mut self, now: Time, out: &mut Out) {
         self.is_down = true;
         self.books.debts.forget();
@@ -173,12 +174,12 @@ impl Customer {
         for (from, message) in std::mem::take(&mut self.spool) {
             self.hear(now, from, message, out);
         }
-        // Jobs that came meanwhile, and data that has arrived.
+        // Jobs and data that arrived during the outage.
         let late = self.books.alarms.entry(now).or_default();
         late.append(&mut self.late);
     }
 
-    /// A task is lost, and does not come again: the others of its job are of no use.
+    /// A task is lost for good, so the other tasks of its job are useless.
     fn lost(&mut self, now: Time, task: TaskId, out: &mut Out) {
         let Some(live) = self.live.get_mut(&task.job) else { return };
         live.run.lost(task.index);
@@ -189,7 +190,7 @@ impl Customer {
         self.bury(now, task.job, out);
     }
 
-    /// Gives a job up of which a task is lost, and all that is booked for it, if none of it is at a site any more.
+    /// Gives up a job with a lost task, and all its bookings, if none of its tasks is at a site any more.
     fn bury(&mut self, now: Time, job: JobId, out: &mut Out) {
         let Some(live) = self.live.get_mut(&job).filter(|live| live.is_doomed && live.run.at_sites().is_empty()) else {
             return;
@@ -203,7 +204,7 @@ impl Customer {
         });
     }
 
-    /// What was claimed for a job comes after it has been given up, or is about to be.
+    /// Returns bookings claimed for a job that has been given up or is about to be.
     fn claimed_in_vain(
         &mut self,
         now: Time,
@@ -243,7 +244,7 @@ impl Customer {
         }
     }
 
-    /// What a site tells; what no honest one would is its fault.
+    /// Handles a message of a site. A message that no honest site sends is a fault of the site.
     fn told(&mut self, now: Time, provider: usize, message: Message, out: &mut Out) -> Result<(), Fault> {
         match message {
             Message::Lost(Lost { task, .. }) => {
@@ -276,14 +277,14 @@ impl Customer {
                 }
                 self.ended(now, task, out);
             }
-            // It has said how long a run it takes, and how many processors it has.
+            // The site has announced its longest run time and its number of processors.
             Message::Barred(_) => return Err(Fault::Unwilling),
             answer => return self.answered(now, provider, answer, out),
         }
         Ok(())
     }
 
-    /// What a site owes its user.
+    /// Handles an answer that a site owes its user.
     fn answered(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
         match answer {
             Message::Informed(informed) => {
@@ -335,7 +336,7 @@ impl Customer {
             return Err(Fault::Senseless);
         }
         if in_time {
-            // What is booked for a job that is given up is still to be given back.
+            // The bookings of a job that is given up are still to be returned.
             if live.is_doomed {
                 live.run.lost(task.index)
             } else {
@@ -348,7 +349,7 @@ impl Customer {
         Ok(())
     }
 
-    /// Whose question it was. One whose process goes down cannot tell what it has asked before.
+    /// The question of an answer. A user whose process crashes cannot know its questions from before the crash.
     fn known(&self, debt: Option<Debt>) -> Result<Option<Debt>, Fault> {
         if debt.is_none() && self.approach.crash.is_none() { Err(Fault::Unasked) } else { Ok(debt) }
     }
@@ -358,7 +359,7 @@ impl Customer {
         out.log(Record::Accused { site: self.world.providers[provider].site, fault });
     }
 
-    /// Tasks that are ready at the same time: job by job, and of each in the order of HEFT.
+    /// Orders tasks that become ready at the same time: by job, and within a job in HEFT order.
     fn in_turn(&mut self, ready: Vec<(JobId, u32)>) -> Vec<(JobId, u32)> {
         let mut jobs: BTreeMap<JobId, Vec<u32>> = BTreeMap::new();
         ready.into_iter().for_each(|(job, task)| jobs.entry(job).or_default().push(task));

@@ -1,5 +1,5 @@
-//! What a strategy can do about its job: ask, claim, send tasks, give back; and the books that a user keeps of all of
-//! it.
+//! The actions that a strategy can take for its job (ask, claim, send tasks, return bookings), and the books that a
+//! user keeps of them.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ use crate::random::SplitMix64;
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
-/// Who has asked what, and what it waits for.
+/// The open questions, alarms and transfers of a user.
 #[derive(Default)]
 pub(super) struct Books {
     pub next: u64,
-    /// What sites have to answer.
+    /// Answers that sites owe.
     pub debts: Debts,
-    /// How long answers have taken at most, by provider.
+    /// The longest response time of each provider.
     pub lags: few::Map<usize, Span>,
-    /// Whom each load is for.
+    /// Receiving task of each load.
     pub loads: BTreeMap<u64, TaskId>,
-    /// What sites may not have counted yet when they say how full they are.
+    /// Tasks that sites may not have counted yet when they report their load.
     pub sent: Sent,
     pub alarms: BTreeMap<Time, Vec<Alarm>>,
     pub given_up: Vec<JobId>,
@@ -36,20 +36,20 @@ pub(super) struct Books {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Alarm {
-    /// Its process goes down.
+    /// The process goes down.
     Crash,
-    /// It is back, with nothing but its log.
+    /// The process is back, with nothing but its log.
     Back,
-    /// The next jobs come.
+    /// The next jobs of the calendar arrive.
     Calendar,
-    /// A job comes that follows another one.
+    /// A job that follows another one arrives.
     Follows(JobId),
-    /// Data is there for a task, or its time has come.
+    /// The data of a task has arrived, or its time to be entered has come.
     Arrived(TaskId),
     Strategy(JobId, u64),
 }
 
-/// A job, as its strategy sees it, and what can be done about it.
+/// A job as its strategy sees it, with the actions on it.
 pub struct Deal<'a> {
     pub now: Time,
     pub run: &'a mut Run,
@@ -71,7 +71,7 @@ impl Books {
         alarms.push(alarm);
     }
 
-    /// Whose question it was; how long an answer took says how old news from there is.
+    /// Settles an answer and returns its question. The response time of the provider is a bound on the age of its news.
     pub fn paid(&mut self, now: Time, owed: Owed) -> Option<Debt> {
         let (since, debt) = self.debts.pay(owed)?;
         if let Owed::Answer(provider, _) = owed {
@@ -86,7 +86,7 @@ impl Books {
         self.next
     }
 
-    /// A provider has to answer; as it does so at once, this is there when a message can have gone there and back.
+    /// Records that a provider has to answer. It answers at once, so the answer arrives after one round trip.
     fn owes(&mut self, now: Time, owed: Owed, (provider, job, asked): (&Provider, JobId, Asked), out: &mut Out) {
         self.debts.add(now, now + provider.latency + provider.latency, owed, (job, asked), out);
     }
@@ -105,7 +105,7 @@ impl Books {
 }
 
 impl Deal<'_> {
-    /// Tasks that nothing is before, in the order of HEFT.
+    /// The tasks without predecessors, in HEFT order.
     pub fn ready(&mut self) -> Vec<u32> {
         let mut ready = self.run.ready();
         self.run.by_rank(&mut ready, self.world);
@@ -117,41 +117,41 @@ impl Deal<'_> {
         self.world.fitting(&self.run.job.tasks[task as usize], self.pinned).collect()
     }
 
-    /// How long a provider took to answer, at most: so old is news, and so long it takes to act on it.
+    /// The longest response time of all providers: a bound on the age of news, and on the delay of an action on it.
     pub fn slack(&self) -> Span {
         self.books.lags.values().copied().max().unwrap_or_default()
     }
 
-    /// The earliest time at which a task can run in something that is claimed now: the claim is answered, then the task
-    /// is entered.
+    /// The earliest time at which a task can run in a part that is claimed now: the claim is answered, then the task is
+    /// entered.
     pub fn soonest(&self) -> Time {
         self.now + self.slack() + self.slack()
     }
 
-    /// The earliest time at which a task can run in something that is asked for now: the answer comes, and then it is
-    /// claimed. A site with nothing to do changes at no time but now, so it names no later start by itself.
+    /// The earliest time at which a task can run in a part that is asked for now: the answer arrives, then the part is
+    /// claimed. An idle site changes at no time but now, so it names no later start by itself.
     pub fn soonest_asked(&self) -> Time {
         let round = self.round();
         self.now + round + round + round
     }
 
-    /// How long a message to a provider and its answer take, at most.
+    /// The longest round trip of a message to a provider and its answer.
     pub fn round(&self) -> Span {
         let latency = self.world.providers.iter().map(|provider| provider.latency).max().unwrap_or_default();
         latency + latency
     }
 
-    /// Its tasks with time to spare for messages: who plans may not have asked anybody yet.
+    /// The application of the job, with time for messages: a planning strategy may not have asked any provider yet.
     pub fn application(&self) -> Application {
         self.world.application(&self.run.job, self.slack().max(self.round()))
     }
 
-    /// For whoever draws lots about this job.
+    /// Seed for random choices about this job.
     pub fn seed(&self) -> u64 {
         SplitMix64::new(self.seed).after(u64::from(self.run.job.id.0)).next_u64()
     }
 
-    /// What came of bargaining, and why if nothing did, once for each job that is bargained for.
+    /// Logs the end of the negotiation, once per job that is negotiated for, with the reason if it failed.
     pub fn bargained(&mut self, end: Bargain, why: Option<Reason>) {
         self.out.log(Record::Bargained { job: self.run.job.id, end, why });
     }
@@ -162,7 +162,7 @@ impl Deal<'_> {
         self.books.given_up.push(self.run.job.id);
     }
 
-    /// Asks a provider something; the answer comes under the number.
+    /// Asks a provider. The answer carries the returned number.
     pub fn ask(&mut self, provider: usize, query: Query) -> u64 {
         let number = self.books.number();
         self.owes(Owed::Answer(provider, number), provider, Asked::Query(query));
@@ -170,23 +170,23 @@ impl Deal<'_> {
         number
     }
 
-    /// In which order something that is sent to a provider now is there.
+    /// Position in the order of arrivals of a message sent to a provider now.
     pub fn arrival(&self, provider: usize) -> Arrival {
         self.books.sent.arrival(self.now, self.world.providers[provider].latency)
     }
 
-    /// How many tasks of its user, of whatever job, a provider had not got yet when this came.
+    /// Number of tasks of its user, of all its jobs, that a provider had not received when this message arrived.
     pub fn sent_since(&self, provider: usize, asked: Arrival) -> u64 {
         self.books.sent.since(provider, asked)
     }
 
-    /// Claims parts of the slots that a provider has advertised, which have no fee; the answer comes under the number.
+    /// Claims parts of advertised slots, which have no fee. The answer carries the returned number.
     pub fn take(&mut self, provider: usize, version: u64, parts: Vec<(u32, Part)>) -> u64 {
         let wanted = parts.iter().map(|(_, part)| (*part, Area::ZERO)).collect();
         self.claim(provider, Lot::Slots { version, parts }, wanted)
     }
 
-    /// Claims a start that a provider has quoted, at its fee.
+    /// Claims a start of a quote, at its fee.
     pub fn buy(&mut self, provider: usize, quotes: &[(usize, Quote)], (quote, start): (QuoteId, Time)) -> u64 {
         let its = quotes.iter().filter(|(at, other)| (*at, other.id) == (provider, quote));
         let offers = its.flat_map(|(_, quote)| quote.offers.iter().map(move |offer| (quote, offer)));
@@ -207,9 +207,9 @@ impl Deal<'_> {
         self.books.owes(self.now, owed, (&self.world.providers[provider], self.run.job.id, asked), self.out);
     }
 
-    /// Tells a provider what is to become of a hold.
+    /// Sends a provider the next step of a hold.
     pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
-        // Nothing more is said about what is not wanted.
+        // No answer follows a release.
         if let Some(step) = HoldStep::wanted(&pledge) {
             self.owes(Owed::Pledge(provider, hold, step), provider, Asked::Deed);
         }
@@ -221,12 +221,12 @@ impl Deal<'_> {
         self.books.give_back(self.now, at, self.run.job.id, booking, self.out);
     }
 
-    /// Says where a task goes; it is entered there when nothing is in the way any more.
+    /// Assigns a task to a place. It is entered there as soon as no dependency is open.
     pub fn send(&mut self, task: u32, goes: Goes) {
         self.send_for(Time::ZERO, task, goes);
     }
 
-    /// The same, but so that it is not there before it is to start: until then, what it shares a booking with has its
+    /// Like `send`, but the task does not arrive before its start. Until then, the task that shares its booking has its
     /// place.
     pub fn send_for(&mut self, start: Time, task: u32, goes: Goes) {
         let way = self.world.providers[goes.provider].latency;
@@ -247,7 +247,7 @@ impl Deal<'_> {
         self.out.send(site, Message::Recall(Recall { task: self.run.id(task) }));
     }
 
-    /// At that time, or at once if it has passed: answers may come late.
+    /// Wakes the strategy at that time, or at once if it has passed: answers may be late.
     pub fn wake_at(&mut self, time: Time, token: u64) {
         self.books.wake_at(time.max(self.now), Alarm::Strategy(self.run.job.id, token), self.out);
     }

@@ -1,7 +1,7 @@
-//! What sites owe a user: each question, claim and order has one answer, and it comes at once.
+//! The answers that sites owe a user. Each question, claim and order has one answer, which is sent at once.
 //!
-//! So whoever asks knows when an answer has to be there, and what it may look like. A site that is silent, answers
-//! twice, or says what is no answer has broken its contract.
+//! So the user knows when an answer has to arrive, and which answers are valid. A site that is silent, answers twice or
+//! sends an invalid answer has broken its contract.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,35 +11,35 @@ use crate::protocol::{Fault, HoldStep, Query, Reply};
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
-/// What an answer is known by; providers by the numbers of their sites.
+/// Identity of an answer; providers are numbers of sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owed {
-    /// To a question or a claim, by its number.
+    /// The answer to a question or a claim, by its number.
     Answer(usize, u64),
     Pledge(usize, HoldId, HoldStep),
     Return(usize, BookingId),
     Recall(usize, TaskId),
 }
 
-/// What was asked.
+/// The subject of a question.
 #[derive(Clone, Debug)]
 pub enum Asked {
     Query(Query),
-    /// These parts at these fees.
+    /// A claim to these parts at these fees.
     Claim(Vec<(Part, Area)>),
-    /// That something be done, about which a word is enough.
+    /// An order, which only needs a confirmation.
     Deed,
 }
 
-/// What an answer is for.
+/// Job and subject of an answer.
 pub type Debt = (JobId, Asked);
 
 #[derive(Default)]
 pub struct Debts {
-    /// The same may be asked again before it is answered.
+    /// The open questions. The same question may be asked again before it is answered.
     open: BTreeMap<Owed, VecDeque<Since>>,
     due: BTreeSet<(Time, Owed)>,
-    /// The next time at which somebody looks whether all is there.
+    /// The next time at which overdue answers are looked for.
     watch: Option<Time>,
 }
 
@@ -56,21 +56,21 @@ impl Debts {
         self.look_after(by, out);
     }
 
-    /// An answer has come: since when it was wanted, and what for. None if nobody has asked.
+    /// Settles an answer: the time and the subject of its question. None if no question is open.
     pub fn pay(&mut self, owed: Owed) -> Option<(Time, Debt)> {
         let open = self.open.get_mut(&owed)?;
         let Since { asked, by, debt } = open.pop_front()?;
         if open.is_empty() {
             self.open.remove(&owed);
         }
-        // Two that were asked at the same time are due at the same time.
+        // Two questions of the same time are due at the same time.
         if self.open.get(&owed).is_none_or(|open| open.iter().all(|since| since.by != by)) {
             self.due.remove(&(by, owed));
         }
         Some((asked, debt))
     }
 
-    /// A provider whose answer should have come before now.
+    /// A provider whose answer should have arrived before now.
     pub fn overdue(&mut self, now: Time, out: &mut Out) -> Option<usize> {
         if self.watch.is_none_or(|watch| watch > now) {
             return None;
@@ -89,7 +89,8 @@ impl Debts {
         self.due.clear();
     }
 
-    /// What is due at a time may come at any step of it. Nobody waits for somebody who only looks.
+    /// An answer that is due at a time may arrive at any step of it, so the check comes later. Its timer is quiet: the
+    /// user sends nothing in reaction, so the hub need not wait for it.
     fn look_after(&mut self, by: Time, out: &mut Out) {
         let at = by + Span::from_micros(1);
         if self.watch.is_none_or(|watch| watch > at) {
@@ -111,7 +112,7 @@ impl Owed {
 }
 
 impl Asked {
-    /// Whether a reply is one to this question.
+    /// Checks that a reply answers this question.
     pub fn is_answered_by(&self, reply: &Reply, provider: &Provider) -> Result<(), Fault> {
         let Asked::Query(query) = self else { return Err(Fault::Senseless) };
         let makes_sense = match (query, reply) {
@@ -135,7 +136,7 @@ impl Asked {
         if makes_sense { Ok(()) } else { Err(Fault::Senseless) }
     }
 
-    /// Whether this is what was claimed, or a denial.
+    /// Checks that the result is what was claimed, or a denial.
     pub fn is_granted_by(&self, result: &Result<Vec<Receipt>, Denial>, provider: &Provider) -> Result<(), Fault> {
         let Asked::Claim(wanted) = self else { return Err(Fault::Senseless) };
         let Ok(receipts) = result else { return Ok(()) };
@@ -153,7 +154,7 @@ fn is_advert(advert: &Advert, provider: &Provider) -> bool {
     })
 }
 
-/// Each start once, in their order, at the rate that the site is known for.
+/// Checks that each start occurs once, in ascending order, at the known rate of the site.
 fn is_quote(quote: &Quote, wanted: (u32, Span), provider: &Provider) -> bool {
     let Quote { procs, span, rate, offers, .. } = quote;
     let is_part = |start| Part { procs: *procs, start, span: *span }.check().is_ok();

@@ -1,9 +1,9 @@
-//! Provisioning: users get time from sites they do not own, by slots, prices, and jobs that imitate reservations.
+//! Provisioning: users obtain time at sites that others own, by slots, prices, and jobs that imitate reservations.
 //!
 //! G. Singh, "An end-to-end framework for provisioning based resource and application management in grids", 2008. A
-//! site answers for one calendar (`desk/`), on which its queue, reservations and holds are; how its queue would go on
-//! is a planner's business (`planner/`), and how long jobs have waited a forecast's (`forecast/`). All of it counts
-//! processors, and leaves it to whoever runs the work which of them these are.
+//! site has one calendar (`desk/`) with its queue, reservations and holds. A planner computes how the queue would
+//! continue (`planner/`), and a forecast estimates waits from past ones (`forecast/`). All of them count processors;
+//! the manager chooses the nodes.
 
 pub mod application;
 mod cast;

@@ -1,8 +1,8 @@
-//! Plans that are made without a run: what moga finds on the slots of a moment, and what greedy would pay for at
-//! several alphas.
+//! Plans made without a run: those that moga finds on the slots of a moment, and the purchases of greedy at several
+//! alphas.
 //!
-//! The moment is one of the topology's own: sites have run what users hand in who only queue, and nobody else has
-//! bargained.
+//! The moment is one of the topology's own: sites have run the jobs of users that only queue, and no other user has
+//! negotiated.
 
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ pub(super) const ALL: &[Maker] = &[
     },
 ];
 
-/// The alphas that greedy is tried with, beside that which was asked for.
+/// The alphas tried with greedy, beside the one asked for.
 const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// A workflow, and the sites at the moment at which it is planned.
+/// A workflow, and the sites at the moment of planning.
 struct Moment<'a> {
     order: &'a Order<'a>,
     rules: Provisioning,
@@ -111,7 +111,7 @@ impl<'a> Moment<'a> {
         Ok(Moment { sites, ..moment })
     }
 
-    /// Each task fits some site.
+    /// Checks that each task fits some site.
     fn check(&self) -> Result<(), Unplannable> {
         let sites = || self.order.grid.sites.iter().map(|(_, site)| *site);
         let largest =
@@ -138,7 +138,7 @@ impl<'a> Moment<'a> {
         Ok(())
     }
 
-    /// The sites as they are then, if only those hand in jobs who queue with jobs of one task.
+    /// The sites at that moment, if the only jobs are those of one task from users that queue.
     fn run(&self, world: &World) -> Vec<Trial> {
         let site = |(_, site): &(_, &Site)| {
             let planner = planner::build(&site.scheduler).or_else(|| planner::build(planner::USUAL));
@@ -161,7 +161,7 @@ impl<'a> Moment<'a> {
             };
             let Some((_, place)) = world.fitting(task, pinned).map(load).min() else { continue };
             let [runtime, walltime] = [task.runtime, task.walltime].map(|span| world.providers[place].time(span));
-            // What a site does not take is given up.
+            // A job that the site refuses is given up.
             if sites[place].submit(task.cores, walltime, runtime).is_ok() {
                 sites[place].settle();
             }
@@ -173,7 +173,7 @@ impl<'a> Moment<'a> {
         sites
     }
 
-    /// Buys task after task, each at the best by alpha of all prices.
+    /// Buys task after task, each at the best price by alpha.
     fn buy(&self, alpha: f64) -> Result<Greedy<'_>, Unplannable> {
         let now = self.order.at;
         let mut desks: Vec<Desk> = self.sites.iter().map(|site| site.desk.clone()).collect();
@@ -202,7 +202,7 @@ impl<'a> Moment<'a> {
         }
     }
 
-    /// Not even all slots together hold the workflow.
+    /// The error if not even all slots together hold the workflow.
     fn nothing(&self, adverts: &[Vec<Slot>]) -> Unplannable {
         let (mut free, mut slots) = (Vec::new(), 0);
         for ((_, site), advert) in self.order.grid.sites.iter().zip(adverts) {

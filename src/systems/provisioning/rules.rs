@@ -1,4 +1,4 @@
-//! What a topology may choose: for all of the system, for each site, and for each user.
+//! Settings of a topology: for the whole system, for each site, and for each user.
 
 use serde::Serialize;
 
@@ -10,21 +10,21 @@ use crate::settings::{
 };
 use crate::time::Span;
 
-/// What holds at all sites and for all users.
+/// Settings for all sites and users.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Provisioning {
-    /// How long a hold lasts if it is not committed.
+    /// Duration of a hold that is not committed.
     pub lease: Span,
-    /// How long a coordinator waits for an answer, at most half of the time.
+    /// Longest time for which a coordinator waits for an answer in one direction.
     pub delta: Span,
-    /// How long after a commit it can be taken back for free.
+    /// Duration after a commit in which a cancellation is free.
     pub grace: Span,
-    /// How long a quote is worth something.
+    /// Validity of a quote.
     pub quotes_last: Span,
-    /// What data between two sites takes at least, and how fast it goes; only where there are no links.
+    /// Least duration of a transfer between two sites, and its speed; only where there are no links.
     pub transfer_latency: Span,
     pub bandwidth: Option<u64>,
-    /// Of the genetic algorithm.
+    /// Size of the genetic algorithm.
     pub population: u32,
     pub generations: u32,
 }
@@ -46,7 +46,7 @@ impl Default for Provisioning {
 
 const POPULATION_MAX: u32 = 10_000;
 const GENERATIONS_MAX: u32 = 10_000;
-/// Wanted starts and crashes lie no further ahead: a chance is asked for each half minute up to then.
+/// Bound on wanted starts and crashes: a probability is asked for each half minute up to them.
 const AHEAD_MAX: Span = Span::from_secs(30 * 86_400);
 
 impl Provisioning {
@@ -77,7 +77,7 @@ impl Provisioning {
     }
 }
 
-/// What a `[[site]]` may say of its terms.
+/// Terms of a `[[site]]`.
 pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     let why = "leave this out: only sites under a [provisioning] have terms of their own";
     let terms = &mut site.terms;
@@ -106,9 +106,9 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
 
 const PRICE_MAX: u64 = 1_000;
 
-/// What a `[[user]]` may say of how it gets time.
+/// The way a `[[user]]` obtains time.
 pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &mut dyn Walk) {
-    // A user who hands in nothing but jobs of other systems need not say so.
+    // A user whose jobs are all of other systems need not state it.
     let approach = &mut user.approach;
     if !fits && w.writes() {
         return;
@@ -123,7 +123,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     let row = strategy::find(&approach.strategy);
     let has = |asks: fn(&strategy::Row) -> bool| !fits || row.is_some_and(asks);
     let only = |what: &'static str| if fits { what } else { why };
-    // What the defaults of all users say makes no sense under every strategy.
+    // Defaults for all users are dropped where a strategy cannot use them.
     let usual = Approach::default();
     if w.reads() && !(fits && has(|row| row.has_alpha)) {
         approach.alpha = usual.alpha;
@@ -149,7 +149,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     walk_crash(&mut approach.crash, (coallocates, parts), w);
 }
 
-/// Where the tasks of a job run, if that makes sense, or why it does not.
+/// Sites of a job's tasks, if the strategy has legs; otherwise the reason why not.
 fn walk_legs(legs: &mut Vec<usize>, (fits, why): (bool, &'static str), sites: &NameIndex<'_>, w: &mut dyn Walk) {
     let its = key("legs", "the sites where the tasks of a job run at the same time, in the order of the tasks");
     let its = its.only_if(fits, why);
@@ -178,7 +178,7 @@ fn walk_crash(crash: &mut Option<Crash>, (fits, why): (bool, &'static str), w: &
 }
 
 impl Approach {
-    /// How it is done, if anything is.
+    /// The row of its strategy, if it has one.
     pub(super) fn row(&self) -> Option<&'static strategy::Row> {
         strategy::find(&self.strategy)
     }

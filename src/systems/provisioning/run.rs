@@ -1,7 +1,8 @@
-//! How far a job has come: which of its tasks go where, what their data waits for, and who has ended.
+//! Progress of a job: the places of its tasks, the data they wait for, and the tasks that have ended.
 //!
-//! A task is entered at its site when all before it have ended and their data is there. Whoever plans says where tasks
-//! go ahead of that, and then data leaves as soon as it is there; else a task is ready first, and its data follows it.
+//! A task is entered at its site when all its predecessors have ended and their data has arrived. A planning strategy
+//! assigns places ahead of that, and then data leaves as soon as it exists; otherwise a task becomes ready first, and
+//! its data follows it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,51 +17,51 @@ pub struct Run {
     pub graph: Graph,
     tasks: Vec<Task>,
     open: usize,
-    /// The places of tasks in the order of HEFT, from the first time on that somebody asks.
+    /// Positions of the tasks in HEFT order, computed at the first use.
     turns: Option<Vec<u32>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Task {
-    /// Predecessors that have not ended.
+    /// Number of predecessors that have not ended.
     before: u32,
-    /// Data from those that is under way, and its time, if that has not come.
+    /// Number of transfers under way to it, and its own time, if that has not come.
     data: u32,
     goes: Option<Goes>,
     entered: bool,
-    /// It was to tell when it starts, and has.
+    /// It has announced its start, as requested.
     begun: bool,
     ended: bool,
-    /// How often it had been lost when it was last taken back.
+    /// Number of losses when it was last taken back.
     losses: u32,
 }
 
-/// Where a task goes, by the number of the provider, and into which of what has been booked there.
+/// The place of a task: a provider, by its number, and bookings there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Goes {
     pub provider: usize,
     pub within: Vec<(BookingId, u32)>,
     pub padded: Option<Padded>,
-    /// Whether it runs in what has been booked for it or not at all, and is taken back if others of its job cannot run.
+    /// True if it runs in its bookings or not at all, and is taken back if other tasks of its job cannot run.
     pub is_leg: bool,
 }
 
 impl Goes {
-    /// Whether its user wants to know when it starts.
+    /// True if its user wants to be told of its start.
     pub fn tells(&self) -> bool {
         self.padded.is_some() || self.is_leg
     }
 }
 
-/// A task that is to work at a time of its own, and holds its processors until then.
+/// A task with its own time for its work, which holds its processors until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Padded {
     pub work_from: Time,
-    /// What it asks for.
+    /// The requested run time.
     pub walltime: Span,
 }
 
-/// Data that can leave.
+/// A transfer that can leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaves {
     pub from_task: u32,
@@ -82,7 +83,7 @@ impl Run {
         TaskId { job: self.job.id, index: task }
     }
 
-    /// Tasks that wait for nothing but to be told where to go.
+    /// Tasks that only wait for a place.
     pub fn ready(&self) -> Vec<u32> {
         let ready = |task: &Task| task.before == 0 && task.goes.is_none();
         self.tasks.iter().zip(0..).filter(|(task, _)| ready(task)).map(|(_, number)| number).collect()
@@ -92,7 +93,7 @@ impl Run {
         self.tasks.get(task as usize)?.goes.as_ref()
     }
 
-    /// Whether a task is at a provider: waits there, or runs.
+    /// True if a task waits or runs at a provider.
     pub fn is_at(&self, task: u32, provider: usize) -> bool {
         let at = |task: &Task| {
             task.entered && !task.ended && task.goes.as_ref().is_some_and(|goes| goes.provider == provider)
@@ -100,7 +101,7 @@ impl Run {
         self.tasks.get(task as usize).is_some_and(at)
     }
 
-    /// A provider says that a task has started which was to tell so; false if it was not, or has before.
+    /// Records a start that a provider announces; false if no announcement was due.
     pub fn begun(&mut self, task: u32, provider: usize) -> bool {
         if !self.is_at(task, provider) || !self.goes(task).is_some_and(Goes::tells) {
             return false;
@@ -108,7 +109,7 @@ impl Run {
         !std::mem::replace(&mut self.tasks[task as usize].begun, true)
     }
 
-    /// Puts tasks into the order of HEFT.
+    /// Sorts tasks in HEFT order.
     pub fn by_rank(&mut self, tasks: &mut [u32], world: &World) {
         if tasks.len() < 2 {
             return;
@@ -127,7 +128,7 @@ impl Run {
         self.open == 0
     }
 
-    /// Says where a task goes, and what data can leave for it. Each must be told of when it has arrived.
+    /// Sets the place of a task, and returns the transfers that can leave for it. The caller reports each arrival.
     pub fn send(&mut self, task: u32, goes: Goes) -> Vec<Leaves> {
         let to = goes.provider;
         self.tasks[task as usize].goes = Some(goes);
@@ -145,17 +146,17 @@ impl Run {
         leaves
     }
 
-    /// A task is not entered before its time has come, of which [`Self::arrived`] is told like of data.
+    /// Delays a task until a time of its own, which [`Self::arrived`] reports like a transfer.
     pub fn hold_back(&mut self, task: u32) {
         self.tasks[task as usize].data += 1;
     }
 
-    /// Some data for a task is there.
+    /// Records an arrival for a task.
     pub fn arrived(&mut self, task: u32) {
         self.tasks[task as usize].data -= 1;
     }
 
-    /// Enters a task that nothing is in the way of any more; where it goes, if so.
+    /// Enters a task without open dependencies, and returns its place.
     pub fn enter(&mut self, task: u32) -> Option<Goes> {
         let task = &mut self.tasks[task as usize];
         let is_due = task.before == 0 && task.data == 0 && !task.entered;
@@ -164,7 +165,7 @@ impl Run {
         Some(goes)
     }
 
-    /// A task that was entered has been taken back; it had been lost so often.
+    /// Records that an entered task has been taken back, with its number of losses.
     pub fn left(&mut self, task: u32, losses: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
             (task.entered, task.begun, task.goes, task.losses) = (false, false, None, losses);
@@ -175,24 +176,25 @@ impl Run {
         self.tasks[task as usize].losses
     }
 
-    /// It has been lost at its site, and does not come again.
+    /// Records that a task is lost at its site for good.
     pub fn lost(&mut self, task: u32) {
         self.tasks[task as usize].entered = false;
     }
 
-    /// Those that wait at sites, or run there.
+    /// Tasks that wait or run at sites.
     pub fn at_sites(&self) -> Vec<u32> {
         let is_there = |task: &Task| task.entered && !task.ended;
         self.tasks.iter().zip(0..).filter(|(task, _)| is_there(task)).map(|(_, number)| number).collect()
     }
 
-    /// What has been booked at which provider for tasks that have not ended.
+    /// Bookings, with their providers, of tasks that have not ended.
     pub fn unused(&self) -> BTreeSet<(usize, BookingId)> {
         let open = self.tasks.iter().filter(|task| !task.ended).filter_map(|task| task.goes.as_ref());
         open.flat_map(|goes| goes.within.iter().map(|(booking, _)| (goes.provider, *booking))).collect()
     }
 
-    /// A task has ended: which data leaves, and who has nobody before it any more. `None` if it was not entered.
+    /// Records the end of a task. Returns the transfers that leave, and the tasks without open predecessors. `None` if
+    /// it was not entered.
     pub fn ended(&mut self, task: u32) -> Option<(Vec<Leaves>, Vec<u32>)> {
         let number = task as usize;
         let state = self.tasks.get_mut(number).filter(|state| state.entered && !state.ended)?;

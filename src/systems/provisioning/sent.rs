@@ -1,9 +1,9 @@
-//! Tasks that a user has sent to sites of late, whatever jobs they are of: when a site said how full it is, they may
-//! not have been there yet.
+//! Tasks that a user has sent to sites recently, of all its jobs. They may not have arrived when a site reported its
+//! load.
 //!
-//! A site counts whatever comes in the instant in which it is asked. So all that was sent before a question, or is
-//! there together with it, is in the answer, and what was sent later is not. As sites answer at once, no question is
-//! older than a message there and back, and what was sent before that is forgotten.
+//! A site counts all messages of the instant in which it is asked. So its answer includes all tasks sent before the
+//! question or arriving together with it, and none sent later. As sites answer at once, no question is older than a
+//! round trip, and earlier entries are dropped.
 
 use std::collections::VecDeque;
 
@@ -12,36 +12,36 @@ use crate::time::{Span, Time};
 
 #[derive(Default)]
 pub struct Sent {
-    /// How many instants the user has seen: messages that take no time are there in the next one.
+    /// Number of instants the user has seen: messages without latency arrive in the next one.
     instants: u64,
     to: few::Map<usize, Lane>,
 }
 
-/// The order in which messages to one provider are there: those that are equal are there together.
+/// Order of arrivals at one provider; equal ones arrive together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival(Time, u64);
 
-/// What has been sent to one provider.
+/// Tasks sent to one provider.
 #[derive(Default)]
 struct Lane {
     in_all: u64,
-    /// How many came before each of these arrivals.
+    /// Number of tasks that arrived before each of these.
     before: VecDeque<(Arrival, u64)>,
 }
 
 impl Sent {
-    /// An instant is over.
+    /// Ends an instant.
     pub fn pass(&mut self) {
         self.instants += 1;
     }
 
-    /// Of what is sent now to where a message takes so long.
+    /// Arrival of a message sent now with this latency.
     pub fn arrival(&self, now: Time, latency: Span) -> Arrival {
-        // Whatever is sent at one time is there at one time; only where that is the same time does the instant matter.
+        // All messages of one time arrive at one time; the instant only matters if that is the same time.
         Arrival(now, if latency.is_zero() { self.instants } else { 0 })
     }
 
-    /// A task leaves for a provider; no answer is awaited to anything that was asked before `oldest`.
+    /// Records that a task leaves for a provider. No question asked before `oldest` is open.
     pub fn add(&mut self, provider: usize, arrival: Arrival, oldest: Time) {
         let Lane { in_all, before } = self.to.or_default(provider);
         while before.pop_front_if(|(Arrival(time, _), _)| *time < oldest).is_some() {}
@@ -51,7 +51,7 @@ impl Sent {
         *in_all += 1;
     }
 
-    /// How many a provider had not got yet when it was asked.
+    /// Number of tasks that a provider had not received when it was asked.
     pub fn since(&self, provider: usize, asked: Arrival) -> u64 {
         let Some(Lane { in_all, before }) = self.to.get(&provider) else { return 0 };
         let next = before.partition_point(|(arrival, _)| *arrival <= asked);

@@ -16,8 +16,8 @@ use crate::report::{Bargaining, Names, Status, Tally, calendars_fit};
 use crate::time::{Span, Time};
 use crate::topology::{Plan, Topology, build, load};
 
-/// What happens, and what the report makes of it: it takes no start on what is down, no booking that ends twice, and no
-/// word about what is another one's.
+/// The log of a topology and its summary. The report accepts no start on failed nodes, no booking that ends twice, and
+/// no message about a booking of another user.
 fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
     let plan = Plan::of(topology);
     let actors = build(topology, &plan.all()).unwrap();
@@ -27,11 +27,11 @@ fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
     let mut aside = Tally::putting_aside(topology, &names, Box::new(Vec::new()));
     for entry in &log {
         tally.add(entry).unwrap_or_else(|wrong| panic!("{entry:?}: {wrong}"));
-        aside.add(entry).expect("one that puts aside what is over takes the same");
+        aside.add(entry).expect("a tally that sets closed jobs aside accepts the same entries");
     }
     let [summary, same] = [&tally, &aside].map(|tally| tally.summary(1, Status::Complete, String::new()));
     assert!(summary.jobs.add_up() && summary.tasks.add_up(), "{summary:?}");
-    let [all, same]: [Bargaining; 2] = [summary, same].map(|summary| summary.part().expect("users have bargained"));
+    let [all, same]: [Bargaining; 2] = [summary, same].map(|summary| summary.part().expect("users have negotiated"));
     assert_eq!((all.whole, all.broken, all.empty, all.torn), (same.whole, same.broken, same.empty, same.torn));
     assert_eq!(aside.remembers(), 0, "all is over");
     assert!(all.add_up(), "{all:?}");
@@ -45,8 +45,8 @@ fn read(text: &str) -> Topology {
     load("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
 }
 
-/// Two jobs, one after the other, that want york and leeds at once, where york fails. A site names starts when
-/// something is there to end.
+/// Two jobs, one after the other, that need york and leeds at once, where york fails. A site names starts when a task
+/// that can end is there.
 fn pairs(fails: &str) -> (Vec<(&'static str, u32, f64)>, Bargaining) {
     let site =
         |name: &str, latency: u32| format!("[[site]]\nname = \"{name}\"\ncores = 4\nlatency = \"{latency} s\"\n");
@@ -91,7 +91,7 @@ fn legs_run_together_or_not_at_all() {
         assert_eq!((all.left_held, all.left_booked), (0, 0));
         (all.whole, all.broken, all.empty, all.torn)
     };
-    // Long after.
+    // A failure long after.
     let (told, all) = pairs("at = \"1 h\"\nfor = \"1 min\"");
     assert_eq!(together(&all), (2, 0, 0, 0), "{told:?}");
     let [(0, first), (1, other), (10, second), (11, another)] = starts(&told)[..] else { panic!("{told:?}") };
@@ -105,17 +105,17 @@ fn legs_run_together_or_not_at_all() {
     }
     assert_eq!(together(&all), (1, 1, 0, 0), "{told:?}");
 
-    // Nobody needs the node that fails.
+    // The node that fails is idle.
     let (told, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"20 s\""));
     assert_eq!((together(&all), starts(&told).len()), ((2, 0, 0, 0), 4), "{told:?}");
 
-    // There is no room for what is booked next: it never starts anywhere.
+    // There is no room for the next booking: its job never starts anywhere.
     let at = second - 5.0;
     let (told, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"5 min\""));
     assert_eq!(together(&all), (1, 1, 0, 0), "{told:?}");
     assert_eq!(starts(&told), [(0, first), (1, first)], "{told:?}");
 
-    // York fails between its hold and the commit: leeds lets go, too, and other starts are tried.
+    // York fails between its hold and the commit: leeds releases its hold, too, and other starts are tried.
     let at = |quarters: u32| pairs(&format!("at = \"{} s\"\nfor = \"1 min\"", 20.0 + f64::from(quarters) / 4.0));
     let is_dropped = |told: &[(&str, u32, f64)]| told.iter().any(|(word, ..)| *word == "dropped");
     let dropped: Vec<_> = (0..40).map(at).filter(|(told, _)| is_dropped(told)).collect();
@@ -126,9 +126,8 @@ fn legs_run_together_or_not_at_all() {
     }
 }
 
-/// A job at two sites, of which the second fails: it can start when the first one has ended what it is busy with.
-/// Another job has come before, and found no start, so that its user knows how long answers take. What is given are
-/// seconds.
+/// A job at two sites, of which the second fails: it can start when the first has ended its present task. An earlier
+/// job has found no start, so its user knows the response times. All times are in seconds.
 fn met(latencies: (u32, u32), arrive: u32, at: u32) -> (Vec<Entry<Record>>, Bargaining) {
     let site = |name, latency| format!("[[site]]\nname = \"{name}\"\ncores = 4\nlatency = \"{latency} s\"\n");
     let table = |user| format!("[[workload]]\nsource = \"table\"\nusers = [\"{user}\"]\n[[workload.job]]\n");
@@ -145,10 +144,10 @@ fn met(latencies: (u32, u32), arrive: u32, at: u32) -> (Vec<Entry<Record>>, Barg
     )))
 }
 
-/// The last commit of a job and the end of what has been committed reach its user in one instant: tasks are entered and
-/// wanted back in the same one, at a site where they can start at once.
+/// The last commit of a job and the revocation of a committed leg reach its user in one instant: tasks are entered and
+/// recalled in the same one, at a site where they can start at once.
 #[test]
-fn a_job_that_fails_as_it_succeeds_blames_nobody() {
+fn a_job_that_fails_as_it_succeeds_accuses_no_site() {
     let mut at_once = 0;
     for (latencies, arrive) in [((4, 1), 30..38), ((4, 2), 28..36), ((4, 3), 26..34)] {
         for (arrive, at) in arrive.flat_map(|arrive| (arrive + 28..arrive + 42).map(move |at| (arrive, at))) {
@@ -171,7 +170,7 @@ fn a_job_that_fails_as_it_succeeds_blames_nobody() {
     assert!(at_once > 0);
 }
 
-/// With links of their own speed, too, over which tasks send each other data.
+/// Also with links of their own speed, over which tasks send each other data.
 #[test]
 fn a_workflow_bought_task_by_task_runs_in_what_is_bought() {
     let link =
@@ -194,7 +193,7 @@ fn a_workflow_bought_task_by_task_runs_in_what_is_bought() {
 }
 
 #[test]
-fn who_asks_idle_sites_gets_time_soon() {
+fn idle_sites_grant_time_soon() {
     let user = |(strategy, said, tasks): (&str, &str, &str)| {
         format!(
             "[[user]]\nname = \"{strategy}\"\nstrategy = \"{strategy}\"\nlatency = \"1 s\"\n{said}\n[[workload]]\nusers = [\"{strategy}\"]\n\
@@ -219,7 +218,7 @@ fn who_asks_idle_sites_gets_time_soon() {
 
 /// A user of each strategy, with jobs of its own, at two sites.
 fn grid(seed: u64, planner: &str, mode: &str, latencies: (u64, u64)) -> String {
-    // An exact plan is kept by one planner only.
+    // An exact plan works with one planner only.
     let planner = if mode == "exact" { super::planner::USUAL } else { planner };
     let sites = [("york", 8, 1.0, latencies.0), ("leeds", 6, 2.0, latencies.1)].map(|(name, cores, speed, latency)| {
         format!(
@@ -263,8 +262,8 @@ fn grid(seed: u64, planner: &str, mode: &str, latencies: (u64, u64)) -> String {
     )
 }
 
-/// Plays the grid above with its failures: nothing runs on what is down, no promise between actors is broken, no honest
-/// peer is accused, each booking comes to one end, and each job is completed or given up.
+/// Plays the grid above with its failures: nothing runs on failed nodes, no promise between actors is broken, no honest
+/// peer is accused, each booking ends once, and each job is completed or given up.
 fn all_cope(topology: &Topology) {
     let saves = topology.recovery.checkpoint.is_some();
     let (log, all) = play(topology);
@@ -298,7 +297,7 @@ fn all_cope(topology: &Topology) {
         }
     }
     assert!(on.is_empty(), "{on:?} still run");
-    // Wherever it goes: whoever books it again goes on counting.
+    // At every site: a new booking of a task continues its count of losses.
     let most = if topology.recovery.killed == Killed::Lost { 1 } else { topology.recovery.attempts };
     assert!(losses.values().all(|losses| *losses <= most), "{losses:?}");
     assert_eq!((arrived, over, booked), (18, 18, 0));
@@ -307,9 +306,9 @@ fn all_cope(topology: &Topology) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 25 } else { 1_000 }))]
 
-    /// Under every strategy, planner and remedy.
+    /// Under every strategy, planner and failure handling.
     #[test]
-    fn whoever_bargains_copes_with_failures(
+    fn strategies_cope_with_failures(
         seed in 0u64..1_000,
         planner in prop::sample::select(super::planner::names()),
         mode in prop::sample::select(vec!["exact", "rebuild"]),
@@ -338,9 +337,9 @@ proptest! {
         all_cope(&topology);
     }
 
-    /// The same where all comes at whole seconds: messages, failures and ends meet.
+    /// Like the test before, with all events at whole seconds, so that messages, failures and ends coincide.
     #[test]
-    fn whoever_bargains_copes_with_failures_that_meet(
+    fn strategies_cope_with_simultaneous_failures(
         seed in 0u64..1_000,
         planner in prop::sample::select(super::planner::names()),
         mode in prop::sample::select(vec!["exact", "rebuild"]),
@@ -352,7 +351,7 @@ proptest! {
     }
 }
 
-/// A grid on which so many nodes of a site fail once, each time at whole seconds.
+/// A grid on which some nodes of a site fail once, each time at whole seconds.
 fn meeting(grid: &str, failures: &[(usize, u32, u64, u64)], (killed, bookings): (usize, usize)) -> Topology {
     let mut topology = read(grid);
     let once = |&(site, nodes, at, lasts): &(usize, u32, u64, u64)| {
@@ -366,8 +365,7 @@ fn meeting(grid: &str, failures: &[(usize, u32, u64, u64)], (killed, bookings): 
     topology
 }
 
-/// Nodes fail that one site held, and before the user can give back what the other one has committed he is down until
-/// that is over.
+/// Nodes of a hold fail at one site, and the user is down until the committed leg at the other one is over.
 #[test]
 fn what_is_left_over_by_a_broken_hold_is_broken_too() {
     let topology = meeting(&grid(254, "slotlist", "exact", (2, 5)), &[(0, 4, 28, 59), (0, 6, 52, 35)], (0, 0));

@@ -1,4 +1,4 @@
-//! A desk and the jobs of its site with nothing around them: what experiments and figures of speed are about.
+//! A desk and the jobs of its site without an environment, for experiments and speed figures.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,33 +10,33 @@ use crate::grid::{Denial, JobId, TaskId};
 use crate::roles::queue::{Ask, Rigid};
 use crate::time::{Span, Time};
 
-/// A site under way. It can be copied at any moment, to see what would become of it.
+/// A site in progress. It can be copied at any moment, to see how it would continue.
 #[derive(Clone)]
 pub struct Trial {
     pub desk: Desk,
-    /// What its own users submit, in order; those that do not fit are left out.
+    /// Jobs of its own users, in order of submission; those that do not fit are left out.
     background: Arc<[Rigid]>,
     next: usize,
     now: Time,
     ends: BinaryHeap<Reverse<(Time, TaskId)>>,
-    /// How long those in the queue run, as nobody knows but they.
+    /// Run times of queued jobs, which the desk does not know.
     runtimes: BTreeMap<TaskId, Span>,
     guests: u32,
-    /// What has happened to guests since somebody looked.
+    /// Events of guests since the last look.
     pub news: Vec<News>,
-    /// When each of the background started, as far as they have.
+    /// Starts of background jobs so far.
     pub starts: Vec<(u32, Time)>,
     deeds: Vec<Deed>,
 }
 
-/// What has happened to a guest, by its number.
+/// An event of a guest, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     Started(u32, Time),
     Ended(u32, Time),
 }
 
-/// The jobs of guests are numbered from here on.
+/// First job number of guests.
 const GUESTS: u32 = 1 << 31;
 
 impl Trial {
@@ -59,14 +59,14 @@ impl Trial {
         self.now
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn due(&self) -> Option<Time> {
         let submit = self.background.get(self.next).map(|job| job.submit);
         let end = self.ends.peek().map(|Reverse((end, _))| *end);
         submit.into_iter().chain(end).chain(self.desk.wake()).min()
     }
 
-    /// Lets everything happen up to then.
+    /// Runs the site up to a time.
     pub fn advance(&mut self, to: Time) {
         while let Some(due) = self.due().filter(|due| *due <= to) {
             self.step(due);
@@ -74,7 +74,7 @@ impl Trial {
         self.now = to;
     }
 
-    /// A guest submits a job now; [`Self::settle`] lets it start.
+    /// Submits a job of a guest now; [`Self::settle`] lets it start.
     pub fn submit(&mut self, procs: u32, walltime: Span, runtime: Span) -> Result<u32, Denial> {
         let guest = self.guests;
         let job = guest_task(guest);
@@ -84,7 +84,7 @@ impl Trial {
         Ok(guest)
     }
 
-    /// A guest takes a job back that still waits; whether it did.
+    /// Withdraws a waiting job of a guest; true if it waited.
     pub fn withdraw(&mut self, guest: u32) -> bool {
         let waited = self.desk.withdraw(self.now, guest_task(guest));
         if waited {
@@ -93,7 +93,7 @@ impl Trial {
         waited
     }
 
-    /// All that guests do at this instant is done.
+    /// Ends the guests' actions of this instant.
     pub fn settle(&mut self) {
         self.pass();
     }
@@ -122,7 +122,7 @@ impl Trial {
         self.desk.pass(self.now, &mut deeds);
         for deed in deeds.drain(..) {
             let Deed::Start(job) = deed else { continue };
-            let runtime = self.runtimes.remove(&job).expect("who starts has been submitted");
+            let runtime = self.runtimes.remove(&job).expect("a job that starts has been submitted");
             self.ends.push(Reverse((self.now + runtime, job)));
             match guest_of(job) {
                 Some(guest) => self.news.push(News::Started(guest, self.now)),
@@ -141,14 +141,14 @@ fn guest_of(job: TaskId) -> Option<u32> {
     job.job.0.checked_sub(GUESTS)
 }
 
-/// Runs a workflow just in time through the queues of some sites, from now on, and says how long it takes; `None`, if
+/// Runs a workflow just in time through the queues of some sites, from now on, and returns its duration; `None`, if
 /// some task fits none of them. The sites are at the same instant.
 pub fn best_effort(sites: &mut [Trial], application: &Application) -> Option<Span> {
     let began = sites[0].now();
     let mut now = began;
     let mut way = BestEffort::new(application);
     let mut guests: BTreeMap<(usize, u32), usize> = BTreeMap::new();
-    // Those whose data is under way.
+    // Tasks whose data is under way.
     let mut moving: BTreeMap<(Time, u32), (usize, usize)> = BTreeMap::new();
     let mut ready = way.first();
     loop {

@@ -1,32 +1,32 @@
-//! Virtual advance reservations: an ordinary job that is submitted so early, and asks for so much time, that it still
-//! runs when its work is wanted (D. Nurmi, R. Wolski, J. Brevik, "VARQ: virtual advance reservations for queues",
-//! 2008); and how such a job and a real reservation go together.
+//! Virtual advance reservations: an ordinary job, submitted so early and with such a long request that it still runs
+//! when its work is wanted (D. Nurmi, R. Wolski, J. Brevik, "VARQ: virtual advance reservations for queues", 2008).
+//! Such a job can be combined with a real reservation.
 //!
-//! A job in a queue costs what its processors do at the price of best effort; a reservation, at the price of its site,
-//! and its fee.
+//! The cost of a queued job is the price of its processors at best effort. That of a reservation is the price of its
+//! site, and its fee.
 
 use crate::grid::{Area, Part, Rate};
 use crate::time::{Span, Time};
 
-/// Submission times that are tried lie so far apart.
+/// Interval between the submission times that are tried.
 pub const STEP: Span = Span::from_secs(30);
 
-/// How a reservation is imitated.
+/// An imitated reservation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
     pub submit: Time,
     pub requested: Span,
-    /// To start in time.
+    /// Probability of a start in time.
     pub chance: f64,
 }
 
-/// How long a job has to ask for that is submitted then: until the work begins, and for as long as that takes.
+/// Time that a job submitted then has to request: until the work begins, and for its duration.
 pub fn requested(work: &Part, submit: Time) -> Span {
     work.start.since(submit) + work.span
 }
 
-/// The first moment to submit with the best chance, given the chance of a job that asks for so long to start within so
-/// long a time; none, if there is no chance at all.
+/// The first submission time with the best probability, given the probability that a job with a requested time starts
+/// within a time limit. None, if no time has a chance.
 pub fn search(now: Time, work: &Part, mut chance: impl FnMut(Span, Span) -> f64) -> Option<Attempt> {
     let mut best: Option<Attempt> = None;
     let mut submit = now;
@@ -41,28 +41,28 @@ pub fn search(now: Time, work: &Part, mut chance: impl FnMut(Span, Span) -> f64)
     best
 }
 
-/// What it costs to sit on the processors until the work begins.
+/// Cost of occupying the processors until the work begins.
 pub fn padding(work: &Part, started: Time) -> Area {
     Area::of(work.procs, work.start.since(started))
 }
 
-/// What a reservation for some work costs.
+/// Cost of a reservation for some work.
 pub fn reserved(work: &Part, rate: Rate, fee: Area) -> Area {
     work.area().at(rate) + fee
 }
 
-/// What to begin with.
+/// The first action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// No job can be cheaper: book it, and that is all.
+    /// No job can be cheaper: only book.
     Reserve,
-    /// There is no reservation to be had.
+    /// No reservation is available.
     Job,
-    /// Book it, and try to do with a job all the same.
+    /// Book, and try a job all the same.
     Both,
 }
 
-/// Given what a reservation would cost, `None` where it is refused, and what a job would cost at least.
+/// The first action, given the cost of a reservation (`None` where it is refused) and the least cost of a job.
 pub fn open(reserved: Option<Area>, queued: Area) -> Opening {
     match reserved {
         None => Opening::Job,
@@ -71,12 +71,12 @@ pub fn open(reserved: Option<Area>, queued: Area) -> Opening {
     }
 }
 
-/// Whether a job that has started in time is used instead of the reservation, which then has to be cancelled.
+/// True if a job that has started in time is used instead of the reservation, which then has to be cancelled.
 pub fn is_job_cheaper(queued: Area, reserved: Area, penalty: Area) -> bool {
     queued + penalty <= reserved
 }
 
-/// Where the work was done, and what it cost beside the work itself, which costs the same in both.
+/// The place where the work was done, and its cost beside the work itself, which costs the same in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Reserved(Area),
@@ -84,8 +84,8 @@ pub enum Outcome {
     Failed,
 }
 
-/// What would have become of a piece of work, had the outcomes of both been what they were each on its own: a
-/// reservation at a fee, or none; a job that started then, or not in time.
+/// Result of a piece of work if the job and the reservation each had their own independent results: a reservation at a
+/// fee, or none; a job that started then, or not in time.
 pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> Outcome {
     let started = started.filter(|started| *started <= work.start);
     match (open(fee, Area::ZERO), fee, started) {

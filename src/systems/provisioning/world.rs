@@ -1,4 +1,4 @@
-//! What a user knows of the grid: its sites, and how data gets from one to another.
+//! A user's view of the grid: its sites, and the ways of data between them.
 
 use crate::grid::{EdgeId, Invalid, Job, Kind, Rate, Site, Speed, Step, Task, User, Workflow};
 use crate::kernel::ActorId;
@@ -14,12 +14,12 @@ use super::desk::longest;
 use super::rules::Provisioning;
 
 pub struct World {
-    /// In the topology's order.
+    /// The sites in the topology's order.
     pub providers: Vec<Provider>,
     roads: Roads,
 }
 
-/// A site, as users know it.
+/// A site as users know it.
 pub struct Provider {
     pub site: ActorId,
     /// Its index in the topology.
@@ -28,17 +28,17 @@ pub struct Provider {
     pub cores: u32,
     pub kind: Kind,
     pub rate: Rate,
-    /// In thousandths: the share of its fee that cancelling a booking costs.
+    /// Share of its fee that cancelling a booking costs, in thousandths.
     pub cancelling: u32,
     speed_millionths: u64,
     longest: Option<Span>,
-    /// What a message takes to there.
+    /// Latency of a message to it.
     pub latency: Span,
-    /// How its tasks save their work, if its nodes fail.
+    /// The checkpoints of its tasks, if its nodes fail.
     fails: Option<Attempts>,
 }
 
-/// How data moves: over links, which others use too, or in a time that only depends on how much it is.
+/// The ways of data: over shared links, or in a time that only depends on its size.
 enum Roads {
     Links { paths: Paths, exchange: ActorId, numbers: Vec<u32> },
     Plain { latency: Span, bandwidth: Option<u64> },
@@ -55,7 +55,7 @@ impl World {
         World { providers, roads }
     }
 
-    /// As far away as it is from this user.
+    /// The latencies as this user has them.
     pub fn seen_by(mut self, user: &User) -> World {
         self.providers.iter_mut().for_each(|provider| provider.latency = provider.latency + user.latency);
         self
@@ -73,7 +73,7 @@ impl World {
         providers.filter(move |(_, provider)| provider.fits(&task)).map(|(at, _)| at)
     }
 
-    /// What keeps a job from every provider, if anything does: a task that is too large, or too long for those that are
+    /// The reason why no provider can run a job, if there is one: a task is too large, or too long for those that are
     /// large enough.
     pub fn excludes(&self, job: &Job, pinned: Option<usize>) -> Option<Invalid> {
         let task = job.tasks.iter().find(|task| self.fitting(task, pinned).next().is_none())?;
@@ -83,12 +83,12 @@ impl World {
         Some(if is_large { Invalid::TooLong } else { Invalid::TooManyNodes })
     }
 
-    /// What lies between two different providers, if nobody else is on the way.
+    /// The link between two different providers, as if no other used it.
     pub fn link(&self, from: usize, to: usize) -> Link {
         match &self.roads {
             Roads::Plain { latency, bandwidth } => Link { latency: *latency, bandwidth: bandwidth.unwrap_or(u64::MAX) },
             Roads::Links { paths, .. } => {
-                // Bytes a microsecond are bits an eighth of a microsecond; what is rounded takes a little longer.
+                // Bytes per microsecond are bits per eighth of a microsecond; the rounding makes it a little slower.
                 let rate = paths.bandwidth(from, to, |link| link.effective(1)) * 8e6;
                 let latency = Span::from_micros(paths.latency(from, to).ceil() as u64 + 1);
                 Link { latency, bandwidth: rate as u64 }
@@ -100,7 +100,7 @@ impl World {
         if from == to { Span::ZERO } else { self.link(from, to).transfer(bytes) }
     }
 
-    /// A job as those plan it who look at all of it, with so much time to spare for each task, and for its checkpoints.
+    /// A job as an application for planning, with some spare time for each task, and for its checkpoints.
     pub fn application(&self, job: &Job, slack: Span) -> Application {
         let fastest = self.providers.iter().map(|provider| provider.speed_millionths).max().unwrap_or(0).max(1_000_000);
         let spare = |task: &Task| {
@@ -117,7 +117,7 @@ impl World {
         application.suiting(|task, provider| self.providers[provider].kind == job.tasks[task].kind)
     }
 
-    /// Lets data go. Says when it is there, if that can be said already: else the network tells, by this number.
+    /// Ships data. Returns the arrival, if it is known already; otherwise the network announces it by this number.
     pub fn ship(
         &self,
         now: Time,
@@ -144,7 +144,7 @@ impl World {
 
 #[cfg(test)]
 impl World {
-    /// Providers of so many processors each, as far away as a message takes so long.
+    /// Providers of so many processors each, all at the same latency.
     pub fn with(cores: &[u32], latency: Span) -> World {
         let provider = |(number, cores): (usize, &u32)| Provider {
             site: ActorId(number as u32),
@@ -163,7 +163,7 @@ impl World {
         World { providers, roads: Roads::Plain { latency: Span::ZERO, bandwidth: None } }
     }
 
-    /// The same where nodes of all providers fail now and then.
+    /// Like this world, where nodes of all providers fail at times.
     pub fn failing(mut self) -> World {
         use crate::grid::{Failure, FailurePattern, FailureTarget, NodeSet, Recovery};
         let (what, once) = (FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) }, Span::from_secs(1));
@@ -197,7 +197,7 @@ impl Provider {
         self.is_large_enough(task) && self.is_short_enough(task)
     }
 
-    /// Whether a run of it is not too long here.
+    /// True if its run is not too long here.
     pub fn is_short_enough(&self, task: &Task) -> bool {
         self.time(task.walltime) <= longest(self.longest)
     }
@@ -206,18 +206,18 @@ impl Provider {
         self.kind == task.kind && self.cores >= task.cores
     }
 
-    /// Whether its nodes fail.
+    /// True if its nodes fail.
     pub fn fails(&self) -> bool {
         self.fails.is_some()
     }
 
-    /// For how long a task that asks for so much has to have its processors here: checkpoints take time, too.
+    /// Duration for which a task has its processors here, with its checkpoints.
     pub fn lasts(&self, task: &Task) -> Span {
         let time = self.time(task.walltime);
         self.fails.as_ref().map_or(time, |fails| fails.stretched(time, task.cores))
     }
 
-    /// How long something takes here.
+    /// Duration of a span of work here.
     pub fn time(&self, span: Span) -> Span {
         Speed(self.speed_millionths).time(span)
     }

@@ -1,26 +1,26 @@
-//! Just in time: a task goes into a queue when all that it waits for has ended and arrived.
+//! Just in time: a task enters a queue when all tasks it depends on have ended and their data has arrived.
 
 use super::Application;
 use crate::few;
 use crate::time::Time;
 
-/// A workflow on its way through queues.
+/// A workflow whose tasks pass through queues.
 #[derive(Clone, Debug)]
 pub struct BestEffort<'a> {
     application: &'a Application,
-    /// Of how many others each task still has to hear.
+    /// Number of predecessors of each task that have not ended yet.
     missing: Vec<u32>,
-    /// By task: where it runs or ran, and when it ended.
+    /// Site and end of each task, by its number.
     placed: Vec<(u32, Time)>,
     left: usize,
 }
 
-/// A task can be submitted.
+/// A task that can be submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
     pub task: usize,
     pub site: usize,
-    /// When its data is there.
+    /// Arrival of its data at the site.
     pub at: Time,
 }
 
@@ -31,12 +31,12 @@ impl<'a> BestEffort<'a> {
         BestEffort { application, missing, placed, left: application.tasks() }
     }
 
-    /// Those that wait for nobody, in the order of HEFT.
+    /// The tasks without predecessors, in HEFT order.
     pub fn first(&self) -> Vec<usize> {
         self.application.order().iter().map(|task| *task as usize).filter(|task| self.missing[*task] == 0).collect()
     }
 
-    /// Some tasks have ended: who waits for nobody any more, in the order of HEFT.
+    /// Records that some tasks have ended. Returns the tasks that depend on none any more, in HEFT order.
     pub fn ended(&mut self, now: Time, tasks: &[usize]) -> Vec<usize> {
         let mut ready = Vec::new();
         for &task in tasks {
@@ -53,7 +53,7 @@ impl<'a> BestEffort<'a> {
         ready
     }
 
-    /// Sends a task that is ready to a site: when it can be submitted there.
+    /// Sends a ready task to a site. The submission says when its data is there.
     pub fn send(&mut self, now: Time, task: usize, site: usize) -> Submission {
         self.placed[task].0 = site as u32;
         Submission { task, site, at: self.application.ready(task, site, &self.placed).max(now) }
@@ -64,7 +64,7 @@ impl<'a> BestEffort<'a> {
     }
 }
 
-/// Of the sites that are large enough the one with the fewest jobs that run or wait; of equal ones the first.
+/// The site with the fewest running and waiting jobs among those large enough; of equal ones the first.
 pub fn least_loaded(procs: u32, sites: impl IntoIterator<Item = (u32, usize)>) -> Option<usize> {
     let large = sites.into_iter().enumerate().filter(|(_, (size, _))| *size >= procs);
     large.min_by_key(|(site, (_, jobs))| (*jobs, *site)).map(|(site, _)| site)

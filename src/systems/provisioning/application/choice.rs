@@ -1,18 +1,18 @@
-//! One of many, by what money and time are worth to whoever chooses.
+//! The choice of one option by the weights of money and time.
 
 use std::cmp::Ordering;
 
 use crate::grid::{Offer, Quote, QuoteId};
 use crate::time::Time;
 
-/// Which of some (cost, time) is best: cost weighs `alpha` and time the rest, each as a share of its range. Of equal
-/// ones the earlier, then the cheaper, then the first.
+/// The best of some `(cost, time)`: cost has the weight `alpha` and time the rest, each as a share of its range. Of
+/// equal options the earlier is taken, then the cheaper, then the first.
 pub fn choose(alpha: f64, options: &[(u64, u64)]) -> Option<usize> {
     let compare = by_score(alpha, options);
     (0..options.len()).min_by(|one, other| compare(*one, *other))
 }
 
-/// All of them, the best first.
+/// All options, the best first.
 pub fn ranked(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     let compare = by_score(alpha, options);
     let mut order: Vec<usize> = (0..options.len()).collect();
@@ -20,14 +20,14 @@ pub fn ranked(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     order
 }
 
-/// Which start of a quote is best for one job.
+/// The best start of a quote for one job.
 pub fn choose_offer(alpha: f64, offers: &[Offer]) -> Option<Offer> {
     let options: Vec<(u64, u64)> = offers.iter().map(|offer| (offer.fee.micros(), offer.start.micros())).collect();
     choose(alpha, &options).map(|place| offers[place])
 }
 
-/// Which start of all that sites have quoted is best: whose, of which quote. Of equal ones that with the earlier end,
-/// the cheaper, the first site's.
+/// The best start of all quotes: its site, its quote and the start. Of equal ones the one with the earlier end is
+/// taken, then the cheaper, then that of the first site.
 pub fn choose_quoted(alpha: f64, quotes: &[(usize, Quote)]) -> Option<(usize, QuoteId, Time)> {
     let offered = quotes.iter().flat_map(|(site, quote)| quote.offers.iter().map(move |offer| (*site, quote, offer)));
     let (pool, options): (Vec<_>, Vec<_>) = offered
@@ -51,7 +51,7 @@ fn by_score(alpha: f64, options: &[(u64, u64)]) -> impl Fn(usize, usize) -> Orde
     let score = move |option: &(u64, u64)| alpha * share(option.0, costs) + (1.0 - alpha) * share(option.1, times);
     move |one, other| {
         let (one, other) = (&options[one], &options[other]);
-        // What differs by no more than rounding is equal.
+        // Scores that differ by no more than rounding are equal.
         let [first, second] = [one, other].map(|option| (score(option) * 1e12).round());
         first.total_cmp(&second).then((one.1, one.0).cmp(&(other.1, other.0)))
     }

@@ -1,19 +1,19 @@
-//! What a plan costs: a plan is some of the slots that all sites advertise, and the tasks are placed in those.
+//! The cost of a plan. A plan is a subset of the slots that all sites advertise, with the tasks placed in them.
 
 use super::Application;
 use crate::grid::{Area, FreeList, FreeSlot, Part, Slot};
 use crate::time::{Span, Time};
 
-/// What a plan costs, and how long everything takes with it.
+/// Cost and duration of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// What is paid for the slots.
+    /// Price of the slots.
     pub allocation: Area,
-    /// From now to the end of the last task.
+    /// Duration from now to the end of the last task.
     pub makespan: Span,
 }
 
-/// Where a task runs.
+/// The place of a task: site, start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     pub task: u32,
@@ -22,46 +22,46 @@ pub struct Placed {
     pub end: Time,
 }
 
-/// What is to be booked.
+/// A booking that the plan needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booked {
     pub site: u32,
-    /// Its place in the site's advertisement.
+    /// Index of the slot in the site's advertisement.
     pub slot: u32,
     pub part: Part,
-    /// For which task; none for a slot that is booked as a whole, whoever runs there.
+    /// The task of the booking; none if the whole slot is booked, whichever tasks run there.
     pub task: Option<u32>,
 }
 
-/// A plan in full.
+/// A complete plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub cost: Cost,
-    /// In the order of placing.
+    /// The tasks in the order of placement.
     pub tasks: Vec<Placed>,
-    /// Slots as a whole first, by site and slot; then part after part, in the order of placing.
+    /// Whole slots first, by site and slot; then parts, in the order of placement.
     pub bookings: Vec<Booked>,
-    /// What each task takes of each slot, by its global number: `(task, slot, processors)`.
+    /// Share of each task in each slot, by the global number of the slot: `(task, slot, processors)`.
     pub shares: Vec<(u32, u32, u32)>,
 }
 
-/// Places an application in slots, again and again.
+/// Places an application in slots, repeatedly.
 pub struct Evaluator<'a> {
     application: &'a Application,
     now: Time,
-    /// With the site and the place there, in order of both.
+    /// The slots with their sites and their indices there, ordered by both.
     slots: Vec<(u32, u32, Slot)>,
-    /// As they are placed in; edges have no end.
+    /// The slots as free lists hold them; edges have no end.
     free: Vec<FreeSlot>,
     bins: Vec<FreeList>,
-    /// By task: where, and until when.
+    /// Site and end of each task, by its number.
     placed: Vec<(u32, Time)>,
-    /// By slot: the area that is used of it.
+    /// Used area of each slot, by its number.
     used: Vec<Area>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// Of the slots of each site, as they have been advertised.
+    /// An evaluator of the slots that each site has advertised.
     pub fn new(application: &'a Application, now: Time, adverts: &[&[Slot]]) -> Evaluator<'a> {
         let slots = adverts.iter().enumerate().flat_map(|(site, slots)| {
             slots.iter().enumerate().map(move |(place, slot)| (site as u32, place as u32, *slot))
@@ -84,17 +84,17 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// How many slots there are to choose among.
+    /// Number of slots to choose from.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// What a plan costs; `None` if some task fits nowhere in it.
+    /// Cost of a plan; `None` if some task fits nowhere in it.
     pub fn cost(&mut self, chosen: impl Fn(usize) -> bool) -> Option<Cost> {
         self.evaluate(chosen, |_, _| ())
     }
 
-    /// The plan, with all that is to be booked.
+    /// The plan with all its bookings.
     pub fn plan(&mut self, chosen: impl Fn(usize) -> bool) -> Option<Plan> {
         let (mut tasks, mut shares) = (Vec::new(), Vec::new());
         let cost = self.evaluate(chosen, |placed, taken| {
@@ -121,7 +121,7 @@ impl<'a> Evaluator<'a> {
         Some(Plan { cost, tasks, bookings, shares })
     }
 
-    /// Task after task goes where it starts first; of equal sites to the first.
+    /// Places each task where it starts first; of equal sites the first is taken.
     fn evaluate(
         &mut self,
         chosen: impl Fn(usize) -> bool,

@@ -1,11 +1,11 @@
-//! Buying start after start: slots that are quoted to different questions may overlap, so task after task is asked for,
-//! chosen and booked before the next.
+//! Purchase of one start after another. Slots quoted in answer to different questions may overlap, so prices are asked
+//! for one task, a start is chosen and booked, and only then the next task follows.
 
 use super::{Application, Cost, Placed, choose_quoted};
 use crate::grid::{Area, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
-/// A plan that is being bought.
+/// A plan in the course of its purchase.
 #[derive(Clone, Debug)]
 pub struct Greedy<'a> {
     application: &'a Application,
@@ -17,7 +17,7 @@ pub struct Greedy<'a> {
     bought: Vec<(Placed, Receipt)>,
 }
 
-/// Prices are wanted for a task: at a site, from a start on.
+/// A question for the price of a task at a site, from a start on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub site: usize,
@@ -30,7 +30,8 @@ impl<'a> Greedy<'a> {
         Greedy { application, alpha, now, sites, placed, bought: Vec::new() }
     }
 
-    /// What to ask for now: the next task, at every site that is large enough; none, when all have been bought.
+    /// The questions to ask now: the next task, at each site that is large enough. Empty when all tasks have been
+    /// bought.
     pub fn wishes(&self, now: Time) -> Vec<Wish> {
         let Some(task) = self.next() else { return Vec::new() };
         let procs = self.application.procs(task);
@@ -42,12 +43,12 @@ impl<'a> Greedy<'a> {
         large.map(wish).collect()
     }
 
-    /// The best of all that was quoted: which site's, by its place among the quotes, and from when on.
+    /// The best start of all quotes: its site, its quote and the start.
     pub fn choose(&self, quotes: &[(usize, Quote)]) -> Option<(usize, QuoteId, Time)> {
         choose_quoted(self.alpha, quotes)
     }
 
-    /// The task has been booked there.
+    /// Records that the next task has been booked at a site.
     pub fn bought(&mut self, site: usize, receipt: Receipt) {
         let task = self.next().expect("only what is wanted is bought");
         let Part { start, .. } = receipt.part;
@@ -56,19 +57,19 @@ impl<'a> Greedy<'a> {
         self.bought.push((Placed { task: task as u32, site: site as u32, start, end }, receipt));
     }
 
-    /// What has been bought so far, in that order.
+    /// All purchases so far, in their order.
     pub fn all(&self) -> &[(Placed, Receipt)] {
         &self.bought
     }
 
-    /// What it has cost so far, and how long it takes.
+    /// Cost of the purchases so far, and the duration of the plan.
     pub fn cost(&self) -> Cost {
         let allocation: Area = self.bought.iter().map(|(_, receipt)| receipt.total()).sum();
         let last = self.bought.iter().map(|(placed, _)| placed.end).max();
         Cost { allocation, makespan: last.map_or(Span::ZERO, |last| last.since(self.now)) }
     }
 
-    /// The task that is to be bought next.
+    /// The task to be bought next.
     fn next(&self) -> Option<usize> {
         self.application.order().get(self.bought.len()).map(|task| *task as usize)
     }

@@ -1,8 +1,7 @@
-//! Workflows of parallel tasks, and how their users get processors for them.
+//! Workflows of parallel tasks, and the ways in which their users obtain processors for them.
 //!
-//! One file a way to plan: `moga.rs` chooses among advertised slots, `greedy.rs` buys start after start,
-//! `best_effort.rs` takes what queues give. Tasks are always looked at in the order of HEFT, and placed where they
-//! start first.
+//! Each file holds one way to plan: `moga.rs` chooses among advertised slots, `greedy.rs` buys one start after another,
+//! and `best_effort.rs` uses the queues. All of them consider tasks in HEFT order and place each where it starts first.
 
 mod best_effort;
 mod choice;

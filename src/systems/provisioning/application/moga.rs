@@ -1,10 +1,11 @@
-//! Which of the advertised slots to take: a genetic algorithm for two aims, and the plans that it finds nobody better
-//! than.
+//! The choice of advertised slots by a genetic algorithm with two aims. It returns the plans that none it has found
+//! dominates.
 //!
-//! A plan is a string of bits, one a slot. What is chosen for is rank among all (how many are better in both aims),
-//! spread out among equals by how crowded it is around them. One run serves every weight that somebody may give cost.
+//! A plan is a string of bits, one per slot. Selection uses the rank of a plan (the number of plans better in both
+//! aims), and spreads equal ranks by how crowded their surroundings are. One run serves every weight that a user may
+//! give to cost.
 //!
-//! Ours: plans that cannot be carried out are worse than all others, and no two in the archive cost the same.
+//! Ours: infeasible plans rank below all others, and no two plans in the archive cost the same.
 
 use std::collections::BTreeMap;
 
@@ -14,38 +15,37 @@ use crate::grid::Slot;
 use crate::random::SplitMix64;
 use crate::time::Time;
 
-/// How long the search goes on. A plan costs as many evaluations as there are members, for each generation and the
-/// first.
+/// Length of the search. Each generation, and the first, costs as many evaluations as it has members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Plans in a generation; an even number.
+    /// Number of plans in a generation; even.
     pub population: usize,
     pub generations: usize,
     pub seed: u64,
 }
 
-/// Which slots are chosen, bit by bit.
+/// The chosen slots, one bit each.
 type Bits = Vec<u64>;
 
-/// Plans nobody dominates, the cheapest first.
+/// The plans that none dominates, the cheapest first.
 #[derive(Clone, Debug)]
 pub struct Front {
     pub plans: Vec<Plan>,
-    /// How many different plans were looked at.
+    /// Number of different plans evaluated.
     pub evaluated: usize,
 }
 
-/// Closer than this, as a share of the ranges, two plans are in each other's niche.
+/// Distance, as a share of the ranges, below which two plans share a niche.
 const SIGMA_SHARE: f64 = 0.041;
 
 impl Settings {
-    /// As the thesis has it.
+    /// The values of the thesis.
     pub fn new(seed: u64) -> Settings {
         Settings { population: 100, generations: 10, seed }
     }
 }
 
-/// Plans an application on what is advertised; no plans, if it cannot be carried out even with all slots.
+/// Plans an application on the advertised slots. Empty if it is infeasible even with all slots.
 pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings: Settings) -> Front {
     let mut evaluator = Evaluator::new(application, now, adverts);
     let slots = evaluator.slots();
@@ -68,7 +68,7 @@ pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings:
 }
 
 impl Front {
-    /// The plan for whom cost is worth so much, and time the rest.
+    /// The best plan if cost has the weight `alpha` and time the rest.
     pub fn choose(&self, alpha: f64) -> Option<&Plan> {
         let options = self.plans.iter().map(|plan| (plan.cost.allocation.micros(), plan.cost.makespan.micros()));
         choose(alpha, &options.collect::<Vec<_>>()).map(|place| &self.plans[place])
@@ -77,7 +77,7 @@ impl Front {
 
 struct Search {
     slots: usize,
-    /// What has been evaluated; `None` where a task fits nowhere.
+    /// All evaluated plans; `None` where a task fits nowhere.
     known: BTreeMap<Bits, Option<Cost>>,
     draw: SplitMix64,
 }
@@ -95,7 +95,7 @@ impl Search {
         bits
     }
 
-    /// No bits beyond the last slot.
+    /// Clears the bits beyond the last slot.
     fn trim(&self, bits: &mut Bits) {
         if let Some(last) = bits.last_mut().filter(|_| !self.slots.is_multiple_of(64)) {
             *last &= (1 << (self.slots % 64)) - 1;
@@ -115,7 +115,7 @@ impl Search {
             }
             let cost = evaluator.cost(|slot| has(bits, slot));
             known.insert(bits.clone(), cost);
-            // Whoever has been offered once would not be taken a second time.
+            // A plan offered once would not be taken a second time.
             if let Some(cost) = cost {
                 archive.offer(cost, || bits.clone());
             }
@@ -124,7 +124,8 @@ impl Search {
         members.iter().map(cost).collect()
     }
 
-    /// The next generation: pairs drawn by fitness exchange a segment, and then a bit flips here and there.
+    /// The next generation: pairs drawn by fitness exchange a segment, then each bit flips with the probability of one
+    /// per plan.
     fn breed(&mut self, members: &[Bits], fitness: &[f64]) -> Vec<Bits> {
         let mut pool = self.draw_by(members, fitness);
         for place in (1..pool.len()).rev() {
@@ -180,8 +181,8 @@ fn exchange(one: &mut Bits, other: &mut Bits, from: usize, to: usize) {
     }
 }
 
-/// What members are chosen by. Ranks have the mean fitness that their places among all would give them; within a rank
-/// whoever has others near shares with them.
+/// Fitness for selection. Members of a rank have the mean fitness that their places among all would give them. Within a
+/// rank a member with close neighbours shares its fitness with them.
 pub(super) fn fitness(costs: &[Option<Cost>]) -> Vec<f64> {
     let ranks = ranks(costs);
     let count = costs.len() as f64;
@@ -205,7 +206,7 @@ pub(super) fn fitness(costs: &[Option<Cost>]) -> Vec<f64> {
     fitness
 }
 
-/// One more than how many dominate each.
+/// Rank of each member: one more than the number of members that dominate it.
 fn ranks(costs: &[Option<Cost>]) -> Vec<usize> {
     let feasible = costs.iter().flatten().count();
     let rank = |cost: &Option<Cost>| match cost {
@@ -215,7 +216,7 @@ fn ranks(costs: &[Option<Cost>]) -> Vec<usize> {
     costs.iter().map(|cost| rank(cost) + 1).collect()
 }
 
-/// How far apart two members are, each aim as a share of its range.
+/// Distance between two members, each aim as a share of its range.
 fn distances(costs: &[Option<Cost>]) -> impl Fn(usize, usize) -> f64 {
     let allocation = |cost: &Cost| cost.allocation.micros() as f64;
     let makespan = |cost: &Cost| cost.makespan.micros() as f64;

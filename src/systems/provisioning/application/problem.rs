@@ -1,40 +1,40 @@
-//! A workflow of rigid parallel tasks, how long each runs at each site, and what lies between the sites.
+//! A workflow of rigid parallel tasks, their run times at each site, and the links between the sites.
 
 use std::collections::BTreeMap;
 
 use crate::grid::{Area, Speed, Workflow};
 use crate::time::{Span, Time};
 
-/// A workflow on some sites, checked: its tasks are in topological order.
+/// A checked workflow on some sites; its tasks are in topological order.
 #[derive(Clone, Debug)]
 pub struct Application {
     procs: Vec<u32>,
-    /// By task, then site.
+    /// Run times, indexed by task, then site.
     runtimes: Vec<Span>,
     sites: usize,
-    /// By task, then site: where it may run; empty if all may run everywhere.
+    /// Suitable sites, indexed by task, then site; empty if each task may run everywhere.
     suits: Vec<bool>,
-    /// Ascending by (from, to).
+    /// Pairs `(from, to)`, ascending.
     edges: Vec<(u32, u32)>,
-    /// By site from, then site to: which of the kinds of link lies between them. A site is linked to itself by the
+    /// Kind of link between two sites, indexed by the first site, then the second. A site is linked to itself by the
     /// first kind, which takes no time.
     between: Vec<u32>,
     kinds: usize,
-    /// By edge, then kind of link.
+    /// Transfer times, indexed by edge, then kind of link.
     transfers: Vec<Span>,
     /// The edges into task `t` are those numbered `into[into_starts[t]..into_starts[t + 1]]`.
     into: Vec<u32>,
     into_starts: Vec<u32>,
     order: Vec<u32>,
-    /// By task: where it is in that order.
+    /// Position of each task in that order.
     places: Vec<u32>,
 }
 
-/// What lies between two different sites. Nobody else is thought to use it.
+/// The link between two different sites. Transfers are estimated as if no other used it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Link {
     pub latency: Span,
-    /// In bits a second.
+    /// In bits per second.
     pub bandwidth: u64,
 }
 
@@ -79,14 +79,15 @@ impl Application {
         application
     }
 
-    /// The same, if only some sites suit a task. Its rank is as if it could run everywhere.
+    /// Like this application, with a restricted choice of sites for each task. Ranks are computed as if each task could
+    /// run everywhere.
     pub fn suiting(self, suits: impl Fn(usize, usize) -> bool) -> Application {
         let sites = self.sites;
         let suits: Vec<bool> = (0..self.tasks() * sites).map(|at| suits(at / sites, at % sites)).collect();
         Application { suits: if suits.contains(&false) { suits } else { Vec::new() }, ..self }
     }
 
-    /// Whether a task may run at a site.
+    /// True if a task may run at a site.
     pub fn suits(&self, task: usize, site: usize) -> bool {
         self.suits.is_empty() || self.suits[task * self.sites + site]
     }
@@ -107,23 +108,23 @@ impl Application {
         self.runtimes[task * self.sites + site]
     }
 
-    /// All tasks, the highest rank first: the longest way to the end, by mean run times and mean transfers between two
-    /// different sites. Of equal ones the first in the workflow.
+    /// All tasks, the highest rank first. The rank is the longest path to the end, by mean run times and mean transfer
+    /// times between two different sites. Of equal ranks the first task in the workflow comes first.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Where a task is in that order.
+    /// Position of a task in that order.
     pub fn place(&self, task: usize) -> u32 {
         self.places[task]
     }
 
-    /// The processor-time of all tasks at a site, which is what best effort costs.
+    /// Processor time of all tasks at a site, which is the cost of best effort.
     pub fn work(&self, site: usize) -> Area {
         (0..self.tasks()).map(|task| Area::of(self.procs[task], self.runtime(task, site))).sum()
     }
 
-    /// When all that a task waits for has ended and come to a site, if the others have been placed so.
+    /// Time at which all inputs of a task are at a site, given the sites and ends of its predecessors.
     pub fn ready(&self, task: usize, site: usize, placed: &[(u32, Time)]) -> Time {
         let arrival = |(from, transfer): (usize, usize)| {
             let (at, end) = placed[from];
@@ -132,24 +133,24 @@ impl Application {
         self.incoming(task).map(arrival).max().unwrap_or(Time::ZERO)
     }
 
-    /// Whom a task waits for.
+    /// Predecessors of a task.
     pub fn before(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         self.incoming(task).map(|(from, _)| from)
     }
 
-    /// Who waits for a task.
+    /// Successors of a task.
     pub fn after(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let first = self.edges.partition_point(|edge| (edge.0 as usize) < task);
         self.edges[first..].iter().take_while(move |edge| edge.0 as usize == task).map(|edge| edge.1 as usize)
     }
 
-    /// From whom, and where his transfers begin.
+    /// Predecessors of a task, each with the index of the first transfer time of its edge.
     fn incoming(&self, task: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let into = &self.into[self.into_starts[task] as usize..self.into_starts[task + 1] as usize];
         into.iter().map(|edge| (self.edges[*edge as usize].0 as usize, *edge as usize * self.kinds))
     }
 
-    /// Means are multiplied by what they would be divided by, so ranks are exact.
+    /// Means are multiplied by their divisors, so ranks are exact.
     fn heft_order(&self) -> Vec<u32> {
         let sites = self.sites as u128;
         let runs = |task: usize| -> u128 {
@@ -165,7 +166,7 @@ impl Application {
         let mut ranks = vec![0u128; self.tasks()];
         let mut edge = self.edges.len();
         for task in (0..self.tasks()).rev() {
-            // The edges of later tasks have been looked at, and those they lead to have their ranks.
+            // The edges of later tasks have been visited, and the tasks they lead to have their ranks.
             let mut longest = 0;
             while edge > 0 && self.edges[edge - 1].0 as usize == task {
                 edge -= 1;
@@ -180,7 +181,7 @@ impl Application {
 }
 
 impl Link {
-    /// How long so many bytes take.
+    /// Transfer time of `bytes`.
     pub fn transfer(&self, bytes: u64) -> Span {
         let micros = u128::from(bytes) * 8_000_000 / u128::from(self.bandwidth.max(1));
         self.latency + Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))

@@ -116,7 +116,7 @@ fn a_plan_books_inner_slots_whole_and_of_edges_what_is_used() {
 
     let plan = evaluator.plan(|slot| slot == 3).unwrap();
     let parts: Vec<_> = plan.bookings.iter().map(|booked| (booked.part.procs, booked.task)).collect();
-    // The third stacks what the first and what the second has left.
+    // The third stacks the rests of the first and of the second.
     assert_eq!(parts, [(2, Some(0)), (1, Some(1)), (1, Some(2)), (1, Some(2))]);
     assert_eq!(plan.shares, [(0, 3, 2), (1, 3, 1), (2, 3, 1), (2, 3, 1)]);
 }
@@ -150,7 +150,7 @@ fn the_search_finds_the_front_of_the_example() {
 }
 
 #[test]
-fn an_archive_is_what_nobody_dominates() {
+fn an_archive_keeps_the_plans_that_none_dominates() {
     let mut draw = SplitMix64::new(5);
     for _ in 0..300 {
         let costs: Vec<Cost> = (0..draw.int(1, 30)).map(|_| cost(draw.int(1, 9), draw.int(1, 9) as f64)).collect();
@@ -220,7 +220,7 @@ fn best_effort_follows_the_order_of_heft_and_waits_for_data() {
     }
     assert!(way.ended(second(5), &[0, 2]).is_empty());
     assert_eq!(way.ended(second(9), &[1]), [3]);
-    // From site 1 it has come by 8, and from site 0 it has to go for three seconds.
+    // From site 1 it has arrived by 8, and from site 0 its transfer takes three seconds.
     assert_eq!(way.clone().send(second(9), 3, 0).at, second(9));
     assert_eq!(way.send(second(9), 3, 1).at, second(12));
     assert!(!way.is_over());

@@ -1,11 +1,11 @@
-//! Two phases: ask all sites to hold, then commit; or give all of it back.
+//! Two-phase commit: all sites are asked to hold, then all holds are committed or all are returned.
 
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Area, HoldId, Part};
 use crate::time::{Span, Time};
 
-/// What is wanted of one site.
+/// The processors requested of one site, and the duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leg {
     pub site: u32,
@@ -13,34 +13,35 @@ pub struct Leg {
     pub span: Span,
 }
 
-/// All legs at the same start, or none of them.
+/// A request for all legs at the same start, or none of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub number: u64,
-    /// Ascending by site, no site twice.
+    /// The legs, ascending by site; no site occurs twice.
     pub legs: Vec<Leg>,
 }
 
-/// How long a coordinator waits for what.
+/// Time limits and number of attempts of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Longer than any message is under way.
+    /// A bound on the delay of every message.
     pub delta: Span,
-    /// All must have granted so long before the start, that tasks can be there: after a commit and its answer.
+    /// Time before the start by which all sites must have granted, so that tasks can arrive in time: after a commit and
+    /// its answer.
     pub reach: Span,
     pub attempts: u32,
-    /// After a failed attempt; twice as long after each further one.
+    /// Pause after a failed attempt; it doubles after each further one.
     pub pause: Span,
 }
 
-/// What a coordinator writes down before it acts on it, and comes back with after a crash.
+/// Log entries of a coordinator. It writes an entry before it acts on it, and recovers from the log after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Log {
-    /// An attempt begins, the first is 1.
+    /// An attempt begins; the first has the number 1.
     Attempt(u32),
-    /// All sites hold: from now on there is no way back.
+    /// All sites hold. The decision is final.
     Commit,
-    /// A site no longer did when the commit came, or later: all that was committed is taken back.
+    /// A site no longer held its part when the commit arrived, or later. All committed parts are cancelled.
     Compensate,
     Over(Outcome),
 }
@@ -51,7 +52,7 @@ pub enum Outcome {
     Nothing,
 }
 
-/// What a coordinator tells a site about a hold.
+/// Instructions to a site about a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     Hold(Part),
@@ -60,7 +61,7 @@ pub enum Order {
     Cancel,
 }
 
-/// What a site answers.
+/// Answers of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     Granted {
@@ -69,56 +70,56 @@ pub enum Answer {
     },
     Refused,
     Committed,
-    /// It does not hold this any more.
+    /// The site no longer holds this part.
     Expired,
     Cancelled,
 }
 
-/// What a coordinator does.
+/// Actions of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// To be written before anything else is done.
+    /// An entry to write to the log before any other action.
     Log(Log),
     Tell {
         leg: usize,
         hold: HoldId,
         order: Order,
     },
-    /// No start is left to try: new ones are wanted, see [`Coordinator::offer`].
+    /// No start is left to try. The driver is to offer new ones; see [`Coordinator::offer`].
     Ask,
     Over(Outcome),
 }
 
-/// One request on its way.
+/// A request that is in progress.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
     request: Request,
     patience: Patience,
     attempt: u32,
-    /// Starts to try, the best last.
+    /// The starts to try, the best last.
     starts: Vec<Time>,
     phase: Phase,
-    /// When to act though nothing comes.
+    /// Time at which to act if no message arrives.
     wake: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The next attempt begins at the time to wake.
+    /// The next attempt begins at the wake-up time.
     Pausing,
-    /// The driver has been asked for starts.
+    /// Starts have been requested of the driver.
     Asking,
-    /// Of the legs in order so many have been granted; the next has been asked.
+    /// `granted` legs, in their order, have been granted; the next has been requested.
     Holding {
         start: Time,
         granted: usize,
         expiry: Time,
     },
-    /// Who has not said yet that he has committed.
+    /// The legs whose commit has not been confirmed yet.
     Committing {
         missing: Vec<bool>,
     },
-    /// Who has not said yet that he holds nothing.
+    /// The legs whose cancellation has not been confirmed yet.
     Compensating {
         missing: Vec<bool>,
     },
@@ -130,13 +131,13 @@ impl Patience {
         Patience { delta, reach: Span::ZERO, attempts: 5, pause: Span::from_secs(30) }
     }
 
-    /// The same, where messages take so long at most, and tasks may be late by some slack.
+    /// Adds the reach for a grid with this maximum latency, where tasks may be late by `slack`.
     pub fn over(self, latency: Span, slack: Span) -> Patience {
         let ways = latency + latency + latency;
         Patience { reach: Span::from_micros(ways.micros().saturating_sub(slack.micros())), ..self }
     }
 
-    /// When a commit that is sent now has been answered in any case.
+    /// Time by which a commit sent now has been answered in any case.
     fn answered_by(&self, now: Time) -> Time {
         now + self.delta + self.delta
     }
@@ -149,12 +150,12 @@ impl Leg {
 }
 
 impl Coordinator {
-    /// Begins by asking for starts.
+    /// A new coordinator, which begins by asking for starts.
     pub fn new(request: Request, patience: Patience) -> Coordinator {
         Coordinator { request, patience, attempt: 0, starts: Vec::new(), phase: Phase::Asking, wake: None }
     }
 
-    /// Comes back after a crash with nothing but its log.
+    /// Recovers a coordinator from its log alone.
     pub fn recover(now: Time, request: Request, patience: Patience, log: &[Log], deeds: &mut Vec<Deed>) -> Coordinator {
         let mut coordinator = Coordinator::new(request, patience);
         let legs = coordinator.request.legs.len();
@@ -186,7 +187,7 @@ impl Coordinator {
         if let Phase::Over(outcome) = self.phase { Some(outcome) } else { None }
     }
 
-    /// Starts that all sites would admit, the best first; without any, that is the end of it.
+    /// Supplies starts that all sites would admit, the best first. Without any the request ends with nothing.
     pub fn offer(&mut self, now: Time, starts: &[Time], deeds: &mut Vec<Deed>) {
         if self.phase != Phase::Asking {
             return;
@@ -198,7 +199,7 @@ impl Coordinator {
         }
     }
 
-    /// A site has answered about a hold; what is about another attempt, or was known, says nothing new.
+    /// Handles an answer of a site about a hold. An answer about another attempt, or one already known, is ignored.
     pub fn hear(&mut self, now: Time, hold: HoldId, answer: Answer, deeds: &mut Vec<Deed>) {
         let leg = hold.leg as usize;
         if hold.request != self.request.number || hold.attempt != self.attempt || leg >= self.request.legs.len() {
@@ -231,7 +232,7 @@ impl Coordinator {
         }
     }
 
-    /// A site no longer has what it had committed: all of it is taken back, even if nothing was left to do.
+    /// A site no longer has its committed part: all parts are cancelled, even if the request was over.
     pub fn broken(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         if matches!(self.phase, Phase::Committing { .. } | Phase::Over(Outcome::Whole)) {
             deeds.push(Deed::Log(Log::Compensate));
@@ -239,7 +240,7 @@ impl Coordinator {
         }
     }
 
-    /// The time to wake has come.
+    /// Acts at the wake-up time.
     pub fn woken(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         if self.wake.is_none_or(|wake| wake > now) {
             return;
@@ -260,7 +261,7 @@ impl Coordinator {
         }
     }
 
-    /// A start that has passed is nothing to ask for.
+    /// Begins the next attempt. Starts in the past are skipped.
     fn try_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         while self.starts.pop_if(|start| *start <= now).is_some() {}
         let Some(start) = self.starts.pop() else {
@@ -274,7 +275,7 @@ impl Coordinator {
         self.hold_next(now, deeds);
     }
 
-    /// Asks the next site, or commits if all have granted and will hold until the commit has come.
+    /// Asks the next site, or commits if all have granted and their holds last until the commit arrives.
     fn hold_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let Phase::Holding { start, granted, expiry } = self.phase else { return };
         if let Some(leg) = self.request.legs.get(granted) {
@@ -295,7 +296,7 @@ impl Coordinator {
         self.give_up_attempt(now, deeds);
     }
 
-    /// Takes the first legs back, the last of them first.
+    /// Aborts the first `legs` legs, the last of them first.
     fn abort(&mut self, legs: usize, deeds: &mut Vec<Deed>) {
         deeds.extend((0..legs).rev().map(|leg| self.tell(leg, Order::Abort)));
     }
@@ -304,7 +305,7 @@ impl Coordinator {
         if self.attempt >= self.patience.attempts {
             return self.end(Outcome::Nothing, deeds);
         }
-        // Two requests that were in each other's way do not come back at the same time.
+        // Two requests that obstructed each other do not retry at the same time.
         let doubled = self.patience.pause.micros() << (self.attempt.max(1) - 1).min(30);
         let apart = Span::from_secs(self.request.number % 16);
         self.phase = Phase::Pausing;

@@ -1,10 +1,10 @@
-//! The same start at several sites, or at none.
+//! Co-allocation: the same start at several sites, or at none.
 //!
-//! The thesis names it as its aim; the protocol is ours. Sites hold what they are asked to for a while
-//! (`desk/holds.rs`), and whoever coordinates commits all holds or none (`coordinator.rs`). His decision is in his log
-//! before anybody hears of it, so a coordinator that comes back with nothing but that can end what he began. No lock is
-//! waited for: sites answer at once, and holds lapse by themselves, so all that a fixed order of sites is for is to
-//! keep two requests from refusing each other in turn.
+//! The thesis names co-allocation as an aim; the protocol is ours. Sites hold parts for a while on request
+//! (`desk/holds.rs`), and a coordinator commits all holds or none (`coordinator.rs`). Its decision is in its log before
+//! any site hears of it, so a coordinator that recovers with nothing but the log can end what it began. No process
+//! waits for a lock: sites answer at once, and holds lapse by themselves. The fixed order of sites only keeps two
+//! requests from refusing each other in turn.
 
 mod coordinator;
 mod starts;

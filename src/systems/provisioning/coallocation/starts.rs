@@ -1,19 +1,19 @@
-//! Which starts all sites could agree on, and in which order to try them.
+//! The starts that all sites could admit, and the order in which to try them.
 
 use super::Leg;
 use crate::grid::{Area, Part, Quote};
 use crate::systems::provisioning::application::ranked;
 use crate::time::Time;
 
-/// What each leg would cost at which start.
+/// Fees of each leg at each start.
 #[derive(Clone, Debug)]
 pub struct Pool {
     legs: Vec<Leg>,
-    /// Ascending; each with the fee of each leg, as far as it is known.
+    /// The starts, ascending, each with the fee of each leg if it is known.
     starts: Vec<(Time, Vec<Option<Area>>)>,
 }
 
-/// A site has not said what a start would cost.
+/// A question for the price of a start that a site has not named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
     pub leg: usize,
@@ -21,7 +21,7 @@ pub struct Question {
 }
 
 impl Pool {
-    /// Of what the site of each leg has answered to a question for all starts.
+    /// Builds the pool from each site's answer to the question for all starts.
     pub fn new(legs: Vec<Leg>, quotes: &[Quote]) -> Pool {
         let mut all: Vec<Time> = quotes.iter().flat_map(|quote| quote.offers.iter().map(|offer| offer.start)).collect();
         all.sort_unstable();
@@ -31,7 +31,7 @@ impl Pool {
         pool
     }
 
-    /// What is still to be asked: each start at each site that did not name it.
+    /// The open questions: each start at each site that did not name it.
     pub fn questions(&self) -> Vec<Question> {
         let missing = self.starts.iter().flat_map(|(start, fees)| {
             let unknown = fees.iter().enumerate().filter(|(_, fee)| fee.is_none());
@@ -40,7 +40,7 @@ impl Pool {
         missing.collect()
     }
 
-    /// A site has said what some starts cost. What it does not name when asked it does not admit.
+    /// Records the prices in an answer of a site. A start it was asked for but does not name is not admitted there.
     pub fn answered(&mut self, leg: usize, quote: &Quote) {
         for offer in &quote.offers {
             if let Ok(place) = self.starts.binary_search_by_key(&offer.start, |(start, _)| *start) {
@@ -49,7 +49,8 @@ impl Pool {
         }
     }
 
-    /// The starts that all sites admit, the best first: fees together weigh `alpha`, and the start the rest.
+    /// The starts that all sites admit, the best first: the sum of the fees has the weight `alpha`, and the start the
+    /// rest.
     pub fn ranked(&self, alpha: f64) -> Vec<Time> {
         let whole = self.starts.iter().filter_map(|(start, fees)| {
             let sum: Option<Area> = fees.iter().copied().sum();

@@ -1,5 +1,5 @@
-//! Coordinators and real desks under schedules at random: messages are lost, late and overtake each other, and
-//! coordinators crash and come back with their logs.
+//! Coordinators and real desks under random schedules: messages are lost, late and overtake each other, and
+//! coordinators crash and recover from their logs.
 
 use std::collections::BTreeMap;
 
@@ -42,14 +42,14 @@ struct Model {
     draw: SplitMix64,
     weather: Weather,
     desks: Vec<Desk>,
-    /// The job that runs at each.
+    /// The running job of each desk.
     ends: Vec<Option<(Time, TaskId)>>,
     procs: Vec<u32>,
     /// `None` while it is down.
     coordinators: Vec<Option<Coordinator>>,
     requests: Vec<Request>,
     logs: Vec<Vec<Log>>,
-    /// By time, then by a number that makes ties random.
+    /// News by time, then by a number that makes ties random.
     agenda: BTreeMap<(Time, u64), News>,
     granted: BTreeMap<HoldId, (usize, Part)>,
 }
@@ -112,7 +112,7 @@ impl Model {
     fn carry_out(&mut self, now: Time, request: usize, deeds: Vec<Deed>) {
         let mut deeds = std::collections::VecDeque::from(deeds);
         while let Some(deed) = deeds.pop_front() {
-            // It may crash after any deed, and then the rest is not done.
+            // It may crash after any action, and then the rest is not done.
             match deed {
                 Deed::Log(entry) => self.logs[request].push(entry),
                 Deed::Tell { leg, hold, order } => {
@@ -120,7 +120,7 @@ impl Model {
                     self.send(now, News::ToSite { site, hold, order });
                 }
                 Deed::Ask => {
-                    // So far ahead that nobody has had his time before it can be taken back.
+                    // So far ahead that no part begins before it can be cancelled.
                     let base = now.micros() / 1_000_000 + 20_000;
                     let starts: Vec<Time> =
                         (0..self.draw.int(1, 4)).map(|i| second(base + 150 * i + self.draw.int(0, 300))).collect();
@@ -213,7 +213,7 @@ impl Model {
         }
     }
 
-    /// A desk is told of each instant at which something is due.
+    /// Tells a desk of each instant at which an event is due.
     fn catch_up(&mut self, site: usize, now: Time) {
         loop {
             let end = self.ends[site].map(|(end, _)| end);
@@ -254,12 +254,12 @@ impl Model {
 }
 
 #[test]
-fn whatever_happens_a_request_is_whole_or_nothing() {
+fn a_request_is_whole_or_nothing_under_all_faults() {
     let weathers = [
         Weather { loss: 0.0, delay: 9, crashes: 0.0 },
         Weather { loss: 0.1, delay: 9, crashes: 0.02 },
         Weather { loss: 0.3, delay: 9, crashes: 0.1 },
-        // Later than the coordinator reckons with.
+        // Later than the coordinator expects.
         Weather { loss: 0.1, delay: 45, crashes: 0.0 },
         Weather { loss: 0.3, delay: 100, crashes: 0.15 },
     ];

@@ -1,4 +1,4 @@
-//! What a user makes of sites that answer late, with old news, with nonsense, or not at all.
+//! The reaction of a user to sites that answer late, with old news, with nonsense, or not at all.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,14 +21,14 @@ use crate::time::Stamp;
 const CORES: u32 = 16;
 const LATENCY: Span = Span::from_secs(2);
 
-/// A site that says what it likes.
+/// A site with arbitrary answers.
 struct Trickster {
     random: SplitMix64,
-    /// Of ten answers so many are not as they should be.
+    /// Number of wrong answers in ten.
     lies: u64,
     rate: Rate,
     heard: Arc<Mutex<Vec<Message>>>,
-    /// What it has quoted, by number.
+    /// Quotes so far, by number.
     quoted: Vec<(Part, Vec<Offer>)>,
     booked: u64,
     entered: Vec<(ActorId, TaskId)>,
@@ -90,7 +90,7 @@ impl Trickster {
         Reply::Prices(Quote { id, expiry: now + Span::from_secs(60), procs, span, rate: self.rate, offers })
     }
 
-    /// What an honest site might say to this.
+    /// An answer that an honest site might give.
     fn answer(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) -> Option<Message> {
         match message {
             Message::Inquire(Inquire { number, query }) => {
@@ -170,7 +170,7 @@ impl Trickster {
         }
     }
 
-    /// Something that nobody has asked for, or in another way.
+    /// An answer to no question, or of a wrong kind.
     fn anything(&mut self) -> Message {
         let number = self.random.int(0, 6);
         let (job, index) = (JobId(self.one_in(3) as u32), self.one_in(4) as u32);
@@ -290,9 +290,9 @@ fn with_honest_sites_every_strategy_comes_to_an_end() {
     }
 }
 
-/// It never panics and never goes on for ever; it says so once who has lied, and then nothing more.
+/// The user never panics and never runs for ever. It accuses the dishonest site once, and is silent then.
 #[test]
-fn whatever_a_site_says_its_user_comes_to_an_end_or_accuses_it() {
+fn a_user_finishes_or_accuses_its_site_for_all_answers() {
     let seeds = if cfg!(debug_assertions) { 150 } else { 2_000 };
     for row in strategy::ALL {
         let mut found = 0;
@@ -319,7 +319,7 @@ fn an_answer_that_does_not_come_is_missed_at_once() {
     for row in strategy::ALL {
         let log = play_mute(row.name);
         assert_eq!(accused(&log), [(ActorId(1), Fault::Silent)], "{}", row.name);
-        // The first question is asked when the job comes, and a message takes two seconds there and two back.
+        // The first question is asked when the job arrives, and a message takes two seconds each way.
         let last = log.last().unwrap().stamp.time;
         assert!(last >= Time::ZERO + Span::from_secs(104), "{}: {last}", row.name);
         assert!(
@@ -348,7 +348,7 @@ fn what_fits_no_site_is_turned_away_and_what_comes_after_it_goes_on() {
     assert_eq!(all_over(&log), 1);
 }
 
-/// A site without a history knows of no chance: then there is nothing to imitate a reservation by.
+/// A site without a history has no forecast, so no reservation can be imitated.
 #[test]
 fn without_any_chance_it_is_the_reservation_or_nothing() {
     for (name, end) in [("var", Bargain::GivenUp), ("var-and-reserve", Bargain::Booked)] {
@@ -371,7 +371,7 @@ fn without_any_chance_it_is_the_reservation_or_nothing() {
     }
 }
 
-/// Has no history.
+/// A site without a history.
 struct Young(Trickster);
 
 impl Actor<Message, Record> for Young {
@@ -413,7 +413,7 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
     }
 }
 
-/// Its padded job has ended, or is lost for good, before it is heard that it is wanted back.
+/// Its padded job has ended, or is lost for good, before the recall arrives.
 #[test]
 fn nothing_stays_reserved_for_a_job_that_is_over() {
     for is_lost in [false, true] {
@@ -436,7 +436,7 @@ fn nothing_stays_reserved_for_a_job_that_is_over() {
     }
 }
 
-/// Where a task that is wanted back has just ended, or is lost for good.
+/// A site at which a recalled task has just ended, or is lost for good.
 struct Brief {
     site: Trickster,
     is_lost: bool,
@@ -468,8 +468,8 @@ impl Actor<Message, Record> for Brief {
     }
 }
 
-/// Those of the worked example of plans, whose ranks are 4, 3 and 1, and two more after the first one, with ranks 5 and
-/// 1.
+/// The tasks of the worked example of plans, whose ranks are 4, 3 and 1, and two more after the first one, with ranks 5
+/// and 1.
 #[test]
 fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
     let row = strategy::find("best-effort").unwrap();
@@ -499,7 +499,7 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
     assert_eq!(entered.collect::<Vec<_>>(), [0, 3, 1, 4, 2]);
 }
 
-/// Hears, and says nothing.
+/// A site that never answers.
 struct Mute;
 
 impl Actor<Message, Record> for Mute {
@@ -526,9 +526,9 @@ fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
     judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])
 }
 
-/// Three times, then it queues; and what was to be had is asked for anew each time.
+/// It tries three times, with new questions each time, then it queues.
 #[test]
-fn who_finds_every_quote_stale_queues() {
+fn a_user_that_finds_every_quote_stale_queues() {
     let strategies = ["reserve", "greedy", "moga"];
     for name in strategies {
         let row = strategy::find(name).unwrap();
@@ -553,7 +553,7 @@ fn who_finds_every_quote_stale_queues() {
     }
 }
 
-/// Somebody else is always first.
+/// A site at which another user is always first.
 struct Overtaken(Trickster);
 
 impl Actor<Message, Record> for Overtaken {
@@ -573,7 +573,7 @@ impl Actor<Message, Record> for Overtaken {
     }
 }
 
-/// One whose process goes down, with two jobs at two sites.
+/// A user whose process goes down, with two jobs at two sites.
 fn play_crashing(crash: Crash, seed: u64) -> Vec<Entry<Record>> {
     let row = strategy::find("coallocate").unwrap();
     let name = row.name.to_owned();
@@ -586,17 +586,17 @@ fn play_crashing(crash: Crash, seed: u64) -> Vec<Entry<Record>> {
     judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])
 }
 
-/// Of how many of its tasks it has said where they go.
+/// Number of a job's tasks that have been assigned.
 fn assigned(log: &[Entry<Record>], job: u32) -> usize {
     let its = |entry: &&Entry<Record>| matches!(entry.record, Record::Assigned { task, .. } if task.job == JobId(job));
     log.iter().filter(its).count()
 }
 
-/// It is back long after all that its sites have promised: what they say is booked is of no use any more.
+/// It is back long after its sites have kept their promises: the bookings they report are useless.
 #[test]
 fn tasks_whose_time_together_has_passed_do_not_run_at_all() {
     let mut late = 0;
-    // At some of these the first job's commits are on their way.
+    // At some of these times the first job's commits are on their way.
     for (at, seed) in (106..118).flat_map(|at| (0..8).map(move |seed| (at, seed))) {
         let log = play_crashing(Crash { at: Span::from_secs(at), lasts: Span::from_secs(20_000) }, seed);
         let booked = Record::Bargained { job: JobId(0), end: Bargain::Booked, why: None };
@@ -611,10 +611,10 @@ fn tasks_whose_time_together_has_passed_do_not_run_at_all() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Wherever its process goes down and comes back, each request comes to an end, whole or not at all, and nobody is
-    /// blamed for what it has forgotten.
+    /// With a crash and a return at any times, each request ends, whole or not at all, and no site is accused because
+    /// of a forgotten question.
     #[test]
-    fn a_coordinator_that_crashes_blames_nobody(at in 100u64..200, lasts in 1u64..900, seed in 0u64..50) {
+    fn a_coordinator_that_crashes_accuses_no_site(at in 100u64..200, lasts in 1u64..900, seed in 0u64..50) {
         let log = play_crashing(Crash { at: Span::from_secs(at), lasts: Span::from_secs(lasts) }, seed);
         prop_assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 2));
         prop_assert!((0..2).all(|job| [0, 2].contains(&assigned(&log, job))));

@@ -1,21 +1,21 @@
-//! What has been booked: how it is charged, begins, ends, is taken back or handed back early.
+//! The life of a booking: charge, begin, end, cancellation and early return.
 
 use super::{Active, Deed, Desk};
 use crate::grid::{Area, BookingId, Counts, Denial, HoldId, Part, Receipt};
 use crate::time::Time;
 
-/// What has been booked and is not over.
+/// A booking that is not over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Booking {
     pub receipt: Receipt,
     pub state: Standing,
-    /// If it came about as one leg of several.
+    /// The hold it began as, if it is one leg of several.
     pub hold: Option<HoldId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Until the lease is over.
+    /// Held until the lease ends.
     Held,
     Booked {
         since: Time,
@@ -23,16 +23,16 @@ pub(super) enum Standing {
     Begun,
 }
 
-/// What a site has taken. Each charge has its booking: `rents + fees` is what was charged, less what went back.
+/// Income of a site. Each charge has its booking: `rents + fees` is the sum of the charges less the refunds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     pub booked: u64,
     pub cancelled: u64,
-    /// Taken from their users as processors failed.
+    /// Bookings taken from their users because processors failed.
     pub revoked: u64,
     pub rents: Area,
     pub fees: Area,
-    /// For cancelling.
+    /// Charges for cancellations.
     pub penalties: Area,
 }
 
@@ -43,8 +43,8 @@ impl Account {
 }
 
 impl Desk {
-    /// Takes a booking back. Before it begins that costs a part of its fee; later nothing is given back, but the
-    /// processors are free at once. Says what has to be paid beside what is charged already, or instead of it.
+    /// Cancels a booking. Before its begin the user pays a part of its fee; later there is no refund, but the
+    /// processors are free at once. Returns the amount to pay beside the charges so far, or instead of them.
     pub fn cancel(&mut self, now: Time, id: BookingId) -> Result<Area, Denial> {
         self.reach(now);
         let booking = self.bookings.get(&id).ok_or(Denial::NotBooked)?;
@@ -58,7 +58,7 @@ impl Desk {
         Ok(self.take_back(id, penalty))
     }
 
-    /// Frees a booking; what was charged is given back for a penalty, or not at all.
+    /// Frees a booking. The charges are refunded for a penalty, or not at all.
     pub(super) fn take_back(&mut self, id: BookingId, penalty: Option<Area>) -> Area {
         let booking = self.remove_booking(id);
         let Receipt { part, rent, fee, .. } = booking.receipt;
@@ -72,7 +72,7 @@ impl Desk {
         penalty.unwrap_or_default()
     }
 
-    /// Sets processors aside for somebody who pays nothing for them; who waits gives way.
+    /// Sets processors aside without payment. The queue gives way.
     pub fn set_aside(&mut self, now: Time, part: Part) -> Result<BookingId, Denial> {
         self.reach(now);
         self.begin_reservations();
@@ -82,7 +82,7 @@ impl Desk {
         Ok(receipt.booking)
     }
 
-    /// What was set aside is free, if its time is not over anyway.
+    /// Frees processors set aside, unless their time is over.
     pub fn give_up(&mut self, now: Time, id: BookingId) {
         if self.bookings.contains_key(&id) {
             let booking = self.remove_booking(id);
@@ -90,7 +90,7 @@ impl Desk {
         }
     }
 
-    /// Puts something on the calendar.
+    /// Enters a part into the calendar.
     pub(super) fn enter(&mut self, part: Part, fee: Area, state: Standing, hold: Option<HoldId>) -> Receipt {
         let number = self.number();
         let receipt = Receipt { booking: BookingId(number), part, rent: part.area().at(self.terms.rate), fee };
@@ -105,7 +105,7 @@ impl Desk {
         self.account.fees += receipt.fee;
     }
 
-    /// Whether something is admissible: who waits does not count.
+    /// Checks that a part is admissible; waiting jobs do not count.
     pub(super) fn admit(&mut self, part: &Part) -> Result<(), Denial> {
         self.check(part)?;
         self.look();
@@ -115,7 +115,7 @@ impl Desk {
         Ok(())
     }
 
-    /// What can be said without looking at the calendar.
+    /// The checks that do not need the calendar.
     pub(super) fn check(&self, part: &Part) -> Result<(), Denial> {
         part.check()?;
         match part {
@@ -125,17 +125,17 @@ impl Desk {
         }
     }
 
-    /// Of what stands fast.
+    /// Processors occupied by fixed parts.
     pub(super) fn fixed_counts(&self) -> Counts {
         Counts::of(self.plan.fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
     }
 
-    /// Of what stands fast, and the queue as it is planned.
+    /// Processors occupied by fixed parts and by the planned queue.
     pub(super) fn all_counts(&self) -> Counts {
         self.counts_with(&self.plan.starts)
     }
 
-    /// Of what stands fast, and the queue with these starts.
+    /// Processors occupied by fixed parts and by the queue with these starts.
     pub(super) fn counts_with(&self, starts: &[Time]) -> Counts {
         let fixed = self.plan.fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs));
         let planned = self.queue.iter().zip(starts);
@@ -156,7 +156,7 @@ impl Desk {
         }
     }
 
-    /// Its time is over, or nobody needs the rest of it.
+    /// Ends a booking whose time is over, or whose rest is not needed.
     pub fn end_booking(&mut self, id: BookingId) {
         let booking = self.remove_booking(id);
         self.freed(self.now, booking.receipt.part.end());

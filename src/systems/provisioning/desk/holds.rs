@@ -1,7 +1,7 @@
-//! Holds: a booking for a while, which becomes one for good when all sites of a request have granted theirs.
+//! Holds: temporary bookings, which become final when all sites of a request have granted theirs.
 //!
-//! Whoever asks may ask again, late or twice. So the last word on each hold is kept, and answers do not depend on how
-//! often a message comes. Sites never wait for anybody: a hold lapses by itself.
+//! A coordinator may repeat a request, late or twice. So the desk keeps the last state of each hold, and its answers do
+//! not depend on how often a message arrives. A site never waits for another process: a hold lapses by itself.
 
 use super::bookings::Standing;
 use super::{Deed, Desk};
@@ -11,23 +11,23 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
     pub fate: Fate,
-    /// What was answered; none if it was taken back before it came.
+    /// The grant; none if the hold was aborted before its request arrived.
     pub granted: Option<(Grant, Receipt)>,
 }
 
-/// What has become of a hold.
+/// The state of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Held,
     Committed,
-    /// Its time has been and gone.
+    /// Its time is over.
     Done,
-    /// Taken back before a commit.
+    /// Aborted before a commit.
     Released,
     Expired,
-    /// Taken back after a commit.
+    /// Cancelled after a commit.
     Cancelled,
-    /// Taken from its user, as processors have failed.
+    /// Taken from its user because processors failed.
     Broken,
 }
 
@@ -54,7 +54,7 @@ impl Desk {
         Ok(grant)
     }
 
-    /// Makes a hold a booking. One that is done says so again: only the answer can have been lost.
+    /// Makes a hold a booking. A repeated commit is confirmed again: its answer may have been lost.
     pub fn commit(&mut self, now: Time, id: HoldId) -> Result<Receipt, Denial> {
         self.reach(now);
         self.begin_reservations();
@@ -74,7 +74,7 @@ impl Desk {
         }
     }
 
-    /// Takes a hold back that has not been committed. If it has not come yet, it is refused when it comes.
+    /// Aborts a hold that has not been committed. If its request has not arrived yet, it will be refused.
     pub fn abort(&mut self, now: Time, id: HoldId) -> Fate {
         self.reach(now);
         let hold = self.holds.entry(id).or_insert(Hold { fate: Fate::Released, granted: None });
@@ -86,7 +86,7 @@ impl Desk {
         self.holds[&id].fate
     }
 
-    /// Takes a hold back, committed or not, and says what that costs: nothing soon after the commit.
+    /// Cancels a hold, committed or not, and returns the penalty, which is zero soon after the commit.
     pub fn cancel_hold(&mut self, now: Time, id: HoldId) -> (Fate, Area) {
         self.abort(now, id);
         let hold = self.holds.get_mut(&id).expect("there is a last word on each hold");
@@ -104,12 +104,12 @@ impl Desk {
         (Fate::Cancelled, self.take_back(receipt.booking, penalty))
     }
 
-    /// What was held under it, if anything ever was.
+    /// The booking of a hold, if it was ever granted.
     pub fn booking_of(&self, id: HoldId) -> Option<BookingId> {
         self.holds.get(&id)?.granted.map(|(_, receipt)| receipt.booking)
     }
 
-    /// What has become of a hold, if it has ever been heard of.
+    /// The state of a hold, if it is known.
     #[cfg(test)]
     pub fn fate(&self, id: HoldId) -> Option<Fate> {
         self.holds.get(&id).map(|hold| hold.fate)

@@ -1,11 +1,11 @@
-//! What a site answers with: its queue, reservations, slots, holds and quotes on one calendar of counted processors.
+//! The desk of a site: its queue, reservations, slots, holds and quotes on one calendar of counted processors.
 //!
-//! A desk is told of one instant after another, and within one in this order: what has ended, what is cancelled, what
-//! is submitted, what is asked and booked; then it makes one pass and says who starts. What falls due by itself (leases
-//! and quotes that expire, reservations that end and begin) it does in its place of that order. Nothing that runs or is
-//! reserved is ever moved; the queue gives way.
+//! A desk handles one instant after another, and within an instant in this order: ends, cancellations, submissions,
+//! questions and bookings; then one pass starts jobs. Events that fall due by themselves (leases and quotes that
+//! expire, reservations that end and begin) have their place in that order. A running job or a reservation is never
+//! moved; the queue gives way.
 //!
-//! No cost grows with the jobs that have been: what is over is forgotten, but for the last word on each hold.
+//! No cost grows with the number of past jobs: the desk forgets them, except the last state of each hold.
 
 mod bookings;
 mod holds;
@@ -31,59 +31,59 @@ use crate::grid::{BookingId, Denial, HoldId, Part, Quote, QuoteId, Rate, TaskId}
 use crate::roles::queue::Ask;
 use crate::time::{Span, Time};
 
-/// How a site does business.
+/// The business terms of a site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeskTerms {
     pub procs: u32,
     pub mode: Mode,
     pub rate: Rate,
-    /// Which part of its fee cancelling a booking costs, in thousandths.
+    /// Part of its fee that cancelling a booking costs, in thousandths.
     pub cancelling: u32,
     pub quotes_last: Span,
     pub lease: Span,
-    /// How long after a commit it can be taken back for free.
+    /// Duration after a commit in which a cancellation is free.
     pub grace: Span,
-    /// No job may ask for longer.
+    /// The longest run time that a job may ask for.
     pub longest: Option<Span>,
 }
 
-/// When a site plans its queue.
+/// Time of planning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Each job gets its place when it is submitted, and keeps it: for run times that are known.
+    /// Each job gets its place when it is submitted, and keeps it; for known run times.
     Exact,
-    /// All of the queue is planned anew whenever something changes.
+    /// The whole queue is planned anew whenever something changes.
     Rebuild,
 }
 
-/// What has happened at a desk by itself, or is to happen at its site.
+/// Events at a desk for its site to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// A job of the queue starts now.
     Start(TaskId),
-    /// The time of a reservation begins.
+    /// A reservation begins.
     Begin(BookingId),
-    /// It is over.
+    /// A reservation is over.
     Over(BookingId),
     /// The lease of a hold has ended.
     Lapse(HoldId),
 }
 
-/// How a job joins the queue.
+/// The place at which a job joins the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joins {
-    /// Before all others.
+    /// In front of all other jobs.
     First,
-    /// Behind all others.
+    /// Behind all other jobs.
     Last,
-    /// Behind all others, who keep their places: whoever has sent it was promised that nobody starts because of it.
+    /// Behind all other jobs, which keep their places. The sender was promised that no job starts because of this one.
     Quietly,
 }
 
-/// More than a thousand years, and less than what is left of time when the last messages come.
+/// More than a thousand years, and less than the time left when the last messages arrive.
 const WALLTIME_MAX: Span = Span::from_micros(1 << 55);
 
-/// What a site lets a job ask for that lets nobody ask for longer than this.
+/// The longest run time that a job may ask for at a site with these terms.
 pub fn longest(terms: Option<Span>) -> Span {
     terms.map_or(WALLTIME_MAX, |longest| longest.min(WALLTIME_MAX))
 }
@@ -94,23 +94,23 @@ pub struct Desk {
     planner: Box<dyn Planner>,
     forecast: Box<dyn Forecast>,
     now: Time,
-    /// The number of the next job or booking.
+    /// Number of the next job or booking.
     next: u64,
     queue: Vec<Queued>,
     jobs: BTreeMap<TaskId, Whereabouts>,
-    /// What is on the processors, by number: running jobs to their requested ends, and reservations whose time it is.
+    /// Occupied processors, by number: running jobs until their requested ends, and reservations that have begun.
     active: BTreeMap<u64, Active>,
-    /// What is down, and until when it is taken to be.
+    /// Failed processors with the expected ends of their outages.
     down: Vec<Active>,
-    /// Reservations and holds that are to begin.
+    /// Reservations and holds that have not begun.
     future: BTreeMap<(Time, u64), Part>,
     bookings: BTreeMap<BookingId, Booking>,
-    /// When reservations that have begun are over.
+    /// Ends of the reservations that have begun.
     ends: BTreeSet<(Time, BookingId)>,
-    /// When leases end.
+    /// Ends of the leases.
     leases: BTreeMap<(Time, BookingId), HoldId>,
     holds: BTreeMap<HoldId, Hold>,
-    /// They all last for the same time, so the oldest expire first.
+    /// The quotes. All last equally long, so the oldest expires first.
     quotes: BTreeMap<QuoteId, Quote>,
     next_quote: u64,
     plan: Plan,
@@ -125,11 +125,11 @@ struct Queued {
     submitted: Time,
 }
 
-/// Where a job is.
+/// The place of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whereabouts {
     Queue,
-    /// On the processors, under this number.
+    /// The job runs, under this number.
     Runs(u64),
 }
 
@@ -140,7 +140,7 @@ struct Active {
 }
 
 impl DeskTerms {
-    /// As the thesis has it, at a site of so many processors.
+    /// The terms of the thesis, at a site of `procs` processors.
     pub fn new(procs: u32, mode: Mode) -> DeskTerms {
         DeskTerms {
             procs,
@@ -156,7 +156,7 @@ impl DeskTerms {
 }
 
 impl Desk {
-    /// In mode `Exact` the planner only says what a booking at a price does to the queue.
+    /// A new desk. In mode `Exact` the planner only says how a priced booking would affect the queue.
     pub fn new(terms: DeskTerms, planner: Box<dyn Planner>, forecast: Box<dyn Forecast>) -> Desk {
         let plan = Plan::new(terms.procs);
         Desk {
@@ -190,22 +190,22 @@ impl Desk {
         &self.account
     }
 
-    /// How many jobs wait, and how many run.
+    /// Numbers of waiting and of running jobs.
     pub fn jobs(&self) -> (usize, usize) {
         (self.queue.len(), self.jobs.len() - self.queue.len())
     }
 
-    /// A job that ran has left its processors, before its requested end or then.
+    /// A running job has left its processors, at its requested end or before.
     pub fn ended(&mut self, now: Time, job: TaskId) {
         let Some(Whereabouts::Runs(number)) = self.jobs.remove(&job) else {
             panic!("job {job} ends but does not run");
         };
-        // What falls due by itself comes after what has ended.
+        // Events that fall due by themselves come after ends.
         let active = self.active.remove(&number).expect("what runs is active");
         self.freed(now, active.until);
     }
 
-    /// Whether a job could be submitted now: if so, it could be later too.
+    /// Checks that a job could be submitted now; then it could be later too.
     pub fn takes(&self, now: Time, ask: &Ask) -> Result<(), Denial> {
         if ask.nodes > self.terms.procs {
             return Err(Denial::TooLarge(self.terms.procs));
@@ -226,8 +226,8 @@ impl Desk {
         self.join(now, ask, Joins::Last)
     }
 
-    /// Puts a job that has been taken into the queue: with its checkpoints it may be longer than what is taken. Only
-    /// where time ends it is not.
+    /// Puts an accepted job into the queue. With its checkpoints it may be longer than a submission may be. It is only
+    /// refused if it would pass the end of time.
     pub fn join(&mut self, now: Time, ask: Ask, joins: Joins) -> Result<(), Denial> {
         self.reach(now);
         self.begin_reservations();
@@ -265,13 +265,13 @@ impl Desk {
         true
     }
 
-    /// How likely a job that is submitted now is to start within a time.
+    /// Probability that a job submitted now starts within a time.
     pub fn forecast(&mut self, now: Time, procs: u32, walltime: Span, within: Span) -> f64 {
         self.reach(now);
         self.forecast.chance(procs, walltime, within)
     }
 
-    /// All of this instant has been told: adds what has happened since the last pass, and who starts.
+    /// Ends an instant: adds the events since the last pass, and the jobs that start.
     pub fn pass(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         self.reach(now);
         self.begin_reservations();
@@ -292,7 +292,7 @@ impl Desk {
         deeds.append(&mut self.deeds);
     }
 
-    /// When there is something to do though nothing ends or comes; after a pass.
+    /// Time of the next event that needs no message; valid after a pass.
     pub fn wake(&self) -> Option<Time> {
         let starts = self.plan.starts.iter().copied().filter(|start| *start < Time::NEVER);
         let begins = self.future.keys().next().map(|(start, _)| *start);
@@ -301,7 +301,7 @@ impl Desk {
         starts.chain(begins).chain(ends).chain(lapses).min()
     }
 
-    /// What falls due by itself up to now, but for reservations that begin: what is cancelled comes before these.
+    /// Handles all events due by now except the begin of reservations, as cancellations come before it.
     fn reach(&mut self, now: Time) {
         assert!(now >= self.now, "a desk is told of one instant after another");
         self.now = now;

@@ -1,17 +1,16 @@
-//! Processors that are down: they stand on the calendar until they are expected back, and what has no room beside them
-//! gives way.
+//! Failed processors: they occupy the calendar until their expected return, and parts without room beside them give
+//! way.
 //!
-//! What runs is on processors that are up, so it always fits. The rest is what has been held and booked: holds give way
-//! first, as nothing has been promised with them, and what was booked last gives way before what was booked earlier.
-//! Whoever asks what gives way, and sees to it, until there is nothing more, is left with a calendar that fits: in the
-//! end nothing is on it but what runs.
+//! Running jobs are on processors that are up, so they always fit. The rest is holds and bookings. Holds give way
+//! first, as they promise nothing; then the newest booking gives way before older ones. A caller that asks for the next
+//! part and removes it, until none is left, has a calendar that fits: in the extreme it contains running jobs only.
 
 use super::bookings::Standing;
 use super::{Active, Booking, Desk, Fate, Whereabouts};
 use crate::grid::{Area, BookingId, Bookings, Counts, Expected, HoldId, Part, Receipt, TaskId};
 use crate::time::{Span, Time};
 
-/// What has no room.
+/// A part without room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
     Hold(HoldId),
@@ -19,19 +18,19 @@ pub enum Yields {
 }
 
 impl Desk {
-    /// These are down, and all others are up.
+    /// Sets the failed processors; all others are up.
     pub fn are_down(&mut self, now: Time, down: &[Expected]) {
         self.reach(now);
         self.down = down.iter().map(|one| Active { until: one.back, procs: one.nodes.len() }).collect();
         self.plan.displace();
     }
 
-    /// What has to give way next, if anything has; of a booking that has begun so many processors are in use, and stay
-    /// so.
+    /// The next part that has to give way, if any. `in_use` is the number of processors in use of a booking that has
+    /// begun; they stay in use.
     pub fn yields(&mut self, in_use: impl Fn(BookingId) -> u32) -> Option<Yields> {
         self.look();
         let counts = self.fixed_counts();
-        // More is busy than there is from when on something is.
+        // More processors are occupied than exist from the begin of some part on.
         let is_short = |at: &Time| counts.most(*at, *at + MOMENT) > self.terms.procs;
         let at = self.plan.fixed.iter().map(|fixed| fixed.from).find(is_short)?;
         let gives = |(id, booking): &(&BookingId, &Booking)| {
@@ -46,7 +45,7 @@ impl Desk {
         Some(held.map_or(Yields::Booking(*last), Yields::Hold))
     }
 
-    /// Lets go of a hold that has not been committed.
+    /// Drops a hold that has not been committed.
     pub fn drop_hold(&mut self, id: HoldId) {
         let hold = self.holds.get_mut(&id).expect("what is held is known");
         hold.fate = Fate::Broken;
@@ -55,9 +54,9 @@ impl Desk {
         self.remove_booking(receipt.booking);
     }
 
-    /// Lets a booking begin later, if it has not begun: when there is room for all of it, or for as long as it has time
-    /// left. The rent is that of what is left of it. None, if there is no such time, or it has to begin with others
-    /// elsewhere.
+    /// Postpones a booking that has not begun: to the time when there is room for all of it, or for the time it has
+    /// left. The rent is that of the remaining part. None, if there is no such time, or if it has to begin together
+    /// with others elsewhere.
     pub fn postpone(&mut self, id: BookingId, how: Bookings) -> Option<Receipt> {
         let booking = *self.bookings.get(&id)?;
         let Receipt { part: before, rent, fee, .. } = booking.receipt;
@@ -85,7 +84,7 @@ impl Desk {
         Some(receipt)
     }
 
-    /// Takes a booking from its user, who pays for what he has used of it: what it was, and what is paid.
+    /// Takes a booking from its user, who pays for the part used. Returns the old receipt and the payment.
     pub fn revoke(&mut self, id: BookingId, used: Area) -> (Receipt, Area) {
         let booking = self.remove_booking(id);
         if let Some(hold) = booking.hold {
@@ -100,7 +99,7 @@ impl Desk {
         (booking.receipt, paid)
     }
 
-    /// A job runs on processors of a booking that is revoked next: it keeps them until then.
+    /// Keeps a job on processors of a booking that is revoked next.
     pub fn adopt(&mut self, job: TaskId, procs: u32, until: Time) {
         let Some(Whereabouts::Runs(number)) = self.jobs.get(&job).copied() else {
             let number = self.number();
@@ -113,7 +112,7 @@ impl Desk {
     }
 }
 
-/// What is left of a part that begins when there is room for it until its end; none, if nothing is.
+/// The rest of a part, from the time when there is room for it until its end. None, if no rest fits.
 fn shortened(before: &Part, others: &Counts, procs: u32) -> Option<Part> {
     let end = before.end();
     let mut start = before.start;

@@ -1,4 +1,4 @@
-//! The plan of the queue: what stands fast, when each job would start, and which slots stay free.
+//! The plan of the queue: fixed parts, the planned start of each job, and the free slots.
 
 use super::{Active, Desk, Mode};
 use crate::grid::{FreeList, Part};
@@ -8,28 +8,28 @@ use crate::time::Time;
 
 #[derive(Clone)]
 pub(super) struct Plan {
-    /// When each of the queue starts, in its order; fewer, if nothing of the plan holds, or nobody has planned for the
-    /// last yet.
+    /// Planned start of each job, in the order of the queue. There are fewer if the plan is void, or if the last jobs
+    /// are not planned yet.
     pub starts: Vec<Time>,
     pub free: FreeList,
-    /// Grows with every change of what is free.
+    /// Version, which grows with every change of the free slots.
     pub version: u64,
     state: State,
-    // What planners are handed, kept for the memory.
+    // Buffers for the planners, kept to reuse their memory.
     asks: Vec<Ask>,
     pub fixed: Vec<Fixed>,
     pub moved: Vec<Time>,
-    /// When each of the queue would start if it were planned at the time of the last question about prices.
+    /// Planned starts at the time of the last question for prices.
     pub afresh: Vec<Time>,
 }
 
-/// How much of a plan holds.
+/// The extent to which a plan is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     Holds,
-    /// Starts hold, but free slots have to be listed anew.
+    /// The starts are valid, but the free slots have to be listed anew.
     Unlisted,
-    /// Starts hold, but the last of the queue have none yet.
+    /// The starts are valid, but the last jobs of the queue have none yet.
     Grown,
     Void,
 }
@@ -48,7 +48,7 @@ impl Plan {
         }
     }
 
-    /// Somebody has left the queue.
+    /// A job has left the queue.
     pub fn left(&mut self, place: usize, mode: Mode) {
         if place < self.starts.len() {
             self.starts.remove(place);
@@ -56,7 +56,7 @@ impl Plan {
         self.change(mode);
     }
 
-    /// Something is booked beside the plan, or free that was not.
+    /// A part is booked beside the plan, or free that was not.
     pub fn change(&mut self, mode: Mode) {
         self.turn(match mode {
             Mode::Exact => State::Unlisted,
@@ -64,17 +64,17 @@ impl Plan {
         });
     }
 
-    /// Somebody has joined the queue for whom nobody else changes places.
+    /// A job has joined the queue, and all others keep their places.
     pub fn grow(&mut self) {
         self.turn(State::Grown);
     }
 
-    /// Something is booked in the way of the queue.
+    /// A part is booked in the way of the queue.
     pub fn displace(&mut self) {
         self.turn(State::Void);
     }
 
-    /// Something has been taken out of the list of free slots, if that was possible.
+    /// A part has been taken out of the list of free slots, if that was possible.
     pub fn took(&mut self, mode: Mode, is_carved: bool) {
         if mode == Mode::Exact && is_carved {
             self.version += 1;
@@ -90,21 +90,21 @@ impl Plan {
 }
 
 impl Desk {
-    /// Processors are free from now on that were promised until then.
+    /// Processors promised until `until` are free from `now` on.
     pub(super) fn freed(&mut self, now: Time, until: Time) {
-        // An exact plan has reckoned with an end in time.
+        // An exact plan has counted on an end at the requested time.
         if now < until || self.terms.mode == Mode::Rebuild {
             self.plan.change(self.terms.mode);
         }
     }
 
-    /// Plans for who has just joined the queue.
+    /// Plans the job that has just joined the queue.
     pub(super) fn place_newcomer(&mut self) {
         if self.terms.mode == Mode::Rebuild {
             self.plan.change(Mode::Rebuild);
             return;
         }
-        // The newcomer has no place yet, and the others have theirs.
+        // The new job has no place yet, and the others have theirs.
         let newcomer = self.queue.pop().expect("somebody has joined the queue");
         self.list_free();
         let start = self.plan.free.place_in_time(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
@@ -113,7 +113,7 @@ impl Desk {
         self.queue.push(newcomer);
     }
 
-    /// Makes sure that the plan holds; whether it is what the planner says now.
+    /// Makes the plan valid. True if the plan is the planner's present answer.
     pub(super) fn freshen(&mut self) -> bool {
         if self.plan.state < State::Grown {
             return false;
@@ -124,7 +124,7 @@ impl Desk {
         let kept = if *state == State::Grown { std::mem::take(starts) } else { Vec::new() };
         self.planner.plan(&question, starts);
         if !starts.starts_with(&kept) {
-            // Made anew, a plan may differ though nothing has happened: then newcomers go into what the others leave.
+            // A new plan may differ though nothing has happened. Then new jobs go into the gaps that the others leave.
             let others = Question { queue: &asks[..kept.len()], ..question };
             *free = free_beside(&others, &kept);
             starts.clone_from(&kept);
@@ -141,7 +141,7 @@ impl Desk {
         true
     }
 
-    /// Makes sure that the plan holds and that its free slots are listed.
+    /// Makes the plan valid and lists its free slots.
     pub(super) fn list_free(&mut self) {
         self.freshen();
         if self.plan.state == State::Unlisted {
@@ -156,8 +156,8 @@ impl Desk {
         }
     }
 
-    /// Plans the queue as it is now, which prices compare with: a plan from before the last starts took those who
-    /// started for waiting. The site's own plan stays what it is.
+    /// Plans the present queue, as the base of prices. A plan from before the last starts would count started jobs as
+    /// waiting. The site's own plan remains.
     pub(super) fn plan_afresh(&mut self) {
         let is_new = self.freshen();
         self.look();
@@ -169,7 +169,7 @@ impl Desk {
         self.plan.afresh = afresh;
     }
 
-    /// What a planner would say if this were booked too.
+    /// The planner's answer if `extra` were booked too.
     pub(super) fn what_if(&mut self, extra: Option<&Part>, starts: &mut Vec<Time>) {
         let extra = extra.map(|extra| Fixed { from: extra.start, until: extra.end(), procs: extra.procs });
         let Plan { fixed, asks, .. } = &self.plan;
@@ -177,7 +177,7 @@ impl Desk {
         self.planner.plan(&question, starts);
     }
 
-    /// Gathers what stands fast and who waits, for planners and prices.
+    /// Gathers the fixed parts and the waiting jobs, for planners and prices.
     pub(super) fn look(&mut self) {
         let now = self.now;
         let Plan { asks, fixed, .. } = &mut self.plan;

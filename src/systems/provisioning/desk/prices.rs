@@ -1,26 +1,26 @@
-//! Prices: what a reservation costs is what the queue would lose by it.
+//! Prices: the fee of a reservation is the delay it would cause to the queue.
 
 use super::Desk;
 use super::bookings::Standing;
 use crate::grid::{Area, Counts, Denial, Offer, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
-/// Which starts somebody wants prices for.
+/// The starts to be priced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// This one (Q17).
+    /// This start (Q17).
     At(Time),
-    /// All at which something changes at the site (Q18).
+    /// All starts at which something changes at the site (Q18).
     Any,
-    /// This one, and all of those from then on (Q19).
+    /// This start, and all such starts after it (Q19).
     From(Time),
 }
 
 impl Desk {
-    /// What so many processors for so long would cost, at each admissible start that is wanted.
+    /// The price of `procs` processors for `span`, at each admissible start that is wanted.
     ///
-    /// A start costs one pass of the planner, but for those where nobody of the queue would have to move; all together
-    /// cost one more.
+    /// Each start costs one pass of the planner, except starts that move no job of the queue. All together cost one
+    /// pass more.
     pub fn price(&mut self, now: Time, procs: u32, span: Span, wanted: Wanted) -> Result<Quote, Denial> {
         self.reach(now);
         self.begin_reservations();
@@ -42,7 +42,7 @@ impl Desk {
         Ok(quote)
     }
 
-    /// Books one of the starts of a quote, at its fee, whatever it would cost now.
+    /// Books a start of a quote, at the quoted fee, even if the price has changed.
     pub fn book(&mut self, now: Time, quote: QuoteId, start: Time) -> Result<Receipt, Denial> {
         self.reach(now);
         self.begin_reservations();
@@ -56,7 +56,7 @@ impl Desk {
         Ok(receipt)
     }
 
-    /// Ascending. Where the queue is planned to start or end counts too.
+    /// The starts to price, ascending. They include the planned starts and ends of the queue.
     fn starts(&self, wanted: Wanted) -> Vec<Time> {
         let from = match wanted {
             Wanted::At(start) => {
@@ -76,7 +76,7 @@ impl Desk {
         starts
     }
 
-    /// What an admissible part costs beside the rate; `all` is what is busy with the queue as it is planned.
+    /// Fee of an admissible part beside the rate. `all` are the processors occupied, with the planned queue.
     fn fee(&mut self, part: &Part, all: &Counts) -> Area {
         if all.most(part.start, part.end()) + part.procs <= self.terms.procs {
             return Area::ZERO;
@@ -89,7 +89,7 @@ impl Desk {
         fee
     }
 
-    /// As quoted, if there is such a quote, and else as of now.
+    /// The fee of the quote, if it is still valid, or else the present fee.
     pub(super) fn fee_for(&mut self, part: &Part, quote: Option<QuoteId>) -> Area {
         let quote = quote.and_then(|id| self.quotes.get(&id));
         let quote = quote.filter(|quote| (quote.procs, quote.span) == (part.procs, part.span));
@@ -101,7 +101,7 @@ impl Desk {
         self.fee(part, &all)
     }
 
-    /// Something has been entered: an exact plan goes on if nobody is in its way.
+    /// A part has been entered: an exact plan remains valid if the part moves no job.
     pub(super) fn displaced_by(&mut self, part: &Part) {
         self.look();
         let moves_nobody = self.plan.starts.len() == self.queue.len()

@@ -1,16 +1,16 @@
-//! Slots: what the site advertises of its free time, and who takes parts of it.
+//! Slots: the free time that the site advertises, and claims to parts of it.
 
 use super::Desk;
 use super::bookings::Standing;
 use crate::grid::{Advert, Area, Denial, FreeSlot, Part, Receipt, Slot};
 use crate::time::{Span, Time};
 
-/// How far ahead slots without end are advertised, from now and from when everything there is has ended.
+/// Horizon of slots without end: from now, and from the end of all present parts.
 const AHEAD: Span = Span::from_minutes(48 * 60);
 const BEYOND: Span = Span::from_minutes(5);
 
 impl Desk {
-    /// All that is free, beside the queue as it is planned.
+    /// All free slots, beside the planned queue.
     pub fn advertise(&mut self, now: Time) -> Advert {
         self.reach(now);
         self.begin_reservations();
@@ -20,16 +20,16 @@ impl Desk {
         Advert { version: self.plan.version, slots }
     }
 
-    /// Takes parts of advertised slots, given by their places in the advertisement: all of them, or none.
+    /// Takes parts of advertised slots, given by their indices in the advertisement: all of them, or none.
     ///
-    /// If anything has changed since, it is enough that some slot of now holds a part, and allows it.
+    /// If the calendar has changed since, it suffices that some present slot contains the part and allows it.
     pub fn take(&mut self, now: Time, version: u64, parts: &[(u32, Part)]) -> Result<Vec<Receipt>, Denial> {
         self.reach(now);
         self.begin_reservations();
         self.list_free();
         let horizon = self.horizon();
         let is_current = version == self.plan.version;
-        // What is left of a slot after one part serves the next, and not what another slot has.
+        // The rest of a slot after one part serves the next part of that slot, but not the part of another slot.
         let mut free = if is_current { self.plan.free.rooted() } else { self.plan.free.clone() };
         let mut is_carved = true;
         for (index, part) in parts {
@@ -44,7 +44,7 @@ impl Desk {
                 there.then_some(()).ok_or(Denial::SlotGone)?;
             }
         }
-        // Parts of one slot may lie in each other's way, or across what the others have left of it.
+        // Parts of one slot may overlap, or cross the rests that other parts have left.
         if !is_carved {
             self.look();
             let mut all = self.all_counts();

@@ -153,7 +153,7 @@ fn cancelling_costs_a_part_of_the_fee_before_the_start_and_gives_nothing_back_af
     assert_eq!(fees(&desk), (Area::ZERO, Area::from_micros(800_000), 2));
     assert_eq!(desk.cancel(second(1), receipt.booking), Err(Denial::NotBooked));
 
-    // At the very instant at which it begins cancelling comes first.
+    // In the instant of the begin, cancellations come first.
     let receipt = desk.book(second(1), quote.id, second(3)).unwrap();
     desk.ended(second(2), task(1));
     pass(&mut desk, 2);
@@ -184,7 +184,7 @@ fn holds_are_answered_alike_however_often_they_come() {
     assert_eq!(hold(&mut desk, 5, id(1), part(2, 100, 50)), Err(Denial::NoRoom));
     assert_eq!(hold(&mut desk, 5, id(1), part(5, 100, 50)), Err(Denial::TooLarge(4)));
     assert_eq!(hold(&mut desk, 5, id(1), part(1, 5, 50)), Err(Denial::InPast));
-    // It is held until its lease ends, and then no more.
+    // It is held until its lease ends.
     assert_eq!(desk.wake(), Some(second(60)));
     assert!(desk.price(second(59), 2, Span::from_secs(9), Wanted::At(second(100))).unwrap().offers.is_empty());
     assert_eq!(desk.price(second(60), 2, Span::from_secs(9), Wanted::At(second(100))).unwrap().offers.len(), 1);
@@ -192,7 +192,7 @@ fn holds_are_answered_alike_however_often_they_come() {
     assert_eq!(desk.commit(second(60), id(0)), Err(Denial::HoldOver));
     assert_eq!(hold(&mut desk, 61, id(0), part(3, 100, 50)), Err(Denial::HoldOver));
 
-    // A lease ends no later than the time that is held begins.
+    // A lease ends no later than the held part begins.
     assert_eq!(hold(&mut desk, 61, id(2), part(3, 100, 50)).unwrap().expiry, second(100));
     let receipt = desk.commit(second(99), id(2)).unwrap();
     assert_eq!(desk.commit(second(99), id(2)), Ok(receipt));
@@ -202,7 +202,7 @@ fn holds_are_answered_alike_however_often_they_come() {
     assert_eq!(desk.commit(second(99), id(2)), Err(Denial::HoldOver));
     assert_eq!(desk.account().revenue(), Area::ZERO);
 
-    // What is taken back before it comes is refused when it comes.
+    // A hold that is aborted before its request arrives is refused when it does.
     assert_eq!(desk.abort(second(99), id(7)), Fate::Released);
     assert_eq!(hold(&mut desk, 99, id(7), part(1, 200, 5)), Err(Denial::HoldOver));
     let receipt = hold(&mut desk, 99, id(8), part(1, 200, 5)).and_then(|_| desk.commit(second(99), id(8))).unwrap();
@@ -245,11 +245,11 @@ fn slots_are_taken_as_advertised_or_not_at_all() {
     assert_eq!(refused(&mut desk, 9, part(1, 0, 2)), Denial::NoSuchSlot);
     let receipts = desk.take(Time::ZERO, advert.version, &[(2, part(1, 2, 1)), (4, part(2, 7, 4))]).unwrap();
     assert_eq!(receipts.iter().map(|receipt| receipt.rent).collect::<Vec<_>>(), [area(1), area(8)]);
-    // The list is another one now: what is still there may be had, and what is gone is stale.
+    // The list has changed: slots that still exist may be claimed, and others are stale.
     assert_eq!(refused(&mut desk, 2, part(3, 2, 1)), Denial::SlotGone);
     assert_eq!(refused(&mut desk, 4, part(2, 7, 4)), Denial::SlotGone);
     assert!(desk.take(Time::ZERO, advert.version, &[(0, part(1, 0, 3))]).is_ok());
-    // Nobody has been moved by any of this.
+    // None of this has moved a job.
     let mut deeds = Vec::new();
     for (at, ends) in [(2, vec![2]), (3, vec![0]), (4, vec![1]), (6, vec![3])] {
         ends.iter().for_each(|job| desk.ended(second(at), task(*job)));
@@ -294,7 +294,7 @@ fn a_part_is_cut_from_the_slot_that_it_is_a_part_of() {
     assert_eq!((left[0], left[1]), (between_others, (3, 1, true)));
 }
 
-/// What a user may do at a desk, at random; the judge is a table with a cell a second.
+/// Random actions of users at a desk; the reference is a table with a cell per second.
 #[test]
 fn a_desk_never_promises_more_than_there_is() {
     use crate::random::SplitMix64;
@@ -306,7 +306,7 @@ fn a_desk_never_promises_more_than_there_is() {
         let mut ends: Vec<(Time, TaskId)> = Vec::new();
         let mut lengths = BTreeMap::new();
         let mut booked: Vec<BookingId> = Vec::new();
-        // Jobs and bookings as they really were on the processors.
+        // Jobs and bookings as they actually occupied the processors.
         let mut busy: BTreeMap<u64, (Time, Time, u32)> = BTreeMap::new();
         let mut begun: BTreeMap<BookingId, Part> = BTreeMap::new();
         for at in 0..150u64 {

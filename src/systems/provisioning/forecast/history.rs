@@ -1,26 +1,26 @@
-//! Waits by the kind of job: in the manner of J. Brevik, D. Nurmi, R. Wolski, "Predicting bounds on queuing delay for
+//! Waits by class of job, in the manner of J. Brevik, D. Nurmi, R. Wolski, "Predicting bounds on queuing delay for
 //! batch-scheduled parallel machines", 2006 (BMBP, QBETS).
 //!
-//! Ours: the classes are given, and nobody looks for times when the site was down.
+//! Ours: the classes are given, and outages of the site are not detected.
 
 use super::{Forecast, Series};
 use crate::time::Span;
 
-/// What has been seen of a site's queue. Recording and asking cost O(what a series keeps) at most, whatever has been
-/// before.
+/// The waits seen at a site's queue. Recording and asking cost at most O(length of a series), independently of the
+/// number of past jobs.
 #[derive(Clone, Debug)]
 pub struct History {
     all: Series,
     by_nodes: Vec<Series>,
-    /// By nodes, then by time.
+    /// Series indexed by nodes, then by time.
     by_both: Vec<Series>,
 }
 
-/// The largest of each class but the last.
+/// Upper bound of each class but the last.
 const NODES: [u32; 3] = [4, 16, 64];
 const HOURS: [u64; 3] = [1, 4, 12];
 
-/// A series of fewer waits says nothing.
+/// Least number of waits from which a series has a forecast.
 const ENOUGH: usize = 20;
 
 impl History {
@@ -48,7 +48,7 @@ impl Forecast for History {
         self.all.add(wait);
     }
 
-    /// By the narrowest class of which enough is known; nothing is likely of which nothing is.
+    /// The forecast of the narrowest class with enough waits; zero if none has.
     fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64 {
         let (nodes, both) = classes(procs, walltime);
         let series = [&self.by_both[both], &self.by_nodes[nodes], &self.all];

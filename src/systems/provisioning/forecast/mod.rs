@@ -1,4 +1,4 @@
-//! How likely a job is to start in time, judged by how long others have waited.
+//! Probability that a job starts in time, from the waits of other jobs.
 
 mod history;
 mod series;
@@ -14,15 +14,15 @@ pub use stubs::{Constant, Recorded};
 
 use crate::time::Span;
 
-/// Foretells waits in a site's queue.
+/// Forecasts waits in a site's queue.
 pub trait Forecast: Send {
-    /// A job of the queue has started.
+    /// Records that a job of the queue has started.
     fn record(&mut self, procs: u32, walltime: Span, wait: Span);
 
-    /// The chance that a job that is submitted now starts within a time.
+    /// Probability that a job submitted now starts within a time.
     fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64;
 
-    /// Another one that has seen the same.
+    /// A copy with the same history.
     fn copy(&self) -> Box<dyn Forecast>;
 }
 

@@ -1,5 +1,5 @@
-//! A series of waits, of which only order counts: bounds and chances with confidence, and the point from which on the
-//! past says nothing any more.
+//! A series of waits of which only the order counts: bounds and probabilities with confidence, and the change point
+//! before which the past is void.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,16 @@ use crate::time::Span;
 
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The newest last, each with its logarithm.
+    /// The waits, the newest last, each with its logarithm.
     waits: VecDeque<(Span, f64)>,
-    /// Ascending.
+    /// The waits, ascending.
     sorted: Vec<Span>,
-    /// Of so many waits the bound is this one, from 1.
+    /// Number of waits, and the rank of the bound among them, from 1.
     rank: (usize, usize),
     run: Option<Run>,
 }
 
-/// Waits in a row beyond what was thought possible.
+/// Consecutive waits beyond the bound.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     bound: Span,
@@ -26,11 +26,11 @@ struct Run {
 
 pub const CONFIDENCE: f64 = 0.95;
 pub const QUANTILE: f64 = 0.95;
-/// So many waits bound that quantile with that confidence; fewer never do.
+/// Least number of waits that bound the quantile with that confidence.
 pub const LEAST: usize = 59;
 const KEPT: usize = 2_000;
 
-/// Up to which autocorrelation how many misses in a row are as rare as one in a hundred.
+/// Number of consecutive misses that are as rare as one in a hundred, by the upper limit of the autocorrelation.
 const MISSES: [(f64, usize); 9] =
     [(0.15, 3), (0.40, 4), (0.55, 5), (0.65, 6), (0.70, 7), (0.75, 8), (0.80, 9), (0.85, 12), (0.90, 15)];
 const MISSES_MOST: usize = 26;
@@ -48,7 +48,7 @@ impl Series {
         self.waits.is_empty()
     }
 
-    /// Adds a wait, and says whether it showed that things have changed. Then only the newest waits are kept.
+    /// Adds a wait, and returns true if it proves a change. Then only the newest waits are kept.
     pub fn add(&mut self, wait: Span) -> bool {
         let bound = self.run.map(|run| run.bound).or_else(|| self.bound());
         let misses = self.run.map_or(0, |run| run.misses);
@@ -66,13 +66,13 @@ impl Series {
         has_changed
     }
 
-    /// No more than this is waited in 95 of 100 cases, with confidence; `None` as long as too little is known.
+    /// Upper bound of the wait in 95 of 100 cases, with confidence; `None` if too few waits are known.
     pub fn bound(&mut self) -> Option<Span> {
         self.rank = next_rank(self.rank, self.len());
         self.sorted.get(self.rank.1 - 1).copied()
     }
 
-    /// The chance to wait no longer than this, such that more is true with confidence.
+    /// Probability of a wait of at most `within`; the true one is higher with confidence.
     pub fn chance(&self, within: Span) -> f64 {
         let in_time = self.sorted.partition_point(|wait| *wait <= within);
         chance_of(self.len(), in_time)
@@ -93,7 +93,7 @@ impl Series {
         self.sorted.remove(place);
     }
 
-    /// How many misses in a row are no accident, by how much waits resembled each other before.
+    /// Number of consecutive misses that are no accident, given the autocorrelation of the waits before.
     fn too_many(&self, misses: usize) -> usize {
         let before = self.waits.len() - misses.min(self.waits.len());
         let likeness = autocorrelation(self.waits.iter().take(before).map(|(_, log)| *log));
@@ -107,7 +107,7 @@ impl Default for Series {
     }
 }
 
-/// The chance that is lower than the true one with confidence, if so many of so many were in time.
+/// Lower bound, with confidence, of the probability to be in time, if `in_time` of `all` waits were.
 pub fn chance_of(all: usize, in_time: usize) -> f64 {
     match in_time {
         0 => 0.0,
@@ -115,7 +115,7 @@ pub fn chance_of(all: usize, in_time: usize) -> f64 {
     }
 }
 
-/// Of so many waits in order, the first that is no less than the quantile with confidence; beyond the last if none is.
+/// Rank of the first of `all` waits that is no less than the quantile with confidence; beyond the last if none is.
 pub fn rank_of(all: usize, quantile: f64) -> usize {
     let (mut low, mut high) = (1, all + 1);
     while low < high {
@@ -129,7 +129,7 @@ pub fn rank_of(all: usize, quantile: f64) -> usize {
     low
 }
 
-/// With one wait more the rank is the same or the next.
+/// With one more wait the rank is the same or the next.
 fn next_rank((known, rank): (usize, usize), all: usize) -> (usize, usize) {
     let rank = match all {
         _ if known == all => rank,

@@ -1,11 +1,11 @@
-//! Forecasts that have seen nothing, for tests.
+//! Forecasts without a history, for tests.
 
 use std::collections::BTreeMap;
 
 use super::Forecast;
 use crate::time::Span;
 
-/// Chances that were recorded, by how long there was to start in: the last that is no more than what is asked for.
+/// Recorded probabilities by time limit: the entry with the largest limit up to the one asked for.
 #[derive(Clone, Debug)]
 pub struct Recorded(pub BTreeMap<Span, f64>);
 
@@ -21,7 +21,7 @@ impl Forecast for Recorded {
     }
 }
 
-/// Always the same chance.
+/// A constant probability.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant(pub f64);
 

@@ -31,7 +31,7 @@ fn three_waits_beyond_the_bound_are_a_change() {
     assert_eq!(series.bound(), Some(seconds(158)));
     assert_eq!([1000, 1010, 1020].map(|wait| series.add(seconds(wait))), [false, false, true]);
     assert_eq!(series.len(), LEAST);
-    // One that is within closes the run.
+    // A wait within the bound ends the sequence.
     let mut series = Series::new();
     (0..100).for_each(|i| _ = series.add(seconds(60 + 37 * i % 100)));
     assert_eq!(
@@ -40,7 +40,7 @@ fn three_waits_beyond_the_bound_are_a_change() {
     );
 }
 
-/// The rule as it is written, with nothing kept that can be found again.
+/// The rule as published, with all derived values computed anew.
 #[test]
 fn a_series_is_the_plain_one() {
     let mut draw = SplitMix64::new(11);
@@ -93,7 +93,7 @@ fn the_narrowest_class_that_is_known_counts() {
     (0..19).for_each(|_| history.record(4, seconds(3_600), seconds(10)));
     assert_eq!(history.chance(4, seconds(3_600), seconds(10)), 0.0);
     history.record(1, seconds(3_601), seconds(1_000));
-    // Of jobs of that size enough is known, of those that take so long not yet.
+    // Enough jobs of that size are known, but not of that duration.
     assert_eq!(history.chance(4, seconds(3_600), seconds(10)), chance_of(20, 19));
     assert_eq!(history.chance(5, seconds(3_600), seconds(10)), chance_of(20, 19));
     history.record(4, seconds(1), seconds(10));

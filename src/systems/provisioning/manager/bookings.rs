@@ -1,4 +1,4 @@
-//! What is booked and held at a site: who may have it, give it back, and is told what becomes of it.
+//! Bookings and holds at a site: their owners, their return, and the messages about their fate.
 
 use super::{Booked, FrontDesk};
 use crate::grid::{Area, BookingId, Denial, Grant, HoldId, JobId, Receipt};
@@ -26,7 +26,7 @@ impl FrontDesk {
         orders.push(Order::Say(user, Message::Claimed(Claimed { number, result })));
     }
 
-    /// Nobody has a say about what others hold.
+    /// A user has no say about the holds of others.
     pub(super) fn coordinate(
         &mut self,
         now: Time,
@@ -67,7 +67,7 @@ impl FrontDesk {
                 self.desk.abort(now, its);
                 return self.settle(its, HoldFate::Released, orders);
             }
-            // What tasks run in stays booked.
+            // A booking stays while tasks run in it.
             Pledge::Cancel if self.is_used(its) => PledgeAnswer::Refused(Denial::InUse),
             Pledge::Cancel => {
                 let (fate, penalty) = self.desk.cancel_hold(now, its);
@@ -86,7 +86,7 @@ impl FrontDesk {
         booked.is_some_and(|booked| booked.used > 0)
     }
 
-    /// Writes down what became of a hold, once.
+    /// Logs the fate of a hold, once.
     pub(super) fn settle(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<Order>) {
         if self.held.remove(&its) {
             orders.push(Order::Note(Record::Settled { hold: called(its), fate }));
@@ -110,7 +110,7 @@ impl FrontDesk {
 
     fn note_returned(&mut self, now: Time, booking: BookingId, penalty: Area, orders: &mut Vec<Order>) {
         let Some(booked) = self.booked.get(&booking) else { return };
-        // Once it has begun nothing is given back for it.
+        // There is no refund once it has begun.
         let penalty = Some(penalty).filter(|_| !booked.begun);
         orders.push(Order::Note(Record::Returned { booking, used: booked.worked, penalty }));
         self.over(now, booking, orders);
@@ -118,7 +118,7 @@ impl FrontDesk {
 
     pub(super) fn give_back(&mut self, now: Time, user: ActorId, booking: BookingId, orders: &mut Vec<Order>) {
         let result = match self.booked.get(&booking).filter(|booked| booked.user == user) {
-            // What tasks run in stays booked; who asks has lost count.
+            // A booking stays while tasks run in it; a user that asks has lost count.
             Some(Booked { used: 1.., .. }) => Err(Denial::InUse),
             Some(_) => self.desk.cancel(now, booking),
             None => Err(Denial::NotBooked),
@@ -129,7 +129,7 @@ impl FrontDesk {
         orders.push(Order::Say(user, Message::Returned(Returned { booking, result })));
     }
 
-    /// A booking is over, or has been given back: who waits for it joins the queue.
+    /// A booking is over or has been returned: tasks that wait for it join the queue.
     pub(super) fn over(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) {
         let Some(booked) = self.booked.remove(&booking) else { return };
         for task in booked.tasks {
@@ -138,14 +138,14 @@ impl FrontDesk {
     }
 }
 
-/// Users number their holds by their jobs; the desk knows each by the number of its user before that, so that nobody
-/// can speak of what another one holds.
+/// Identity of a hold at the desk. Users number their holds by their jobs, so the number of the user comes before that,
+/// and no user can name the hold of another.
 fn known_as(user: ActorId, hold: HoldId) -> Option<HoldId> {
     let request = u32::try_from(hold.request).ok()?;
     Some(HoldId { request: u64::from(user.0) << 32 | u64::from(request), ..hold })
 }
 
-/// As its user calls it.
+/// Identity of a hold as its user knows it.
 fn called(its: HoldId) -> HoldId {
     HoldId { request: u64::from(its.request as u32), ..its }
 }

@@ -1,20 +1,19 @@
-//! What the other systems of a grid give to a site that lets its time: jobs and tasks for its queue, and bookings of
-//! certain nodes.
+//! The use of the site by other systems of the grid: jobs and tasks for its queue, and bookings of named nodes.
 //!
-//! Whoever queues is planned for like any user's task, but no terms apply to him: services pay nothing, and know of no
-//! longest job. If he is lost on a node that fails, whoever gave him sees to it, as he would anywhere else.
+//! A queued guest is planned like the task of any user, but no terms apply to it: services pay nothing, and know of no
+//! longest job. If it is lost on a node that fails, its giver handles the loss, as at any other site.
 //!
-//! Who books names his nodes, and the desk only counts. So the desk sets as many processors aside, and which of them is
-//! seen to here: whatever is about to start stays off the nodes of those whose time has come, and off those that will
-//! be wanted before it ends, as far as there are others; and what runs on them when they are wanted moves. There is
-//! always somewhere to go: the desk's calendar has room for what runs beside all that is set aside. Only a task that is
-//! taken back in the instant in which it starts is on no calendar any more, and may be on any nodes that are free for
-//! so long.
+//! A booking of a guest names its nodes, and the desk only counts. So the desk sets as many processors aside, and this
+//! file chooses the nodes of other tasks: a task that is about to start avoids the nodes of bookings whose time has
+//! come, and, as far as others are free, those that are booked before it ends. A task that occupies booked nodes when
+//! their time comes moves. There are always nodes to move to: the desk's calendar has room for all running tasks beside
+//! all that is set aside. Only a task taken back in the instant of its start is on no calendar any more, and may be on
+//! any nodes that are free for so long.
 //!
-//! Where nodes fail there may not be enough. Then what is set aside gives way like any other booking, and gets its
-//! processors again as soon as there is room from then on to its end; until then its task is late.
+//! Where nodes fail there may be too few. Then a booking set aside gives way like any other, and gets its processors
+//! again as soon as there is room from then to its end. Until then its task is late.
 //!
-//! While services have bookings that are not over, each of these is looked at for each task that starts.
+//! While services have bookings that are not over, each start of a task costs a look at each of them.
 
 use std::collections::BTreeMap;
 
@@ -31,63 +30,62 @@ use crate::time::{Span, Time};
 #[derive(Default)]
 pub(super) struct Guests {
     pub booked: Bookings,
-    /// Under which numbers the desk knows them; those that wait for room are missing.
+    /// The desk's number of each booking; those that wait for room are missing.
     set_aside: BTreeMap<TaskId, BookingId>,
 }
 
-/// Who has submitted a task, which says who sees to it if it is lost.
+/// The kind of sender of a task, which decides how a loss is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It comes again here.
+    /// The task starts again at this site.
     User,
-    /// A dispatcher, to whom it goes back if the topology says so.
+    /// A dispatcher, which gets a lost task back if the topology says so.
     Dispatcher,
-    /// Somebody who gives task after task, and hears of each that is lost.
+    /// A planner that sends single tasks, and is told of each loss.
     Planner,
 }
 
 impl Guests {
-    /// How many processors of what the desk knows under this number are in use, where nodes fail, if it is a guest's:
-    /// all or none.
+    /// Number of processors in use of the desk's booking, where nodes fail, if it is a guest's: all or none.
     pub fn in_use(&self, booking: BookingId) -> Option<u32> {
         let guest = self.booked.get(self.of(booking)?)?;
         Some(if guest.stage() == Stage::Begun { guest.held.nodes.len() } else { 0 })
     }
 
-    /// Whose task the desk's booking of this number is for, if it is a guest's.
+    /// The task of the desk's booking, if it is a guest's.
     fn of(&self, booking: BookingId) -> Option<TaskId> {
         self.set_aside.iter().find(|(_, its)| **its == booking).map(|(task, _)| *task)
     }
 
-    /// Whether a task was lost that this giver has booked.
+    /// True if this giver has a booking whose task was lost.
     fn has_lost(&self, giver: ActorId, task: TaskId) -> bool {
         self.booked.of(giver, task).is_some_and(|booking| booking.is_lost())
     }
 
-    /// It is not on the calendar any more, if it was.
+    /// Forgets a booking that is not on the calendar any more.
     pub fn forget(&mut self, booking: BookingId) {
         self.set_aside.retain(|_, its| *its != booking);
     }
 
-    /// How many of them run, or are about to.
+    /// Number of guests that run, or are about to.
     pub fn running(&self, now: Time) -> usize {
         let runs = |(_, booking): &(TaskId, &Booking)| booking.stage() == Stage::Begun && booking.held.from <= now;
         self.booked.all().filter(runs).count()
     }
 
-    /// What is on the calendar.
+    /// The nodes and times on the calendar.
     fn held(&self) -> impl Iterator<Item = &Reserved> {
         self.set_aside.keys().filter_map(|task| self.booked.get(*task)).map(|booking| &booking.held)
     }
 
-    /// The nodes that are kept at some time between these.
+    /// The nodes booked at some time between `from` and `until`.
     fn kept(&self, from: Time, until: Time) -> NodeSet {
         Reserved::over(self.held(), from, until)
     }
 }
 
 impl FrontDesk {
-    /// A service says something.
+    /// Handles a message of a service.
     pub(super) fn serve(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Queue(Queue { job, nodes, walltime, runtime, losses, .. }) => {
@@ -98,7 +96,7 @@ impl FrontDesk {
                     submission(giver, Origin::Dispatcher, task, nodes, (walltime, runtime), losses),
                 );
             }
-            // Whoever gives it knows exactly how long it takes.
+            // The giver knows the exact run time.
             Message::Run(Run { task, cores, runtime, .. }) => {
                 self.take_in(now, site, submission(giver, Origin::Planner, task, cores, (runtime, runtime), 0));
             }
@@ -110,7 +108,8 @@ impl FrontDesk {
         }
     }
 
-    /// They know how large a site is; what fits nowhere, and what is no task at all, is nothing to answer to.
+    /// Takes a task of a service. Services know the size of the site, so a task that fits nowhere, or is no valid task,
+    /// gets no answer.
     fn take_in(&mut self, now: Time, site: &Tasks, submission: Submission) {
         let Enter { task, procs, runtime, walltime, .. } = submission.enter;
         let fits = (1..=site.total()).contains(&procs) && !runtime.min(walltime).is_zero();
@@ -142,8 +141,8 @@ impl FrontDesk {
         }
     }
 
-    /// The nodes that no other service has booked for some of that time, and that will be up, if there are enough.
-    /// Whether the site still has so many to sell it says when it is asked for them.
+    /// The nodes that no other service has booked for some of that time and that will be up, if there are enough. The
+    /// answer to a request says whether the desk still has as many processors.
     fn free(&self, held: &Reserved, site: &Tasks) -> NodeSet {
         let mut free = NodeSet::all(site.total());
         free.subtract(&self.guests.booked.over(held.from, held.until));
@@ -151,7 +150,7 @@ impl FrontDesk {
         if free.len() < held.nodes.len() { NodeSet::default() } else { free }
     }
 
-    /// The input of a booked task is there. If its time has begun, it has what is left of it.
+    /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
     fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
         if self.guests.booked.of(giver, task).is_none_or(|booking| booking.held.until <= now) {
             return;
@@ -163,12 +162,12 @@ impl FrontDesk {
         }
     }
 
-    /// Its giver takes a booked task back; says whether it was in time.
+    /// Takes a booked task back at its giver's request; true if in time.
     pub(super) fn recall_booked(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) -> bool {
         let fails = self.remedy.is_some();
         let can_go = |booking: &Booking| match booking.stage() {
             Stage::AwaitsInput(_) | Stage::Ready(_) => true,
-            // Where nothing fails the site has it from the beginning, and starts it at its time.
+            // Where no nodes fail, the site has the task from the beginning, and starts it at its time.
             Stage::Begun => !fails && now < booking.held.from,
             Stage::Lost => false,
         };
@@ -180,7 +179,7 @@ impl FrontDesk {
         in_time
     }
 
-    /// What is left of what is booked for a task is not any more. Says whether anything was.
+    /// Removes the rest of a task's booking; true if there was one.
     pub(super) fn end_guest(&mut self, now: Time, task: TaskId) -> bool {
         if let Some(booking) = self.guests.set_aside.remove(&task) {
             self.desk.give_up(now, booking);
@@ -188,7 +187,7 @@ impl FrontDesk {
         self.guests.booked.remove(task).is_some()
     }
 
-    /// Sets processors aside again, where nodes fail, for those who had to give way.
+    /// Sets processors aside again, where nodes fail, for the bookings that had to give way.
     pub(super) fn make_room(&mut self, now: Time) {
         if self.remedy.is_none() {
             return;
@@ -205,8 +204,8 @@ impl FrontDesk {
         }
     }
 
-    /// Starts what is booked for now, or was to start before and could not; where nothing fails the site does so by
-    /// itself.
+    /// Starts the booked tasks whose start is now, or was before and was impossible. Where no nodes fail, the site
+    /// starts them by itself.
     pub(super) fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &self.remedy else { return };
         let Guests { booked, set_aside } = &mut self.guests;
@@ -217,7 +216,7 @@ impl FrontDesk {
         booked.look_ahead(now, |_| Time::NEVER);
     }
 
-    /// Something starts by itself now on the nodes that are booked for it: who is on them makes way.
+    /// Moves running tasks off nodes on which a booked task starts now.
     pub(super) fn clear_way(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         let starts = |running: &Running| match &running.state {
             State::Coming(On::These(layers)) if running.started <= now => Some(layers.nodes.clone()),
@@ -230,8 +229,8 @@ impl FrontDesk {
         }
     }
 
-    /// Says on which nodes what starts now does, where some of them are booked. Orders are carried out in their order,
-    /// so what one of them frees the next may use.
+    /// Chooses the nodes of tasks that start now, where some nodes are booked. Orders are carried out in their order,
+    /// so a later one may use the nodes that an earlier one frees.
     pub(super) fn assign(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         if self.guests.set_aside.is_empty() {
             return;
@@ -255,14 +254,14 @@ impl FrontDesk {
     }
 }
 
-/// Where everybody is while orders are given.
+/// The nodes of all tasks while orders are given.
 struct Seating<'a> {
     guests: &'a Guests,
     now: Time,
-    /// Those that are up and free, and not kept for a guest whose time has come; and those that are.
+    /// Free nodes that are up, without those of guests whose time has come; and the free ones of those.
     free: NodeSet,
     free_but_kept: NodeSet,
-    /// All that are kept for such guests.
+    /// All nodes of guests whose time has come.
     kept: NodeSet,
     tenants: BTreeMap<TaskId, NodeSet>,
 }
@@ -285,8 +284,8 @@ impl Seating<'_> {
         }
     }
 
-    /// So many nodes for a task until then: the lowest that nobody wants before, and if there are not enough the lowest
-    /// of the others, those last that are kept for somebody.
+    /// Takes nodes for a task until a time: the lowest that no guest has booked before then, then the lowest of the
+    /// others, and last those of guests whose time has come.
     fn take(&mut self, task: TaskId, count: u32, until: Time) -> NodeSet {
         let mut undisturbed = self.free.clone();
         undisturbed.subtract(&self.guests.kept(self.now, until));
@@ -295,7 +294,7 @@ impl Seating<'_> {
         let mut nodes = NodeSet::default();
         for mut some in [undisturbed, disturbed, self.free_but_kept.clone()] {
             let wanted = (count - nodes.len()).min(some.len());
-            nodes.unite(&some.take_lowest(wanted).expect("no more than there are"));
+            nodes.unite(&some.take_lowest(wanted).expect("no more are taken than there are"));
         }
         assert!(nodes.len() == count, "{COUNTED}");
         self.free.subtract(&nodes);
@@ -304,7 +303,7 @@ impl Seating<'_> {
         nodes
     }
 
-    /// Whoever is on these nodes, which are kept for a guest who starts now, moves.
+    /// Moves all tasks off these nodes, on which a guest starts now.
     fn vacate(&mut self, wanted: &NodeSet, orders: &mut Vec<Order>) {
         for (&task, nodes) in self.tenants.iter_mut().filter(|(_, nodes)| nodes.meets(wanted)) {
             let count = nodes.len();
@@ -318,7 +317,7 @@ impl Seating<'_> {
 const COUNTED: &str = "as many nodes are free as the desk has counted";
 const MOMENT: Span = Span::from_micros(1);
 
-/// What is left of a booking.
+/// The rest of a booking.
 fn part_of(now: Time, held: &Reserved) -> Part {
     let start = held.from.max(now);
     Part { procs: held.nodes.len(), start, span: held.until.since(start) }

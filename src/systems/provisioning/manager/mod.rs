@@ -1,15 +1,16 @@
-//! The manager of a site that lets its time: it hears users, asks the desk, and starts what the desk says.
+//! The manager of a site under provisioning: it handles messages of users, asks the desk, and starts what the desk
+//! says.
 //!
-//! The desk counts processors; which of them a task gets is settled when it starts: the lowest that are free, unless
-//! services have booked some. All of an instant is heard before anything of it is answered, so that what is given back
-//! can be booked again at once: first what is taken back, then what is submitted, then questions and claims. But who
-//! takes back what he has just submitted means both, in that order: a co-allocation can fail in the instant in which it
+//! The desk counts processors. The nodes of a task are chosen when it starts: the lowest that are free, unless services
+//! have booked some. All messages of an instant are gathered before any is answered, so that returned processors can be
+//! booked again at once: returns come first, then submissions, then questions and claims. But a user that submits a
+//! task and takes it back in one instant means both, in that order: a co-allocation can fail in the instant in which it
 //! succeeds.
 //!
-//! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts
-//! as soon as all of its bookings have begun, if they last; otherwise it joins the queue.
+//! The desk does not plan a task that runs in a booking of its user: its processors are taken already. It starts as
+//! soon as all of its bookings have begun, if they last long enough; otherwise it joins the queue.
 //!
-//! Other systems may use the site too: what they give it is planned on the same calendar (`guests.rs`).
+//! Other systems may use the site too: their jobs are planned on the same calendar (`guests.rs`).
 
 mod bookings;
 mod guests;
@@ -35,34 +36,34 @@ use crate::time::{Span, Time};
 
 pub struct FrontDesk {
     desk: Desk,
-    /// What has been heard in this instant, and by whom which task has been entered.
+    /// Messages of this instant, and the tasks entered in it by user.
     heard: Vec<(Turn, ActorId, Message)>,
     entering: BTreeSet<(ActorId, TaskId)>,
     /// Tasks that have not started.
     waiting: BTreeMap<TaskId, Submission>,
-    /// How long those run at least, each with how many do.
+    /// Least durations of the waiting tasks, with the number of tasks of each.
     lengths: BTreeMap<Span, u32>,
-    /// How many of them want to be told of when they start.
+    /// Number of waiting tasks whose users want to be told of the start.
     telling: usize,
-    /// Those that run, and in what.
+    /// Running tasks with their processors.
     running: BTreeMap<TaskId, Runs>,
     booked: BTreeMap<BookingId, Booked>,
-    /// Holds that are neither committed nor over, as the desk knows them.
+    /// Holds that are neither committed nor over, by the desk's identity.
     held: BTreeSet<HoldId>,
     deeds: Vec<Deed>,
-    /// Bookings of which processors have come free at this instant.
+    /// Bookings in which processors have become free at this instant.
     freed: Vec<BookingId>,
-    /// Tasks that were to run in what is not booked any more or not at all, until their users take them back.
+    /// Tasks whose booking is gone or never was, until their users take them back.
     stranded: BTreeMap<TaskId, ActorId>,
-    /// What is done where nodes fail.
+    /// The handling of failures, where nodes fail.
     remedy: Option<Remedy>,
-    /// Those of the other systems that use the site too.
+    /// Services of the other systems that use the site.
     services: Vec<ActorId>,
-    /// What they have booked.
+    /// Bookings of those services.
     guests: Guests,
 }
 
-/// A task that somebody has submitted.
+/// A task that has been submitted.
 #[derive(Clone)]
 struct Submission {
     giver: ActorId,
@@ -73,36 +74,36 @@ struct Submission {
 struct Runs {
     giver: ActorId,
     within: Vec<(BookingId, u32)>,
-    /// Whether it is on processors of its own, which the desk knows of.
+    /// True if it has processors of its own at the desk.
     is_at_desk: bool,
-    /// Until then it does nothing, and can be taken back.
+    /// The task is idle until then, and can be taken back.
     idle_until: Time,
-    /// Whether it is of use only together with others elsewhere: its user may take it back as long as it runs.
+    /// True if it is useful only together with others elsewhere. Its user may take it back as long as it runs.
     is_leg: bool,
-    /// When it ends, if nothing happens to it.
+    /// Its end without interruptions.
     until: Time,
     losses: u32,
-    /// How it comes again if it is lost, where nodes fail.
+    /// Its next submission if it is lost, where nodes fail.
     again: Option<Submission>,
 }
 
-/// What somebody has booked here.
+/// A booking at this site.
 struct Booked {
     user: ActorId,
     job: JobId,
     part: Part,
-    /// Processors of it that tasks run on.
+    /// Number of its processors on which tasks run.
     used: u32,
-    /// What tasks have had of it.
+    /// Area used by tasks.
     worked: Area,
     begun: bool,
-    /// Whether others elsewhere were booked together with it.
+    /// True if others elsewhere were booked together with it.
     is_leg: bool,
-    /// Who waits for it to begin.
+    /// Tasks that wait for it to begin.
     tasks: Vec<TaskId>,
 }
 
-/// What is heard in one instant is done in this order.
+/// The order in which messages of one instant are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
     TakenBack,
@@ -131,12 +132,12 @@ impl FrontDesk {
         }
     }
 
-    /// One at a site that other systems use too, by these services.
+    /// Like this manager, at a site that these services use too.
     pub fn serving(self, services: &[ActorId]) -> FrontDesk {
         FrontDesk { services: services.to_vec(), ..self }
     }
 
-    /// One at a site whose nodes fail.
+    /// Like this manager, at a site whose nodes fail.
     pub fn failing(self, fails: Fails) -> FrontDesk {
         let procs = self.desk.terms().procs;
         FrontDesk { remedy: Some(Remedy::new(fails, procs)), ..self }
@@ -159,7 +160,7 @@ impl FrontDesk {
         }
     }
 
-    /// Whether it is here already.
+    /// True if the task is known here.
     fn knows(&self, task: TaskId) -> bool {
         self.waiting.contains_key(&task) || self.running.contains_key(&task) || self.stranded.contains_key(&task)
     }
@@ -180,10 +181,10 @@ impl FrontDesk {
         }
     }
 
-    /// Takes a task in: into what its user has booked, if it fits there, or into the queue.
+    /// Accepts a task: into its user's bookings, if it fits there, or into the queue.
     fn enter(&mut self, now: Time, giver: ActorId, enter: Enter, orders: &mut Vec<Order>) {
         let task = enter.task;
-        // Whatever it is to run in, it may end up in the queue, and there is no saying no then.
+        // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
         let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &ask_of(&enter)) };
         if let Err(why) = taken {
@@ -199,7 +200,7 @@ impl FrontDesk {
         self.start_within(now, task, orders);
     }
 
-    /// A task waits for its bookings, which it fits.
+    /// Lets a task wait for its bookings, which it fits.
     fn wait_within(&mut self, submission: Submission) {
         let Submission { enter, .. } = &submission;
         for (booking, _) in &enter.within {
@@ -208,7 +209,7 @@ impl FrontDesk {
         self.wait(submission);
     }
 
-    /// A task cannot run in what is booked for it: it joins the queue, if it may.
+    /// Handles a task that cannot run in its bookings: it joins the queue, if it may.
     fn do_without(&mut self, now: Time, submission: Submission) {
         if submission.enter.is_leg() {
             self.stranded.insert(submission.enter.task, submission.giver);
@@ -220,19 +221,19 @@ impl FrontDesk {
     fn queue(&mut self, now: Time, mut submission: Submission, joins: Joins) {
         submission.enter.within.clear();
         let (_, walltime) = self.stretched(&submission.enter);
-        // It has been let in, so nothing but the end of time is in the way; then nobody hears of it any more.
+        // It has been accepted, so only the end of time can prevent it; then no answer is sent any more.
         if self.desk.join(now, Ask { walltime, ..ask_of(&submission.enter) }, joins).is_ok() {
             self.wait(submission);
         }
     }
 
-    /// Whether a task can run in what it names, from when all of it has begun.
+    /// True if a task can run in the bookings it names, from when all of them have begun.
     fn fits(&self, now: Time, giver: ActorId, enter: &Enter) -> bool {
         let Enter { within, procs, not_before, .. } = enter;
         let lasts = self.lasts(enter);
         let bookings: Option<Vec<&Booked>> = within.iter().map(|(booking, _)| self.booked.get(booking)).collect();
         let Some(bookings) = bookings else { return false };
-        // What one booking has is reckoned once.
+        // Each booking may be named once.
         if within.iter().enumerate().any(|(at, (booking, _))| within[..at].iter().any(|(other, _)| other == booking)) {
             return false;
         }
@@ -244,8 +245,8 @@ impl FrontDesk {
             && start.max(*not_before) + lasts <= end
     }
 
-    /// Starts a task in its bookings, if all have begun and have room; sends it to the queue if it cannot end in time
-    /// any more.
+    /// Starts a task in its bookings, if all have begun and have room. If it cannot end in time any more, it joins the
+    /// queue.
     fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
         // By now it may wait in the queue.
         let waits_within = |waiting: &&Submission| !waiting.enter.within.is_empty();
@@ -317,9 +318,9 @@ impl FrontDesk {
     }
 
     fn leave(&mut self, task: TaskId) -> Submission {
-        let waiting = self.waiting.remove(&task).expect("who leaves has waited");
+        let waiting = self.waiting.remove(&task).expect("a task that leaves has waited");
         let lasts = waiting.enter.lasts_at_least();
-        let count = self.lengths.get_mut(&lasts).expect("who waits is counted");
+        let count = self.lengths.get_mut(&lasts).expect("a waiting task is counted");
         *count -= 1;
         if *count == 0 {
             self.lengths.remove(&lasts);
@@ -333,14 +334,14 @@ impl FrontDesk {
         let again = self.remedy.is_some().then(|| submission.clone());
         let Submission { giver, origin, enter } = submission;
         let (runtime, walltime) = self.stretched(&enter);
-        // It holds its processors until it is to work.
+        // It holds its processors until its work is due.
         let runtime = enter.not_before.since(now) + runtime;
         let loss = self.risks(origin, &enter);
         if enter.tells {
             orders.push(Order::Say(giver, Message::Begun(Begun { task })));
         }
-        // What may still be taken back cannot be told of ahead; and who may be moved may get away from a node that
-        // fails.
+        // A task that may be taken back cannot announce its end ahead; and a task that may be moved may escape from a
+        // node that fails.
         let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
         let start = Start::whole(giver, task, now, On::Lowest(enter.procs), runtime);
         let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
@@ -440,7 +441,7 @@ impl Manager for FrontDesk {
             self.act(now, user, message, site, orders);
         }
         self.heard = heard;
-        // Others may wait for what has come free in a booking.
+        // Tasks may wait for processors that have become free in a booking.
         for booking in std::mem::take(&mut self.freed) {
             let waiting = self.booked.get(&booking).map_or_else(Vec::new, |booked| booked.tasks.clone());
             waiting.into_iter().for_each(|task| self.start_within(now, task, orders));
@@ -471,7 +472,7 @@ impl Manager for FrontDesk {
     fn floor(&self, at: Time) -> Time {
         match self.lengths.first_key_value() {
             _ if self.telling > 0 => at,
-            // What is booked may be taken from its user as soon as nodes fail.
+            // Bookings may be revoked as soon as nodes fail.
             _ if self.remedy.is_some() && !self.booked.is_empty() => at,
             shortest => {
                 let queued = shortest.map_or(Time::NEVER, |(shortest, _)| at + *shortest);
@@ -482,7 +483,7 @@ impl Manager for FrontDesk {
 }
 
 impl Enter {
-    /// Whether it runs in what it names or not at all. Its user hears of its start, so its end is not told ahead, and
+    /// True if it runs in its bookings or not at all. Its user is told of its start, so its end is not told ahead, and
     /// it may be taken back until then.
     fn is_leg(&self) -> bool {
         self.tells && !self.within.is_empty()
@@ -494,7 +495,7 @@ impl Enter {
 }
 
 impl Reply {
-    /// What of it is worth writing down.
+    /// The record of a reply that is worth logging.
     fn record(&self, user: ActorId) -> Option<Record> {
         match self {
             Reply::Slots(Advert { version, slots }) => {
@@ -512,7 +513,7 @@ fn ask_of(enter: &Enter) -> Ask {
     Ask { job: enter.task, nodes: enter.procs, walltime: enter.walltime }
 }
 
-/// How likely work starts in time, by when it is submitted: as the site sees it now.
+/// Probability that work starts in time, for each submission time, from the site's present knowledge.
 fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
     let (mut chances, mut ahead) = (Vec::new(), Span::ZERO);
     let left = work.start.since(now);
@@ -523,7 +524,7 @@ fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
     while ahead < left {
         let within = Span::from_micros(left.micros() - ahead.micros());
         let asks_for = work.span + within;
-        // One that asks for more than is taken has no chance; one that comes later asks for less.
+        // A job that asks for too much has no chance; a later one asks for less.
         let is_taken = longest.is_none_or(|longest| asks_for <= longest);
         chances.push(if is_taken { desk.forecast(now, work.procs, asks_for, within) } else { 0.0 });
         ahead = ahead + step;
@@ -531,5 +532,5 @@ fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
     chances
 }
 
-/// Most steps that anybody is told of at once.
+/// Largest number of steps in one answer.
 const CHANCES_MAX: u64 = 100_000;

@@ -1,9 +1,8 @@
-//! What a site does about nodes that fail. Who was on them starts again, in what is left of his bookings if he can end
-//! there, or else from the queue; and what has been booked and has no room any more is postponed, or taken from its
-//! user.
+//! The handling of node failures at a site. A task lost on a failed node starts again, in the rest of its bookings if
+//! it can end there, or else from the queue. A booking without room is postponed or revoked.
 //!
-//! All of that happens once it has been heard what is down, and before anything else of the instant: whoever claims
-//! something then, or enters a task, meets the site as it is.
+//! All of that follows the news of failures, before anything else of the instant: later claims and tasks of the instant
+//! meet the site as it is.
 
 use super::guests::Origin;
 use super::{Booked, FrontDesk, Runs, Submission};
@@ -14,24 +13,25 @@ use crate::systems::Fails;
 use crate::systems::provisioning::desk::{Joins, Yields};
 use crate::time::{Span, Time};
 
-/// The remedies of one site.
+/// Failure handling of one site.
 pub(super) struct Remedy {
-    /// For users, and for what services have given.
+    /// Attempts of users, and of the tasks of services.
     attempts: Attempts,
     of_guests: Attempts,
     recovery: Recovery,
-    /// What is down.
+    /// The nodes that are down.
     down: Vec<Expected>,
-    /// The same, if that has been heard in this instant.
+    /// The nodes that are down, if that is news of this instant.
     news: Option<Vec<Expected>>,
-    /// Who has been lost in this instant and comes again.
+    /// Tasks that were lost in this instant and start again.
     lost: Vec<Submission>,
-    /// The bookings of those that do not, as others elsewhere are of no use without them.
+    /// Bookings of lost legs, which do not start again, as the other legs are useless without them.
     broken: Vec<BookingId>,
 }
 
 impl Remedy {
-    /// At a site with so many processors. Users have nobody to go back to, so `back` is to the head of the queue.
+    /// Failure handling at a site with so many processors. Users have no dispatcher to return to, so `back` becomes the
+    /// head of the queue.
     pub fn new(mut fails: Fails, procs: u32) -> Remedy {
         let of_guests = fails.attempts(procs);
         if fails.recovery.killed == Killed::Back {
@@ -46,38 +46,39 @@ impl Remedy {
         !self.down.iter().any(|down| down.nodes.meets(nodes))
     }
 
-    /// Whether all that is down of some nodes is expected back before they are wanted.
+    /// True if all failed nodes among `wanted` are expected back before its start.
     pub fn will_be_up(&self, wanted: &Reserved) -> bool {
         !self.down_at(wanted.from).meets(&wanted.nodes)
     }
 
-    /// What is down and not expected back by then.
+    /// The nodes that are down and not expected back by then.
     pub fn down_at(&self, time: Time) -> NodeSet {
         let mut nodes = NodeSet::default();
         self.down.iter().filter(|down| time < down.back).for_each(|down| nodes.unite(&down.nodes));
         nodes
     }
 
-    /// What was booked for a guest starts on so many nodes: his giver hears of his loss.
+    /// The loss rule of a guest that starts on so many nodes: its giver is told of the loss.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
         self.of_guests.starts_for_giver(nodes)
     }
 }
 
-/// Whoever waits on his processors until he is to work saves nothing, nor does a leg, which does not come again.
+/// True if a task saves checkpoints. A task that holds its processors until its work is due saves none, nor does a leg,
+/// which does not start again.
 fn saves(enter: &Enter) -> bool {
     enter.not_before == Time::ZERO && !enter.is_leg()
 }
 
 impl Booked {
-    /// Whether it is a leg, and its task has ended.
+    /// True if it is a leg whose task has ended.
     fn has_served(&self) -> bool {
         self.is_leg && self.used == 0 && !self.worked.is_zero()
     }
 }
 
 impl FrontDesk {
-    /// How long a task takes, and how long it asks for, with its checkpoints if it makes any.
+    /// Run time and requested time of a task, with its checkpoints if it makes any.
     pub(super) fn stretched(&self, enter: &Enter) -> (Span, Span) {
         let stretched = |span| match &self.remedy {
             Some(remedy) if saves(enter) => remedy.attempts.stretched(span, enter.procs),
@@ -86,13 +87,13 @@ impl FrontDesk {
         (stretched(enter.runtime), stretched(enter.walltime))
     }
 
-    /// How long a task has its processors, beside what it waits on them: at its requested end it is killed.
+    /// Duration for which a task has its processors, beside its idle time on them: it is killed at its requested end.
     pub(super) fn lasts(&self, enter: &Enter) -> Span {
         let (runtime, walltime) = self.stretched(enter);
         runtime.min(walltime)
     }
 
-    /// A task starts; what there is to know of it in case it is lost.
+    /// The loss rule of a task that starts.
     pub(super) fn risks(&self, origin: Origin, enter: &Enter) -> Loss {
         let Some(remedy) = &self.remedy else { return Loss::default() };
         let attempts = if origin == Origin::User { &remedy.attempts } else { &remedy.of_guests };
@@ -108,7 +109,7 @@ impl FrontDesk {
         if is_leg {
             remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
         } else if !running.loss.is_told {
-            // Its user has been told once that it started.
+            // Its user has been told of the first start.
             let (walltime, runtime) = (left_of(enter.walltime, saved), left_of(enter.runtime, saved));
             let losses = enter.losses.saturating_add(1);
             let enter = Enter { walltime, runtime, losses, tells: false, ..enter };
@@ -139,7 +140,7 @@ impl FrontDesk {
         }
     }
 
-    /// Sees to what nodes that have failed, or have come back, change.
+    /// Handles the changes caused by nodes that have failed or returned.
     pub(super) fn mend(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &mut self.remedy else { return };
         let Some(down) = remedy.news.take() else { return };
@@ -168,10 +169,10 @@ impl FrontDesk {
                 Yields::Booking(booking) => waiting.extend(self.give_way(now, booking, orders)),
             }
         }
-        // Nobody can be planned for before everything fits.
+        // No task can be planned before all parts fit.
         waiting.into_iter().for_each(|task| self.start_within(now, task, orders));
         if is_first {
-            // The last of them is then the first of all.
+            // The last one to join is then the first of the queue.
             lost.reverse();
         }
         let joins = if is_first { Joins::First } else { Joins::Last };
@@ -180,7 +181,7 @@ impl FrontDesk {
         }
     }
 
-    /// A booking has no room at its time; says who waits for it.
+    /// Handles a booking without room at its time. Returns the tasks that wait for it.
     fn give_way(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
         if self.booked.get(&booking).is_some_and(Booked::has_served) {
             return self.end_early(booking, orders);
@@ -189,7 +190,7 @@ impl FrontDesk {
         let Some(receipt) = self.desk.postpone(booking, recovery.bookings) else {
             return self.revoke(now, booking, orders);
         };
-        let booked = self.booked.get_mut(&booking).expect("who has booked is known");
+        let booked = self.booked.get_mut(&booking).expect("a booking that gives way is known");
         booked.part = receipt.part;
         let (user, job, waiting) = (booked.user, booked.job, booked.tasks.clone());
         orders.push(Order::Note(Record::Postponed { receipt }));
@@ -197,18 +198,18 @@ impl FrontDesk {
         waiting
     }
 
-    /// A leg whose task has ended keeps its promise.
+    /// Ends a leg whose task has ended. Its promise is kept.
     fn end_early(&mut self, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
         self.desk.end_booking(booking);
-        let booked = self.booked.remove(&booking).expect("who has booked is known");
+        let booked = self.booked.remove(&booking).expect("a booking that ends early is known");
         orders.push(Order::Note(Record::Elapsed { booking, used: booked.worked }));
         booked.tasks
     }
 
-    /// Takes a booking from its user; says who waits for it. What runs in it goes on where it is.
+    /// Revokes a booking and returns the tasks that wait for it. Tasks that run in it continue where they are.
     fn revoke(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
         let Booked { user, job, part, worked, tasks, .. } =
-            self.booked.remove(&booking).expect("who has booked is known");
+            self.booked.remove(&booking).expect("a booking that is revoked is known");
         let mut unused = Area::ZERO;
         for (task, runs) in &mut self.running {
             let Some(place) = runs.within.iter().position(|(its, _)| *its == booking) else { continue };
@@ -226,7 +227,7 @@ impl FrontDesk {
         tasks
     }
 
-    /// A task that was lost: into its bookings, if what is left of it fits there, or into the queue.
+    /// Starts a lost task again: in its bookings, if its rest fits there, or through the queue.
     fn come_again(&mut self, now: Time, submission: Submission, joins: Joins, orders: &mut Vec<Order>) {
         let Submission { giver, enter, .. } = &submission;
         let task = enter.task;

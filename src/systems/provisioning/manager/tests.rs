@@ -1,4 +1,4 @@
-//! What a site does for users who want too much, too late, twice, or what is another one's.
+//! The service of a site to users that ask for too much, too late, twice, or for parts of others.
 
 mod books;
 mod failing;
@@ -20,7 +20,7 @@ use crate::time::Stamp;
 const SITE: ActorId = ActorId(0);
 const PROCS: u32 = 8;
 
-/// Says what it has been told to say, and keeps what it hears.
+/// An actor that sends given messages and keeps those it receives.
 struct Teller {
     says: Vec<(Time, Message)>,
     heard: Arc<Mutex<Vec<(Time, Message)>>>,
@@ -40,17 +40,17 @@ impl Actor<Message, Record> for Teller {
 
 struct Played {
     log: Vec<Entry<Record>>,
-    /// By user.
+    /// Messages received, by user.
     heard: Vec<Vec<(Time, Message)>>,
 }
 
-/// What users say at a site at which times, in seconds. The judge sees to it that the site keeps its promises.
+/// Plays messages of users to a site at given times, in seconds. The judge checks that the site keeps its promises.
 fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let terms = DeskTerms { longest, ..DeskTerms::new(PROCS, Mode::Rebuild) };
     play_at(Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new())), None, users)
 }
 
-/// The same at any desk, where nodes may fail. What the site has taken is what it has told.
+/// Like `play`, at any desk, where nodes may fail. The account of the site must equal that of its log.
 fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let outages = fails.clone().map(|fails| fails.outages);
     let front = FrontDesk::new(desk);
@@ -121,9 +121,9 @@ fn answers(played: &Played, user: usize) -> Vec<PledgeAnswer> {
     played.heard[user].iter().filter_map(answer).collect()
 }
 
-/// Not when it is known by its number, nor before it has come.
+/// Neither when its number is known, nor before its request has arrived.
 #[test]
-fn nobody_has_a_say_about_what_others_hold() {
+fn a_user_has_no_say_about_the_holds_of_others() {
     let alice = vec![(1, wants(5, part(4, 100, 50))), (3, wants(6, part(2, 100, 50))), (5, pledge(5, Pledge::Commit))];
     let bob = vec![
         (1, pledge(6, Pledge::Abort)),
@@ -144,7 +144,7 @@ fn nobody_has_a_say_about_what_others_hold() {
     assert_eq!(answers(&played, 1), [PledgeAnswer::Cancelled, PledgeAnswer::Expired, PledgeAnswer::Cancelled]);
     let returned = Message::Returned(Returned { booking, result: Err(Denial::NotBooked) });
     assert!(played.heard[1].contains(&(second(7), returned)));
-    // What he hands in does not run in what is hers, and it is known whose it is.
+    // His task does not run in her booking, and the log says whose it is.
     let runs = |entry: &&Entry<Record>| matches!(entry.record, Record::Started { task: its, .. } if its == task(5));
     assert_eq!(played.log.iter().find(runs).unwrap().stamp.time, second(8));
     let entered = Record::Entered { user: ActorId(2), task: task(5) };
@@ -176,7 +176,7 @@ fn what_a_task_runs_in_is_not_taken_back() {
     assert_eq!(played.log.iter().filter_map(starts).collect::<Vec<_>>(), [(5, second(20)), (6, second(55))]);
 }
 
-/// A co-allocation that fails as it succeeds: its user enters a leg and wants it back in the same instant.
+/// A co-allocation that fails as it succeeds: its user enters a leg and recalls it in the same instant.
 #[test]
 fn what_is_entered_and_taken_back_at_once_does_not_run() {
     let leg = |job, procs, within: &[u64]| match enter(job, procs, (30, 40), within) {
@@ -194,27 +194,27 @@ fn what_is_entered_and_taken_back_at_once_does_not_run() {
         let ends = played.log.iter().filter(|entry| matches!(entry.record, Record::Finished { .. })).count();
         (recalled.collect::<Vec<_>>(), answers(&played, 0)[2..].to_vec(), ends)
     };
-    // Before its booking begins, as it does, and when it has begun.
+    // Before its booking begins, at its begin, and afterwards.
     for at in [10, 20, 25] {
         let says = vec![leg(5, 6, &[0]), recall(5), pledge(5, Pledge::Cancel)];
         assert_eq!(run(at, says), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
-        // The site does not have what it is to run in, or it waits in the queue.
+        // The site does not have the booking it names, or it waits in the queue.
         let says = vec![leg(5, 6, &[7]), recall(5), pledge(5, Pledge::Cancel)];
         assert_eq!(run(at, says), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
         let says = vec![enter(6, 8, (10, 10), &[]), recall(6)];
         assert_eq!(run(at, says), (vec![true], vec![], 0), "{at}");
-        // What is taken back first can be entered again, and what is entered and taken back does not stand in its way.
+        // A task that is recalled first can be entered again, and one entered and recalled does not obstruct it.
         let says = vec![leg(5, 6, &[0]), recall(5), leg(5, 6, &[0])];
         assert_eq!(run(at, says), (vec![true], vec![], 1), "{at}");
         let says = vec![recall(5), leg(5, 6, &[0])];
         assert_eq!(run(at, says), (vec![false], vec![], 1), "{at}");
-        // It does not matter what others want.
+        // Recalls of other tasks do not matter.
         let says = vec![leg(5, 6, &[0]), recall(6)];
         assert_eq!(run(at, says), (vec![false], vec![], 1), "{at}");
     }
 }
 
-/// It could be refused only when its booking is over, which is sooner than the site has promised to say anything.
+/// It could only be refused when its booking is over, which is sooner than the site has promised to send anything.
 #[test]
 fn a_task_that_no_queue_takes_is_refused_at_once() {
     let alice = vec![
@@ -258,13 +258,12 @@ fn what_is_longer_than_is_taken_has_no_chance_and_the_rest_has() {
         Message::Informed(Informed { reply: Reply::Chances(chances), .. }) => Some(chances.clone()),
         _ => None,
     });
-    // From 7,000 s on it asks for no more than an hour.
+    // From 7,000 s on it requests no more than an hour.
     let chances = chances.unwrap();
     assert_eq!((chances.len(), chances.iter().position(|chance| *chance > 0.0)), (15, Some(10)));
 }
 
-/// One thing that a user may say, of small numbers so that users get into each other's way, and now and then makes no
-/// sense.
+/// One message of a user, with small numbers so that users obstruct each other, and sometimes senseless.
 fn any_word() -> impl Strategy<Value = Message> {
     let any_part = || {
         let part = |(procs, start, span)| Part { procs, start: second(start), span: Span::from_secs(span) };
@@ -322,7 +321,7 @@ fn any_word() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// How many answers something has, all of them at once.
+/// Number of answers to a message, all of them at once.
 fn is_answered(message: &Message) -> bool {
     match message {
         Message::Coordinate(Coordinate { pledge, .. }) => *pledge != Pledge::Abort,
@@ -346,11 +345,10 @@ fn is_answer(message: &Message) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 80 } else { 2_000 }, ..ProptestConfig::default() })]
 
-    /// Whatever users say, in whatever order: no processor runs two tasks (the site itself sees to that), no promise is
-    /// broken (the judge does), each question has its answer, at once, and all that is booked and held comes to an end
-    /// once.
+    /// Under all messages of users, in all orders: no processor runs two tasks (the site checks that), no promise is
+    /// broken (the judge checks that), each question is answered at once, and each booking and hold ends once.
     #[test]
-    fn a_site_serves_whoever_comes(
+    fn a_site_serves_all_users(
         users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),
         longest in prop::option::of(1u64..100),
     ) {

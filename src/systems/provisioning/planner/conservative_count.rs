@@ -1,4 +1,4 @@
-//! Each of the queue at the earliest time that the counts allow, around all before it.
+//! Each job of the queue at the earliest time that the counts allow, around all before it.
 
 use super::{Planner, Question, Row};
 use crate::time::Time;

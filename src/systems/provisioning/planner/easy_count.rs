@@ -1,7 +1,8 @@
-//! EASY as it would go on: at each instant heads start while they fit, and then whoever leaves the next head its own.
+//! EASY, continued into the future: at each instant heads start while they fit, and then each job that leaves the next
+//! head its reservation.
 //!
-//! Most instants have few free processors, and most jobs want more: these are told by one count, before anybody looks
-//! for how long processors stay free, and where they are all such the head's reservation is not looked for either.
+//! Most instants have few free processors, and most jobs need more. One count excludes these jobs, before the duration
+//! for which processors stay free is computed; where it excludes all, the head's reservation is not computed either.
 
 use super::{Planner, Question, Row};
 use crate::grid::Counts;
@@ -20,7 +21,7 @@ impl Planner for EasyCount {
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let Question { procs, queue, .. } = *question;
         let mut counts = question.counts();
-        // Whether it fits with so many free now, and what is left of them.
+        // True if a job fits with so many processors free now, which it then takes.
         let start = |counts: &mut Counts, free: &mut u32, now, ask: &Ask| {
             let end = now + ask.walltime;
             let fits = ask.nodes <= *free && counts.most(now, end) + ask.nodes <= procs;
@@ -62,7 +63,7 @@ impl Planner for EasyCount {
                 });
                 counts.remove(shadow, shadow + head.walltime, head.nodes);
             }
-            now = counts.next_change(now).expect("who waits, waits for something to end");
+            now = counts.next_change(now).expect("a waiting job waits for something to end");
             if now == Time::NEVER {
                 return;
             }

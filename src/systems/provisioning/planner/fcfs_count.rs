@@ -1,4 +1,4 @@
-//! Nobody overtakes anybody.
+//! First come, first served: no job overtakes another.
 
 use super::{Planner, Question, Row};
 use crate::time::Time;

@@ -1,7 +1,7 @@
-//! When each of a queue would start, around what stands fast: what a site's plan and its prices rest on.
+//! Planned starts of a queue around fixed parts: the base of a site's plan and of its prices.
 //!
-//! A planner is asked anew each time, and remembers nothing that matters. Processors are counted, so what stands fast
-//! can be anything as long as the counts allow it.
+//! A planner gets a complete question each time, and its memory never affects an answer. Processors are counted, so
+//! fixed parts can be anything that the counts allow.
 
 mod conservative_count;
 mod easy_count;
@@ -16,44 +16,44 @@ use crate::grid::{Counts, FreeList, Named};
 use crate::roles::queue::{self, Ask};
 use crate::time::Time;
 
-/// Processors that are in use or promised, whatever becomes of the queue.
+/// Processors that are in use or promised, independent of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
-    /// Now, if it has begun already.
+    /// The begin; now, if it is in the past.
     pub from: Time,
     pub until: Time,
     pub procs: u32,
 }
 
-/// What a planner is asked.
+/// A question to a planner.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     pub now: Time,
     /// Processors of the site.
     pub procs: u32,
-    /// By `from`, and then by the site's own numbers. None of it is over.
+    /// Fixed parts by `from`, and then by the site's own numbers. None of them is over.
     pub fixed: &'a [Fixed],
-    /// What if this stood fast too, and were the last to have been booked?
+    /// A hypothetical fixed part, which counts as the last one booked.
     pub extra: Option<Fixed>,
-    /// In order of submission; each fits the site.
+    /// The queue in order of submission; each job fits the site.
     pub queue: &'a [Ask],
 }
 
 pub trait Planner: Send {
-    /// When each of the queue would start, in its order, if nothing more came and all took as long as they ask for;
+    /// The start of each job, in the order of the queue, if no more jobs came and each took the time it asks for;
     /// never, if time ends before it would.
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>);
 
-    /// Another one that would say the same.
+    /// A copy that gives the same answers.
     fn copy(&self) -> Box<dyn Planner>;
 
-    /// The free slots as the last plan has left them, if the planner has a list of its own.
+    /// The free slots after the last plan, if the planner keeps a list.
     fn left(&self) -> Option<&FreeList> {
         None
     }
 }
 
-/// A quicker way to what the policy for queues of this name would do: it counts, and starts from nothing each time.
+/// A faster equivalent of the queue policy of this name: it counts, and has no state.
 pub struct Row {
     pub name: &'static str,
     pub build: fn() -> Box<dyn Planner>,
@@ -63,7 +63,7 @@ pub const ALL: &[Row] = &[slotlist::ROW, conservative_count::ROW, fcfs_count::RO
 
 pub const USUAL: &str = slotlist::ROW.name;
 
-/// A planner by its name: one of ours, or any policy for queues.
+/// A planner by its name: one of this module, or any queue policy.
 pub fn build(name: &str) -> Option<Box<dyn Planner>> {
     let own = ALL.iter().find(|row| row.name == name).map(|row| (row.build)());
     own.or_else(|| queue::find(name).map(|row| Box::new(policy::ByPolicy(row)) as Box<dyn Planner>))
@@ -75,7 +75,7 @@ impl Clone for Box<dyn Planner> {
     }
 }
 
-/// All names that [`build`] knows, the usual one first.
+/// All names that [`build`] knows, the default first.
 pub fn names() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect();
     few::sort_by_key(&mut all, |named| named.name != USUAL);
@@ -83,25 +83,25 @@ pub fn names() -> Vec<Named> {
 }
 
 impl Question<'_> {
-    /// What stands fast, the extra in its place.
+    /// The fixed parts, with the extra part in its place.
     fn all_fixed(&self) -> impl Iterator<Item = Fixed> + '_ {
         let (before, after) = self.fixed.split_at(self.extra_place());
         before.iter().copied().chain(self.extra).chain(after.iter().copied())
     }
 
-    /// Behind all that begin no later; behind all, if there is none.
+    /// Position of the extra part: behind all that begin no later; behind all, if there is none.
     fn extra_place(&self) -> usize {
         self.extra.map_or(self.fixed.len(), |extra| self.fixed.partition_point(|fixed| fixed.from <= extra.from))
     }
 
-    /// How many are busy when, without the queue.
+    /// Occupied processors over time, without the queue.
     fn counts(&self) -> Counts {
         Counts::of(self.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
     }
 }
 
-/// Free slots around everything where it is. In order of starts there is always room for it: whatever is there already
-/// began no later.
+/// The free slots around all parts at their times. In order of starts there is always room: each part present began no
+/// later.
 pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
     let planned = question.queue.iter().zip(starts).filter(|(_, start)| **start < Time::NEVER);
     let planned = planned.map(|(ask, start)| Fixed { from: *start, until: *start + ask.walltime, procs: ask.nodes });
@@ -112,7 +112,7 @@ pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
     list
 }
 
-/// Places what has its time already.
+/// Places a part at its time.
 fn put(list: &mut FreeList, fixed: &Fixed) {
     let start = list.place(fixed.procs, fixed.until - fixed.from, fixed.from);
     assert_eq!(start, Some(fixed.from), "what stands fast fits the site");

@@ -1,4 +1,4 @@
-//! Any policy for queues as a planner: what it would do from now on, at a site that looks like this.
+//! A queue policy as a planner: its answer from now on, at a site in this state.
 
 use super::{Fixed, Planner, Question};
 use crate::grid::{NodeSet, QueueOrder, Reserved};
@@ -19,14 +19,14 @@ impl Planner for ByPolicy {
         planned.sort_unstable_by_key(|(job, _)| *job);
         let start = |ask: &Ask| {
             let place = planned.binary_search_by_key(&ask.job, |(job, _)| *job);
-            planned[place.expect("a policy plans for all that wait")].1
+            planned[place.expect("a policy plans for all waiting jobs")].1
         };
         starts.clear();
         starts.extend(question.queue.iter().map(start));
     }
 }
 
-/// Gives nodes to what is only counted: in order of starts the lowest that are free then are always enough.
+/// Assigns nodes to parts that are only counted: in order of starts, the lowest free nodes always suffice.
 fn named(question: &Question<'_>) -> Vec<Reserved> {
     let mut free = NodeSet::all(question.procs);
     let mut held: Vec<Reserved> = Vec::new();

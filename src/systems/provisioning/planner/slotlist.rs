@@ -1,4 +1,4 @@
-//! The thesis's planner: work after work is placed in a list of free slots (`grid::FreeList`).
+//! The planner of the thesis: one job after another is placed in a list of free slots (`grid::FreeList`).
 
 use super::{Fixed, Planner, Question, Row, put};
 use crate::grid::FreeList;
@@ -8,17 +8,16 @@ pub const ROW: Row = Row { name: "slotlist", build: || Box::new(SlotList::defaul
 
 #[derive(Clone, Default)]
 struct SlotList {
-    /// As it was left by the last plan.
+    /// The list after the last plan.
     list: FreeList,
-    /// With the first of what stands fast placed: whoever asks for price after price asks with the same.
+    /// The list with the first fixed parts placed. Consecutive questions for prices share them.
     base: FreeList,
     placed: Vec<Fixed>,
     at: (Time, u32),
 }
 
 impl SlotList {
-    /// Places what stands fast up to where the extra comes in. Going on from the last question is the same as beginning
-    /// anew.
+    /// Places the fixed parts in front of the extra one. A continuation from the last question equals a new beginning.
     fn place_first(&mut self, question: &Question<'_>, count: usize) {
         let SlotList { base, placed, at, .. } = self;
         let here = (question.now, question.procs);

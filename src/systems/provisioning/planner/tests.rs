@@ -71,7 +71,7 @@ fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<Ask>)> {
 }
 
 proptest! {
-    /// Those that count are the policies for queues of that name, which get there another way.
+    /// Counting planners equal the queue policies of their names, which compute plans in another way.
     #[test]
     fn planners_that_count_do_as_policies_do((fixed, queue) in questions()) {
         let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra: None, queue: &queue };
@@ -83,10 +83,10 @@ proptest! {
         }
     }
 
-    /// Whoever has no place before time ends never starts, with whichever planner.
+    /// With every planner, a job without a place before time ends never starts.
     #[test]
     fn planners_plan_up_to_the_end_of_time((fixed, queue) in questions()) {
-        // What stands fast is over a while before the end of time, and two of the longest jobs reach it.
+        // The fixed parts are over a while before the end of time, and two of the longest jobs reach it.
         let unit = 1 << 53;
         let now = Time::from_micros(u64::MAX - 16 * unit);
         let at = |time: Time| now + Span::from_micros(time.micros() / 1_000_000 * (unit / 2));
@@ -108,7 +108,7 @@ proptest! {
         }
     }
 
-    /// A planner may remember what it was asked before, as long as that changes nothing.
+    /// A planner may remember earlier questions, as long as that changes no answer.
     #[test]
     fn planners_answer_as_if_asked_for_the_first_time((fixed, queue) in questions(), extras in prop::collection::vec((0u64..12, 1u64..6, 1u32..=6, 0usize..6), 1..8)) {
         for name in names() {
@@ -127,7 +127,7 @@ proptest! {
         }
     }
 
-    /// Whoever plans, never more is busy than there is, and the free slots are the rest.
+    /// With every planner, no more processors are occupied than exist, and the free slots are the rest.
     #[test]
     fn plans_fit_the_site((fixed, queue) in questions(), extra in (0u64..12, 1u64..6, 1u32..=6)) {
         let counts = Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));

@@ -1,7 +1,8 @@
-//! Best effort, just in time: a task is submitted to a queue once all before it have ended and its data is there.
+//! Best effort, just in time: a task is submitted to a queue once all its predecessors have ended and their data has
+//! arrived.
 //!
-//! Of several sites the one with the fewest tasks that run or wait is taken, as they say when they are asked; what its
-//! user has sent there since is added (`sent.rs`).
+//! Of several sites it takes the one with the fewest running and waiting tasks: the load that the site reports, and the
+//! tasks that its user has sent there since (`sent.rs`).
 
 use super::{Row, Strategy};
 use crate::few;
@@ -19,33 +20,33 @@ pub const ROW: Row = Row {
     ..super::BARGAINING
 };
 
-/// Also what others do when they have got nothing else.
+/// Also the fallback of other strategies that have obtained nothing else.
 #[derive(Default)]
 pub struct JustInTime {
-    /// Which poll each question belongs to, by its place among all.
+    /// Index of the poll of each question.
     asked: few::Map<u64, usize>,
     polls: Vec<Poll>,
-    /// Tasks of polls that are not decided. Whoever leaves its tasks to queues hands in all that are ready, and is told
-    /// of those that have become so in this instant after that.
+    /// Tasks of open polls. A strategy that falls back to queues enters all ready tasks, and afterwards hears of those
+    /// that became ready in this instant.
     asking: few::Set<u32>,
 }
 
-/// Tasks that have become ready together, and how full the providers are that any of them may go to.
+/// Tasks that became ready together, and the loads of the providers that any of them may go to.
 struct Poll {
     at: Time,
     tasks: Vec<u32>,
     loads: few::Map<usize, Load>,
 }
 
-/// How many a provider has, if it has said so, and when it was asked.
+/// The load of a provider, if it has answered, and the time of the question.
 struct Load {
     asked: Arrival,
     told: Option<u32>,
 }
 
 impl JustInTime {
-    /// All providers have answered: each task, in order, goes where the fewest are, those before it included. Whose
-    /// data is under way is nowhere yet.
+    /// Handles a complete poll: each task, in order, goes to the least loaded provider, which counts the tasks before
+    /// it. A task whose data is under way counts nowhere yet.
     fn decide(&mut self, poll: usize, deal: &mut Deal<'_>) {
         let Poll { tasks, loads, .. } = &mut self.polls[poll];
         for task in std::mem::take(tasks) {
@@ -75,7 +76,7 @@ impl Strategy for JustInTime {
         let providers = deal.fitting(task);
         let is_open = self.polls.last().is_some_and(|poll| poll.at == deal.now && !poll.tasks.is_empty());
         if !is_open {
-            // With one provider to go to there is nothing to ask, unless others come before it.
+            // With one provider there is nothing to ask, unless others come before it.
             if let [provider] = providers[..] {
                 return deal.send(task, Goes { provider, ..Goes::default() });
             }

@@ -1,9 +1,8 @@
-//! The tasks of a job at several sites at the same time, or none of them: two phases with leases, coordinated by the
+//! All tasks of a job at several sites at the same time, or none: a two-phase commit with leases, coordinated by the
 //! user.
 //!
-//! Which starts all sites could agree on is asked first (`coallocation::Pool`); the protocol is that of
-//! `coallocation::Coordinator`, which writes down what it has decided before it says so. Of a crash nothing else is
-//! left.
+//! First it asks for the starts that all sites could admit (`coallocation::Pool`). The protocol is that of
+//! `coallocation::Coordinator`, which logs each decision before it announces it. Only the log survives a crash.
 
 use std::collections::BTreeMap;
 
@@ -28,25 +27,25 @@ pub const ROW: Row = Row {
 
 #[derive(Default)]
 struct Coallocate {
-    /// What outlives a crash.
+    /// State that survives a crash.
     log: Vec<Log>,
     bargaining: Option<Bargaining>,
 }
 
-/// What does not.
+/// State that does not.
 struct Bargaining {
     coordinator: Coordinator,
-    /// Which leg each question is about.
+    /// Leg of each question.
     asked: BTreeMap<u64, usize>,
     quotes: Vec<Option<Quote>>,
     pool: Option<Pool>,
-    /// Under which quote each leg was offered which start.
+    /// Quote of each leg and start.
     quoted: BTreeMap<(usize, Time), QuoteId>,
-    /// What has been booked for each leg.
+    /// Booking of each leg.
     booked: BTreeMap<usize, (BookingId, Part)>,
-    /// From when on starts have been asked for, if not for all.
+    /// The time from which starts have been requested, if not all.
     from: Option<Time>,
-    /// Whether any start was ever found that all sites would admit.
+    /// True if a start was ever found that all sites would admit.
     found: bool,
 }
 
@@ -105,23 +104,23 @@ impl Bargaining {
         self.from = from;
     }
 
-    /// When all hold what the first of them is asked to hold now: one is asked after the other.
+    /// The time at which all could hold if the first is asked now: the legs are asked one after the other.
     fn held(&self, deal: &Deal<'_>) -> Time {
         self.ways(deal).fold(deal.now, |at, way| at + way + way)
     }
 
-    /// The earliest start that all can have committed to by then: no lease outlasts the start.
+    /// The earliest start by which all can have committed: no lease outlasts the start.
     fn soonest(&self, deal: &Deal<'_>) -> Time {
         let delta = deal.rules.delta;
         (self.held(deal) + delta + delta).max(self.within_reach(deal))
     }
 
-    /// The earliest start at which tasks can be there.
+    /// The earliest start by which tasks can arrive.
     fn within_reach(&self, deal: &Deal<'_>) -> Time {
         self.held(deal) + patience(deal).reach
     }
 
-    /// How long a message takes to each leg.
+    /// Latency to each leg.
     fn ways(&self, deal: &Deal<'_>) -> impl Iterator<Item = Span> {
         let legs = self.coordinator.request().legs.iter();
         legs.map(|leg| deal.world.providers[leg.site as usize].latency)
@@ -136,7 +135,7 @@ impl Bargaining {
         }
     }
 
-    /// An answer; the starts to try, if it was the last one.
+    /// Handles an answer. Returns the starts to try, if it was the last one.
     fn informed(&mut self, number: u64, reply: Reply, deal: &mut Deal<'_>) -> Option<Vec<Time>> {
         let leg = self.asked.remove(&number)?;
         if let Reply::Prices(quote) = reply {
@@ -178,7 +177,7 @@ impl Bargaining {
 }
 
 impl Coallocate {
-    /// Lets the coordinator act, and does what it says.
+    /// Lets the coordinator act, and performs its actions.
     fn act(&mut self, deal: &mut Deal<'_>, act: impl FnOnce(&mut Coordinator, &mut Vec<Deed>)) {
         let Some(bargaining) = &mut self.bargaining else { return };
         let mut deeds = Vec::new();
@@ -204,12 +203,12 @@ impl Coallocate {
         }
     }
 
-    /// Whether all legs have been booked at some time.
+    /// True if all legs were booked at some time.
     fn was_whole(&self) -> bool {
         self.log.contains(&Log::Over(Outcome::Whole))
     }
 
-    /// Why it has come to nothing, though starts were found or not.
+    /// Reason of a failure, given whether starts were found.
     fn cause(&self, found: bool) -> Reason {
         match found {
             _ if self.log.contains(&Log::Compensate) => Reason::NotCommitted,
@@ -221,7 +220,7 @@ impl Coallocate {
     fn over(&mut self, outcome: Outcome, deal: &mut Deal<'_>) {
         let Some(bargaining) = self.bargaining.take() else { return };
         if outcome == Outcome::Nothing {
-            // What was whole has been told of already.
+            // A success has been reported already.
             if !self.was_whole() {
                 let end = if bargaining.found { Bargain::GivenUp } else { Bargain::Refused };
                 deal.bargained(end, Some(self.cause(bargaining.found)));
@@ -230,7 +229,7 @@ impl Coallocate {
         }
         deal.bargained(Bargain::Booked, None);
         let tasks = tasks(deal);
-        // After a crash it may be too late for some. Together or not at all: then it was paid for nothing.
+        // After a crash it may be too late for some legs. All or none: then the payment is lost.
         let is_late = |(leg, (task, provider)): (usize, &(u32, usize))| {
             let provider = &deal.world.providers[*provider];
             let lasts = provider.time(deal.run.job.tasks[*task as usize].walltime);
@@ -239,7 +238,7 @@ impl Coallocate {
         if tasks.iter().enumerate().any(is_late) {
             return deal.give_up();
         }
-        // Where one may be lost, the others must be taken back then.
+        // Where one leg may be lost, the others must be taken back then.
         let is_leg = tasks.iter().any(|(_, provider)| deal.world.providers[*provider].fails());
         for (leg, (task, provider)) in tasks.into_iter().enumerate() {
             let procs = deal.run.job.tasks[task as usize].cores;
@@ -275,7 +274,7 @@ impl Strategy for Coallocate {
         self.act(deal, |coordinator, deeds| coordinator.hear(now, hold, answer.into(), deeds));
     }
 
-    /// All of it or nothing: what the others have is taken back, too.
+    /// Handles a revoked booking: all other legs are returned, too.
     fn revoked(&mut self, _: BookingId, deal: &mut Deal<'_>) {
         let (now, mut deeds) = (deal.now, Vec::new());
         if self.bargaining.is_none() {
@@ -311,7 +310,7 @@ impl Strategy for Coallocate {
     }
 }
 
-/// Wants all tasks back that are at sites: those that wait, and those that run.
+/// Recalls all tasks that wait or run at sites.
 fn take_back(deal: &mut Deal<'_>) {
     deal.run.at_sites().into_iter().for_each(|task| deal.recall(task));
 }

@@ -1,6 +1,6 @@
-//! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked
-//! before the next one is asked for. A task goes to its site as soon as it has its booking, which begins no sooner than
-//! it can be there.
+//! A workflow bought task by task: for each task, in HEFT order, all sites quote, and the best start by alpha is booked
+//! before the next task is asked for. A task goes to its site as soon as it has its booking, which begins no sooner
+//! than it can arrive.
 
 use super::reserve::{keep_in_time, nothing_in};
 use super::{JustInTime, Row, Strategy, TRIES};
@@ -33,7 +33,7 @@ struct Greedy {
 }
 
 impl Greedy {
-    /// As it stands; it is told again what has been bought, so that no plan has to outlive a message.
+    /// The purchase so far. It is rebuilt from the bookings, so that no plan has to outlive a message.
     fn buying<'a>(&self, application: &'a Application, deal: &Deal<'_>) -> Buying<'a> {
         let sites = deal.world.providers.iter().map(|provider| provider.cores).collect();
         let mut buying = Buying::new(application, deal.approach.alpha, self.begun, sites);
@@ -41,7 +41,7 @@ impl Greedy {
         buying
     }
 
-    /// Asks for the next task, or is done.
+    /// Asks for the next task, or finishes.
     fn go_on(&mut self, deal: &mut Deal<'_>) {
         let application = self.application.take().unwrap_or_else(|| deal.application());
         let at = self.bought.len();
@@ -74,7 +74,7 @@ impl Greedy {
         }
     }
 
-    /// The next task in turn has its booking.
+    /// Sends the next task into its booking.
     fn send(&mut self, provider: usize, receipt: Receipt, deal: &mut Deal<'_>) {
         let application = self.application.as_ref().expect("something is bought for an application");
         let task = application.order()[self.bought.len()];
@@ -86,12 +86,11 @@ impl Greedy {
     fn finish(&mut self, deal: &mut Deal<'_>) {
         self.settled = true;
         deal.bargained(Bargain::Booked, None);
-        // Who was lost meanwhile.
+        // Tasks that were lost meanwhile.
         self.queue.begin(deal);
     }
 
-    /// Leaves to queues what has no booking. Those that have one wait for nobody else: they came first in the order of
-    /// HEFT.
+    /// Leaves tasks without a booking to queues. Those with one depend on none of them: they came first in HEFT order.
     fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.settled = true;
         deal.bargained(end, Some(why));

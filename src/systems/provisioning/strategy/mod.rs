@@ -1,7 +1,7 @@
-//! How users get time for their jobs, one strategy a file.
+//! The ways in which users obtain time for their jobs; each file holds one strategy.
 //!
-//! A strategy has one job to see to. It asks sites, books, and says where tasks go; the rest, who runs when and what
-//! data moves, is the same for all (`customer.rs`).
+//! A strategy serves one job. It asks sites, books, and assigns places to tasks. The order of tasks and the transfers
+//! are the same for all strategies (`customer.rs`).
 
 mod best_effort;
 mod coallocate;
@@ -21,20 +21,20 @@ pub use best_effort::JustInTime;
 pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
-    /// Whether it weighs cost against time.
+    /// True if it weighs cost against time.
     pub has_alpha: bool,
-    /// Whether it wants a job to run at a time.
+    /// True if its jobs have a wanted time.
     pub has_ahead: bool,
-    /// Whether it runs the tasks of a job at several sites at once.
+    /// True if it runs the tasks of a job at several sites at once.
     pub has_legs: bool,
-    /// Whether each of its jobs is a request, to be booked or not.
+    /// True if each of its jobs is a request, which is booked or not.
     pub bargains: bool,
-    /// Whether it takes jobs of one task only.
+    /// True if it takes jobs of one task only.
     pub is_rigid: bool,
     pub build: fn(&Approach) -> Box<dyn Strategy>,
 }
 
-/// What most have in common, but for their names.
+/// The common part of most rows.
 const BARGAINING: Row = Row {
     name: "",
     about: "",
@@ -46,7 +46,7 @@ const BARGAINING: Row = Row {
     build: |_| Box::new(JustInTime::default()),
 };
 
-/// How often something is tried anew that was stale.
+/// Number of attempts at something stale.
 const TRIES: u32 = 3;
 
 pub const ALL: &[Row] =
@@ -58,7 +58,7 @@ pub fn find(name: &str) -> Option<&'static Row> {
     ALL.iter().find(|row| row.name == name)
 }
 
-/// What came of bargaining is told once, whatever becomes of what is booked.
+/// The state that makes the result of a negotiation reported once.
 #[derive(Default)]
 struct Bargained(bool);
 
@@ -70,55 +70,55 @@ impl Bargained {
     }
 }
 
-/// Sees to one job.
+/// The negotiation for one job.
 pub trait Strategy: Send {
-    /// The job has come.
+    /// The job has arrived.
     fn begin(&mut self, deal: &mut Deal<'_>);
 
-    /// Nothing is before a task any more, and nobody has said where it goes.
+    /// A task has no open predecessors and no place yet.
     fn ready(&mut self, task: u32, deal: &mut Deal<'_>);
 
-    /// A provider answers what it was asked under this number.
+    /// A provider answers the question of this number.
     fn informed(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
 
     /// A provider answers a claim.
     fn claimed(&mut self, _number: u64, _provider: usize, _result: Result<Vec<Receipt>, Denial>, _deal: &mut Deal<'_>) {
     }
 
-    /// A provider says what giving a booking back costs.
+    /// A provider states the cost of a returned booking.
     fn returned(&mut self, _booking: BookingId, _provider: usize, _result: Result<Area, Denial>, _deal: &mut Deal<'_>) {
     }
 
-    /// A provider has taken a booking back, as its nodes have failed: tasks that were to run in it join its queue.
+    /// A provider has revoked a booking because nodes failed: tasks that were to run in it join its queue.
     fn revoked(&mut self, _booking: BookingId, _deal: &mut Deal<'_>) {}
 
-    /// A provider lets a booking begin later, as its nodes have failed.
+    /// A provider has postponed a booking because nodes failed.
     fn postponed(&mut self, _receipt: Receipt, _deal: &mut Deal<'_>) {}
 
     /// A provider answers about a hold.
     fn pledged(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut Deal<'_>) {}
 
-    /// Its process goes down: only what it has written down is left.
+    /// The process goes down: only logged state is left.
     fn crash(&mut self) {}
 
-    /// Its process is back.
+    /// The process is back.
     fn recover(&mut self, _deal: &mut Deal<'_>) {}
 
-    /// A task has started that was to tell so.
+    /// A task has started that was to announce it.
     fn begun(&mut self, _task: u32, _deal: &mut Deal<'_>) {}
 
-    /// A task that was to be taken back has been, or it was too late.
+    /// A task to be taken back has been, or it was too late.
     fn recalled(&mut self, _task: u32, _in_time: bool, _deal: &mut Deal<'_>) {}
 
-    /// The job is over, or given up as a task of it is lost: the booking that it has kept beside those that its tasks
-    /// go to, if any.
+    /// The job is over, or is given up as a task of it is lost. Returns the booking that it has kept beside those of
+    /// its tasks, if any.
     fn spare(&mut self) -> Option<(usize, BookingId)> {
         None
     }
 
-    /// The job is given up: it says how its bargaining ends, if that is not over.
+    /// The job is given up: the strategy reports how its negotiation ends, unless that is reported.
     fn abandon(&mut self, _deal: &mut Deal<'_>) {}
 
-    /// A time has come that it waited for.
+    /// A time has come for which it set a timer.
     fn wake(&mut self, _token: u64, _deal: &mut Deal<'_>) {}
 }

@@ -1,8 +1,8 @@
-//! A whole workflow in advertised slots, which a genetic algorithm chooses; what is chosen is booked, at each site all
-//! or nothing.
+//! A whole workflow in advertised slots, which a genetic algorithm chooses. The choice is booked, at each site
+//! completely or not at all.
 //!
-//! If some site does not let its part go any more, what the others have booked is given back, and all is planned anew
-//! on what is free now.
+//! If a site refuses its part, the bookings at the others are returned, and the workflow is planned anew on the present
+//! slots.
 
 use super::{JustInTime, Row, Strategy, TRIES};
 use crate::few;
@@ -24,23 +24,23 @@ pub const ROW: Row = Row {
 struct Moga {
     silent: usize,
     adverts: few::Map<usize, Advert>,
-    /// The slots that can still be had, by their places in each advertisement.
+    /// The slots that can still be claimed, by their indices in each advertisement.
     left: Vec<Vec<u32>>,
     plan: Option<Plan>,
-    /// What has been booked, by its place in the plan's bookings.
+    /// Bookings so far, by their indices in the plan's bookings.
     booked: few::Map<usize, Receipt>,
-    /// Which of the plan's bookings a claim is for.
+    /// Indices in the plan's bookings of each claim.
     claims: few::Map<u64, Vec<usize>>,
     denied: Option<Denial>,
     tries: u32,
     queue: JustInTime,
-    /// Bargaining is over.
+    /// The negotiation is over.
     settled: bool,
 }
 
 impl Moga {
     fn ask(&mut self, deal: &mut Deal<'_>) {
-        // Plans tell by slots where a task is too large, but not where it is too long.
+        // The slots exclude a site where a task is too large, but not one where it is too long.
         let takes_all = |at: &usize| {
             let provider = &deal.world.providers[*at];
             deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
@@ -58,10 +58,10 @@ impl Moga {
         }
     }
 
-    /// Plans on all that is advertised, and claims what the plan needs.
+    /// Plans on all advertised slots, and claims what the plan needs.
     fn claim(&mut self, deal: &mut Deal<'_>) {
         let now = deal.soonest();
-        // A slot that has to be taken as a whole is gone when it has begun before the claim comes.
+        // A slot that can only be taken as a whole is gone when it has begun before the claim arrives.
         let is_left = |slot: &Slot| slot.divisible || slot.start >= now;
         let all = |provider| self.adverts.get(&provider).into_iter().flat_map(|advert| (0u32..).zip(&advert.slots));
         let left = |provider| all(provider).filter(|(_, slot)| is_left(slot)).map(|(at, slot)| (at, *slot)).unzip();
@@ -94,7 +94,7 @@ impl Moga {
         self.plan = Some(chosen);
     }
 
-    /// All claims have been answered.
+    /// Handles the last answer to the claims.
     fn settle(&mut self, deal: &mut Deal<'_>) {
         let plan = self.plan.take().expect("what was claimed was planned");
         let booked = std::mem::take(&mut self.booked);
@@ -122,9 +122,9 @@ impl Moga {
         }
     }
 
-    /// What each task takes of each booking.
+    /// Share of each task in each booking.
     fn shares(&self, plan: &Plan, booked: &few::Map<usize, Receipt>) -> few::Map<u32, Vec<(BookingId, u32)>> {
-        // Slots of all sites are numbered through.
+        // Slots are numbered across all sites.
         let of_provider =
             |(provider, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (provider, slot));
         let slots: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_provider).collect();
@@ -138,7 +138,7 @@ impl Moga {
                 (booking.site as usize, booking.slot) == (provider, slot)
                     && booking.task.is_none_or(|its| its == task && !taken[*at])
             };
-            let at = (0..plan.bookings.len()).find(is_its).expect("what a task takes is booked");
+            let at = (0..plan.bookings.len()).find(is_its).expect("the share of a task is booked");
             taken[at] = true;
             let (its, booking) = (shares.or_default(task), booked[&at].booking);
             match its.iter_mut().find(|(other, _)| *other == booking) {

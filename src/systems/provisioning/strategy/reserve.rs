@@ -1,5 +1,4 @@
-//! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost
-//! against time.
+//! One reservation for a job of one task: the best of all quoted starts by the weights of cost and time.
 
 use super::{Bargained, JustInTime, Row, Strategy, TRIES};
 use crate::few;
@@ -20,7 +19,7 @@ pub const ROW: Row = Row {
 
 #[derive(Default)]
 struct Reserve {
-    /// The providers that have been asked and have not answered.
+    /// Number of providers that have been asked and have not answered.
     silent: usize,
     quotes: Vec<(usize, Quote)>,
     tries: u32,
@@ -57,13 +56,13 @@ impl Reserve {
     }
 }
 
-/// Why there is nothing to choose from in what sites have quoted.
+/// Reason why the quotes have no start to choose.
 pub fn nothing_in(quotes: &[(usize, Quote)]) -> Reason {
     let names_none = quotes.iter().all(|(_, quote)| quote.offers.is_empty());
     if names_none { Reason::NoStart } else { Reason::TooSoon }
 }
 
-/// Leaves the starts that can still be had when a claim comes.
+/// Keeps the starts that are still possible when a claim arrives.
 pub fn keep_in_time(quotes: &mut [(usize, Quote)], deal: &Deal<'_>) {
     quotes.iter_mut().for_each(|(_, quote)| quote.offers.retain(|offer| offer.start >= deal.soonest()));
 }
@@ -105,7 +104,7 @@ impl Strategy for Reserve {
         }
     }
 
-    /// Its task waits in the queue by now: if it can still be had back, it is booked for anew.
+    /// Its task waits in the queue by now. If it can still be recalled, it is booked for anew.
     fn revoked(&mut self, booking: BookingId, deal: &mut Deal<'_>) {
         if deal.run.goes(0).is_some_and(|goes| goes.within.iter().any(|(its, _)| *its == booking)) {
             deal.recall(0);

@@ -1,5 +1,5 @@
-//! Virtual advance reservation: an ordinary job, submitted so early and asking for so much time that it still runs when
-//! its work is wanted. If it has not started by then it is taken back.
+//! Virtual advance reservation: an ordinary job, submitted so early and with such a long request that it still runs
+//! when its work is wanted. If it has not started by then it is recalled.
 
 use super::{Row, Strategy};
 use crate::grid::Part;
@@ -26,16 +26,16 @@ struct Var {
 #[derive(Default)]
 pub struct PaddedJob {
     silent: usize,
-    /// The best chance so far, and when and where to submit for it.
+    /// The best probability so far, with the time and the provider of its submission.
     best: Option<(f64, Time, usize)>,
     pub begun: bool,
 }
 
-/// Timers.
+/// Tokens of timers.
 const SUBMIT: u64 = 1;
 pub const WANTED: u64 = 2;
 
-/// The work that a job wants to have done, at a provider.
+/// The work of a job at a provider.
 pub fn work(provider: usize, deal: &Deal<'_>) -> Part {
     let (job, task) = (&deal.run.job, deal.run.job.tasks[0]);
     let start = job.arrive + deal.approach.ahead;
@@ -43,7 +43,7 @@ pub fn work(provider: usize, deal: &Deal<'_>) -> Part {
 }
 
 impl PaddedJob {
-    /// Asks all providers how likely a job of theirs starts in time.
+    /// Asks all providers for the probability that the job starts in time.
     pub fn ask(&mut self, deal: &mut Deal<'_>) {
         let providers = deal.fitting(0);
         self.silent = providers.len();
@@ -53,12 +53,12 @@ impl PaddedJob {
         }
     }
 
-    /// An answer; whether it was the last one, and there is a chance.
+    /// Handles an answer. Returns whether there is a chance, if it was the last one.
     pub fn informed(&mut self, provider: usize, reply: &Reply, deal: &mut Deal<'_>) -> Option<bool> {
         let Reply::Chances(chances) = reply else { return None };
         let mut ahead = Span::ZERO;
         for &chance in chances {
-            // They are as seen from when the site answered; the difference is what a message takes.
+            // The answer is as of its sending; the difference is a message's latency.
             if chance > self.best.map_or(0.0, |best| best.0) {
                 self.best = Some((chance, deal.now + ahead, provider));
             }
@@ -109,7 +109,7 @@ impl Strategy for Var {
         if deal.run.goes(0).is_some() {
             return deal.recall(0);
         }
-        // Answers took so long that it was never submitted.
+        // The answers came so late that it was never submitted.
         deal.bargained(Bargain::GivenUp, Some(Reason::TooLate));
         deal.give_up();
     }
@@ -121,7 +121,7 @@ impl Strategy for Var {
 
     fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         if in_time {
-            // It may have begun when it was called back, and have been lost before that was heard.
+            // It may have begun when it was recalled, and have been lost before that arrived.
             if !self.job.begun {
                 deal.bargained(Bargain::GivenUp, Some(Reason::NotStarted));
             }

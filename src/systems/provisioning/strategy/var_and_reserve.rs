@@ -1,5 +1,4 @@
-//! A reservation to be on the safe side, and beside it a job that imitates one: whichever turns out cheaper is used,
-//! and the other one is given back.
+//! A reservation for safety, and beside it a job that imitates one: the cheaper one is used, and the other is returned.
 //!
 //! The reservation takes processors from its own imitation, as it would at any site.
 
@@ -24,29 +23,29 @@ pub const ROW: Row = Row {
 #[derive(Default)]
 struct Both {
     silent: usize,
-    /// The cheapest reservation so far, at which provider.
+    /// The cheapest quote so far, with its provider.
     cheapest: Option<(usize, Quote)>,
-    /// What is booked, as long as it is not decided whether the work is done in it.
+    /// The reservation, as long as it is undecided whether the work is done in it.
     reserved: Option<(usize, Receipt)>,
     job: PaddedJob,
-    /// Whether there is a job beside the reservation, or in its place.
+    /// True if there is a job beside the reservation, or in its place.
     tries_job: bool,
     bargained: Bargained,
 }
 
-/// By what providers are compared: the cost of all, then the end, then the fee, and of equal ones the first is taken.
-/// One start was asked for, so there is one offer at most.
+/// Order of providers: by total cost, then the end, then the fee, then the number. One start was asked for, so there is
+/// at most one offer.
 fn rank(provider: usize, quote: &Quote) -> Option<(Area, Time, Area, usize)> {
     let offer = quote.offers.first()?;
     Some((quote.cost(offer), offer.start + quote.span, offer.fee, provider))
 }
 
-/// What the work costs in a reservation at a provider, without the time to spare for messages: a job needs none.
+/// Cost of the work in a reservation at a provider, without the time for messages: a job needs none.
 fn in_reservation(provider: usize, fee: Area, deal: &Deal<'_>) -> Area {
     reserved(&work(provider, deal), deal.world.providers[provider].rate, fee)
 }
 
-/// What the work costs in the queue of a provider.
+/// Cost of the work in the queue of a provider.
 fn in_queue(provider: usize, deal: &Deal<'_>) -> Area {
     work(provider, deal).area()
 }
@@ -60,7 +59,7 @@ impl Both {
         }
     }
 
-    /// All prices are known.
+    /// Chooses a beginning once all prices are known.
     fn open(&mut self, deal: &mut Deal<'_>) {
         let cheapest = self.cheapest.take();
         let offer = cheapest.as_ref().and_then(|(provider, quote)| Some((*provider, quote.offers.first()?)));
@@ -75,13 +74,13 @@ impl Both {
         }
     }
 
-    /// Looks for the best moment to submit a job, which is taken back if it has not started when its work is wanted.
+    /// Looks for the best time to submit a job. It is recalled if it has not started when its work is wanted.
     fn try_job(&mut self, deal: &mut Deal<'_>) {
         self.job.ask(deal);
         deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
     }
 
-    /// The work is done in the reservation, if there is one; there is no job for this reason.
+    /// Uses the reservation, if there is one, because there is no job for this reason.
     fn use_reservation(&mut self, no_job: Reason, deal: &mut Deal<'_>) {
         match self.reserved.take() {
             Some((provider, receipt)) => {
@@ -101,7 +100,7 @@ impl Strategy for Both {
         let providers = deal.fitting(0);
         self.silent = providers.len();
         for provider in providers {
-            // News of what has become of the job takes a while.
+            // News about the job takes a while.
             let part = work(provider, deal);
             let lasts = deal.world.providers[provider].lasts(&deal.run.job.tasks[0]);
             let part = Part { span: lasts + deal.slack() + deal.slack(), ..part };
@@ -117,7 +116,7 @@ impl Strategy for Both {
             if !self.tries_job {
                 return;
             }
-            // Without any chance it is the reservation, or nothing.
+            // Without any chance the choice is the reservation or nothing.
             if self.job.informed(provider, &reply, deal) == Some(false) {
                 self.tries_job = false;
                 self.use_reservation(Reason::NoChance, deal);
@@ -148,12 +147,12 @@ impl Strategy for Both {
         }
     }
 
-    /// Its job may have ended, or been lost, before word of that it started, or could be had back, was there.
+    /// Its job may have ended or been lost before the news of its start, or of its recall, arrived.
     fn spare(&mut self) -> Option<(usize, BookingId)> {
         self.reserved.take().map(|(provider, receipt)| (provider, receipt.booking))
     }
 
-    /// The job has to do without it. If the work was to be done in it, it waits in the queue by now.
+    /// The booking is gone. If the work was to be done in it, it waits in the queue by now.
     fn revoked(&mut self, booking: BookingId, _: &mut Deal<'_>) {
         self.reserved = self.reserved.filter(|(_, receipt)| receipt.booking != booking);
     }
@@ -172,7 +171,7 @@ impl Strategy for Both {
         if deal.run.goes(0).is_some() {
             return deal.recall(0);
         }
-        // Answers took so long that it was never submitted.
+        // The answers came so late that it was never submitted.
         self.tries_job = false;
         self.use_reservation(Reason::TooLate, deal);
     }
@@ -196,7 +195,7 @@ impl Strategy for Both {
     fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         match (in_time, self.reserved) {
             (true, _) => self.use_reservation(Reason::NotStarted, deal),
-            // It runs after all, so the reservation is of no use.
+            // The job runs after all, so the reservation is useless.
             (false, Some((provider, receipt))) => {
                 self.reserved = None;
                 deal.give_back(provider, receipt.booking);
@@ -212,7 +211,7 @@ mod tests {
     use crate::grid::{Offer, QuoteId, Rate};
     use crate::time::Span;
 
-    /// Which of some sites is booked, given the price, the fee and the run time at each.
+    /// The site booked, given the price, the fee and the run time at each.
     fn booked(sites: &[(u32, u64, u64)]) -> usize {
         let start = Time::from_micros(5_000_000);
         let mut both = Both::default();

@@ -8,14 +8,13 @@ use crate::kernel::Entry;
 use crate::protocol::Record;
 use crate::topology::{Plan, Topology, build, load};
 
-/// Each task with its site, when it starts and when it is off again, in seconds, in the order of starts; and all that
-/// happened.
+/// The tasks with their sites, starts and ends, in seconds, in the order of starts; and the whole log.
 type Played = (Vec<(String, usize, f64, f64)>, Vec<Entry<Record>>);
 
-/// What each user says of itself, and its jobs: when each comes, and its tasks.
+/// The settings of each user, and its jobs: the arrival of each, and its tasks.
 type Users<'a> = [(&'a str, &'a [(u32, &'a str)])];
 
-/// What happens if these users are at these sites.
+/// The schedule of these users at these sites.
 fn schedule(sites: &[&str], users: &Users<'_>) -> Played {
     let mut text = "name = \"by-hand\"\n[provisioning]\n".to_owned();
     for (number, said) in sites.iter().enumerate() {
@@ -58,7 +57,7 @@ fn tasks_that_are_ready_together_go_to_the_shortest_queue_one_after_the_other() 
     let seconds = |span: u32| format!("{{ runtime = \"{span} s\", cores = 4 }}");
     let tasks = format!("tasks = [{}]", [10, 40, 20, 30].map(seconds).join(", "));
     let (rows, _) = schedule(&["cores = 4", "cores = 4"], &[("", &[(0, tasks.as_str())])]);
-    // In the order of HEFT: the longest first.
+    // In HEFT order: the longest first.
     assert_eq!(
         rows.iter().map(|row| (row.0.as_str(), row.1, row.2)).collect::<Vec<_>>(),
         [("0.1", 0, 0.0), ("0.3", 1, 0.0), ("0.0", 1, 30.0), ("0.2", 0, 40.0),]
@@ -79,13 +78,13 @@ fn a_user_counts_what_it_has_sent_for_other_jobs() {
     let [large, small] = ["cores = 40\nlatency = \"5 s\"", "cores = 20\nlatency = \"5 s\""];
     assert_eq!(places(&[large, small], &[(100, one), (105, one), (112, one)]), [0, 1, 0]);
 
-    // The first is there together with the question of the second, at 115 s, and counts once: both sites have one
-    // task then, as there is no other place for the wide one.
+    // The first arrives together with the question of the second, at 115 s, and counts once: both sites have one task
+    // then, as there is no other place for the wide one.
     let wide = "tasks = [{ runtime = \"1 h\", cores = 30 }]";
     assert_eq!(places(&[small, large], &[(50, wide), (100, one), (110, one)]), [1, 0, 0]);
 }
 
-/// A crowd that holds all four processors until 50 s, somebody who has booked three of them from 111 s on, and a plan
+/// A crowd that holds all four processors until 50 s, a user that has booked three of them from 111 s on, and a plan
 /// beside both.
 fn planned(tasks: &str, late: &str) -> Vec<(String, usize, f64, f64)> {
     let users: &Users<'_> = &[
@@ -99,14 +98,14 @@ fn planned(tasks: &str, late: &str) -> Vec<(String, usize, f64, f64)> {
 
 #[test]
 fn what_is_planned_runs_as_it_is_planned() {
-    // The first task takes a slot and a part of another one, which begin together; the second wants the first slot for
-    // itself.
+    // The first task takes a slot and a part of another one, which begin together; the second needs the whole first
+    // slot.
     let rows = planned(
         "tasks = [{ runtime = \"20 s\", cores = 4 }, { runtime = \"10 s\", cores = 3 }]",
         "tasks = [{ runtime = \"300 s\", cores = 1 }]",
     );
     assert_eq!(rows.iter().map(|row| (row.2, row.3)).collect::<Vec<_>>(), [(50.0, 70.0), (70.0, 80.0)]);
-    // Between the first task and the one after it the slot is free for a moment, which a later task must not take.
+    // Between the first task and its successor the slot is free for a moment, which a later task must not take.
     let rows = planned(
         "tasks = [{ runtime = \"10 s\", cores = 1 }, { runtime = \"20 s\", cores = 3 }, { runtime = \"15 s\", cores = 3 }, \
          { runtime = \"10 s\", cores = 1 }]\nedges = [[0, 1], [1, 3]]",
@@ -127,8 +126,8 @@ fn a_site_cuts_what_is_booked_out_of_the_slot_that_was_named() {
 }
 
 #[test]
-fn who_is_killed_in_time_runs_in_what_is_booked() {
-    // Requested are 60 s.
+fn a_task_killed_in_time_runs_in_its_booking() {
+    // The request is 60 s.
     let log = "1 1 -1 61 1 -1 -1 1 60 -1 1 1 1 -1 -1 -1 -1 -1\n";
     let text = "name = \"late\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 1\n[[user]]\nname = \"crowd\"\n\
                 [[user]]\nname = \"booker\"\nstrategy = \"reserve\"\nalpha = 0.0\n\
@@ -174,12 +173,12 @@ fn listed_tasks_may_request_more_or_less_than_they_take() {
         rows.into_iter().map(|row| (row.0, row.2, row.3)).collect::<Vec<_>>()
     };
     let row = |task: &str, from: f64, until: f64| (task.to_owned(), from, until);
-    // What comes after one that is killed goes on.
+    // The successor of a killed task runs.
     let two = "tasks = [{ runtime = \"100 s\", walltime = \"60 s\", cores = 1 }, { runtime = \"10 s\", cores = 1 }]\n\
                edges = [[0, 1]]";
     assert_eq!(times(&["cores = 1"], &[(0, two)]), [row("0.0", 0.0, 60.0), row("0.1", 60.0, 70.0)]);
 
-    // The third may go first only if it asks for no more time than is left before the second, as far as is known.
+    // The third may go first only if it requests no more time than is left before the second, as far as is known.
     let long = "tasks = [{ runtime = \"100 s\", walltime = \"200 s\", cores = 1 }]";
     let wide = "tasks = [{ runtime = \"10 s\", cores = 2 }]";
     let third = |walltime: u32| {
@@ -191,7 +190,7 @@ fn listed_tasks_may_request_more_or_less_than_they_take() {
 }
 
 #[test]
-fn who_wants_an_early_end_goes_where_work_is_faster() {
+fn an_early_end_prefers_the_faster_site() {
     let users: &Users<'_> = &[
         ("", &[(0, "tasks = [{ runtime = \"1 s\", cores = 4 }]"), (0, "tasks = [{ runtime = \"40 s\", cores = 4 }]")]),
         ("strategy = \"reserve\"\nalpha = 0.0", &[(5, "tasks = [{ runtime = \"100 s\", cores = 2 }]")]),

@@ -1,10 +1,10 @@
-//! A site's own account beside what it has told: each charge has its booking.
+//! A site's own account, compared with its log: each charge has its booking.
 
 use super::*;
 use crate::grid::Receipt;
 use crate::systems::provisioning::desk::Account;
 
-/// A front desk whose account can be read when all is over.
+/// A manager whose account can be read at the end.
 pub struct Watched {
     pub front: FrontDesk,
     pub account: Arc<Mutex<Account>>,
@@ -45,7 +45,7 @@ impl Manager for Watched {
     }
 }
 
-/// What a site has taken, as its log has it.
+/// The account of a site according to its log.
 pub fn told(log: &[Entry<Record>]) -> Account {
     let mut open: BTreeMap<BookingId, Receipt> = BTreeMap::new();
     let mut account = Account::default();

@@ -1,4 +1,4 @@
-//! What a site does for its users when its nodes fail.
+//! The service of a site to its users when its nodes fail.
 
 use std::collections::BTreeMap;
 
@@ -24,19 +24,19 @@ fn desk(planner: &str, mode: Mode) -> Desk {
     Desk::new(DeskTerms::new(PROCS, mode), planner::build(planner).unwrap(), Box::new(History::new()))
 }
 
-/// What one user says at a site of eight nodes, of which some fail.
+/// Plays messages of one user to a site of eight nodes, of which some fail.
 fn with(failures: &[Failure], recovery: &Recovery, says: Vec<(u64, Message)>) -> Played {
     play_at(desk("slotlist", Mode::Rebuild), fails(failures, recovery, 1), vec![says])
 }
 
-/// Asks what a part costs, and books it; the site numbers quotes and bookings from 0 on.
+/// Asks for the price of a part, and books it; the site numbers quotes and bookings from 0 on.
 fn books(at: u64, number: u64, part: Part) -> [(u64, Message); 2] {
     let price = Message::Inquire(Inquire { number: 2 * number, query: Query::Price(part) });
     let lot = Lot::Quote { quote: QuoteId(number), start: part.start };
     [(at, price), (at + 1, Message::Claim(Claim { number: 2 * number + 1, job: JobId(number as u32), lot }))]
 }
 
-/// Who started, ended or was lost when.
+/// Starts, ends and losses of tasks, with their times.
 fn stints(played: &Played) -> Vec<(&'static str, u32, u64)> {
     let told = |entry: &Entry<Record>| {
         let (word, task) = match &entry.record {
@@ -68,7 +68,7 @@ fn postponed(played: &Played) -> Vec<(Time, Receipt)> {
     })
 }
 
-/// What was used, paid and given for what was revoked, in seconds of a processor.
+/// Used area, payment and compensation of each revoked booking, in processor seconds.
 fn charged(played: &Played) -> Vec<(u64, u64, u64)> {
     let told = |entry: &Entry<Record>| match entry.record {
         Record::Revoked { used, paid, compensation, .. } => {
@@ -85,7 +85,7 @@ fn breaking() -> Recovery {
 }
 
 #[test]
-fn who_is_lost_starts_again_first_or_last() {
+fn a_lost_task_starts_again_first_or_last() {
     let says = || vec![(0, enter(1, 8, (50, 50), &[])), (1, enter(2, 8, (10, 10), &[]))];
     let run = |killed| stints(&with(&[once("3", 20, 5)], &Recovery { killed, ..Recovery::default() }, says()));
     let first =
@@ -101,7 +101,7 @@ fn who_is_lost_starts_again_first_or_last() {
 }
 
 #[test]
-fn what_was_booked_last_gives_way_first() {
+fn the_newest_booking_gives_way_first() {
     let says = books(0, 0, part(4, 100, 50)).into_iter().chain(books(2, 1, part(4, 100, 50)));
     let says: Vec<_> = says.chain([(5, enter(0, 4, (50, 50), &[0])), (5, enter(1, 4, (50, 50), &[1]))]).collect();
     // There is room for one of them.
@@ -110,10 +110,10 @@ fn what_was_booked_last_gives_way_first() {
     assert_eq!(charged(&played), [(0, 0, 100)]);
     // The other task joins the queue, and finds room when the nodes are back and the first one is over.
     assert_eq!(stints(&played), [("starts", 0, 100), ("starts", 1, 110), ("ends", 0, 150), ("ends", 1, 160)]);
-    // It is enough that they come back in time.
+    // It suffices that they return in time.
     let played = with(&[once("0-1", 80, 20)], &breaking(), says.clone());
     assert!(revoked(&played).is_empty());
-    // A node is taken to be back after 15 s, which is the mean; when it is not, after 30 s more.
+    // A node is expected back after 15 s, which is the mean; if it is not, after 30 s more.
     let outage = |(from, lasts)| Traced { down: second(from), up: second(from + lasts), component: 0 };
     let course = FailurePattern::Traced([(84, 40), (900, 5), (920, 5), (940, 10)].map(outage).to_vec().into());
     let traced = Failure { course, announced: false, ..once("0", 0, 0) };
@@ -134,32 +134,32 @@ fn a_booking_moves_or_is_shortened_where_there_is_room() {
     let played = run(Bookings::Shorten, once("0-3", 90, 30));
     assert_eq!(postponed(&played), [(second(90), receipt(part(6, 120, 30)))]);
     assert_eq!(stints(&played), [("starts", 0, 120), ("ends", 0, 150)]);
-    // It cannot end in what is left, so it joins the queue at once.
+    // It cannot end in the rest, so it joins the queue at once.
     let played = run(Bookings::Shorten, once("0-3", 90, 40));
     assert_eq!(postponed(&played), [(second(90), receipt(part(6, 130, 20)))]);
     assert_eq!(stints(&played), [("starts", 0, 150), ("ends", 0, 180)]);
-    // Nothing is left.
+    // There is no rest.
     let played = run(Bookings::Shorten, once("0-3", 90, 60));
     assert_eq!((postponed(&played), revoked(&played)), (vec![], vec![(second(90), BookingId(0))]));
     assert_eq!(stints(&played), [("starts", 0, 150), ("ends", 0, 180)]);
 }
 
 #[test]
-fn who_runs_in_what_is_revoked_goes_on() {
+fn a_task_in_a_revoked_booking_continues() {
     let says = books(0, 0, part(8, 10, 90)).into_iter();
     let says = says.chain([(5, enter(0, 3, (40, 40), &[0])), (5, enter(1, 4, (40, 40), &[0]))]);
-    // The first has nodes 0-2, the second 3-6; nobody is on node 7.
+    // The first has nodes 0-2, the second 3-6; node 7 is idle.
     let played = with(&[once("7", 20, 5)], &breaking(), says.clone().collect());
     assert_eq!(revoked(&played), [(second(20), BookingId(0))]);
     assert_eq!(stints(&played), [("starts", 0, 10), ("starts", 1, 10), ("ends", 0, 50), ("ends", 1, 50)]);
-    // Seven processors for ten seconds of the 720 that were booked.
+    // Seven processors for ten seconds of the 720 booked.
     assert_eq!(charged(&played), [(70, 70, 325)]);
-    // Who is lost starts again in what is booked, as long as there is room for that.
+    // A lost task starts again in its booking, as long as there is room for it.
     let room = books(0, 0, part(4, 10, 90)).into_iter().chain([(5, enter(0, 3, (40, 40), &[0]))]);
     let played = with(&[once("1", 20, 500)], &breaking(), room.collect());
     assert!(revoked(&played).is_empty());
     assert_eq!(stints(&played), [("starts", 0, 10), ("lost", 0, 20), ("starts", 0, 20), ("ends", 0, 60)]);
-    // There is none: he joins the queue.
+    // There is no room: it joins the queue.
     let played = with(&[once("1", 20, 500)], &breaking(), says.collect());
     assert_eq!(revoked(&played), [(second(20), BookingId(0))]);
     let again =
@@ -169,7 +169,7 @@ fn who_runs_in_what_is_revoked_goes_on() {
 }
 
 #[test]
-fn nobody_is_sold_what_is_down_and_a_hold_lapses_with_it() {
+fn failed_nodes_are_not_sold_and_holds_on_them_lapse() {
     let wanted = part(6, 100, 50);
     let price = |at, number| (at, Message::Inquire(Inquire { number, query: Query::Price(wanted) }));
     let says = vec![(70, wants(5, wanted)), price(95, 1), price(96, 2), (97, pledge(5, Pledge::Commit))];
@@ -202,11 +202,11 @@ fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 60 } else { 3_000 }, ..ProptestConfig::default() })]
 
-    /// Whatever users say and whichever nodes fail, under every planner: nothing runs on what is down, no processor
-    /// runs two tasks, no promise is broken, each question has its answer at once, and each booking and hold comes to
-    /// one end, of which no more is used than was booked, and no more paid than it cost.
+    /// Under all messages of users, all failures of nodes and every planner: nothing runs on failed nodes, no processor
+    /// runs two tasks, no promise is broken, each question is answered at once, and each booking and hold ends once. No
+    /// more of a booking is used than was booked, and no more is paid than it cost.
     #[test]
-    fn a_site_whose_nodes_fail_serves_whoever_comes(
+    fn a_site_whose_nodes_fail_serves_all_users(
         users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),
         (name, is_exact) in (0..planner::names().len(), any::<bool>()),
         (mtbf, mttr, seed) in (20u64..600, 1u64..60, 0u64..1_000),
@@ -249,7 +249,7 @@ proptest! {
                 Record::Finished { task } | Record::Killed { task } | Record::Dropped { task } => {
                     prop_assert!(running.remove(task).is_some());
                 }
-                // Nodes are told to be down as soon as nobody is on them any more.
+                // Nodes are reported down as soon as no task is on them any more.
                 Record::Lost { task, .. } => prop_assert!(running.remove(task).is_some()),
                 Record::Booked { receipt, .. } => prop_assert_eq!(booked.insert(receipt.booking, *receipt), None),
                 Record::Postponed { receipt } => {
