@@ -1,4 +1,4 @@
-//! The planner's row, and who is who on its grid.
+//! The planner's row, and the actors of its grid.
 
 use super::{CORES_MAX, Planner, Planning, Resource, plans};
 use crate::grid::Site;
@@ -66,7 +66,7 @@ impl System for Planning {
 }
 
 impl Resource {
-    /// A site, as planning sees it.
+    /// A site as planning sees it.
     pub fn of(site: &Site) -> Resource {
         Resource { cores: site.cores, kind: site.kind, speed_millionths: site.speed_millionths, latency: site.latency }
     }

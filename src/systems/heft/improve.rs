@@ -3,7 +3,7 @@
 use super::{Costs, Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, Update, plan_into, replay};
 use crate::few;
 
-/// How long the loop goes on, and what it remembers.
+/// The length of the loop, and its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Improvement {
     pub stop: Stop,
@@ -17,36 +17,37 @@ impl Default for Improvement {
     }
 }
 
-/// In either case the loop ends when it goes in a circle.
+/// The end of the loop. In either case it also ends when plans repeat in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// At the first plan that comes out better than the first one of all, or after so many plans more.
+    /// The first plan that proves better than the first one of all, or this many further plans.
     FirstBetter(u32),
-    /// After so many plans more than the first.
+    /// This many further plans after the first.
     Fixed(u32),
 }
 
-/// What the loop found.
+/// The result of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Improved {
     pub rounds: Vec<Round>,
     /// The first of the rounds with the shortest realistic makespan.
     pub best: usize,
     pub cycle: Option<Cycle>,
-    /// Of the best round.
+    /// Schedule and replay of the best round.
     pub schedule: Schedule,
     pub replay: Replay,
 }
 
-/// On empty sites.
+/// Improves a plan on empty sites.
 pub fn improve(problem: &Problem, how: Improvement) -> Improved {
     improve_around(problem, how, &Timetable::new(&problem.cores))
 }
 
-/// Plans go around what is in the timetable; what happens is told as if nothing else used the sites and the network.
+/// Improves a plan around the entries of the timetable. The replay assumes that nothing else uses the sites and the
+/// network.
 ///
-/// Replays always move the original volumes, so a transfer that was slow in one round is quick in the next if nobody
-/// shares with it there.
+/// Replays always move the original volumes, so a transfer that was slow in one round is quick in the next if no other
+/// shares its links there.
 pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable) -> Improved {
     let original = Costs::of(problem);
     let mut costs = original.clone();
@@ -62,8 +63,8 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
         let schedule = plan_into(problem, &costs, &mut trial);
         trial.reset(&schedule, timetable);
         let learned = (how.update == Update::Keep).then(|| learn(problem, &schedule, how, &original, &mut costs));
-        // What comes next depends on nothing else, so a plan that was there before begins a cycle: with costs that are
-        // kept, one that also leaves the same costs behind.
+        // The next plan depends on nothing else, so a repeated plan begins a cycle: where costs are kept, a plan that
+        // also leaves the same costs.
         let key = (schedule.sequences.clone(), remembered(problem, &costs, how.update));
         if let Some(first) = seen.insert(key, round) {
             cycle = Some(Cycle { first, period: round - first });
@@ -83,7 +84,7 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     Improved { rounds, best, cycle, schedule, replay }
 }
 
-/// Plays a plan, and notes in the costs what its transfers took.
+/// Replays a plan, and records the times of its transfers in the costs.
 fn learn(problem: &Problem, plan: &Schedule, how: Improvement, original: &Costs, costs: &mut Costs) -> Replay {
     let replay = replay(problem, plan, how.replaying);
     for (edge, moved) in replay.moved.iter().enumerate() {
@@ -96,7 +97,7 @@ fn learn(problem: &Problem, plan: &Schedule, how: Improvement, original: &Costs,
     replay
 }
 
-/// What the next plan depends on besides this one: costs that are kept.
+/// The state besides this plan on which the next depends: costs that are kept.
 fn remembered(problem: &Problem, costs: &Costs, update: Update) -> Vec<Option<u64>> {
     match update {
         Update::Reset => Vec::new(),

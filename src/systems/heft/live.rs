@@ -1,4 +1,4 @@
-//! The workflows that the planner has taken in and that are not over, and where each of their tasks stands.
+//! The planner's workflows that are not over, with the state of each task.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut, Range};
@@ -9,34 +9,34 @@ use crate::grid::{Graph, Job, JobId};
 use crate::kernel::ActorId;
 use crate::time::Span;
 
-/// Workflows by their numbers, which are given out as they come.
+/// Workflows by their numbers, which are assigned in order of arrival.
 #[derive(Default)]
 pub(super) struct Workflows {
     numbers: BTreeMap<JobId, u32>,
-    /// Those that are over are forgotten.
+    /// The workflows; those that are over are dropped.
     all: Vec<Option<Box<Live>>>,
 }
 
-/// A workflow under way.
+/// A workflow in progress.
 pub(super) struct Live {
     pub job: Arc<Job>,
     pub user: ActorId,
     pub graph: Graph,
     pub tasks: Vec<State>,
     pub unfinished: usize,
-    /// How many of its tasks sites have, and how much of its data is on its way: of all that there is news to come.
+    /// Number of its tasks at sites and of its transfers: of all expected messages.
     pub under_way: usize,
-    /// Whether it has been given up.
+    /// True if it has been given up.
     pub is_removed: bool,
 }
 
 pub(super) struct State {
     pub phase: Phase,
-    /// Without plans, only its site is of interest.
+    /// Its place; without plans, only the site of it is used.
     pub placed: Placed,
-    /// Tasks that have not ended, or whose data is not there yet.
+    /// Number of predecessors that have not ended, or whose data has not arrived.
     pub missing: u32,
-    /// How often it has been lost, and how much of its work is saved.
+    /// Number of losses, and saved work.
     pub losses: u32,
     pub saved: Span,
 }
@@ -51,12 +51,12 @@ pub(super) enum Phase {
 }
 
 impl Workflows {
-    /// Whether there has ever been one of that name.
+    /// True if a workflow of that name was ever known.
     pub fn know(&self, job: JobId) -> bool {
         self.numbers.contains_key(&job)
     }
 
-    /// The number of one that is not over.
+    /// The number of a workflow that is not over.
     pub fn find(&self, job: JobId) -> Option<u32> {
         self.numbers.get(&job).copied().filter(|number| self.all[*number as usize].is_some())
     }
@@ -109,13 +109,13 @@ impl Live {
         Live { unfinished: tasks.len(), job, user, graph, tasks, under_way: 0, is_removed: false }
     }
 
-    /// By number.
+    /// Edges out of a task, as a range of numbers.
     pub fn edges_out_of(&self, task: u32) -> Range<usize> {
         let edges = &self.job.edges;
         edges.partition_point(|edge| edge.from < task)..edges.partition_point(|edge| edge.from <= task)
     }
 
-    /// The edges into a task, with the site and the size of what comes along them.
+    /// The edges into a task, each with the source site and the size of its data.
     pub fn inputs(&self, task: u32) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         self.graph.predecessors(task as usize).iter().map(move |&from| {
             let edges = &self.job.edges;

@@ -1,18 +1,18 @@
-//! HEFT, and its network-aware kin: M. M. Yousaf and M. Welzl, "Network-Aware HEFT Scheduling for Grid", on top of
-//! H. Topcuoglu, S. Hariri, M.-Y. Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
+//! HEFT and its network-aware variant: M. M. Yousaf and M. Welzl, "Network-Aware HEFT Scheduling for Grid", based on H.
+//! Topcuoglu, S. Hariri, M.-Y. Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
 //! computing".
 //!
-//! A [`Problem`] is a graph of tasks, what each takes at each site, and the network between the sites. [`plan`] makes a
-//! [`Schedule`] by HEFT with insertion, as if every transfer had the network to itself. [`replay()`] lets that schedule
-//! happen on the network, where transfers share links: it is *stretched*. [`improve()`] feeds the times that transfers
-//! took back into HEFT and keeps the best of what comes out.
+//! A [`Problem`] is a graph of tasks, their run times at each site, and the network between the sites. [`plan`] makes a
+//! [`Schedule`] by HEFT with insertion, as if every transfer had the network to itself. [`replay()`] executes that
+//! schedule on the network, where transfers share links: it is *stretched*. [`improve()`] feeds the actual times of the
+//! transfers back into HEFT and keeps the best of the plans.
 //!
-//! What is ours: a site may have several cores, each with gaps of its own, and a task may need several at once; data
-//! between cores of one site takes no time. With one core a site this is the paper's processor.
+//! Ours: a site may have several cores, each with its own gaps, and a task may need several at once. Data between cores
+//! of one site takes no time. With one core per site this is the paper's processor.
 //!
-//! Cost, for `v` tasks, `e` edges and `q` cores: a plan takes O(e q + v (log v + q g)), where `g` is what it takes to
-//! find a gap, O(log v) but for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), and what
-//! the flows' own changes cost ([`crate::network`]).
+//! Cost, for `v` tasks, `e` edges and `q` cores: a plan takes O(e q + v (log v + q g)), where `g` is the cost of
+//! finding a gap, O(log v) except for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), plus
+//! the cost of changes to the flows ([`crate::network`]).
 
 mod cast;
 mod improve;

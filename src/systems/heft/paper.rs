@@ -1,8 +1,7 @@
-//! The paper's worked examples and its network: three sites, of which two reach the second one over a link that they
-//! share.
+//! The worked examples and the network of the paper: three sites, of which two reach the second one over a shared link.
 //!
-//! The paper names the pairs P1-P2 and P3-P2 as those that share; its drawing is not available. P1 and P3 are taken to
-//! lie on one side of the bottleneck, so that between them every transfer has a path to itself.
+//! The paper names the pairs P1-P2 and P3-P2 as those that share; its drawing is not available. P1 and P3 are assumed
+//! to lie on one side of the bottleneck, so that between them every transfer has a path to itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +9,16 @@ use super::Paths;
 use crate::network::{Efficiency, Link, LinkId, Mode};
 use crate::workload::workflow::CostTable;
 
-/// How the flows on the bottleneck share it.
+/// The division of the bottleneck among its flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Law {
-    /// In equal parts of all of it.
+    /// Equal parts of the full capacity.
     Ideal,
-    /// In equal parts of what so many TCP flows obtain.
+    /// Equal parts of the throughput of as many TCP flows.
     Tcp,
 }
 
-/// How the sites are wired.
+/// The cables between the sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wiring {
     #[default]

@@ -1,12 +1,12 @@
-//! The planner: takes in workflows at the router, plans them, and has the plans carried out.
+//! The planner: accepts workflows at the router, plans them, and executes the plans.
 //!
-//! It does what [`super::replay()`] does, in virtual time and with sites that answer: cores work off their tasks in the
-//! order of the plans, data sets out when a task ends, a task starts when its turn has come and its data is there. With
-//! one workflow, what happens is to the microsecond what the replay said. A workflow that comes later is planned into
-//! the gaps that earlier plans left.
+//! It does the same as [`super::replay()`], in virtual time and with sites that answer: cores process their tasks in
+//! the order of the plans, data leaves when a task ends, and a task starts when its turn has come and its data has
+//! arrived. With one workflow, the run equals the replay to the microsecond. A later workflow is planned into the gaps
+//! that earlier plans left.
 //!
-//! Where nodes fail, plans are carried on: a task that is lost is given to its site again, less the work that is saved,
-//! and keeps its place in the plan until it is done. If it is given up, nothing more of its workflow starts.
+//! Where nodes fail, plans continue: a lost task returns to its site, less the saved work, and keeps its place in the
+//! plan until it is done. If it is given up, no further task of its workflow starts.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,26 +27,26 @@ use crate::time::{Stamp, Time};
 pub struct Planner {
     rules: Planning,
     sites: Vec<(ActorId, Resource)>,
-    /// Loads are known by their job and their edge of it.
+    /// The transfers, each known by its job and edge.
     carrier: Carrier<(u32, u32)>,
     jobs: Workflows,
     timetable: Timetable,
     /// The cores of all sites, site by site.
     cores: Vec<Core>,
-    /// By site: cores that nothing is promised to. Only without plans.
+    /// Number of unassigned cores, by site. Only without plans.
     free: Vec<u32>,
-    /// By what they need, tasks that could run where there is that much, in order. Only without plans.
+    /// Tasks that could run, by their kind and number of cores, in order. Only without plans.
     ready: BTreeMap<(Kind, u32), BTreeSet<Ready>>,
-    /// What is heard of sites whose nodes fail.
+    /// The news of sites whose nodes fail.
     news: few::Map<u32, News>,
     recovery: Recovery,
 }
 
-/// A core and the tasks that it is to run.
+/// A core and its tasks to come.
 #[derive(Default)]
 struct Core {
     busy: bool,
-    /// By planned start, the next one last.
+    /// The tasks by descending planned start, so the next one is last.
     turns: Vec<Turn>,
 }
 
@@ -57,7 +57,7 @@ struct Turn {
     task: u32,
 }
 
-/// Since when a task could run, its workflow, and which task of that it is.
+/// The time at which a task became ready, its workflow, and its index.
 type Ready = (Time, u32, u32);
 
 type Out = Outbox<Message, Record>;
@@ -81,12 +81,12 @@ impl Planner {
         }
     }
 
-    /// The same, where nodes of sites fail: what is heard of each of those.
+    /// Like this planner, where nodes of some sites fail, with the news of each of those.
     pub fn failing(self, news: few::Map<u32, News>, recovery: Recovery) -> Planner {
         Planner { news, recovery, ..self }
     }
 
-    /// How many workflows it keeps.
+    /// Number of workflows it keeps.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.jobs.kept()
@@ -96,7 +96,7 @@ impl Planner {
         let refuse = |out: &mut Out| {
             out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
         };
-        // The log is about jobs that are ones, and each has a number of its own.
+        // The log holds valid jobs only, each with a number of its own.
         if job.check().is_err() || self.jobs.know(job.id) {
             return refuse(out);
         }
@@ -120,8 +120,8 @@ impl Planner {
         }
     }
 
-    /// The workflow of a task that runs at a site. A peer may tell of tasks that do not run there; that changes
-    /// nothing.
+    /// The workflow of a task that runs at a site. A peer may report tasks that do not run there; such a message is
+    /// ignored.
     fn running_at(&self, site: ActorId, task: TaskId) -> Option<u32> {
         let number = self.jobs.find(task.job)?;
         let state = self.jobs[number].tasks.get(task.index as usize)?;
@@ -149,7 +149,7 @@ impl Planner {
         self.jobs.forget_if_over(number);
     }
 
-    /// A node of a task has failed.
+    /// Handles a failure of a task's node.
     fn lose(&mut self, lost: Lost, from: ActorId, now: Time, out: &mut Out) {
         let Some(number) = self.running_at(from, lost.task) else { return };
         let (live, task) = (&mut self.jobs[number], lost.task.index);
@@ -167,7 +167,7 @@ impl Planner {
         self.jobs.forget_if_over(number);
     }
 
-    /// Nothing more of a workflow starts.
+    /// Gives a workflow up: none of its tasks starts any more.
     fn give_up(&mut self, number: u32, now: Time, out: &mut Out) {
         let live = &mut self.jobs[number];
         if std::mem::replace(&mut live.is_removed, true) {
@@ -193,7 +193,7 @@ impl Planner {
         }
     }
 
-    /// A task that has ended, or has been given up, leaves its cores.
+    /// Frees the cores of a task that has ended or has been given up.
     fn leave(&mut self, number: u32, task: u32, now: Time, out: &mut Out) {
         let live = &mut self.jobs[number];
         let placed = &mut live.tasks[task as usize].placed;
@@ -235,7 +235,7 @@ impl Planner {
         EdgeId { job: job.id, from, to }
     }
 
-    /// A task has one of its inputs.
+    /// Records that an input of a task is there.
     fn provide(&mut self, job: u32, task: u32, now: Time, out: &mut Out) {
         let live = &mut self.jobs[job];
         let state = &mut live.tasks[task as usize];
@@ -269,7 +269,7 @@ impl Planner {
     }
 }
 
-/// With plans.
+/// Planned execution.
 impl Planner {
     fn plan(&mut self, number: u32, now: Time, awareness: Awareness, out: &mut Out) {
         let job = self.jobs[number].job.clone();
@@ -293,7 +293,7 @@ impl Planner {
             self.jobs[number].tasks[task as usize].placed = placed.clone();
             let turn = Turn { start: placed.start, job: number, task };
             for &core in &placed.cores {
-                // Those of the same start keep their order, so the new one goes in front: the next turn is the last.
+                // Tasks of the same start keep their order, so the new one goes in front: the next turn is the last.
                 let turns = &mut self.cores[core as usize].turns;
                 let at = turns.partition_point(|other| other.start > turn.start);
                 turns.insert(at, turn);
@@ -305,7 +305,7 @@ impl Planner {
         }
     }
 
-    /// What a task has made sets out for where it is needed, if it is not there.
+    /// Sends the output of a task to the sites that need it.
     fn hand_on(&mut self, number: u32, task: u32, now: Time, out: &mut Out) {
         let site = self.jobs[number].tasks[task as usize].placed.site;
         for edge in self.jobs[number].edges_out_of(task) {
@@ -320,7 +320,7 @@ impl Planner {
         }
     }
 
-    /// Starts the next task of a core, if it can be started.
+    /// Starts the next task of a core, if possible.
     fn turn(&mut self, core: usize, now: Time, out: &mut Out) {
         let Some(&Turn { job, task, .. }) = self.cores[core].turns.last() else { return };
         let state = &self.jobs[job].tasks[task as usize];
@@ -341,9 +341,9 @@ impl Planner {
     }
 }
 
-/// Without plans.
+/// Execution without plans.
 impl Planner {
-    /// What follows a task may run once all else that it follows has ended, too.
+    /// Releases the successors of a task that have no other open predecessor.
     fn let_follow(&mut self, number: u32, task: u32, now: Time) {
         for edge in self.jobs[number].edges_out_of(task) {
             let live = &mut self.jobs[number];
@@ -356,15 +356,14 @@ impl Planner {
         }
     }
 
-    /// Nothing but cores is missing.
+    /// Queues a task that only needs cores.
     fn queue_up(&mut self, job: u32, task: u32, now: Time) {
         let wish = self.jobs[job].job.tasks[task as usize];
         self.ready.entry((wish.kind, wish.cores)).or_default().insert((now, job, task));
     }
 
-    /// Gives tasks to sites with free cores, those that have been ready longest first; one that finds no room lets
-    /// others go ahead. O(N S) for each that starts, and once more, with `N` different needs of ready tasks and `S`
-    /// sites.
+    /// Assigns tasks to sites with free cores, the longest ready first; a task without room lets others go ahead. O(N
+    /// S) for each start, and once more, with `N` different needs of ready tasks and `S` sites.
     fn dispatch(&mut self, now: Time, out: &mut Out) {
         while let Some((since, job, task)) = self.next_ready() {
             let wish = self.jobs[job].job.tasks[task as usize];
@@ -380,7 +379,7 @@ impl Planner {
         }
     }
 
-    /// The first of those for which there is room.
+    /// The first task that has room.
     fn next_ready(&self) -> Option<Ready> {
         let has_room = |kind: Kind, cores: u32| {
             self.sites.iter().zip(&self.free).any(|((_, site), free)| site.kind == kind && *free >= cores)
@@ -389,7 +388,7 @@ impl Planner {
         able.filter_map(|(_, ready)| ready.first().copied()).min()
     }
 
-    /// The site where a task would end first if its data came alone; the first of several.
+    /// The site where a task would end first if its data came alone; of equal ones the first.
     fn choose(&self, job: u32, task: u32) -> Option<usize> {
         let live = &self.jobs[job];
         let wish = &live.job.tasks[task as usize];
@@ -432,7 +431,7 @@ impl Planner {
 }
 
 impl Actor<Message, Record> for Planner {
-    /// Data arrives, tasks end, workflows come: in this order, so that what starts finds all that is there.
+    /// Handles arrivals of data, then ends of tasks, then workflows, so that later steps find all data that is there.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let time = now.time;
         for event in batch.iter() {

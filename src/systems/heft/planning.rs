@@ -1,4 +1,4 @@
-//! The rules of workflow planning: what a topology may choose.
+//! Settings of workflow planning.
 
 use serde::Serialize;
 
@@ -6,18 +6,18 @@ use super::{Improvement, Replaying, Stop};
 use crate::settings::{Walk, key};
 use crate::words::words;
 
-/// What plans workflows at the router, and how.
+/// The policy that plans workflows at the router, with its options.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Planning {
     pub policy: Policy,
-    /// Plans that network-aware HEFT makes of a workflow, after the first.
+    /// Number of further plans of a workflow by network-aware HEFT, after the first.
     pub iterations: u32,
     pub stop: StopRule,
     pub update: Update,
 }
 
 words! {
-    /// How it is decided where and when a task runs.
+    /// The choice of site and start of each task.
     Policy {
         /// As soon as a task can run, it goes to the site where it would finish first, and fetches its data then.
         BestEffort = "best-effort",
@@ -26,18 +26,18 @@ words! {
         /// HEFT repeated, with the times that transfers took on the shared network; the best plan is kept.
         NetworkHeft = "network-heft",
     }
-    /// When network-aware HEFT has planned enough.
+    /// The end of the improvement loop of network-aware HEFT.
     StopRule {
         /// After all iterations.
         Fixed = "fixed",
         /// At the first plan that turns out better than the first one.
         FirstBetter = "first-better",
     }
-    /// What an edge costs that no transfer went over in the last plan, since both its tasks were at one site.
+    /// The cost of an edge that had no transfer in the last plan, since both its tasks were at one site.
     Update {
-        /// What it cost at first.
+        /// Its first cost.
         Reset = "reset",
-        /// What it cost in the last plan.
+        /// Its cost in the last plan.
         Keep = "keep",
     }
 }
@@ -60,13 +60,13 @@ impl Planning {
         w.set(key("update", "the cost of a transfer that the last plan did not use"), &mut self.update, Update::ALL);
     }
 
-    /// What a topology calls the policy.
+    /// The name of the policy in topologies.
     pub fn name(&self) -> &'static str {
         let found = Policy::ALL.iter().find(|(_, policy, _)| *policy == self.policy);
         found.map(|(name, ..)| *name).expect("every policy has a name")
     }
 
-    /// HEFT is a loop of one round.
+    /// The options of the loop. Plain HEFT is a loop of one round.
     pub fn improvement(&self, replaying: Replaying) -> Improvement {
         let iterations = if self.policy == Policy::NetworkHeft { self.iterations } else { 0 };
         Improvement {

@@ -1,4 +1,4 @@
-//! Plans that are made without a run.
+//! Plans made without a run.
 
 use super::{
     Awareness, Clock, Improved, Paths, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, improve,
@@ -29,7 +29,7 @@ fn make(order: &Order<'_>) -> Result<Planned, Unplannable> {
 }
 
 fn of_workflow(workflow: &Workflow, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
-    // A plan asks for so many cores of any kind.
+    // A plan asks for cores of any kind.
     let kind = Kind(0);
     let sites = order.grid.sites.iter();
     let resources: Vec<Resource> = sites.map(|(_, site)| Resource { kind, ..Resource::of(site) }).collect();
@@ -58,13 +58,13 @@ fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Pl
     Ok(Planned::Schedule(schedule(&problem, &improved, known)))
 }
 
-/// The same network in seconds, and in what crosses it in one of them.
+/// Like this network, with times in seconds, and volumes as multiples of a second at the mean capacity.
 fn per_second(mut paths: Paths) -> Paths {
     let sites = paths.sites();
     let pairs = (0..sites * sites).map(|pair| (pair / sites, pair % sites)).filter(|(from, to)| from != to);
     let capacities = pairs.map(|(from, to)| paths.bandwidth(from, to, |link| link.capacity));
     let capacities: Vec<f64> = capacities.filter(|capacity| capacity.is_finite()).collect();
-    // Between the sites of a pair; where there is only one site, nothing is sent.
+    // The mean is over the pairs of sites; where there is only one site, nothing is sent.
     let mean = match capacities.len() {
         0 => 1.0,
         pairs => capacities.iter().sum::<f64>() / pairs as f64,
@@ -88,7 +88,7 @@ fn known<'n>(rules: &Planning, order: &'n Order<'_>) -> Known<'n> {
     }
 }
 
-/// Says which task it is, where it is one.
+/// Adds the name of the task to an error, if it is about one.
 fn wrong<'n>(error: &ProblemError, mut names: impl Iterator<Item = &'n str>) -> Unplannable {
     let name = match error {
         ProblemError::TooWide { task, .. } | ProblemError::BadRuntime { task, .. } => names.nth(*task),
@@ -98,22 +98,22 @@ fn wrong<'n>(error: &ProblemError, mut names: impl Iterator<Item = &'n str>) -> 
     Unplannable(format!("{error}{name}"))
 }
 
-/// How a problem's names are known.
+/// The names and units of a problem.
 pub struct Known<'n> {
     pub workflow: &'n str,
     pub policy: &'static str,
     pub tasks: Vec<&'n str>,
     pub sites: Vec<&'n str>,
-    /// By the problem's links.
+    /// Names of the problem's links, by their numbers.
     pub links: Vec<String>,
-    /// How many of the problem's units of time are a second: the nearest number to a whole microsecond is then printed
+    /// Number of the problem's units of time in a second, so that the nearest number to a whole microsecond is printed
     /// as one.
     pub unit: f64,
-    /// In which unit the problem has its data.
+    /// Unit of the problem's data.
     pub data: &'static str,
 }
 
-/// A plan by the names that people know.
+/// A plan with the names that people know.
 pub fn schedule(problem: &Problem, improved: &Improved, known: Known<'_>) -> plans::Schedule {
     let seconds = |time: f64| time / known.unit;
     let mut first = vec![0u32];

@@ -1,4 +1,4 @@
-//! What is to be planned, checked once.
+//! The input of planning, checked once.
 
 use super::Paths;
 use crate::few;
@@ -6,14 +6,14 @@ use crate::grid::{Edge, Kind, Speed, Task};
 use crate::time::Span;
 use crate::workload::workflow::CostTable;
 
-/// A site, as planning sees it.
+/// A site as planning sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource {
     pub cores: u32,
     pub kind: Kind,
-    /// In millionths; a task takes its run time divided by this.
+    /// In millionths. The run time of a task is divided by it.
     pub speed_millionths: u64,
-    /// Of orders to the site, and of what it has to tell.
+    /// Latency of orders to the site, and of its messages.
     pub latency: Span,
 }
 
@@ -22,34 +22,34 @@ impl Resource {
         self.kind == task.kind && self.cores >= task.cores
     }
 
-    /// How long a task runs here.
+    /// Run time of a task here.
     pub fn time(&self, runtime: Span) -> Span {
         Speed(self.speed_millionths).time(runtime)
     }
 }
 
-/// What a plan expects a transfer to get.
+/// The throughput that a plan expects of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awareness {
-    /// The whole capacity, as in HEFT.
+    /// The full capacity, as in HEFT.
     Capacity,
-    /// What a lone flow obtains of it.
+    /// The throughput of a lone flow.
     Network,
 }
 
-/// Tasks, what they take at each site, and what lies between the sites. Sound by construction.
+/// Tasks, their run times at each site, and the network between the sites. Sound by construction.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) cores: Vec<u32>,
-    /// By task, then site; infinite where the task does not fit.
+    /// Run times, indexed by task, then site; infinite where the task does not fit.
     pub(super) run: Vec<f64>,
-    /// By site: how long an order, or news, is under way.
+    /// Latency of orders and messages, by site.
     pub(super) delay: Vec<f64>,
-    /// Cores by task.
+    /// Number of cores, by task.
     pub(super) needs: Vec<u32>,
-    /// Before this time no task without predecessors starts.
+    /// The earliest start of tasks without predecessors.
     pub(super) release: f64,
-    /// Ascending by (from, to).
+    /// The edges, ascending by (from, to).
     pub(super) edges: Vec<Dependency>,
     /// The edges out of task `t` are `edges[out_of[t]..out_of[t + 1]]`.
     pub(super) out_of: Vec<u32>,
@@ -57,14 +57,14 @@ pub struct Problem {
     pub(super) into: Vec<u32>,
     pub(super) into_starts: Vec<u32>,
     pub(super) paths: Paths,
-    /// What an edge costs without regard to sites, where that is written out.
+    /// Cost of each edge independent of sites, where it is given.
     pub(super) costs: Option<Vec<f64>>,
-    /// By pair of sites: the planned latency, and the time a unit of data takes.
+    /// Planned latency, and time per unit of data, by pair of sites.
     pub(super) latency: Vec<f64>,
     pub(super) per_unit: Vec<f64>,
     pub(super) latency_mean: f64,
     pub(super) per_unit_mean: f64,
-    /// A millionth of a second in the problem's unit of time: finer differences of ranks do not count.
+    /// A millionth of a second in the problem's unit of time: smaller differences of ranks do not count.
     pub(super) grain: f64,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Dependency {
     pub volume: f64,
 }
 
-/// Each core has a calendar of its own.
+/// Bound on cores, as each has a calendar of its own.
 pub const CORES_MAX: u64 = 1 << 18;
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -124,8 +124,8 @@ impl Problem {
         Ok(problem)
     }
 
-    /// A job on sites, in whole microseconds and bytes: capacities are bytes a microsecond. A core is taken from the
-    /// order to start a task until its end is known.
+    /// A job on sites, in whole microseconds and bytes: capacities are bytes per microsecond. A core is occupied from
+    /// the order to start a task until its end is known.
     pub fn of(
         tasks: &[Task],
         edges: &[Edge],
@@ -180,7 +180,7 @@ impl Problem {
             if count > 0.0 { sum / count } else { 0.0 }
         };
         let apart = || pairs().filter(|(from, to)| from != to);
-        // Means over capacities; pairs between which data takes no time have none.
+        // The means are over capacities; pairs between which data takes no time have none.
         let bandwidth_mean = mean(&mut bandwidths.iter().copied().filter(|bandwidth| bandwidth.is_finite()));
         let latency_mean = mean(&mut apart().map(|(from, to)| paths.latency(from, to)));
         Ok(Problem {
@@ -203,7 +203,7 @@ impl Problem {
         })
     }
 
-    /// The same problem, but nothing starts before this time.
+    /// Like this problem, where no task starts before `release`.
     pub fn released_at(mut self, release: f64) -> Problem {
         self.release = release;
         self
@@ -226,7 +226,7 @@ impl Problem {
         &self.paths
     }
 
-    /// From, to and volume of each edge, ascending by (from, to).
+    /// Source, target and volume of each edge, ascending by (from, to).
     pub fn edges(&self) -> impl ExactSizeIterator<Item = (u32, u32, f64)> + '_ {
         self.edges.iter().map(|edge| (edge.from, edge.to, edge.volume))
     }
@@ -243,7 +243,7 @@ impl Problem {
         &self.into[self.into_starts[task] as usize..self.into_starts[task + 1] as usize]
     }
 
-    /// Times that differ by no more are the same.
+    /// Largest difference of times that count as equal.
     pub(super) fn tolerance(&self) -> f64 {
         self.grain * 1e-3
     }
@@ -303,7 +303,7 @@ fn sorted(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, Pr
     }
 }
 
-/// Where the edges out of each task start, and the edges into each.
+/// Offsets of the edges out of each task, offsets of those into each, and the numbers of the latter.
 fn index(tasks: usize, edges: &[Dependency]) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let (mut out_of, mut into_starts) = (vec![0u32; tasks + 1], vec![0u32; tasks + 1]);
     for edge in edges {

@@ -1,7 +1,7 @@
-//! Stretching: a schedule happens on a network whose links are shared.
+//! Stretching: the execution of a schedule on a network whose links are shared.
 //!
-//! Every core works off its tasks in the order of the plan, none before its data is there; nothing is moved elsewhere
-//! or put in another order. A task's data sets out for other sites when it ends.
+//! Every core processes its tasks in the order of the plan, none before its data has arrived; no task changes its core
+//! or its order. The data of a task leaves for other sites when it ends.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,7 +11,7 @@ use super::{Problem, Schedule};
 use crate::network::{Ended, FlowId, Flows, LinkId, RouteId, Transfers};
 use crate::time::Time;
 
-/// How a schedule is replayed.
+/// Options of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replaying {
     pub clock: Clock,
@@ -33,22 +33,22 @@ pub enum Clock {
 pub enum PeriodRounding {
     #[default]
     None,
-    /// Where several flows share a link and the next of them would end a second or more ahead, it ends after whole
-    /// seconds, and what is left of it is forgotten.
+    /// A flow that shares a link, is the next of them to end, and would end a second or more ahead, ends after whole
+    /// seconds, and its rest is forgotten.
     WholeSeconds,
 }
 
-/// What came of a schedule.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
-    /// By task, when it runs from and until.
+    /// Begin and end of each task.
     pub tasks: Vec<(f64, f64)>,
-    /// By edge; `None` where both tasks ran at one site.
+    /// The transfer of each edge; `None` where both tasks ran at one site.
     pub moved: Vec<Option<Moved>>,
     pub makespan: f64,
 }
 
-/// A transfer: when it was released, and when all of it was there.
+/// Release and arrival of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
     pub release: f64,
@@ -74,14 +74,14 @@ struct Stage<'p> {
     routes: BTreeMap<(u32, u32), RouteId>,
     /// The edge of each flow.
     edge_of: Vec<u32>,
-    /// Flows under way, which only rounding asks for.
+    /// Active flows; only used by rounding.
     under_way: BTreeMap<u32, FlowId>,
-    /// By task: the inputs that are not there yet, and the cores whose turn it is not yet.
+    /// Number of inputs of each task that have not arrived, and of its cores whose turn it is not yet.
     missing: Vec<u32>,
     elsewhere: Vec<u32>,
-    /// By core: how many tasks it has begun.
+    /// Number of tasks begun by each core.
     begun: Vec<u32>,
-    /// When running tasks end, by the first core, then the task.
+    /// Ends of running tasks, by the time, the first core, then the task.
     ends: BinaryHeap<Reverse<(u64, u32, u32)>>,
     startable: Vec<u32>,
     left: usize,
@@ -170,9 +170,9 @@ impl<'p> Stage<'p> {
         }
     }
 
-    /// Ends the tasks that are due, core by core, and sends their data off.
+    /// Ends the tasks that are due, core by core, and sends their data.
     fn finish(&mut self) {
-        // On a clock of whole microseconds only what is equal happens at once, however late it is.
+        // On a clock of whole microseconds only equal times coincide, however late they are.
         let merged = if self.how.clock == Clock::Micros { 0.0 } else { 1e-9 * self.now };
         let together = self.now + self.problem.tolerance().max(merged);
         let mut due = Vec::new();
@@ -229,7 +229,7 @@ impl<'p> Stage<'p> {
         self.look(task);
     }
 
-    /// When rounding cuts flows short next, and which.
+    /// The next time at which rounding cuts flows short, and these flows.
     fn cut_short(&mut self) -> Option<(f64, Vec<u32>)> {
         if self.how.period_rounding == PeriodRounding::None {
             return None;
@@ -246,7 +246,7 @@ impl<'p> Stage<'p> {
         let mut cut: Option<(f64, Vec<u32>)> = None;
         for flows in by_link.values().filter(|flows| flows.len() >= 2) {
             let least = flows.iter().map(|flow| flow.0).fold(f64::INFINITY, f64::min);
-            // A flow that is a whole number of seconds away but for rounding needs no cutting.
+            // A flow whose distance is a whole number of seconds except for rounding errors needs no cut.
             let at = self.now + (least + 1e-9).floor();
             if least >= 1.0 && at < self.now + least - 1e-9 && cut.as_ref().is_none_or(|(cut, _)| at < *cut) {
                 let edges = flows.iter().filter(|flow| flow.0 <= least * (1.0 + 1e-9)).map(|flow| flow.1).collect();

@@ -5,13 +5,13 @@ use smallvec::SmallVec;
 use super::Problem;
 use crate::grid::NodeSet;
 
-/// Where and when each task is to run. A start is when the order to start goes out, an end when it is known; where
-/// orders and news need no time, that is when the task runs.
+/// The site, the cores and the time of each task. A start is the time of the order to start, an end the time at which
+/// it is known; where orders and messages take no time, these are the times of the task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// The tasks, the most urgent first.
     pub list: Vec<u32>,
-    /// By task.
+    /// The place of each task, by its number.
     pub placed: Vec<Placed>,
     /// The tasks of each core in the order of their start; the cores of all sites, site by site.
     pub sequences: Vec<Vec<u32>>,
@@ -27,15 +27,15 @@ pub struct Placed {
     pub end: f64,
 }
 
-/// What is known of the times of transfers, by edge.
+/// The known times of transfers, by edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
-    /// A time for any two sites; `None` for what the problem says of the pair.
+    /// A time for any two sites; `None` if the problem's time for the pair holds.
     pub known: Vec<Option<f64>>,
 }
 
 impl Costs {
-    /// What the problem says.
+    /// The costs of the problem.
     pub fn of(problem: &Problem) -> Costs {
         let known = match &problem.costs {
             Some(costs) => costs.iter().copied().map(Some).collect(),
@@ -44,17 +44,17 @@ impl Costs {
         Costs { known }
     }
 
-    /// Of an edge, before it is known which sites it leads between.
+    /// Mean cost of an edge, before its sites are known.
     fn average(&self, problem: &Problem, edge: usize) -> f64 {
         self.known[edge].unwrap_or_else(|| problem.latency_mean + problem.edges[edge].volume * problem.per_unit_mean)
     }
 }
 
-/// When the cores of all sites are free.
+/// The free times of the cores of all sites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timetable {
     cores: Vec<Core>,
-    /// The first core of each site, and the number of all.
+    /// Number of the first core of each site, then the number of all cores.
     first: Vec<u32>,
 }
 
@@ -69,7 +69,7 @@ pub fn plan(problem: &Problem, costs: &Costs) -> Schedule {
     plan_into(problem, costs, &mut Timetable::new(&problem.cores))
 }
 
-/// Plans around what is in the timetable already, and enters the plan there.
+/// Plans around the entries of the timetable, and enters the plan there.
 pub fn plan_into(problem: &Problem, costs: &Costs, timetable: &mut Timetable) -> Schedule {
     let list = list(problem, costs);
     let tolerance = problem.tolerance();
@@ -102,7 +102,7 @@ pub fn plan_into(problem: &Problem, costs: &Costs, timetable: &mut Timetable) ->
     Schedule { list, placed, sequences, makespan }
 }
 
-/// The rank of each task: the longest way from its start to the end of all, by mean times.
+/// The rank of each task: the longest path from its start to the end of all, by mean times.
 pub fn ranks(problem: &Problem, costs: &Costs) -> Vec<f64> {
     let mut ranks = vec![0.0; problem.tasks()];
     for task in (0..problem.tasks()).rev() {
@@ -115,8 +115,8 @@ pub fn ranks(problem: &Problem, costs: &Costs) -> Vec<f64> {
     ranks
 }
 
-/// The highest rank first; of equal ones, the lowest task. Ranks are compared as multiples of the grain, or the last
-/// bits of sums would decide.
+/// The tasks by descending rank; of equal ones, the lowest task. Ranks are compared as multiples of the grain, since
+/// otherwise the last bits of sums would decide.
 fn list(problem: &Problem, costs: &Costs) -> Vec<u32> {
     let ranks: Vec<f64> = ranks(problem, costs).into_iter().map(|rank| (rank / problem.grain).round()).collect();
     let mut list: Vec<u32> = (0..problem.tasks() as u32).collect();
@@ -124,7 +124,7 @@ fn list(problem: &Problem, costs: &Costs) -> Vec<u32> {
     list
 }
 
-/// When all that a task needs could be at each site.
+/// The time at which all inputs of a task could be at each site.
 fn arrivals(problem: &Problem, costs: &Costs, placed: &[Placed], task: usize, ready: &mut [f64]) {
     ready.fill(problem.release);
     let sites = ready.len();
@@ -161,7 +161,7 @@ fn sequences(cores: usize, list: &[u32], placed: &[Placed]) -> Vec<Vec<u32>> {
 }
 
 impl Timetable {
-    /// All cores are free from time zero on.
+    /// A timetable whose cores are free from time zero on.
     pub fn new(cores: &[u32]) -> Timetable {
         let mut first = vec![0];
         for cores in cores {
@@ -171,7 +171,7 @@ impl Timetable {
         Timetable { cores: vec![Core { gaps: vec![(0.0, f64::INFINITY)] }; all], first }
     }
 
-    /// Enters a plan that was made around what is in here.
+    /// Enters a plan that was made around the present entries.
     pub fn enter(&mut self, schedule: &Schedule) {
         for placed in &schedule.placed {
             for &core in &placed.cores {
@@ -180,10 +180,10 @@ impl Timetable {
         }
     }
 
-    /// Nobody has to look any more at what was free before a time from which on alone plans are made.
+    /// Forgets the gaps before the time of all further plans.
     ///
-    /// That changes none of them: whatever the tolerance, which is far less than any run time, nothing that starts then
-    /// or later fits into a gap that ended before.
+    /// That changes no plan: the tolerance is far less than any run time, so a task that starts then or later never
+    /// fits into a gap that ended before.
     pub fn forget(&mut self, now: f64) {
         for core in &mut self.cores {
             let past = core.gaps.partition_point(|gap| gap.1 < now);
@@ -191,7 +191,7 @@ impl Timetable {
         }
     }
 
-    /// What was planned for a task is free again.
+    /// Frees the planned time of a task.
     pub fn give_back(&mut self, placed: &Placed) {
         placed.cores.iter().for_each(|core| self.cores[*core as usize].give_back(placed.start, placed.end));
     }
@@ -206,7 +206,7 @@ impl Timetable {
         nodes
     }
 
-    /// Takes out a plan that was made around what is in `before`.
+    /// Removes a plan that was made around the entries of `before`.
     pub(super) fn reset(&mut self, schedule: &Schedule, before: &Timetable) {
         for core in schedule.placed.iter().flat_map(|placed| &placed.cores) {
             self.cores[*core as usize].gaps.clone_from(&before.cores[*core as usize].gaps);
@@ -240,7 +240,7 @@ impl Timetable {
             }
             return least;
         }
-        // No start before the one that enough cores reach at all can do, so look again from there until it does.
+        // No start is possible before enough cores reach one, so the search continues from there until it holds.
         let mut starts: Vec<f64> = Vec::with_capacity(range.len());
         loop {
             starts.clear();
@@ -286,7 +286,7 @@ impl Core {
         }
     }
 
-    /// Gaps that meet become one.
+    /// Frees an interval. Adjacent gaps are joined.
     fn give_back(&mut self, start: f64, end: f64) {
         let from = self.gaps.partition_point(|gap| gap.1 < start);
         let to = self.gaps.partition_point(|gap| gap.0 <= end);

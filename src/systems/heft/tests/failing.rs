@@ -94,7 +94,7 @@ proptest! {
 
 /// The first workflow would keep the faster site for 200 s, but is lost after 10 s.
 #[test]
-fn nobody_plans_around_what_has_been_given_up() {
+fn plans_reuse_the_time_of_abandoned_workflows() {
     for policy in ["heft", "network-heft"] {
         let text = format!(
             "name = \"ghost\"\n[workflow]\npolicy = \"{policy}\"\n[recovery]\nkilled = \"lost\"\n[[site]]\nname = \"york\"\n\

@@ -1,4 +1,4 @@
-//! What the planner does on sites that answer is what the replay said.
+//! The planner on sites that answer, compared with the replay.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::workload::layered::Shape;
 
 const HUB: ActorId = ActorId(0);
 
-/// A planner that tells how many workflows it keeps.
+/// A planner that reports the number of workflows it keeps.
 struct Watched(Planner, Arc<Mutex<usize>>);
 
 impl Actor<Message, Record> for Watched {
@@ -26,7 +26,7 @@ impl Actor<Message, Record> for Watched {
     }
 }
 
-/// A site that notes which cores it is told to use.
+/// A site that records the cores it is told to use.
 struct Told(Site, ActorId, Arc<Mutex<Planned>>);
 
 impl Actor<Message, Record> for Told {
@@ -74,7 +74,7 @@ fn run_watched(
     (log, planned)
 }
 
-/// When each task ran, by job and task.
+/// Begin and end of each task, by job and task.
 fn times(log: &[Entry<Record>], jobs: &[Arc<Job>]) -> Vec<Vec<(f64, f64)>> {
     let mut times: Vec<_> = jobs.iter().map(|job| vec![(f64::NAN, f64::NAN); job.tasks.len()]).collect();
     for entry in log {

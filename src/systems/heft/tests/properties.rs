@@ -1,4 +1,4 @@
-//! What holds of every plan and replay.
+//! Properties of every plan and replay.
 
 use proptest::prelude::*;
 
@@ -258,7 +258,7 @@ proptest! {
             prop_assert!(back >= 1 && back <= i64::from(shape.jump), "{from}-{to} goes back {back} levels");
         }
         prop_assert!(graph.edges.windows(2).all(|pair| pair[0] < pair[1]));
-        // Every task behind the first level waits for somebody.
+        // Every task behind the first level waits for another one.
         let waits: std::collections::BTreeSet<u32> = graph.edges.iter().map(|edge| edge.1).collect();
         prop_assert_eq!(waits.len() as u32, graph.tasks() - graph.levels[1]);
     }
