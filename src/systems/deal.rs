@@ -1,4 +1,4 @@
-//! Who says what: workloads become what users hand in.
+//! The distribution of workloads: jobs become the messages of users.
 
 use std::sync::Arc;
 
@@ -12,37 +12,37 @@ use crate::time::{Span, Time};
 use crate::workload::market::Rest;
 use crate::workload::{Numbering, Platform, Workload, WorkloadError};
 
-/// What one user says to whom at its time, and what it hands in after another job.
+/// The timed messages of one user, and the jobs it submits after others.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     pub says: Vec<(Time, ActorId, Message)>,
     pub later: Vec<Later>,
     pub then: Vec<Then>,
-    /// What it sees to itself.
+    /// Jobs that it manages itself.
     pub errands: Vec<Errand>,
 }
 
-/// A job that its user sees to itself, by bargaining with sites.
+/// A job that its user manages itself, by negotiation with sites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Errand {
     pub job: Arc<Job>,
-    /// The only site that it may go to, if its workload says so.
+    /// The only site that it may go to, if its workload names one.
     pub site: Option<ActorId>,
-    /// It is handed in once that job is over, and this long after it.
+    /// The job before it, and the delay after that job is over.
     pub after: Option<(JobId, Span)>,
 }
 
-/// The hands of all users, while workloads are being dealt out.
+/// The messages of all users, while workloads are dealt.
 pub struct Dealing {
-    /// One count goes through all workloads of a run.
+    /// Numbering of jobs across all workloads of a run.
     pub next: Numbering,
     pub data: DataLimit,
     pub lines: Vec<Lines>,
-    /// Of the workload that is being dealt.
+    /// The misfits of the workload that is being dealt.
     pub misfits: Misfits,
 }
 
-/// Jobs that no site can ever run: they are turned away when they are handed in.
+/// Jobs that no site can ever run: they are refused when they are submitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misfits {
     pub jobs: u64,
@@ -70,14 +70,14 @@ pub enum DealError {
     Job { job: JobId, error: JobError },
 }
 
-/// What keeps a job from running on this grid.
+/// Reasons why a job cannot run on this grid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum JobError {
     #[error(
         "task {task} needs {cores} cores of kind {kind} at one site, but no site has that many; unplaceable = \"refuse\" refuses such jobs instead"
     )]
     Unplaceable { task: usize, cores: u32, kind: String },
-    /// A system cannot reckon with it.
+    /// A system cannot measure it.
     #[error("{0}")]
     Immeasurable(String),
     #[error(
@@ -88,17 +88,18 @@ pub enum JobError {
     Endless,
 }
 
-/// Cores whose numbers fit into one message however they lie: a run of neighbours takes at most ten bytes.
+/// Largest number of cores whose numbers fit into one message in any layout: a run of neighbours takes at most ten
+/// bytes.
 const CORES_SCATTERED: u32 = (MESSAGE_MAX as u32 - 256) / 10;
 
-/// Times that transfers end at stay far below what a clock can show.
+/// Limit on data that keeps the ends of transfers far below the end of time.
 #[derive(Clone, Copy, Debug)]
 pub struct DataLimit {
     bytes_left: u128,
 }
 
 impl DataLimit {
-    /// So many bytes in all.
+    /// A limit on the sum of all bytes.
     pub fn new(bytes: u128) -> DataLimit {
         DataLimit { bytes_left: bytes }
     }
@@ -107,7 +108,7 @@ impl DataLimit {
         self.take_bytes(edges.iter().map(|edge| u128::from(edge.data)).sum())
     }
 
-    /// What goes to a job and from it.
+    /// Takes the data of a whole job, to its site and back.
     pub fn take_staged(&mut self, staging: &Option<Staging>) -> Result<(), JobError> {
         self.take_bytes(staging.map_or(0, |staging| staging.volumes.sum()))
     }
@@ -119,7 +120,7 @@ impl DataLimit {
 }
 
 impl Grid<'_> {
-    /// What generators must know of it.
+    /// The part of the grid that generators need.
     pub fn platform(&self) -> Platform {
         let mut cores = vec![0; self.kinds.len()];
         for (_, site) in &self.sites {
@@ -128,8 +129,7 @@ impl Grid<'_> {
         Platform { cores }
     }
 
-    /// Whether the cores that a task gets can be told in one message, however they lie: jobs themselves are never too
-    /// long.
+    /// Checks that the cores of a task fit into one message in any layout; jobs themselves are never too long.
     pub fn check_tellable(&self, job: &Job) -> Result<(), DealError> {
         for (task, wish) in job.tasks.iter().enumerate().filter(|(_, wish)| wish.cores > CORES_SCATTERED) {
             // There are no more runs of neighbours than gaps between them.
@@ -142,7 +142,7 @@ impl Grid<'_> {
         Ok(())
     }
 
-    /// Whether each task of a job fits some site.
+    /// Checks that each task of a job fits some site.
     pub fn check_placeable(&self, job: &Job) -> Result<(), JobError> {
         for (task, wish) in job.tasks.iter().enumerate() {
             let kind = usize::from(wish.kind.0);

@@ -1,5 +1,5 @@
-//! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology
-//! and seed.
+//! Failures of the sites and links of a grid. Each participant in a run computes them by itself, from topology and
+//! seed.
 
 use super::{Cast, CastError, Givers, Grid};
 use crate::grid::{Failure, FailureTarget, News, Outages, Recovery, Site};
@@ -8,7 +8,7 @@ use crate::roles;
 use crate::roles::scheduler::InTurn;
 use crate::roles::site::Attempts;
 
-/// All failures of a grid, and what is done about them.
+/// All failures of a grid, and the recovery from them.
 #[derive(Clone, Copy)]
 pub struct Failing<'a> {
     pub failures: &'a [Failure],
@@ -16,7 +16,7 @@ pub struct Failing<'a> {
     pub seed: u64,
 }
 
-/// How one site fails.
+/// Failures of one site.
 #[derive(Clone, Debug)]
 pub struct Fails {
     pub outages: Outages,
@@ -25,7 +25,7 @@ pub struct Fails {
 }
 
 impl Failing<'_> {
-    /// How a site fails, by its number; `None` if it never does.
+    /// Failures of a site, by its number; `None` if it never fails.
     pub fn site(&self, site: usize) -> Option<Fails> {
         let outages = Outages::of_site(site, self.failures, self.seed)?;
         let its = |failure: &&Failure| matches!(failure.what, FailureTarget::Nodes { site: at, .. } if at == site);
@@ -33,32 +33,32 @@ impl Failing<'_> {
         Some(Fails { outages, failures, recovery: self.recovery.clone() })
     }
 
-    /// When a link is down, by its number; `None` if it never is.
+    /// Outages of a link, by its number; `None` if it never fails.
     pub fn link(&self, link: usize) -> Option<Outages> {
         Outages::of_link(link, self.failures, self.seed)
     }
 }
 
 impl Grid<'_> {
-    /// How a site of the topology fails.
+    /// Failures of a site of the topology.
     pub fn fails(&self, site: ActorId) -> Option<Fails> {
         self.failing.site(self.site_ids.iter().position(|id| *id == site)?)
     }
 
-    /// What its service hears of the nodes of a site, if they fail.
+    /// News for its service about the nodes of a site, if they fail.
     pub fn news(&self, id: ActorId, site: &Site) -> Option<News> {
         self.fails(id).map(|fails| News::new(fails.outages, site.latency, site.report_every))
     }
 }
 
 impl Fails {
-    /// What a manager of a site with so many nodes does about tasks that are lost.
+    /// The rules of a manager for lost tasks, at a site with so many nodes.
     pub fn attempts(&self, nodes: u32) -> Attempts {
         Attempts::new(self.recovery.clone(), self.failures.clone(), nodes)
     }
 }
 
-/// The site of a service that decides what runs there, and gives it task by task.
+/// The site of a service that decides what runs there, and sends it single tasks.
 pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Cast {
     if let Some(fails) = fails {
         let manager = Box::new(InTurn::new(fails.attempts(site.cores)));

@@ -1,8 +1,8 @@
-//! What the papers describe: one folder a paper, one row in [`ALL`] a system.
+//! The systems of the papers: one folder per paper, and one row in [`ALL`] per system.
 //!
-//! Topologies and the catalogue walk the rows and name none; so do reports, whose own rows (`report/subjects/`) go with
-//! systems by their keys. Commands that are about one system (`bench`, the bidder from outside) name theirs. A system's
-//! folder holds its settings, its rules and its actors, and says in its `cast.rs` who is who on a grid.
+//! Topologies and the catalogue iterate over the rows and name none. So do reports, whose own rows (`report/subjects/`)
+//! refer to systems by their keys. Commands about one system (`bench`, the external bidder) name theirs. A system's
+//! folder holds its settings, its rules and its actors; its `cast.rs` assigns the actors of a grid.
 
 pub mod batch;
 mod deal;
@@ -32,73 +32,71 @@ use crate::workload::Workload;
 pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines, Misfits};
 pub use failing::{Failing, Fails};
 
-/// Every system that a topology may ask for.
+/// Every system that a topology may use.
 pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW, provisioning::ROW];
 
-/// What the rest of the house has to know of a system.
+/// The interface of a system to the rest of the program.
 pub struct Row {
-    /// The table in which a topology asks for it.
+    /// The table of the system in a topology.
     pub key: &'static str,
     pub about: &'static str,
-    /// What its actor at the hub is called; none, where nothing is decided there and users talk to sites.
+    /// Name of its actor at the hub; none, if no decision is made there and users talk to sites.
     pub service: Option<&'static str>,
-    /// The sources whose jobs it takes, by name.
+    /// The sources whose jobs it accepts, by name.
     pub sources: &'static [&'static str],
-    /// Others that it takes, where a workload says that it goes there or nobody else could take it.
+    /// Other sources that it accepts, if a workload names this system or no other could take it.
     pub also: &'static [&'static str],
-    /// How a site may run what it is given: names for `site.scheduler`, the usual one first. None, where sites do as
-    /// they are told.
+    /// Names for `site.scheduler`, the default first. Empty, if sites follow orders only.
     pub schedulers: fn() -> Vec<Named>,
-    /// What its sites and users may be told beside that.
+    /// Further keys of its sites and users.
     pub own: Own,
     pub traits: Traits,
-    /// Most cores of a grid.
+    /// Largest number of cores of a grid.
     pub cores_max: u64,
-    /// What it calls the moments at which it gives tasks to sites.
+    /// Its words for the moments at which it gives tasks to sites.
     pub gives: Gives,
-    /// Its policies that can plan a workflow without a run, the usual one first.
+    /// Its policies that can plan a workflow without a run, the default first.
     pub plans: &'static [plans::Maker],
-    /// As it is where nothing is said.
+    /// Its default settings.
     pub usual: fn() -> Service,
 }
 
 impl Row {
-    /// All sources that it takes.
+    /// All sources that it accepts.
     pub fn takes(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.sources.iter().chain(self.also).copied()
     }
 }
 
-/// What sets a system apart; a row says what is true of it.
+/// Properties of a system, each true or false.
 pub struct Traits {
-    /// Whether sites differ in speed.
+    /// True if sites differ in speed.
     pub has_speeds: bool,
-    /// Whether its sites can be used by other systems too: then what they run is this system's.
+    /// True if other systems can use its sites too; this system then runs their jobs there.
     pub shares_sites: bool,
-    /// Whether nobody else can run its sites: where others share them too, they are run by it.
+    /// True if no other system can run its sites: it runs them even where others share them.
     pub runs_its_sites: bool,
-    /// Whether its sites may have managers that are no system's own.
+    /// True if its sites may have managers independent of a system.
     pub takes_managers: bool,
-    /// Whether a program outside may plan for its users, who hand jobs in for queues.
+    /// True if an external program may plan for its users, which submit jobs for queues.
     pub has_planners: bool,
-    /// Whether its sites have terms on which they let their processors.
+    /// True if its sites have terms on which they let their processors.
     pub has_terms: bool,
-    /// Whether sites may keep nodes from jobs for some time.
+    /// True if sites may reserve nodes for some time.
     pub has_reserved: bool,
     /// True if the queues of its sites can be in another order than that of arrival.
     pub orders_queue: bool,
-    /// Whether its jobs are one task each, which asks for a walltime.
+    /// True if its jobs have one task each, which requests a walltime.
     pub is_rigid: bool,
-    /// Whether tasks may ask for another time than they take: for a walltime.
+    /// True if tasks may request another time than they take: a walltime.
     pub has_walltimes: bool,
-    /// Whether jobs of logs and models must say when they are wanted at the latest.
+    /// True if jobs of logs and models must have a deadline.
     pub wants_deadlines: bool,
-    /// Whether a job may wait for the end of another one.
+    /// True if a job may wait for the end of another one.
     pub has_followers: bool,
-    /// Whether it brings the data of whole jobs to their sites and back; the others move what tasks make for each
-    /// other.
+    /// True if it moves the data of whole jobs to their sites and back. The others move data between tasks.
     pub stages_data: bool,
-    /// Whether it books nodes for a later time, so that their failure breaks a promise.
+    /// True if it books nodes for a later time, so that their failure breaks a promise.
     pub books_nodes: bool,
 }
 
@@ -121,7 +119,7 @@ impl Traits {
     };
 }
 
-/// Keys of sites and users that are about one system; `fits` is whether this one has to do with it.
+/// Keys of sites and users that belong to one system; `fits` is true if the site or user is part of it.
 #[derive(Clone, Copy)]
 pub struct Own {
     pub site: fn(site: &mut Site, fits: bool, w: &mut dyn Walk),
@@ -137,12 +135,12 @@ impl Own {
 pub struct Gives {
     /// A moment at which tasks are given to sites.
     pub moment: &'static str,
-    /// What has become of each of them then.
+    /// The state of each task after it.
     pub task: &'static str,
     pub category: &'static str,
 }
 
-/// Of several systems that use a site the one that runs it for all of them, if any does.
+/// The system that runs a site for all systems that use it, if any does.
 pub fn host<'r>(mut rows: impl Iterator<Item = &'r Row> + Clone) -> Option<&'r Row> {
     let runs_its_own = rows.clone().find(|row| row.traits.runs_its_sites);
     runs_its_own.or_else(|| rows.find(|row| row.traits.shares_sites))
@@ -152,20 +150,20 @@ pub fn find(key: &str) -> Option<&'static Row> {
     ALL.iter().find(|row| row.key == key)
 }
 
-/// An actor that can be sent elsewhere.
+/// An actor that can be sent to another thread.
 pub type Cast = Result<BoxedActor<Message, Record>, CastError>;
 
-/// A system as a topology has set it up.
+/// A system with the settings of a topology.
 pub trait System: Alike {
     fn row(&self) -> &'static Row;
 
-    /// Its settings, all of them; `linked` is whether the topology has links.
+    /// Walks all its settings; `linked` is true if the topology has links.
     fn walk(&mut self, w: &mut dyn Walk, linked: bool);
 
-    /// The rule that matters most, by the name that a topology gives it.
+    /// Its main rule, by its name in topologies.
     fn policy(&self) -> Policy<'_>;
 
-    /// The policy that plans a workflow without a run, where nobody says which.
+    /// The default policy for a plan without a run.
     fn plans_by(&self) -> &str {
         self.policy().name
     }
@@ -175,104 +173,104 @@ pub trait System: Alike {
         Span::from_secs(1)
     }
 
-    /// The share of a task's run time that moving its output takes, where no links say so; in millionths.
+    /// Transfer time of a task's output as a share of its run time, where no links determine it; in millionths.
     fn ccr_millionths(&self) -> u64 {
         0
     }
 
-    /// Whether a job that fits no site is an error before the run, and not an answer during it.
+    /// True if a job that fits no site is an error before the run, instead of an answer during it.
     fn must_place(&self) -> bool {
         false
     }
 
-    /// What a topology could say so that it is none.
+    /// The setting that would make it no error.
     fn instead_of_placing(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether a program outside takes part in decisions at the hub.
+    /// True if an external program takes part in decisions at the hub.
     fn asks_outside(&self) -> bool {
         false
     }
 
-    /// The actor at the hub, if there is one; `outsider` speaks for the program outside.
+    /// The actor at the hub, if there is one; `outsider` connects the external program.
     fn hub(&self, _: &Grid<'_>, _: Option<Outsider>) -> Cast {
         Err(CastError::NoService(self.row().key))
     }
 
-    /// What runs at a site of the grid, to which each of these may give work, and whose nodes may fail in such a way;
-    /// `outsider` speaks for the program outside that decides there, if one does.
+    /// The actor of a site of the grid, to which all of `givers` may send work, with the failures of its nodes.
+    /// `outsider` connects the external program that decides there, if one does.
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
 
-    /// Who sees to the jobs of a user, if he does more about them than to say what has been dealt to him.
+    /// The planner of a user, if it does more than send the messages dealt to it.
     fn user(&self, _user: &User, _grid: &Grid<'_>, _lines: &mut Lines) -> Option<Box<dyn Planner>> {
         None
     }
 
-    /// Deals a workload out to its users.
+    /// Deals a workload to its users.
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError>;
 }
 
 /// A rule of a system, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy<'a> {
-    /// What kind of rule it is.
+    /// The kind of rule.
     pub what: &'static str,
     pub name: &'a str,
     pub about: &'static str,
 }
 
-/// Somebody who takes decisions outside of the run: what he is, the system knows that asks for him.
+/// The connection of an external program; the system that uses it knows its type.
 pub type Outsider = Box<dyn Any + Send>;
 
-/// The part of a grid that a system has to do with.
+/// The part of a grid that a system uses.
 pub struct Grid<'a> {
     /// The seed of the run.
     pub seed: u64,
-    /// Its own actor, if it has one at the hub.
+    /// The actor of the system, if it has one at the hub.
     pub service: Option<ActorId>,
-    /// The sites that it uses, in the topology's order, and who they are.
+    /// The sites that the system uses, in the topology's order, with their actors.
     pub sites: Vec<(ActorId, &'a Site)>,
     pub kinds: &'a [String],
-    /// The cores of its largest site of each kind.
+    /// Number of cores of the largest site of each kind.
     pub largest: Vec<u32>,
-    /// The network between its sites.
+    /// The network between the sites of the system.
     pub network: Box<dyn Fn() -> Network + 'a>,
-    /// The same between all sites of the topology, by their numbers.
+    /// The network between all sites of the topology, by their numbers.
     pub whole_network: Box<dyn Fn() -> Network + 'a>,
-    /// Whether the topology has links.
+    /// True if the topology has links.
     pub is_linked: bool,
     /// The actors of all sites of the topology, by their numbers.
     pub site_ids: &'a [ActorId],
-    /// What of the topology fails.
+    /// The failures of the topology.
     pub failing: Failing<'a>,
-    /// All users of the topology, and who they are.
+    /// All users of the topology, with their actors.
     pub users: Vec<(ActorId, &'a User)>,
 }
 
 impl Grid<'_> {
-    /// Its own actor, for a system that has one at the hub.
+    /// The actor of a system that has one at the hub.
     pub fn hub(&self) -> ActorId {
         self.service.expect("a system with a service has its actor")
     }
 
-    /// Who brings the data of its jobs, where there are links to bring it over.
+    /// The stager for the data of its jobs, where there are links.
     pub fn stager(&self) -> Option<Stager> {
         self.is_linked.then(|| Stager::new((self.whole_network)(), self.site_ids.to_vec()))
     }
 }
 
-/// Who may give work to a site.
+/// The actors that may give work to a site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Givers {
     /// Services at the hub.
     pub services: Vec<ActorId>,
-    /// Users, where one of its systems has no service.
+    /// Users, if one of the systems has no service.
     pub users: Vec<ActorId>,
 }
 
 impl Givers {
-    /// Those of some systems' grids.
+    /// The givers of some systems' grids.
     pub fn of<'a>(grids: impl Iterator<Item = &'a Grid<'a>>) -> Givers {
         let mut givers = Givers::default();
         for grid in grids {
@@ -305,7 +303,7 @@ impl CastError {
     }
 }
 
-/// A system of a topology, whichever it is.
+/// A system of a topology, independent of its type.
 #[derive(Debug)]
 pub struct Service(Box<dyn System>);
 
@@ -348,7 +346,7 @@ impl PartialEq for Service {
     }
 }
 
-/// What every system can do because its settings can be copied and compared.
+/// Copies and comparisons, which every system supports because its settings do.
 pub trait Alike: Any + Debug + Send + Sync {
     fn copy(&self) -> Box<dyn System>;
     fn is_like(&self, other: &dyn System) -> bool;

@@ -1,7 +1,7 @@
-//! Plans without a run: which policies make some, what they are told, and what comes of it.
+//! Plans without a run: the policies that make them, their inputs and their results.
 //!
-//! A system's row lists its policies that plan ahead ([`super::Row::plans`]), each with how it makes a plan of one
-//! workflow. The result is names and numbers that people know, whoever made it; how it looks is for reports.
+//! A system's row lists its policies that plan ahead ([`super::Row::plans`]), each with a function that plans one
+//! workflow. The result is names and numbers that people know, for every policy; reports determine its appearance.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,36 +13,36 @@ use crate::workload::workflow::Written;
 pub struct Maker {
     pub name: &'static str,
     pub about: &'static str,
-    /// Whether it plans on what is free at a moment, and weighs cost against time.
+    /// True if it plans on the free slots of a moment, and weighs cost against time.
     pub bargains: bool,
     pub make: fn(&Order<'_>) -> Result<Planned, Unplannable>,
 }
 
-/// What is to be planned, and on what.
+/// The input of a planning policy.
 pub struct Order<'a> {
     pub policy: &'static str,
-    /// The system as the topology has set it up, or as it usually is.
+    /// The system with its settings in the topology, or its defaults.
     pub service: &'a Service,
     pub grid: &'a Grid<'a>,
-    /// What the links of the grid's network are called.
+    /// Names of the links of the grid's network.
     pub links: Vec<String>,
     pub work: &'a Written,
     /// Its name in tables, traces and pages.
     pub name: &'a str,
-    /// What to optimise: 0 is an early end, 1 is a low cost.
+    /// The goal: 0 is an early end, 1 is a low cost.
     pub alpha: f64,
     /// The moment of planning.
     pub at: Time,
-    /// What the users of the system hand in by themselves, by their numbers.
+    /// The jobs that the system's users submit themselves, by user number.
     pub load: &'a [Lines],
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unplannable(pub String);
 
-/// What a policy has made of a workflow. All times are seconds since the moment of planning.
+/// The plan of a workflow. All times are seconds since the moment of planning.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Planned {
@@ -50,18 +50,18 @@ pub enum Planned {
     Choices(Choices),
 }
 
-/// One plan: where and when each task runs, and how its data moves.
+/// One plan: the place and time of each task, and the transfers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Schedule {
     pub workflow: String,
     pub policy: &'static str,
-    /// When the last task would end if no transfers shared a link.
+    /// End of the last task if no transfers shared a link.
     pub planned: f64,
-    /// When it ends on the network that there is.
+    /// End of the last task on the actual network.
     pub realistic: f64,
-    /// Every plan that was made.
+    /// All plans that were made.
     pub rounds: Vec<Round>,
-    /// Which of them this is.
+    /// Index of this plan among them.
     pub best: usize,
     pub cycle: Option<Cycle>,
     pub sites: Vec<SiteRow>,
@@ -72,14 +72,14 @@ pub struct Schedule {
     pub data: &'static str,
 }
 
-/// What a plan expects, and what came of it.
+/// The expected and the actual end of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Round {
     pub planned: f64,
     pub realistic: f64,
 }
 
-/// From plan `first` on, the same `period` plans come again and again.
+/// A cycle of plans: from plan `first` on, the same `period` plans repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
     pub first: usize,
@@ -96,7 +96,7 @@ pub struct SiteRow {
 pub struct TaskRow {
     pub name: String,
     pub site: usize,
-    /// Of the site, counted from 0.
+    /// Numbers of its cores at the site, from 0.
     pub cores: Vec<u32>,
     pub planned_start: f64,
     pub planned_end: f64,
@@ -106,18 +106,18 @@ pub struct TaskRow {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TransferRow {
-    /// Tasks by their places in the list.
+    /// Tasks by their indices in the list.
     pub from: usize,
     pub to: usize,
     /// Bytes; in a table of costs, seconds at full capacity.
     pub volume: f64,
-    /// By their places in the list.
+    /// Links by their indices in the list.
     pub links: Vec<u32>,
     pub release: f64,
     pub end: f64,
 }
 
-/// Several plans, as who wants it soon pays more.
+/// Several plans, as an earlier end costs more.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choices {
     pub workflow: String,
@@ -126,13 +126,13 @@ pub struct Choices {
     /// The moment of planning, counted from the start of a run.
     pub at: f64,
     pub sites: Vec<Market>,
-    /// How many plans were looked at.
+    /// Number of plans evaluated.
     pub evaluated: usize,
-    /// What the tasks take where they take least: nothing costs less at the usual price.
+    /// Least processor time of the tasks: no plan costs less at the default price.
     pub work: f64,
-    /// The cheapest first. No other one is as good in both and better in one, unless it says so.
+    /// The plans, the cheapest first. None dominates another, unless it is marked.
     pub plans: Vec<Choice>,
-    /// The one that alpha takes.
+    /// The plan that alpha selects.
     pub chosen: usize,
     /// Its tasks, in order of their starts.
     pub tasks: Vec<PlacedTask>,
@@ -143,7 +143,7 @@ pub struct Choices {
 pub struct Market {
     pub name: String,
     pub cores: u32,
-    /// What it advertises.
+    /// Number of advertised slots.
     pub slots: usize,
     pub running: usize,
     pub waiting: usize,
@@ -155,7 +155,7 @@ pub struct Choice {
     pub cost: f64,
     pub makespan: f64,
     pub bookings: usize,
-    /// Some other one costs no more and takes no longer.
+    /// True if another plan costs no more and takes no longer.
     pub dominated: bool,
 }
 
