@@ -205,7 +205,7 @@ impl HoldStep {
     }
 }
 
-/// What an answer of a site is matched with its question by. Each question has one answer, sent on arrival.
+/// The key that matches an answer of a site with its question. Each question has one answer, sent on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReplyKey {
     /// Number of a query or a claim.

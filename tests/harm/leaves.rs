@@ -265,7 +265,7 @@ fn a_lying_leaf_is_named_or_the_run_is_complete() {
     }
 }
 
-/// From some frame on a member sends no message, and its records stay true.
+/// A member sends no message from some frame on, and its records stay true.
 #[test]
 fn who_withholds_its_messages_is_named_alone() {
     let mut failed = 0;

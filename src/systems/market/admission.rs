@@ -1,10 +1,10 @@
-//! Admission control: a job is taken in only if it can still be worth something without taking that from others.
+//! Admission control: a job is accepted only if it can still be worth something without taking that from others.
 //!
-//! A job is *due* when it would be worth no more than a given share of its value. A kind of core can do so much until
-//! then, of which admission gives out a given share: the unfinished work of admitted jobs that are due no later, and
-//! the newcomer's. This is a fluid bound: it knows nothing of how tasks fit together.
+//! A job is *due* when it would be worth no more than a given share of its value. A kind of core has a certain capacity
+//! until then, of which admission assigns a given share: to the unfinished work of admitted jobs that are due no later,
+//! and to the new job. This is a fluid bound: it ignores how tasks fit together.
 //!
-//! An arrival costs O(admitted jobs that are due before it), which admission itself keeps from growing without bound.
+//! An arrival costs O(admitted jobs that are due before it), which admission itself keeps bounded.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -16,15 +16,15 @@ use crate::time::{Span, Time};
 
 const MILLION: u128 = 1_000_000;
 
-/// Core microseconds by when their jobs are due.
+/// Core microseconds, by the due times of their jobs.
 type Promised = BTreeMap<(Time, JobId), u128>;
 
 pub(super) struct Gate {
     rule: Admission,
-    /// The share of its value, and the share of the cores' time.
+    /// The share of a job's value, and the share of the cores' time.
     theta: f64,
     eta_millionths: u64,
-    /// Per kind: its cores, and the core microseconds that admitted jobs still need, by when they are due.
+    /// Cores of each kind, and the core microseconds that admitted jobs still need, by due time.
     kinds: Vec<(u64, Promised)>,
 }
 
@@ -38,7 +38,7 @@ impl Gate {
         }
     }
 
-    /// When a job is due; never, if nobody has put a value on it.
+    /// The due time of a job; never, if it has no value.
     pub fn due(&self, job: &Job, critical_path: Span) -> Time {
         let Some(worth) = &job.worth else { return Time::NEVER };
         let age = worth.curve.last_at(self.theta) * critical_path.micros() as f64;
@@ -67,7 +67,7 @@ impl Gate {
             }
             return own + promised.range((from_now, until_due)).map(|(_, work)| work).sum::<u128>() <= room(due);
         }
-        // What is past due takes cores all the same, and nobody who is due later may be pushed beyond the bound.
+        // Work past its due time takes cores all the same, and no job that is due later may be pushed beyond the bound.
         let mut demand = own + promised.range((Unbounded, until_due)).map(|(_, work)| work).sum::<u128>();
         let later = promised.range((Excluded((due, JobId(u32::MAX))), Unbounded));
         demand <= room(due)
@@ -77,7 +77,7 @@ impl Gate {
             })
     }
 
-    /// Notes the work of a job that was taken in.
+    /// Records the work of an accepted job.
     pub fn promise(&mut self, live: &Live) {
         if self.keeps_books(live) {
             for (kind, (_, promised)) in self.kinds.iter_mut().enumerate() {
@@ -89,7 +89,7 @@ impl Gate {
         }
     }
 
-    /// A task has ended.
+    /// Records the end of a task.
     pub fn keep(&mut self, live: &Live, task: usize) {
         if self.keeps_books(live) {
             let wish = &live.job.tasks[task];
@@ -103,7 +103,7 @@ impl Gate {
         }
     }
 
-    /// A job was given up.
+    /// Removes a job that was given up.
     pub fn forget(&mut self, live: &Live) {
         for (_, promised) in &mut self.kinds {
             promised.remove(&(live.due, live.job.id));

@@ -1,35 +1,34 @@
-//! The router's part in the market: takes in jobs, holds the one queue of the grid, gives tasks to sites.
+//! The market's actor at the router: accepts jobs, holds the one queue of the grid, assigns tasks to sites.
 //!
 //! # When the auction is held
 //!
-//! Everything that is known of one time is applied before that time's auction. What is sent at `t` over a link without
-//! latency arrives in step 1 of `t`; timers, and what comes over other links, in step 0. So nothing is done in step 0
-//! but to gather, and to come back in step 1 at the latest, where the rest has arrived as well. Only a peer that
-//! answers within an instant can bring something later; then there is another auction in the step in which it arrives.
+//! All messages of one time are applied before that time's auction. A message sent at `t` over a link without latency
+//! arrives in step 1 of `t`; timers, and messages over other links, in step 0. So step 0 only gathers, and the
+//! auctioneer comes back in step 1 at the latest, where the rest has arrived as well. Only a peer that answers within
+//! an instant can send something later; then there is another auction in the step of its arrival.
 //!
-//! The events of an instant take effect in an order of their own, whatever order they arrived in: tasks end, by number;
-//! data becomes ready; jobs arrive, by number; jobs are removed; then the auction.
+//! The events of an instant take effect in a fixed order, independent of their arrival: tasks end, by number; data
+//! becomes ready; jobs arrive, by number; jobs are removed; then the auction.
 //!
 //! # What the auctioneer knows
 //!
-//! A task has ended when the router hears of it. From then on its cores can be given away, its output is where it ran,
-//! and the way of the output to other clusters begins. With latency on the links this is later than the end at the
-//! site, and never earlier, so a site always has the cores free that are given away.
+//! A task has ended when the router hears of it. From then on its cores can be assigned, its output is at its cluster,
+//! and the transfer to other clusters begins. With latency on the links this is later than the end at the site, and
+//! never earlier, so assigned cores are always free at their site.
 //!
 //! # Where nodes fail
 //!
-//! A task whose node fails is heard of like one that ends. It joins the queue again, with the work that is saved left
-//! out, or its job is removed; what its predecessors have made is not lost. Cores that are said to be down are not
-//! given away. Where there are links, a cluster on which the task has run keeps the data that was brought there for it;
-//! to any other one it is sent again.
+//! A loss is reported like an end. The task joins the queue again, less its saved work, or its job is removed; the
+//! outputs of its predecessors are not lost. Cores reported down are not assigned. Where there are links, a cluster on
+//! which the task has run keeps the data that was sent there for it; to any other cluster it is sent again.
 //!
 //! # With links
 //!
-//! Where a topology has links, no delays are reckoned with: a task joins the queue when all its predecessors have
-//! ended. Once it is given to a cluster, that cluster's cores are its own, and the data on each of its edges that comes
-//! from another cluster goes there over the network, all at once. When everything has arrived, the cluster is told to
-//! start. A task whose job is removed meanwhile goes on to its end, as one does that runs. Each arrival of data is an
-//! instant with an auction, as a time is without links at which data is somewhere.
+//! Where a topology has links, there are no fixed delays: a task joins the queue when all its predecessors have ended.
+//! Once it is assigned to a cluster, it owns its cores there, and all data from other clusters is sent there over the
+//! network at once. When all inputs have arrived, the cluster is told to start. A task whose job is removed meanwhile
+//! continues to its end, like a running one. Each arrival of data is an instant with an auction, as is, without links,
+//! each time at which data becomes available.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -55,39 +54,39 @@ pub struct Auctioneer {
     market: Market,
     policy: Box<dyn BidPolicy>,
     clusters: Clusters,
-    /// Where there are links.
+    /// Transfers, where there are links.
     carrier: Option<Carrier<Load>>,
     gate: Gate,
     jobs: Jobs,
-    /// By slot, who is or was there.
+    /// Present or former job of each slot.
     ids: Vec<JobId>,
-    /// Where those are whose number is not that of their slot.
+    /// Slots of the jobs whose number is not that of their slot.
     slots: BTreeMap<JobId, u32>,
-    /// The queue, by kind, and what its tasks ask for.
+    /// The queue, by kind, and the demand of its tasks.
     lanes: Vec<(Box<dyn Lane>, Demand)>,
-    /// Tasks whose data is on its way, by when it is on the first cluster.
+    /// Tasks whose data is under way, by the time at which it is on the first cluster.
     awaiting: BinaryHeap<Reverse<(Time, TaskHandle)>>,
-    /// When to look whether a job is to be removed: each job once, or each queued task where what it is projected to
-    /// counts. A job whose time comes while nothing of it is queued is removed once something is.
+    /// Times at which to look whether a job is to be removed: each job once, or each queued task where its projected
+    /// end counts. A job whose time comes while none of its tasks is queued is removed once one is.
     removals: BinaryHeap<Reverse<(Time, TaskHandle)>>,
     /// Jobs to be removed at this instant.
     doomed: Vec<u32>,
-    /// How many jobs with a queued task have a critical path of this length; kept for bids that change.
+    /// Number of jobs with a queued task by the length of their critical path; only kept for bids that change.
     paths: BTreeMap<Span, u32>,
     keeps_paths: bool,
     gathered: Gathered,
     failing: Option<Failing>,
-    /// The last instant, and how many there were.
+    /// The last instant, and the number of instants.
     instant: (Option<Time>, u64),
 }
 
-/// Data on its way: for which task, and by which edge of its job.
+/// Data under way: its receiving task, and its edge in the job.
 struct Load {
     handle: TaskHandle,
     edge: u32,
 }
 
-/// What has come in at one time.
+/// Messages received at one time.
 #[derive(Default)]
 struct Gathered {
     ended: Vec<(TaskId, ActorId)>,
@@ -102,13 +101,13 @@ impl Auctioneer {
         Auctioneer::with_lanes(market, policy, clusters, queue::lane)
     }
 
-    /// The same, where nodes of clusters fail: what is heard of each of those.
+    /// Like this auctioneer, where nodes of clusters fail, with the news of each of those.
     pub fn failing(self, news: Vec<(usize, News)>, recovery: Recovery) -> Auctioneer {
         let failing = if news.is_empty() { None } else { Some(Failing::new(news, recovery)) };
         Auctioneer { failing, ..self }
     }
 
-    /// The same, where data goes over a network between the clusters.
+    /// Like this auctioneer, where data is sent over a network between the clusters.
     pub fn over(self, network: impl Into<Network>) -> Auctioneer {
         Auctioneer { carrier: Some(network.into().carrier()), ..self }
     }
@@ -181,9 +180,9 @@ impl Auctioneer {
     }
 }
 
-/// The order of an instant.
+/// The events of an instant, in their order.
 impl Auctioneer {
-    /// A peer may tell of tasks that do not run there; that changes nothing.
+    /// Handles the end of a task. A peer may report tasks that do not run there; such a message is ignored.
     fn end(&mut self, id: TaskId, site: ActorId, now: Time, out: &mut Out) {
         let Some(slot) = self.slot(id.job) else { return };
         let Some(live) = self.jobs[slot as usize].as_mut() else { return };
@@ -208,7 +207,7 @@ impl Auctioneer {
         }
     }
 
-    /// A node of a task has failed. What is removed because of it is so in this instant.
+    /// Handles a failure of a task's node. A removal because of it follows in this instant.
     fn lose(&mut self, id: TaskId, site: ActorId, saved: Span, now: Time) {
         let Some(slot) = self.slot(id.job) else { return };
         let Some(live) = self.jobs[slot as usize].as_mut() else { return };
@@ -243,8 +242,8 @@ impl Auctioneer {
         }
     }
 
-    /// Settles when the data of a task is where. Each of these times is an instant, even if the task has started by
-    /// then: other bids change with time, and here they are looked at.
+    /// Computes the times at which the data of a task is at each cluster. Each of these times is an instant, even if
+    /// the task has started by then: other bids change with time, and are looked at then.
     fn release(&mut self, handle: TaskHandle, now: Time, out: &mut Out) {
         let task = handle.task as usize;
         let live = self.jobs[handle.job as usize].as_mut().expect("what is released belongs to a live job");
@@ -276,12 +275,12 @@ impl Auctioneer {
 
     fn take_in(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
         let Some((graph, figures)) = self.understand(&job, now) else {
-            // The log is about jobs that are ones: what is wrong in itself must not get into its sums.
+            // The log holds valid jobs only: an invalid one must not enter its sums.
             return out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
         };
         if let Some(task) = job.tasks.iter().position(|task| !self.clusters.could_run(task.kind, task.cores)) {
             out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
-            // Its number is taken all the same.
+            // Its number is used all the same.
             self.take_slot(job.id, None);
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
@@ -308,7 +307,7 @@ impl Auctioneer {
         }
     }
 
-    /// What the market must know of a job, if it is one that can be reckoned with and that nobody handed in before.
+    /// Figures of a job, if it is valid, measurable and new.
     fn understand(&self, job: &Job, now: Time) -> Option<(Graph, Figures)> {
         if job.check().is_err() || job.arrive > now || self.slot(job.id).is_some() {
             return None;
@@ -323,7 +322,7 @@ impl Auctioneer {
             && due <= now
         {
             self.removals.pop();
-            // Whatever has started or ended since stays in the heap until now.
+            // An entry stays in the heap until its time, even if its task has started or ended since.
             let due = self.jobs[handle.job as usize].as_ref().is_some_and(|live| match self.market.removal {
                 Removal::Deadline => live.queued > 0,
                 Removal::Projected => live.is_queued(handle.task as usize),
@@ -333,7 +332,7 @@ impl Auctioneer {
             }
         }
         let mut doomed = std::mem::take(&mut self.doomed);
-        // The log has jobs of one instant by number, and several tasks of one may be due.
+        // The log lists jobs of one instant by number, and several tasks of one may be due.
         doomed.sort_unstable_by_key(|&slot| self.jobs[slot as usize].as_ref().map(|live| live.job.id));
         doomed.dedup();
         for slot in doomed.drain(..) {
@@ -358,7 +357,7 @@ impl Auctioneer {
         self.let_go(slot);
     }
 
-    /// Lets go of a job if nothing of it is left to wait for; says whether that is so.
+    /// Drops a job without a task to wait for; true if it was dropped.
     fn let_go(&mut self, slot: u32) -> bool {
         let over = self.jobs[slot as usize].take_if(|live| live.is_over());
         if let Some(live) = &over {
@@ -370,14 +369,14 @@ impl Auctioneer {
         over.is_some()
     }
 
-    /// Gives tasks to sites, the best bidder first, until whoever is best does not fit; nobody is overtaken.
+    /// Assigns tasks to sites, the best bidder first, until the best one does not fit; no bidder is overtaken.
     fn auction(&mut self, now: Time, out: &mut Out) {
         if !(0..self.lanes.len()).any(|lane| self.may_place(lane)) {
             return;
         }
         let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
         if self.market.blocking == Blocking::Global {
-            // Nobody of these kinds can start, but they can stop the others.
+            // No task of these kinds can start, but they can block the others.
             open.iter_mut().zip(&self.lanes).for_each(|(open, (_, demand))| *open = !demand.is_empty());
         }
         let looked_at = open.clone();
@@ -388,7 +387,7 @@ impl Auctioneer {
         {
             match (self.cluster_for(best, now), self.market.blocking) {
                 (Some(cluster), _) => self.assign(best, cluster, now, out),
-                // Those behind may need fewer cores, but nobody is overtaken.
+                // Tasks behind it may need fewer cores, but no bidder is overtaken.
                 (None, Blocking::PerKind) => open[lane] = false,
                 (None, Blocking::Global) => break,
             }
@@ -396,7 +395,7 @@ impl Auctioneer {
         self.for_each_lane(&looked_at, &at, |lane, bids| lane.close(bids));
     }
 
-    /// Whether a queued task of a kind could fit anywhere.
+    /// True if a queued task of a kind could fit anywhere.
     fn may_place(&self, lane: usize) -> bool {
         let demand = &self.lanes[lane].1;
         !demand.is_empty() && self.clusters.has_free(Kind(lane as u16), demand.least())
@@ -432,8 +431,8 @@ impl Auctioneer {
         if !self.clusters.has_free(kind, cores) {
             return None;
         }
-        // Its data is nowhere sooner than where some of it was made, so as long as it is not everywhere it is there or
-        // nowhere.
+        // Its data is never available elsewhere sooner than where some of it was made, so until it is everywhere, it is
+        // there or nowhere.
         let ready = live.ready(task, self.market.network);
         let there = ready.makers.iter().filter(|(_, there)| *there <= now).map(|(cluster, _)| *cluster);
         self.clusters.roomiest_of(kind, cores, there)
@@ -454,7 +453,7 @@ impl Auctioneer {
         }
     }
 
-    /// Lets the inputs of a task go to its cluster; says how many have to come from elsewhere.
+    /// Sends the inputs of a task to its cluster; returns the number of those that come from elsewhere.
     fn fetch(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) -> u32 {
         let Some(carrier) = &mut self.carrier else { return 0 };
         let live = self.jobs[handle.job as usize].as_ref().expect("a task that is given away belongs to a live job");
@@ -483,8 +482,8 @@ impl Auctioneer {
         missing
     }
 
-    /// Of all that happens on a network only deliveries are instants: what a flow that begins does to others is no
-    /// reason to bid again.
+    /// Handles a change on the network. Only deliveries are instants: the effect of a new flow on others is no reason
+    /// to bid again.
     fn look_at_network(&mut self, now: Time, out: &mut Out) {
         let Some(carrier) = &mut self.carrier else { return };
         match carrier.has_brought(now) {
@@ -567,13 +566,13 @@ impl Auctioneer {
         lane.remove(handle, &mut self.jobs);
     }
 
-    /// Jobs mostly come in by number, and then that is where they are.
+    /// The slot of a job. Jobs mostly arrive by number, and then it equals the number.
     fn slot(&self, job: JobId) -> Option<u32> {
         let is_there = self.ids.get(job.0 as usize) == Some(&job);
         if is_there { Some(job.0) } else { self.slots.get(&job).copied() }
     }
 
-    /// The slot of a job that has come in, whatever becomes of it.
+    /// Assigns a slot to a job that has arrived, accepted or not.
     fn take_slot(&mut self, id: JobId, live: Option<Box<Live>>) -> u32 {
         let slot = self.jobs.len() as u32;
         if id.0 != slot {
@@ -596,7 +595,7 @@ impl Auctioneer {
 impl Actor<Message, Record> for Auctioneer {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         if self.policy.has_failed() {
-            // The run is about to be ended; nothing that is not an auction's outcome should be told until then.
+            // The run is about to end; only outcomes of auctions may be reported until then.
             return batch.clear();
         }
         let (mut idle, mut alarmed) = (true, false);
@@ -617,7 +616,7 @@ impl Actor<Message, Record> for Auctioneer {
                     Some(carrier) => carrier.hear(event.from, landed),
                     None => continue,
                 },
-                // Not for a router's ears.
+                // Other messages are not for the router.
                 Cause::Message(_) => continue,
             }
             idle = false;

@@ -1,4 +1,4 @@
-//! The market's row, and who is who on its grid.
+//! The market's row, and the actors of its grid.
 
 use super::bid::{self, BidPolicy};
 use super::{Auctioneer, Cluster, EXTERNAL, Figures, Market, Unplaceable};
@@ -100,7 +100,7 @@ impl Market {
         Ok((row.build)(self, seed))
     }
 
-    /// Whether the work behind its tasks can be summed up.
+    /// Checks that the work behind each task is a finite sum.
     fn check_measurable(&self, job: &Job) -> Result<(), JobError> {
         let figures = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), self, true);
         figures.map(drop).map_err(|error| JobError::Immeasurable(error.to_string()))

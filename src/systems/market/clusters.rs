@@ -1,7 +1,7 @@
-//! The sites as the auctioneer sees them: how many cores it has not given away.
+//! The sites as the auctioneer sees them: their cores that are not assigned.
 //!
-//! Who has most cores free is kept for each kind, in a tree over its clusters: O(log clusters) for every task that
-//! takes cores or gives them back, and for the choice of a cluster.
+//! For each kind of core, a tree over its clusters finds the one with the most free cores: O(log clusters) for each
+//! task that takes or returns cores, and for each choice of a cluster.
 
 use crate::grid::Kind;
 use crate::kernel::ActorId;
@@ -16,10 +16,10 @@ pub struct Cluster {
 #[derive(Debug)]
 pub(super) struct Clusters {
     all: Vec<Cluster>,
-    /// How many cores of each have been given away, and how many are down, as far as has been heard.
+    /// Assigned cores of each cluster, and its failed cores as far as the news goes.
     given: Vec<u32>,
     down: Vec<u32>,
-    /// Where each cluster stands among those of its kind.
+    /// Position of each cluster among those of its kind.
     ranks: Vec<u32>,
     kinds: Vec<OfKind>,
 }
@@ -51,14 +51,14 @@ impl Clusters {
         Clusters { all, given, down, ranks, kinds }
     }
 
-    /// So many cores of a cluster are said to be down; of those that were given away nobody knows which.
+    /// Sets the number of failed cores of a cluster. It is unknown which of them are assigned.
     pub fn fail(&mut self, cluster: usize, down: u32) {
         self.down[cluster] = down;
         self.reckon(cluster);
     }
 
     fn reckon(&mut self, cluster: usize) {
-        // A core may be given away and down, so there may be fewer than are gone.
+        // A core may be both assigned and down, so the sum may exceed the cores that are gone.
         let gone = self.given[cluster] + self.down[cluster];
         self.set_free(cluster, self.all[cluster].cores.saturating_sub(gone));
     }
@@ -67,7 +67,7 @@ impl Clusters {
         self.kinds.len()
     }
 
-    /// How many clusters are of a kind.
+    /// Number of clusters of a kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.of_kind(kind).map_or(0, |of_kind| of_kind.clusters.len())
     }
@@ -85,23 +85,23 @@ impl Clusters {
         self.kinds.iter().map(|of_kind| of_kind.cores).collect()
     }
 
-    /// Whether some cluster could run this if it were empty.
+    /// True if some cluster could run this when empty.
     pub fn could_run(&self, kind: Kind, cores: u32) -> bool {
         self.of_kind(kind).is_some_and(|of_kind| of_kind.largest >= cores)
     }
 
-    /// Whether some cluster has so many cores free now.
+    /// True if some cluster has so many free cores now.
     pub fn has_free(&self, kind: Kind, cores: u32) -> bool {
         self.of_kind(kind).is_some_and(|of_kind| !of_kind.clusters.is_empty() && of_kind.free.most() >= cores)
     }
 
-    /// The cluster with the most free cores, the first of several; nothing if even that has too few.
+    /// The cluster with the most free cores, the first of several; `None` if even that has too few.
     pub fn roomiest(&self, kind: Kind, cores: u32) -> Option<usize> {
         let of_kind = &self.kinds[usize::from(kind.0)];
         self.has_free(kind, cores).then(|| of_kind.clusters[of_kind.free.first_of_most()])
     }
 
-    /// The same among some clusters only, which come in ascending order.
+    /// Like `roomiest`, among some clusters only, given in ascending order.
     pub fn roomiest_of(&self, kind: Kind, cores: u32, some: impl Iterator<Item = usize>) -> Option<usize> {
         let mut best: Option<(u32, usize)> = None;
         for cluster in some.filter(|&cluster| self.is_of_kind(cluster, kind)) {
@@ -149,7 +149,7 @@ impl OfKind {
     }
 }
 
-/// A row of numbers whose largest is known while single ones change: O(log n) a change and a look.
+/// A list of numbers with the largest of them: O(log n) for a change and for a look.
 #[derive(Debug)]
 struct Roomiest {
     /// A complete binary tree: node `i` holds the larger of nodes `2i` and `2i + 1`; the row is its second half.
@@ -169,11 +169,11 @@ impl Roomiest {
         self.nodes[1]
     }
 
-    /// Of several the first.
+    /// The first of the largest.
     fn first_of_most(&self) -> usize {
         let (leaves, mut node) = (self.nodes.len() / 2, 1);
         while node < leaves {
-            // One of the two has what the root has; the leaves of the left one come first.
+            // One of the two children equals the root; the leaves of the left one come first.
             let left = 2 * node;
             node = if self.nodes[left] == self.nodes[1] { left } else { left + 1 };
         }
@@ -186,7 +186,7 @@ impl Roomiest {
         while node > 1 {
             let larger = self.nodes[node].max(self.nodes[node ^ 1]);
             node /= 2;
-            // Where nothing changes, nothing does further up.
+            // A node without a change has no changed parents.
             if self.nodes[node] == larger {
                 return;
             }

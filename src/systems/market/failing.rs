@@ -1,4 +1,4 @@
-//! What the auctioneer knows of nodes that fail, and of the tasks that were on them.
+//! The auctioneer's knowledge of failed nodes, and of the tasks that were on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,23 +12,23 @@ use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
 pub(super) struct Failing {
-    /// Of the clusters whose nodes fail.
+    /// News of the clusters whose nodes fail.
     news: few::Map<usize, News>,
-    /// When the next is heard of each, as far as there is more to come.
+    /// Time of the next news of each, if more is to come.
     due: BTreeSet<(Time, usize)>,
     recovery: Recovery,
     /// Tasks of live jobs that have been lost.
     lost: BTreeMap<TaskId, Losses>,
-    /// Until when a timer is set for the next news.
+    /// Time of the timer for the next news.
     awake_until: Option<Time>,
 }
 
 #[derive(Default)]
 struct Losses {
     times: u32,
-    /// How much of its work is saved.
+    /// The saved part of its work.
     saved: Span,
-    /// The clusters where it ran: all of its data has been brought there, and a node that fails takes none of it away.
+    /// The clusters where it ran: all of its data has been sent there, and survives the failure of a node.
     ran_on: SmallVec<[usize; 2]>,
 }
 
@@ -38,7 +38,7 @@ impl Failing {
         Failing { news: news.into_iter().collect(), due, recovery, lost: BTreeMap::new(), awake_until: None }
     }
 
-    /// Takes in what has been heard by now. O(log clusters) for each of which something is heard.
+    /// Applies the news up to now. O(log clusters) for each cluster with news.
     pub fn hear(&mut self, now: Time, clusters: &mut Clusters) {
         while let Some((_, cluster)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.due.pop_first();
@@ -49,7 +49,7 @@ impl Failing {
         self.awake_until = self.awake_until.filter(|until| *until > now);
     }
 
-    /// Comes back when there is news, as long as somebody waits for it.
+    /// Sets a timer for the next news; called while a task waits for it.
     pub fn wake(&mut self, out: &mut Out) {
         let next = self.due.first().map(|(at, _)| *at);
         if let Some(next) = next.filter(|next| self.awake_until.is_none_or(|until| *next < until)) {
@@ -58,7 +58,7 @@ impl Failing {
         }
     }
 
-    /// A task is lost on a cluster; says whether it is tried again.
+    /// Records a loss on a cluster; true if the task is tried again.
     pub fn lose(&mut self, task: TaskId, saved: Span, cluster: usize) -> bool {
         let losses = self.lost.entry(task).or_default();
         losses.times += 1;
@@ -69,24 +69,24 @@ impl Failing {
         self.recovery.tries_again(losses.times)
     }
 
-    /// Nothing more will be asked about a job.
+    /// Drops the losses of a job that is over.
     pub fn forget(&mut self, job: JobId) {
         let tasks = TaskId { job, index: 0 }..=TaskId { job, index: u32::MAX };
         self.lost.extract_if(tasks, |_, _| true).for_each(drop);
     }
 
-    /// Whether a task has run on a cluster, so that its data is there.
+    /// True if a task has run on a cluster, so that its data is there.
     pub fn has_run(&self, task: TaskId, cluster: usize) -> bool {
         self.lost.get(&task).is_some_and(|losses| losses.ran_on.contains(&cluster))
     }
 
-    /// How much work is left of a task that takes so long in all.
+    /// Remaining work of a task with this run time.
     pub fn left(&self, task: TaskId, runtime: Span) -> Span {
         let saved = self.lost.get(&task).map_or(Span::ZERO, |losses| losses.saved);
         left_of(runtime, saved)
     }
 
-    /// For how long after it comes to a cluster a task is safe.
+    /// Duration for which a task that starts now is safe at a cluster.
     pub fn safe(&mut self, cluster: usize, now: Time) -> Option<Span> {
         self.news.get_mut(&cluster).map(|news| news.safe(now))
     }

@@ -1,4 +1,4 @@
-//! What the market works out about a job once, when it comes in.
+//! Figures of a job, computed once on its arrival.
 
 use super::rules::{Market, SuccSum};
 use crate::grid::{Graph, Job, forced_ranks, output_delay};
@@ -6,13 +6,13 @@ use crate::time::Span;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
-    /// The longest way from the start of each task to the end of the job, counting only delays that no placement
-    /// can avoid.
+    /// The longest path from the start of each task to the end of the job, with only the delays that no placement can
+    /// avoid.
     pub ranks: Vec<Span>,
     pub critical_path: Span,
-    /// How long the output of each task takes to another cluster.
+    /// Transfer time of each task's output to another cluster.
     pub delays: Vec<Span>,
-    /// Core-ticks from each task to the end of the job; empty where no bid asks for them.
+    /// Core-ticks from each task to the end of the job; empty if no bid needs them.
     pub successor_work: Vec<f64>,
 }
 
@@ -37,7 +37,7 @@ impl Figures {
     }
 }
 
-/// A length of time in ticks; exact for whole ticks.
+/// A duration in ticks; exact for whole ticks.
 pub fn ticks(span: Span, tick: Span) -> f64 {
     span.micros() as f64 / tick.micros() as f64
 }

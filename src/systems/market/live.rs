@@ -1,4 +1,4 @@
-//! A job that the auctioneer has taken in, and where each of its tasks stands.
+//! A job that the auctioneer has accepted, with the state of each task.
 
 use std::sync::Arc;
 
@@ -21,29 +21,29 @@ pub(super) struct Live {
     pub running: u32,
     pub unfinished: u32,
     pub removed: bool,
-    /// From when on the job is worthless, and removed if anything of it is queued.
+    /// Time from which the job is worthless; it is removed if any of its tasks is queued.
     pub deadline: Time,
-    /// Until when admission counts on it.
+    /// Time until which admission counts on it.
     pub due: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TaskState {
     pub phase: Phase,
-    /// From when on the data of all predecessors is on every cluster.
+    /// Time from which the data of all predecessors is on every cluster.
     pub everywhere: Time,
-    /// For its lane to write on, while it is queued there.
+    /// Used by its lane while it is queued there.
     pub mark: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// So many predecessors have not ended.
+    /// Number of predecessors that have not ended.
     Held(u32),
-    /// All have, but their data is on no cluster yet that could run it.
+    /// All predecessors have ended, but their data is on no cluster yet that could run it.
     Awaiting,
     Queued,
-    /// Given to a cluster, while so many of its inputs are on their way there.
+    /// Assigned to a cluster, with the number of inputs still on their way there.
     Fetching {
         cluster: usize,
         missing: u32,
@@ -57,20 +57,20 @@ pub(super) enum Phase {
     },
 }
 
-/// From when on the data of a task is where.
+/// Times from which the data of a task is at each cluster.
 pub(super) struct Ready {
-    /// On the clusters that made some of it, ascending; never later than elsewhere.
+    /// The clusters that made some of it, ascending; never later than elsewhere.
     pub makers: SmallVec<[(usize, Time); 4]>,
-    /// On all others, which are alike.
+    /// All other clusters, which are alike.
     pub elsewhere: Time,
 }
 
-/// What a predecessor has produced.
+/// The output of a predecessor.
 struct Output {
-    /// Where, and when.
+    /// Its cluster and end.
     cluster: usize,
     at: Time,
-    /// When it is on other clusters.
+    /// Arrival at other clusters.
     away: Time,
 }
 
@@ -82,7 +82,7 @@ impl Ready {
     fn by_maker(outputs: impl Iterator<Item = Output>) -> Ready {
         let mut outputs: SmallVec<[Output; 4]> = outputs.collect();
         outputs.sort_unstable_by_key(|output| output.cluster);
-        // The last to arrive elsewhere, and the last of those that come from another cluster than that one does.
+        // The last arrival elsewhere, and the last among the outputs of clusters other than that one's.
         let (mut last, mut other) = ((usize::MAX, Time::ZERO), Time::ZERO);
         for output in &outputs {
             if output.cluster == last.0 {
@@ -133,12 +133,12 @@ impl Live {
         self.tasks[task].phase == Phase::Queued
     }
 
-    /// Whether nothing of it is left to wait for.
+    /// True if there is nothing left to wait for.
     pub fn is_over(&self) -> bool {
         self.unfinished == 0 || (self.removed && self.running == 0)
     }
 
-    /// What a result at this time is worth to the user.
+    /// The worth of a result at this time.
     pub fn value(&self, now: Time) -> Option<f64> {
         let worth = self.job.worth.as_ref()?;
         let age = now.since(self.job.arrive);
@@ -146,8 +146,8 @@ impl Live {
         Some(worth.max * worth.curve.factor(slr))
     }
 
-    /// From when on a task whose predecessors have ended may start where: O(p log p) with `p` predecessors, however
-    /// many clusters there are.
+    /// The times from which a task whose predecessors have ended may start at each cluster: O(p log p) with `p`
+    /// predecessors, independent of the number of clusters.
     pub fn ready(&self, task: usize, network: Network) -> Ready {
         let output = |&before: &u32| {
             let before = before as usize;
@@ -193,10 +193,9 @@ fn deadline(job: &Job, path: Span, tick: Span) -> Time {
     job.arrive + first_age(age * tick.micros() as f64, |span| ticks(span, tick) >= age)
 }
 
-/// The first age in microseconds at which `reached` holds, which it does from there on, and which `guess` misses by
-/// no more than rounding.
+/// The first age in microseconds from which `reached` holds; `guess` differs from it by no more than rounding.
 fn first_age(guess: f64, reached: impl Fn(Span) -> bool) -> Span {
-    // From here on not every microsecond is a float, and nobody waits for centuries.
+    // From here on not every microsecond is a float, and no job waits for centuries.
     if guess >= (1u64 << 53) as f64 {
         return Span::MAX;
     }
@@ -217,7 +216,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against the definition, for each cluster on its own.
+        /// Compares with the definition, for each cluster separately.
         #[test]
         fn data_is_ready_when_the_last_of_it_has_come(
             outputs in prop::collection::vec((0usize..4, 1u64..20, 0u64..20), 1..8),

@@ -1,4 +1,4 @@
-//! The rules of a market: what a topology may choose where the paper leaves a choice.
+//! Settings of a market, where the paper leaves a choice.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Market {
     pub policy: String,
     /// The program that bids, if the policy is [`EXTERNAL`].
     pub bidder: Option<Foreign>,
-    /// The unit in which run times and ages are counted.
+    /// The unit of run times and ages.
     pub tick: Span,
     /// Communication to computation ratio, in millionths: the delay of a task's output is this share of its run time.
     pub ccr_millionths: u64,
@@ -29,7 +29,7 @@ pub struct Market {
     pub admission: Admission,
     /// A job is due when its result is worth this share of its value.
     pub admission_theta_millionths: u64,
-    /// The share of the cores' time that is given out.
+    /// Share of the cores' time that admission assigns.
     pub admission_eta_millionths: u64,
 }
 
@@ -60,7 +60,7 @@ const BIDDER: &str = "a table such as { command = [\"python3\", \"bidder.py\"] }
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"bidder.py\"]";
 
 impl Market {
-    /// The settings of `[market]`; with links nobody reckons with what transfers would take without.
+    /// The settings of `[market]`. With links, the delays without links are no settings.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
         let policy = Registered { what: "a bid policy", words: Word::named(&super::policies()) };
         w.set(key("policy", "which task has the best bid"), &mut self.policy, policy);
@@ -124,71 +124,71 @@ impl Foreign {
     }
 }
 
-/// The policy that stands for a program outside.
+/// The policy that represents an external program.
 pub const EXTERNAL: &str = "external";
 
-/// A program that bids in the place of a policy.
+/// A program that bids instead of a policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Foreign {
-    /// The program and its arguments, as one would start it where the router runs.
+    /// The program and its arguments, as on a command line where the router runs.
     pub command: Vec<String>,
     pub ask: AskWhen,
     pub winner: BestBid,
-    /// On the clock of the wall: how long it may take to answer.
+    /// Time limit for an answer, in real time.
     pub timeout: Span,
 }
 
 words! {
-    /// Where the output of a finished task is, and when.
+    /// Place and time of the output of a finished task.
     Network {
         /// At once where the task ran, after the delay everywhere else.
         PerCluster = "per-cluster",
         /// Delayed only for successors that need another kind of core.
         KindChangeOnly = "kind-change-only",
     }
-    /// Which bidders wait when the best bidder fits nowhere.
+    /// The bidders that wait when the best bidder fits nowhere.
     Blocking {
         /// Only bidders of its own kind.
         PerKind = "per-kind",
         /// All bidders.
         Global = "global",
     }
-    /// When a job is given up.
+    /// The time at which a job is given up.
     Removal {
         /// When one of its queued tasks is past the final deadline.
         Deadline = "deadline",
         /// Also when a queued task can no longer meet the final deadline.
         Projected = "projected",
     }
-    /// What happens to a job with a task that fits no site.
+    /// The fate of a job with a task that fits no site.
     Unplaceable {
         /// The run does not start.
         Error = "error",
         /// The job is refused on arrival and counts as starved.
         Refuse = "refuse",
     }
-    /// How the work behind a task is added up where branches join.
+    /// The sum of the work behind a task where branches join.
     SuccSum {
         /// Once for every path.
         PerPath = "per-path",
         /// Each descendant once.
         Unique = "unique",
     }
-    /// Which deadline EDF means.
+    /// The deadline of EDF.
     EdfDeadline {
         /// The initial one.
         Initial = "initial",
         /// The final one.
         Final = "final",
     }
-    /// What PVDSQ squares.
+    /// The square in PVDSQ.
     Pvdsq {
         /// The resources.
         ResourceSquared = "resource-squared",
         /// The whole density.
         Literal = "literal",
     }
-    /// Whether jobs that would finish too late are rejected on arrival.
+    /// Rejection on arrival of jobs that would finish too late.
     Admission {
         /// All jobs are admitted.
         Off = "off",
@@ -197,14 +197,14 @@ words! {
         /// Also if it takes the room of jobs that are due later; work that is past due counts as well.
         Strict = "strict",
     }
-    /// When a program outside is asked for a task's bid.
+    /// The times at which an external program is asked for a task's bid.
     AskWhen {
         /// When the task joins the queue; the bid stays.
         Once = "once",
         /// At every auction in which some task could start.
         Always = "always",
     }
-    /// Which of an outside program's bids is the best.
+    /// The best of an external program's bids.
     BestBid {
         /// The smallest.
         Smallest = "smallest",

@@ -346,7 +346,7 @@ fn every_policy_ends_as_in_the_reference() {
 }
 
 #[test]
-fn who_submits_and_which_kind_comes_first_changes_nothing() {
+fn the_order_of_users_and_kinds_changes_nothing() {
     check_reference(&[(30, 1), (30, 0), (30, 0), (30, 0)], 2);
     check_reference(&[(30, 0), (30, 1), (30, 0), (30, 0)], 3);
 }
@@ -356,7 +356,7 @@ struct Plain<'a> {
     topology: &'a Topology,
     jobs: Vec<(Job, Graph, Figures)>,
     free: Vec<u32>,
-    /// Where each task that has started runs, and until when.
+    /// Site and end of each task that has started.
     runs: BTreeMap<(usize, usize), (usize, u64)>,
     removed: BTreeSet<usize>,
     story: Vec<(u64, Happening)>,
@@ -636,7 +636,8 @@ proptest! {
         prop_assert_eq!(story(&log), Plain::play(&topology));
     }
 
-    /// Among many sites, most of them alike, the data of a task is on few; who has most room changes all the time.
+    /// Among many sites, most of them alike, the data of a task is on few, and the site with the most room changes all
+    /// the time.
     #[test]
     fn many_sites_are_chosen_among_as_by_asking_each(
         market in markets(),
@@ -651,8 +652,8 @@ proptest! {
         prop_assert_eq!(story(&log), Plain::play(&topology));
     }
 
-    /// Whatever the latencies: the router never gives away cores that are not free at the site, everything that
-    /// starts does so as soon as the word arrives, and the fast engine writes the same log.
+    /// With all latencies: the router never assigns cores that are not free at the site, each task starts as soon as
+    /// its order arrives, and the fast engine writes the same log.
     #[test]
     fn latency_delays_but_breaks_nothing(
         market in markets(),
@@ -685,7 +686,7 @@ proptest! {
     }
 }
 
-/// The same run with lanes that ask everybody at every instant.
+/// Plays the run with lanes that ask all tasks at every instant.
 fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
     let plan = Plan::of(topology);
     let mut actors = build(topology, &plan.all()).unwrap();
@@ -755,7 +756,7 @@ proptest! {
 
     /// However deep the queue: leaving most of it unasked changes nothing.
     #[test]
-    fn nobody_who_is_not_asked_would_have_won(market in markets(), jobs in crowds(), cores in 6u32..20) {
+    fn no_task_that_is_not_asked_would_have_won(market in markets(), jobs in crowds(), cores in 6u32..20) {
         let topology = grid(market, &[(6, 0), (cores, 0), (cores, 1)], 1, Source::Table(table::Table::of(jobs)));
         prop_assert_eq!(play_fast(&topology), play_asking_everybody(&topology));
     }
@@ -859,7 +860,7 @@ fn strangers_are_answered_and_change_nothing() {
     assert_eq!(log.iter().filter(|entry| in_log(entry)).count(), 3, "jobs that are none leave no trace");
 }
 
-/// Who is admitted, worked out anew at every arrival from what the log has told until then.
+/// Admitted jobs, computed anew at every arrival from the log until then.
 #[test]
 fn admission_keeps_to_its_bound() {
     for (admission, loads) in [(Admission::On, [2.5, 5.0]), (Admission::Strict, [2.5, 5.0])] {
@@ -896,7 +897,7 @@ fn admission_keeps_to_its_bound() {
     }
 }
 
-/// When a result is worth three quarters of its value, found by trying every microsecond's neighbourhood in halves.
+/// The time at which a result is worth three quarters of its value, found by bisection over microseconds.
 fn due(job: &Job, topology: &Topology) -> Time {
     let market = topology.settings::<Market>().unwrap();
     let path = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, false).unwrap().critical_path;

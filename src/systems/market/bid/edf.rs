@@ -1,5 +1,5 @@
-//! EDF: earliest deadline first. The paper leaves open which deadline; it is that of the value curve, and an option
-//! says which end of it.
+//! EDF: earliest deadline first. The paper does not say which deadline; it is that of the value curve, and an option
+//! selects its initial or final one.
 
 use super::super::rules::EdfDeadline;
 use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};

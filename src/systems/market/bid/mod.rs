@@ -1,4 +1,4 @@
-//! What a queued task bids, one policy a file under the name that the paper gives it.
+//! Bid policies; each file holds one, under its name in the paper.
 
 mod edf;
 mod fifo;
@@ -17,37 +17,37 @@ use crate::time::{Span, Time};
 
 /// A bidding policy.
 pub trait BidPolicy: Send {
-    /// What a queued task bids at an instant; never NaN.
+    /// The bid of a queued task at an instant; never NaN.
     fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64;
 
     fn winner(&self) -> Winner;
 
-    /// What becomes of a task's bid while it waits, and so how the queue may be kept.
+    /// The change of a task's bid while it waits, which determines the structure of the queue.
     fn course(&self) -> Course;
 
-    /// Writes the bids of tasks, if they ask for nothing but the task's number in the run; the same that
-    /// [`BidPolicy::bid`] gives. Worth saying for bids that are [`Course::Redrawn`].
+    /// Writes the bids of tasks, if they depend only on the task's number in the run. They equal those of
+    /// [`BidPolicy::bid`]. Useful for bids that are [`Course::Redrawn`].
     fn draw(&self, _numbers: &[u64], _at: &Instant, _bids: &mut Vec<f64>) -> bool {
         false
     }
 
-    /// Whether [`BidPolicy::ask_together`] is to be called before bids are asked for one by one.
+    /// True if [`BidPolicy::ask_together`] is to be called before single bids are asked for.
     fn is_asked_together(&self) -> bool {
         false
     }
 
-    /// Is told of all whose bids are about to be asked for: for policies to whom a question is dear.
+    /// Announces all tasks whose bids are about to be asked for, for policies with expensive questions.
     fn ask_together(&self, _bidders: &[Bidder<'_>], _at: &Instant) {}
 
-    /// Is told that a job is over: none of its tasks is asked for again.
+    /// Announces that a job is over: none of its tasks is asked for again.
     fn forget(&mut self, _job: JobId) {}
 
-    /// Whether the policy cannot bid any more; then nobody is placed.
+    /// True if the policy cannot bid any more; then no task is placed.
     fn has_failed(&self) -> bool {
         false
     }
 
-    /// Whether bids ask for [`Bidder::successor_work`], which not every job has.
+    /// True if bids use [`Bidder::successor_work`], which not every job has.
     fn weighs_successors(&self) -> bool {
         false
     }
@@ -61,34 +61,34 @@ pub enum Winner {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// A bid stays as it is: it may be asked for when the task joins the queue, and never again.
+    /// A bid is constant: it may be asked for when the task joins the queue, and never again.
     Fixed,
-    /// It never rises, so an old bid bounds a new one from above.
+    /// It never rises, so an old bid is an upper bound of a new one.
     Falling,
-    /// It never falls as long as [`Instant::longest_path`] stays, and a longer one never makes it rise.
+    /// It never falls while [`Instant::longest_path`] is constant, and a longer one never makes it rise.
     Rising,
-    /// It has nothing to do with the last one.
+    /// It is independent of the last one.
     Redrawn,
 }
 
-/// A queued task, with what bids may ask about it.
+/// A queued task, with the data that bids may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Bidder<'a> {
     pub job: &'a Job,
     pub critical_path: Span,
     /// The task's number in its job.
     pub task: usize,
-    /// The longest way from its start to the end of the job.
+    /// The longest path from its start to the end of the job.
     pub rank: Span,
     /// Core-ticks from it to the end of the job; zero if the policy does not weigh them.
     pub successor_work: f64,
 }
 
-/// When bids are compared.
+/// The time of a comparison of bids.
 #[derive(Clone, Copy, Debug)]
 pub struct Instant {
     pub now: Time,
-    /// Counts the instants of the run, from 1.
+    /// Number of the instant in the run, from 1.
     pub number: u64,
     pub tick: Span,
     /// The longest critical path of all jobs with a queued task.
@@ -100,14 +100,14 @@ impl Bidder<'_> {
         at.now.since(self.job.arrive)
     }
 
-    /// The SLR with which the job ends if this task starts now and nothing holds up what comes after it.
+    /// SLR of the job if this task starts now and nothing delays its successors.
     ///
-    /// It is below 1 for a young task off the critical path. Microseconds or ticks, the quotient is the same.
+    /// It is below 1 for a young task off the critical path. The quotient is the same in microseconds and in ticks.
     pub fn projected_slr(&self, at: &Instant) -> f64 {
         (self.rank + self.age(at)).micros() as f64 / self.critical_path.micros() as f64
     }
 
-    /// What the job is worth at its projected SLR. A job that nobody has put a value on is worth nothing.
+    /// The worth of the job at its projected SLR. A job without a value is worth nothing.
     pub fn projected_value(&self, at: &Instant) -> f64 {
         self.job.worth.as_ref().map_or(0.0, |worth| worth.max * worth.curve.factor(self.projected_slr(at)))
     }
@@ -117,11 +117,11 @@ impl Bidder<'_> {
 pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
-    /// Takes the market's options and the run's seed.
+    /// Builds the policy from the market's options and the run's seed.
     pub build: fn(&Market, u64) -> Box<dyn BidPolicy>,
 }
 
-/// In the paper's order.
+/// All policies, in the paper's order.
 pub const ALL: &[Row] =
     &[random::ROW, fifo::ROW, srtf::ROW, lrtf::ROW, edf::ROW, p_slr::ROW, pv::ROW, pvd::ROW, pvdsq::ROW, pvr::ROW];
 

@@ -1,4 +1,5 @@
-//! P-SLR: the largest projected SLR, with help for what has waited longer than the longest queued job would run.
+//! P-SLR: the largest projected SLR, with a bonus for tasks that have waited longer than the longest queued job would
+//! run.
 
 use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
@@ -11,7 +12,8 @@ pub const ROW: Row = Row {
 struct PSlr;
 
 impl BidPolicy for PSlr {
-    /// One tick more than the projected SLR: of two critical tasks that arrive together the smaller one goes first.
+    /// One tick is added to the projected SLR, so that of two critical tasks that arrive together the smaller one goes
+    /// first.
     fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
         let age = bidder.age(at);
         let slr = (bidder.rank + age + at.tick).micros() as f64 / bidder.critical_path.micros() as f64;

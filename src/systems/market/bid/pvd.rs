@@ -1,4 +1,4 @@
-//! PVD: the largest density of projected value, by the work that is left.
+//! PVD: the largest projected value per remaining work.
 
 use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 

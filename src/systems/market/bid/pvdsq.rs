@@ -1,8 +1,7 @@
 //! PVDSQ: the squared density of projected value.
 //!
-//! Taken at its word this orders tasks as PVD does, as no density is negative, though the paper reports other results
-//! for it. Squaring only the work that is left gives what the paper describes, and is what is meant unless an option
-//! says otherwise.
+//! Taken literally this orders tasks as PVD does, as no density is negative, though the paper reports other results for
+//! it. Squaring only the remaining work gives the behaviour that the paper describes, and is the default.
 
 use super::super::rules::Pvdsq as Squared;
 use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};

@@ -1,5 +1,5 @@
-//! PVR: the smallest projected remaining value, the area under the rest of the value curve. A task that
-//! can no longer earn anything goes first; removal is what keeps that harmless.
+//! PVR: the smallest projected remaining value, the area under the rest of the value curve. A task that can no longer
+//! earn anything goes first; the removal of jobs limits the harm.
 
 use super::super::rules::Pvr as Units;
 use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};

@@ -1,4 +1,4 @@
-//! Random: the yardstick, a new draw for every task at every instant.
+//! Random: the baseline, a new draw for every task at every instant.
 
 use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 use crate::random::mix;
@@ -11,13 +11,13 @@ struct Random {
 }
 
 impl Random {
-    /// What all draws of an instant share.
+    /// The common part of all draws of an instant.
     fn of(&self, at: &Instant) -> u64 {
         mix(self.seed.wrapping_add(at.number))
     }
 }
 
-/// 53 bits: what a float holds.
+/// A draw of 53 bits, as many as a float holds.
 fn drawn(instant: u64, number: u64) -> f64 {
     (mix(instant ^ number) >> 11) as i64 as f64
 }

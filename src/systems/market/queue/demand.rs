@@ -1,10 +1,10 @@
-//! How many cores the tasks of a lane ask for at least: with fewer free, nobody in it can start.
+//! The least number of cores requested by the tasks of a lane: with fewer free, none of them can start.
 
-/// Counts tasks by the cores they ask for; all that ask for many are one class.
+/// Counts tasks by requested cores; all large requests are one class.
 #[derive(Debug)]
 pub(in crate::systems::market) struct Demand {
     counts: [u32; CLASSES],
-    /// A bit for every class with a task in it.
+    /// One bit for every class with a task in it.
     present: u64,
 }
 
@@ -35,7 +35,7 @@ impl Demand {
         self.present == 0
     }
 
-    /// No task asks for fewer cores than this.
+    /// A lower bound on the cores requested by each task.
     pub fn least(&self) -> u32 {
         self.present.trailing_zeros()
     }

@@ -1,4 +1,4 @@
-//! Bids that stay as they are: a heap, and nobody is asked twice.
+//! Constant bids: a heap, and no task is asked twice.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use super::{Bids, Jobs, Lane, Rank, TaskHandle};
 
 #[derive(Default)]
 pub(super) struct Fixed {
-    /// Those that have joined since the lane was last open.
+    /// The tasks that have joined since the lane was last open.
     fresh: Vec<TaskHandle>,
     order: BinaryHeap<Reverse<Rank>>,
 }

@@ -1,17 +1,17 @@
-//! Bids that only get better: an old one says nothing, but the bid to come at a later time bounds all until then.
+//! Bids that only improve: an old bid is no bound, but the bid to come at a later time bounds all until then.
 //!
-//! So every task is parked: it lies in a heap by the bid that it will have at a time of its own, and until that time
-//! it cannot do better. Whoever is on top is asked for its bid of now, until the best of those who were asked is not
-//! behind the next bid to come; whose time is up is asked as well. At the end of the instant all who were asked and
-//! not placed are parked again.
+//! So every task is parked: it lies in a heap by the bid that it will have at a time of its own, and until that time it
+//! cannot do better. The top of the heap is asked for its present bid, until the best of the tasks asked is not behind
+//! the next bid to come. A task whose time is up is asked as well. At the end of the instant all tasks asked and not
+//! placed are parked again.
 //!
-//! Any time would be right; a good one is late, and its bid still behind the best. A task is parked until its bid has
-//! come at most half-way to the best one of the instant. If the best stays about as good as it is, a task's way to the
-//! top takes a number of looks that grows with the logarithm of its length, and each look finds the time by
-//! doubling: O(log n) a task in the queue, whoever waits beside it.
+//! Any time would be correct; a good one is late, with a bid still behind the best. A task is parked until its bid has
+//! come at most half-way to the best one of the instant. If the best stays about as good, the number of looks at a task
+//! on its way to the top grows with the logarithm of the distance, and each look finds the time by doubling: O(log n)
+//! for each task in the queue, independent of the others.
 //!
-//! Where bids rise by the longest queued path, a bid to come is bounded only as long as that does not get shorter.
-//! When it does, all are asked again.
+//! Where bids rise with the longest queued path, a bid to come is a bound only while that path does not get shorter.
+//! When it does, all tasks are asked again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,28 +21,28 @@ use crate::systems::market::bid::Course;
 use crate::time::{Span, Time};
 
 pub(super) struct Improving {
-    /// Those who are to be asked when the lane is next open.
+    /// The tasks to be asked when the lane is next open.
     fresh: Vec<TaskHandle>,
     parked: BinaryHeap<Reverse<Parked>>,
-    /// When whose time is up.
+    /// Times until which tasks are parked.
     expiries: BinaryHeap<Reverse<(Time, u64, TaskHandle)>>,
-    /// Those who were asked at this instant.
+    /// The tasks asked at this instant.
     asked: BinaryHeap<Reverse<Rank>>,
-    /// Names the parkings, from 1. A task is marked with its last one, or zero while it has none.
+    /// Number of the last parking, from 1. A task is marked with its own, or with zero while it has none.
     number: u64,
-    /// The longest queued path that bids to come were reckoned with, where they depend on it.
+    /// The longest queued path in the bids to come, where they depend on it.
     path: Option<Span>,
     queued: usize,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Parked {
-    /// With the bid to come.
+    /// The rank with the bid to come.
     rank: Rank,
     number: u64,
 }
 
-/// A bid is looked at up to so far ahead: some nine years.
+/// Bound on the look ahead: some nine years.
 const AHEAD_MAX: u64 = 1 << 48;
 
 impl Improving {
@@ -93,7 +93,7 @@ impl Improving {
         self.expiries.push(Reverse((until, self.number, rank.handle())));
     }
 
-    /// Heaps forget what comes up; what does not must not pile up.
+    /// Heaps drop entries that come up; the others must not accumulate.
     fn clean(&mut self, bids: &Bids<'_>) {
         let most = 4 * self.queued + 1024;
         if self.parked.len() > most {
@@ -105,7 +105,7 @@ impl Improving {
     }
 }
 
-/// Until when a bid comes at most half-way to the best one, and what it is then.
+/// The time until which a bid comes at most half-way to the best one, and the bid then.
 fn come_half_way(rank: Rank, best: &Rank, bids: &Bids<'_>) -> (Time, Rank) {
     let aim = rank.half_way_to(best);
     let mut reached = (bids.at.now, rank);

@@ -1,6 +1,6 @@
-//! The queue, one lane per kind, in the order of its bids without asking every task at every instant.
+//! The queue, one lane per kind, in the order of its bids, without asking every task at every instant.
 //!
-//! What may be left out depends on how bids move ([`Course`]) and on who wins. With `n` tasks in a lane:
+//! The cost depends on how bids change ([`Course`]) and on which bid wins. With `n` tasks in a lane:
 //!
 //! | bids | lane | an instant costs |
 //! | --- | --- | --- |
@@ -9,12 +9,12 @@
 //! | only get better | [`improving`]: a heap of bids to come, each good until a time of its own | as above, and for every task whose time is up |
 //! | are drawn anew | [`redrawn`]: all of them, but quickly | O(n), if there is a core for the smallest of them |
 //!
-//! A task that wins was asked for its bid of that instant, and so was everybody whose bound is not behind it. The
-//! order is therefore the very one that asking everybody gives, floats and ties and all; `plain`, the judge in the
-//! tests, does that.
+//! A winning task was asked for its bid of that instant, and so was each task whose bound is not behind it. So the
+//! order equals the one from asking all tasks, floats and ties included; `plain`, the reference in the tests, asks them
+//! all.
 //!
-//! Whoever started or was removed stays in a heap until it comes up. A task joins the queue once, so what comes up
-//! and is not queued is of the past.
+//! A task that started or was removed stays in a heap until it comes up. A task joins the queue once, so one that comes
+//! up and is not queued is obsolete.
 
 mod demand;
 mod fixed;
@@ -31,12 +31,12 @@ use crate::time::Time;
 
 pub(super) use demand::Demand;
 
-/// Every job that was ever taken in, by the order in which it was; `None` once it is over.
+/// Every job that was ever accepted, in order of acceptance; `None` once it is over.
 pub(super) type Jobs = Vec<Option<Box<Live>>>;
 
 /// The queued tasks of one kind.
 ///
-/// An instant that looks at a lane opens it, asks for the best as often as somebody was placed, and closes it.
+/// An instant that looks at a lane opens it, asks for the best as often as a task was placed, and closes it.
 pub(super) trait Lane: Send {
     /// A task joins the queue.
     fn add(&mut self, handle: TaskHandle, jobs: &mut Jobs);
@@ -52,7 +52,7 @@ pub(super) trait Lane: Send {
     fn close(&mut self, _bids: &mut Bids<'_>) {}
 }
 
-/// The lane for bids that move like that.
+/// The lane for the bids of a policy.
 pub(super) fn lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
     match (policy.course(), policy.winner()) {
         (Course::Fixed, _) => Box::new(fixed::Fixed::default()),
@@ -64,7 +64,7 @@ pub(super) fn lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
     }
 }
 
-/// What an instant's bids are made of.
+/// The inputs of an instant's bids.
 pub(super) struct Bids<'a> {
     pub jobs: &'a mut Jobs,
     pub policy: &'a dyn BidPolicy,
@@ -80,7 +80,7 @@ impl Bids<'_> {
         self.rank_at(handle, self.at.now)
     }
 
-    /// Tells the policy who is about to be asked, if it wants to know.
+    /// Announces the tasks that are about to be asked, if the policy needs that.
     fn ask_together(&self, handles: &[TaskHandle]) {
         if self.policy.is_asked_together() {
             let bidders: Vec<_> =
@@ -119,7 +119,7 @@ fn set_mark(jobs: &mut Jobs, handle: TaskHandle, mark: u64) {
     live.tasks[handle.task as usize].mark = mark;
 }
 
-/// Where a task is found: its job's place among those that the auctioneer has taken in, and its number in the job.
+/// Identity of a task: its job's index among the accepted jobs, and its number in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TaskHandle {
     pub job: u32,
@@ -133,7 +133,7 @@ pub(super) struct Rank {
     arrive: Time,
     job: JobId,
     task: u32,
-    /// Says nothing about the order, as all before it is unique.
+    /// Irrelevant for the order, as the fields before it are unique.
     slot: u32,
 }
 
@@ -159,7 +159,7 @@ fn better_first(bid: f64, winner: Winner) -> i64 {
     }
 }
 
-/// A number that compares as the float does, both zeros alike.
+/// A number that compares as the float does; both zeros are equal.
 fn ordered(number: f64) -> i64 {
     let bits = (number + 0.0).to_bits() as i64;
     bits ^ ((bits >> 63) as u64 >> 1) as i64

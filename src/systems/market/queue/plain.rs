@@ -1,11 +1,11 @@
-//! The judge: asks everybody at every instant and sorts them.
+//! The reference: asks all tasks at every instant and sorts them.
 
 use super::{Bids, Jobs, Lane, Rank, TaskHandle};
 
 #[derive(Default)]
 pub(in crate::systems::market) struct Plain {
     members: Vec<TaskHandle>,
-    /// Best last.
+    /// The ranks, the best last.
     order: Vec<Rank>,
 }
 

@@ -1,8 +1,7 @@
-//! Bids that have nothing to do with the last ones: all are drawn at every instant at which somebody could start.
+//! Bids independent of the last ones: all are drawn at every instant at which a task could start.
 //!
-//! A policy that needs no more than a task's number to draw does so for a whole lane at once, without a look at a job.
-//! The best of every block of bids is kept, so that the next best after a start is found by a look at one block and
-//! at the best of the others.
+//! A policy that only needs a task's number draws for a whole lane at once, without a look at a job. The best of each
+//! block of bids is kept, so the next best after a start takes a look at one block and at the best of the others.
 
 use super::{Bids, Jobs, Lane, Rank, TaskHandle, better_first, set_mark};
 use crate::systems::market::bid::Winner;
@@ -10,14 +9,14 @@ use crate::systems::market::bid::Winner;
 #[derive(Default)]
 pub(super) struct Redrawn {
     fresh: Vec<TaskHandle>,
-    /// A task is marked with its position here.
+    /// The queued tasks. A task is marked with its position here.
     handles: Vec<TaskHandle>,
     numbers: Vec<u64>,
-    /// By position, the best smallest; empty while the lane is not open.
+    /// The bids by position, the best smallest; empty while the lane is not open.
     draws: Vec<i64>,
     /// The best draw of each block.
     blocks: Vec<i64>,
-    /// Room for what a policy draws.
+    /// Buffer for the draws of a policy.
     drawn: Vec<f64>,
 }
 
@@ -43,7 +42,7 @@ impl Redrawn {
         self.blocks.extend(self.draws.chunks(BLOCK).map(best_of));
     }
 
-    /// Looks again at the block around a position that has changed.
+    /// Updates the block around a position that has changed.
     fn look_again(&mut self, position: usize) {
         let block = position / BLOCK;
         match self.draws.chunks(BLOCK).nth(block) {
@@ -64,7 +63,7 @@ impl Lane for Redrawn {
     }
 
     fn remove(&mut self, handle: TaskHandle, jobs: &mut Jobs) {
-        let live = jobs[handle.job as usize].as_ref().expect("what leaves the queue belongs to a live job");
+        let live = jobs[handle.job as usize].as_ref().expect("a task that leaves the queue belongs to a live job");
         let mark = live.tasks[handle.task as usize].mark;
         if mark == NOWHERE {
             return self.fresh.retain(|&fresh| fresh != handle);

@@ -1,7 +1,7 @@
-//! Bids that only get worse: an old bid is never worse than the one of now.
+//! Bids that only get worse: an old bid is never worse than the present one.
 //!
-//! So tasks lie in a heap by the bid they were last asked for. Whoever is on top is asked again, until the best of
-//! those who were asked is not behind the next old bid. Nobody below can be better: its old bid already is not.
+//! So tasks lie in a heap by their last known bids. The top of the heap is asked again, until the best of the tasks
+//! asked is not behind the next old bid. No task below can be better, since even its old bid is not.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,9 +11,9 @@ use super::{Bids, Jobs, Lane, Rank, TaskHandle};
 #[derive(Default)]
 pub(super) struct Worsening {
     fresh: Vec<TaskHandle>,
-    /// By old bids.
+    /// The tasks by their old bids.
     old: BinaryHeap<Reverse<Rank>>,
-    /// Those who were asked at this instant.
+    /// The tasks asked at this instant.
     asked: BinaryHeap<Reverse<Rank>>,
 }
 

@@ -159,8 +159,7 @@ fn what_has_been_brought_to_a_site_is_there_when_a_task_comes_back_to_it() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 100 }))]
 
-    /// Whatever fails and whenever it is heard of: nothing runs on what is down, work adds up, each job comes to one
-    /// end.
+    /// With all failures and all delays of their news: nothing runs on failed cores, work adds up, each job ends once.
     #[test]
     fn nothing_runs_where_cores_are_down_and_work_adds_up(
         (seed, jobs) in (0u64..1_000, 1u32..6),
