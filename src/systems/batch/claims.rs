@@ -1,58 +1,57 @@
-//! What stands on a queue's calendar beside its jobs where nodes fail: what is reserved, what others have booked, and
-//! what is down.
+//! Entries of a queue's calendar beside its jobs, where nodes fail: reservations, bookings and failed nodes.
 //!
-//! These may overlap. To the policy they are bookings, no two of which share a node at any time: what is reserved or
-//! booked stands for itself, and what is down for the rest of its time. So whoever gives something back takes nothing
-//! from anybody else.
+//! These may overlap. To the policy they are bookings, no two of which share a node at any time: a reservation or
+//! booking covers its own time, and a failed node the rest of its time. So a returned booking takes nothing from the
+//! others.
 //!
-//! A policy that only counts nodes moves jobs out of the way of what begins, and with nodes down there may be nowhere
-//! to go. What runs stays where it is then, and so does what has begun; the others begin once they have room up to
-//! their ends. Whoever has his place does not lose it to one that comes forward. Where nodes have identities nobody is
-//! ever in the way.
+//! A policy that only counts nodes moves jobs out of the way of a booking that begins, and with nodes down there may be
+//! no place to move to. Then running jobs and bookings that have begun stay where they are; the others begin once they
+//! have room up to their ends. A booking with a place does not lose it to one that comes forward. Where nodes have
+//! identities, no job is ever in the way.
 
 use crate::grid::{Counts, Expected, NodeSet, Reserved, TaskId};
 use crate::roles::queue::Policy;
 use crate::time::Time;
 
-/// What is claimed of one site.
+/// The claims to one site.
 pub struct Claims {
     nodes: u32,
-    /// Whether its policy only counts.
+    /// True if its policy only counts.
     counts: bool,
-    /// What is reserved, and then what is booked, in the order in which it was.
+    /// Reservations, then bookings in the order in which they were made.
     standing: Vec<Claim>,
     down: Vec<Expected>,
-    /// What is on the policy's calendar.
+    /// Entries of the policy's calendar.
     entered: Vec<Reserved>,
 }
 
 struct Claim {
-    /// Who is to run there, if it is not just reserved.
+    /// The task that is to run there, if it is not just reserved.
     task: Option<TaskId>,
     held: Reserved,
-    /// From when on there is room for it.
+    /// Time from which there is room for it.
     from: Time,
 }
 
 impl Claims {
-    /// With what is reserved, of which the policy knows already.
+    /// Claims with the site's reservations, which the policy knows already.
     pub fn new(nodes: u32, counts: bool, reserved: &[Reserved]) -> Claims {
         let claim = |held: &Reserved| Claim { task: None, held: held.clone(), from: held.from };
         let standing = reserved.iter().map(claim).collect();
         Claims { nodes, counts, standing, down: Vec::new(), entered: reserved.to_vec() }
     }
 
-    /// Whether nobody else claims some of these nodes for some of that time, be there room for him or not.
+    /// True if no other claims some of these nodes for some of that time, with or without room.
     pub fn leave(&self, wanted: &Reserved) -> bool {
         !self.standing.iter().any(|other| other.held.meets(wanted))
     }
 
-    /// All that is claimed for some of that time.
+    /// All nodes claimed for some of that time.
     pub fn over(&self, from: Time, until: Time) -> NodeSet {
         Reserved::over(self.standing.iter().map(|claim| &claim.held), from, until)
     }
 
-    /// These nodes, for which the policy has room, are booked.
+    /// Adds a booking for which the policy has room.
     pub fn add(&mut self, now: Time, task: TaskId, held: &Reserved, policy: &mut dyn Policy) {
         self.forget(now);
         self.standing.push(Claim { task: Some(task), held: held.clone(), from: held.from });
@@ -60,7 +59,7 @@ impl Claims {
         policy.book(now, held);
     }
 
-    /// What is left of what was booked for a task is free, as far as it is up.
+    /// Frees the rest of a task's booking, as far as its nodes are up.
     pub fn remove(&mut self, now: Time, task: TaskId, running: &[(Time, u32)], policy: &mut dyn Policy) {
         self.forget(now);
         let Some(place) = self.standing.iter().position(|claim| claim.task == Some(task)) else { return };
@@ -74,18 +73,18 @@ impl Claims {
         }
     }
 
-    /// These are down, and all others are up.
+    /// Sets the failed nodes; all others are up.
     pub fn hear_down(&mut self, now: Time, down: &[Expected], running: &[(Time, u32)], policy: &mut dyn Policy) {
         self.down = down.to_vec();
         self.settle(now, running, policy);
     }
 
-    /// Whether there is no room for somebody at his time.
+    /// True if a claim has no room at its time.
     pub fn keep_waiting(&self, now: Time) -> bool {
         self.standing.iter().any(|claim| claim.is_kept_waiting(now))
     }
 
-    /// From when on there is room for what is booked for a task.
+    /// Time from which a task's booking has room.
     pub fn has_room_from(&self, task: TaskId) -> Time {
         let its = self.standing.iter().find(|claim| claim.task == Some(task));
         its.map_or(Time::NEVER, |claim| claim.from)
@@ -95,15 +94,14 @@ impl Claims {
         !self.down.iter().any(|one| one.nodes.meets(nodes))
     }
 
-    /// What is over needs no room, nor what should be back: if it is not, that is told in a moment.
+    /// Drops claims that are over, and outages that should be over: if one is not, news of it follows in a moment.
     fn forget(&mut self, now: Time) {
         self.standing.retain(|claim| claim.held.until > now);
         self.entered.retain(|entered| entered.until > now);
         self.down.retain(|down| down.back > now);
     }
 
-    /// Sees to it that the policy has on its calendar what it should, with these of the queue running up to their
-    /// times.
+    /// Corrects the policy's calendar, given the running jobs of the queue with their ends.
     ///
     /// O(C² + D C) for `C` claims and `D` times at which nodes are expected back.
     pub fn settle(&mut self, now: Time, running: &[(Time, u32)], policy: &mut dyn Policy) {
@@ -127,7 +125,7 @@ impl Claims {
         self.entered.extend(new);
     }
 
-    /// What there is room for, and what of it is down for nobody.
+    /// The claims that have room, and the failed nodes outside of them.
     fn wanted(&self, now: Time) -> Vec<Reserved> {
         let fitting = self.standing.iter().filter(|claim| claim.from < claim.held.until);
         let mut wanted: Vec<Reserved> =
@@ -164,7 +162,7 @@ impl Claim {
     }
 }
 
-/// When these nodes are nobody's of those who claim some of them, between now and a time.
+/// Times between now and `back` at which these nodes are outside of the claims to some of them.
 fn beside(now: Time, back: Time, nodes: &NodeSet, claims: &[Reserved]) -> Vec<Reserved> {
     let mut rest = nodes.clone();
     claims.iter().for_each(|claim| rest.subtract(&claim.nodes));
@@ -190,11 +188,11 @@ fn beside(now: Time, back: Time, nodes: &NodeSet, claims: &[Reserved]) -> Vec<Re
     all
 }
 
-/// How many nodes of a site are taken when.
+/// Number of occupied nodes of a site over time.
 struct Room<'a> {
     nodes: u32,
     counts: Counts,
-    /// What is down; by when it is back.
+    /// Failed nodes, ascending by their return.
     down: &'a [Expected],
     now: Time,
 }
@@ -218,7 +216,8 @@ impl Room<'_> {
         }
     }
 
-    /// From when on, at `from` or later, there is room for all of a claim up to its end; never, if there is none.
+    /// The first time, at `from` or later, from which there is room for the whole rest of a claim; never, if there is
+    /// none.
     fn first(&self, from: Time, held: &Reserved) -> Time {
         let mut first = from;
         for (start, end, count) in self.parts(from, held) {
@@ -234,7 +233,7 @@ impl Room<'_> {
         if first < held.until { first } else { Time::NEVER }
     }
 
-    /// How many nodes a claim takes from a time on that are not down anyway.
+    /// The nodes of a claim over time, from a time on, without failed ones.
     fn parts(&self, from: Time, held: &Reserved) -> Vec<(Time, Time, u32)> {
         let mut up = held.nodes.clone();
         self.down.iter().for_each(|one| up.subtract(&one.nodes));

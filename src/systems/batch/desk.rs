@@ -1,15 +1,15 @@
-//! The manager of a site with a queue, that others may book nodes of too, on one calendar.
+//! The manager of a site with a queue, whose nodes others may book too, on one calendar.
 //!
-//! The queue's policy says who starts, and at the end of its walltime a job is killed. Bookings are made where neither
-//! running jobs nor other bookings are in the way, and the queue plans around them. Tasks that somebody wants to have
-//! run at once join the queue like all others: he cannot know what else there is.
+//! The queue's policy decides which jobs start, and at the end of its walltime a job is killed. Bookings are made where
+//! neither running jobs nor other bookings are in the way, and the queue plans around them. A task that another system
+//! wants to run at once joins the queue like all others, as its giver does not know the rest of the queue.
 //!
-//! Once a job has started its end is known, so it is told at once; so is that of a booked one. What holds the rest of
-//! the run up is what may start at the next instant, and even that can be told of no sooner than the shortest job of
+//! Once a job has started its end is known, so it is announced at once, as is that of a booked one. The rest of the run
+//! waits for the jobs that may start at the next instant, and even their ends come no sooner than the shortest job of
 //! the queue lasts.
 //!
-//! Where nodes fail a job that is lost comes back to the queue, as the topology says. Everybody else sees to his own:
-//! of a task that was to run at once, or was booked, whoever gave it is told, and says what becomes of it.
+//! Where nodes fail, a lost job returns to the queue, as the topology says. The other givers handle their own losses:
+//! the giver of a task that was to run at once, or was booked, is told, and decides what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,13 +25,13 @@ use crate::time::{Span, Time};
 pub struct Desk {
     policy: Box<dyn Policy>,
     waiting: BTreeMap<TaskId, Work>,
-    /// How long those in the queue last, each with how many do.
+    /// Durations of the queued jobs, with the number of jobs of each.
     lengths: BTreeMap<Span, u32>,
-    /// Those of the queue that have started.
+    /// Running jobs of the queue.
     running: BTreeSet<TaskId>,
     booked: Bookings,
     steps: Vec<Step>,
-    /// What is done where nodes fail.
+    /// The handling of failures, where nodes fail.
     remedy: Option<Remedy>,
 }
 
@@ -48,13 +48,14 @@ impl Desk {
         }
     }
 
-    /// The desk of a site of so many nodes that fail, some of which its policy knows to be reserved.
+    /// Like this desk, at a site with so many nodes that fail, some of which are reserved, as its policy knows.
     pub fn failing(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> Desk {
         let remedy = Remedy::new(fails, nodes, &*self.policy, reserved);
         Desk { remedy: Some(remedy), ..self }
     }
 
-    /// They know how large a site is; what fits nowhere, and what is no task at all, is nothing to answer to.
+    /// Queues a task. Givers know the size of the site, so a task that fits nowhere, or is no valid task, gets no
+    /// answer.
     fn queue(&mut self, now: Time, site: &Tasks, task: TaskId, work: Work) {
         let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.has(task);
         if (1..=site.total()).contains(&work.nodes) && !work.lasts().is_zero() && !known {
@@ -69,14 +70,14 @@ impl Desk {
         Ask { job, nodes: work.nodes, walltime: self.stretched(work.walltime, work.nodes) }
     }
 
-    /// How long a span of work takes with its checkpoints, if it makes any.
+    /// Duration of a span of work with its checkpoints, if it makes any.
     fn stretched(&self, work: Span, nodes: u32) -> Span {
         self.remedy.as_ref().map_or(work, |remedy| remedy.stretched(work, nodes))
     }
 
     fn leave_queue(&mut self, job: TaskId) -> Work {
-        let waiting = self.waiting.remove(&job).expect("who leaves the queue has waited");
-        let length = self.lengths.get_mut(&waiting.lasts()).expect("who waits is counted");
+        let waiting = self.waiting.remove(&job).expect("a job that leaves the queue has waited");
+        let length = self.lengths.get_mut(&waiting.lasts()).expect("a waiting job is counted");
         *length -= 1;
         if *length == 0 {
             self.lengths.remove(&waiting.lasts());
@@ -84,7 +85,7 @@ impl Desk {
         waiting
     }
 
-    /// Starts the task then, if nobody is in the way, and its input is there.
+    /// Books a task at its time, if no other is in the way, and starts it if its input is there.
     fn book(&mut self, now: Time, giver: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, start, runtime, awaits_input, .. } = book;
         let wanted = self.booked.wanted(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
@@ -111,8 +112,8 @@ impl Desk {
         }
     }
 
-    /// The nodes from which a task that cannot have its own could choose others for the same time; none, if there are
-    /// not enough.
+    /// The nodes from which a task that cannot have its own could choose others for the same time; empty, if there are
+    /// too few.
     fn free(&self, now: Time, held: &Reserved, site: &Tasks) -> NodeSet {
         let mut free = NodeSet::all(site.total());
         free.subtract(&self.policy.taken(held.from, held.until));
@@ -126,7 +127,7 @@ impl Desk {
         self.policy.has_room(now, wanted) && self.remedy.as_ref().is_none_or(leave)
     }
 
-    /// The input of a booked task is there. If its time has begun, it has what is left of it.
+    /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
     fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
         let Some(booking) = self.booked.of(giver, task).filter(|booking| now < booking.held.until) else { return };
         let (fails, begins) = (self.remedy.is_some(), booking.held.from <= now);
@@ -165,7 +166,7 @@ impl Desk {
         }
     }
 
-    /// What is left of what is booked for a task is not any more. Says whether anything was.
+    /// Removes the rest of a task's booking; true if there was one.
     fn give_up_booking(&mut self, now: Time, task: TaskId) -> bool {
         let Some(booking) = self.booked.remove(task) else { return false };
         match &mut self.remedy {
@@ -176,7 +177,7 @@ impl Desk {
         true
     }
 
-    /// Starts what is booked for now, or was to start before and could not.
+    /// Starts the booked tasks whose start is now, or was before and was impossible.
     fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &self.remedy else { return };
         let claims = remedy.claims();
@@ -209,7 +210,7 @@ impl Desk {
                     let walltime = self.stretched(work.walltime, work.nodes);
                     let until = now + walltime;
                     let loss = self.remedy.as_mut().map_or(Loss::default(), |remedy| remedy.starts(job, work, until));
-                    // Whoever may be moved may get away from a node that fails.
+                    // A job that may be moved may escape from a node that fails.
                     let moves = self.remedy.is_some() && self.policy.moves();
                     self.running.insert(job);
                     let runtime = self.stretched(work.runtime, work.nodes);
@@ -234,7 +235,7 @@ impl Manager for Desk {
                 let work = Work { giver, nodes, walltime, runtime, losses, goes_back: false };
                 self.queue(now, site, TaskId { job, index: 0 }, work);
             }
-            // Whoever gives it knows exactly how long it takes.
+            // The giver knows the exact run time.
             Message::Run(Run { task, cores, runtime, .. }) => {
                 let work = Work { giver, nodes: cores, walltime: runtime, runtime, losses: 0, goes_back: true };
                 self.queue(now, site, task, work);
@@ -303,7 +304,7 @@ impl Manager for Desk {
 const REMEDY: &str = "where nodes fail there is a remedy";
 
 impl Work {
-    /// How long the job holds its nodes at least: at its walltime it is killed.
+    /// Least duration for which the job holds its nodes: at its walltime it is killed.
     fn lasts(&self) -> Span {
         self.runtime.min(self.walltime)
     }

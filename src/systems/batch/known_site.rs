@@ -1,4 +1,4 @@
-//! A site as the dispatcher knows it: what it has been given, and what is heard of its nodes.
+//! A site as the dispatcher knows it: its jobs, and the news of its nodes.
 
 use super::dispatcher::Out;
 use crate::grid::{Invalid, Job, Kind, Needs, News, Task};
@@ -12,13 +12,13 @@ pub struct KnownSite {
     pub(super) kind: Kind,
     pub(super) nodes: u32,
     pub(super) takes: Takes,
-    /// Node microseconds that have been asked for by jobs that it has and that have not ended.
+    /// Node microseconds requested by jobs assigned to it that have not ended.
     pub(super) work: u128,
-    /// What is known of its nodes, where they fail.
+    /// News of its nodes, where they fail.
     pub(super) news: Option<News>,
 }
 
-/// Where a job may go.
+/// The sites that a job may go to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Allowed {
     /// The only site, if its user has chosen.
@@ -33,15 +33,15 @@ impl Allowed {
     }
 }
 
-/// How a site is given jobs.
+/// The form in which a site gets jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Takes {
-    /// Into a queue, whose policy is known for what it promises.
+    /// Submission to a queue, whose policy is known for its promises.
     Queued,
-    /// As what needs parts of nodes, and is never placed where its tasks cannot all get this part of the processors
+    /// Admission to shared nodes. A job is never placed where its tasks cannot all get this share of the processors
     /// that they can use.
     Shared { least_yield: f64 },
-    /// As what somebody decides about who promises nothing.
+    /// Handing over to a decider that promises nothing.
     Entrusted,
 }
 
@@ -50,28 +50,28 @@ impl KnownSite {
         KnownSite { site, kind: Kind(0), nodes, takes, work: 0, news: None }
     }
 
-    /// A site with another kind of cores than the first.
+    /// Like this site, with another kind of cores than the first.
     pub fn of_kind(self, kind: Kind) -> KnownSite {
         KnownSite { kind, ..self }
     }
 
-    /// A site whose nodes fail, as it is heard of.
+    /// Like this site, with the news of its nodes if they fail.
     pub fn failing(self, news: Option<News>) -> KnownSite {
         KnownSite { news, ..self }
     }
 
-    /// Whether it takes a job when all of its nodes are up.
+    /// True if it can take a job when all of its nodes are up.
     pub(super) fn could_take(&self, tasks: u32, needs: Option<Needs>) -> bool {
         self.nodes >= self.needed(tasks, needs.unwrap_or(Needs::NODE))
     }
 
-    /// How many of its nodes are up, as far as has been heard.
+    /// Number of its nodes that are up, according to the news.
     pub(super) fn up(&mut self, now: Time) -> u32 {
         let nodes = self.nodes;
         self.news.as_mut().map_or(nodes, |news| nodes - news.down(now))
     }
 
-    /// How many of its nodes a job needs at least.
+    /// Least number of its nodes that a job needs.
     pub(super) fn needed(&self, tasks: u32, needs: Needs) -> u32 {
         match self.takes {
             Takes::Shared { least_yield } => needs.nodes(tasks, least_yield),
@@ -79,7 +79,7 @@ impl KnownSite {
         }
     }
 
-    /// Why a job does not go there even if all nodes are free.
+    /// The reason why a job does not fit there even if all nodes are free.
     pub(super) fn why_not(&self, tasks: u32, needs: Needs) -> Invalid {
         match self.takes {
             Takes::Shared { .. } if needs.nodes(tasks, 0.0) > self.nodes => Invalid::TooMuchMemory,
@@ -88,7 +88,7 @@ impl KnownSite {
         }
     }
 
-    /// How it is told of a job that has been lost so often.
+    /// The message that gives it a job with this number of losses.
     pub(super) fn give(&self, job: &Job, needs: Needs, losses: u32) -> Message {
         let Task { cores, runtime, walltime, .. } = job.tasks[0];
         match self.takes {

@@ -1,8 +1,8 @@
-//! Batch queues: rigid jobs, a queue at each site, and the policies that everybody compares with.
+//! Batch queues: rigid jobs, a queue at each site, and the policies that all later work is compared with.
 //!
-//! A job asks for nodes and a walltime, and gets them whole or waits. Which one starts when is up to the site's policy;
-//! at its walltime it is killed. Ours: nodes by identity where others count them, and the places named in each
-//! policy where others differ.
+//! A job requests nodes and a walltime, and gets all of them or waits. The site's policy decides which job starts when;
+//! at its walltime a job is killed. Ours: nodes have identities where others count them, and the differences named in
+//! each policy.
 
 mod cast;
 mod claims;

@@ -1,7 +1,7 @@
-//! What a desk does about nodes that fail: who was on them comes back to the queue, and the queue plans around them.
+//! The handling of node failures at a desk: lost jobs return to the queue, and the queue plans around failed nodes.
 //!
-//! To the queue's policy a node that is down is booked until it is expected back, unless it is reserved or booked
-//! anyway (`claims.rs`). Costs grow with the nodes that are down, what is claimed, and the jobs that run.
+//! To the queue's policy a failed node is booked until its expected return, unless it is reserved or booked anyway
+//! (`claims.rs`). Costs grow with the failed nodes, the claims, and the running jobs.
 
 use std::collections::BTreeMap;
 
@@ -13,59 +13,59 @@ use crate::roles::site::{Attempts, Loss, left_of};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
-/// The remedies of one site.
+/// Failure handling of one site.
 pub struct Remedy {
     attempts: Attempts,
-    /// Whoever runs, until when he may, and what is left of it in the end.
+    /// Running jobs, with their latest ends and their work.
     running: BTreeMap<TaskId, (Time, Work)>,
     claims: Claims,
-    /// Whether the policy only counts, so that it matters how many run.
+    /// True if the policy only counts, so that the number of running jobs matters.
     counts: bool,
-    /// Who has been lost in this instant and comes back to the queue.
+    /// Jobs that were lost in this instant and return to the queue.
     back: Vec<(TaskId, Work)>,
 }
 
-/// What somebody wants of nodes.
+/// A demand for nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     pub giver: ActorId,
     pub nodes: u32,
-    /// What its user asks for, and what it takes; without checkpoints.
+    /// The requested time and the run time, without checkpoints.
     pub walltime: Span,
     pub runtime: Span,
-    /// How often it has been lost.
+    /// Number of losses.
     pub losses: u32,
-    /// Whether whoever gave it sees to it himself if it is lost.
+    /// True if its giver handles a loss itself.
     pub goes_back: bool,
 }
 
 impl Remedy {
-    /// For a site that is run by such a policy, which knows what is reserved.
+    /// Failure handling for a site with this policy, which knows the reservations.
     pub fn new(fails: &Fails, nodes: u32, policy: &dyn Policy, reserved: &[Reserved]) -> Remedy {
-        // Only whoever counts moves jobs.
+        // Only a counting policy moves jobs.
         let counts = policy.moves();
         let (attempts, claims) = (fails.attempts(nodes), Claims::new(nodes, counts, reserved));
         Remedy { attempts, running: BTreeMap::new(), claims, counts, back: Vec::new() }
     }
 
-    /// How long a span of work takes on so many nodes, with its checkpoints.
+    /// Duration of a span of work on so many nodes, with its checkpoints.
     pub fn stretched(&self, work: Span, nodes: u32) -> Span {
         self.attempts.stretched(work, nodes)
     }
 
-    /// It starts, and may run until then; says what is done if it is lost.
+    /// Records a start, with the latest end. Returns the loss rule of the job.
     pub fn starts(&mut self, task: TaskId, work: Work, until: Time) -> Loss {
         self.running.insert(task, (until, work));
         let loss = self.attempts.starts(work.losses, work.nodes);
         Loss { is_told: loss.is_told || work.goes_back, ..loss }
     }
 
-    /// What is booked for so many nodes starts: its giver hears of its loss.
+    /// The loss rule of a booking of so many nodes: its giver is told of the loss.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
         self.attempts.starts_for_giver(nodes)
     }
 
-    /// It is over, or gone.
+    /// Records the end of a job.
     pub fn ends(&mut self, now: Time, task: TaskId, policy: &mut dyn Policy) {
         self.running.remove(&task);
         if self.claims.keep_waiting(now) {
@@ -74,7 +74,7 @@ impl Remedy {
     }
 
     pub fn lost(&mut self, task: TaskId, loss: Loss, saved: Span) {
-        let (_, work) = self.running.remove(&task).expect("who is lost has run");
+        let (_, work) = self.running.remove(&task).expect("a lost job has run");
         if !loss.is_told {
             let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
             self.back.push((task, Work { walltime, runtime, losses: work.losses.saturating_add(1), ..work }));
@@ -85,32 +85,32 @@ impl Remedy {
         &self.claims
     }
 
-    /// These nodes, for which the policy has room, are booked.
+    /// Adds a booking for which the policy has room.
     pub fn book(&mut self, now: Time, task: TaskId, held: &Reserved, policy: &mut dyn Policy) {
         self.claims.add(now, task, held, policy);
     }
 
-    /// What is left of what was booked for a task is not any more.
+    /// Frees the rest of a task's booking.
     pub fn release(&mut self, now: Time, task: TaskId, policy: &mut dyn Policy) {
         self.claims.remove(now, task, &self.widths(), policy);
     }
 
-    /// These nodes are down, and all others are up.
+    /// Sets the failed nodes; all others are up.
     pub fn hear_down(&mut self, now: Time, down: &[Expected], policy: &mut dyn Policy) {
         self.claims.hear_down(now, down, &self.widths(), policy);
     }
 
-    /// Until when how many nodes are in use by the queue's own, if that matters.
+    /// Latest ends and nodes of the queue's running jobs, if they matter.
     fn widths(&self) -> Vec<(Time, u32)> {
         let all = self.running.values().filter(|_| self.counts);
         all.map(|(until, work)| (*until, work.nodes)).collect()
     }
 
-    /// Those that come back to the queue, in the order in which they do, and whether it is to its head.
+    /// The jobs that return to the queue, in the order in which they do; true if they return to its head.
     pub fn returning(&mut self) -> (Vec<(TaskId, Work)>, bool) {
         let is_first = self.attempts.are_first();
         if is_first {
-            // The last of them is then the first of all.
+            // The last one to join is then the first of the queue.
             self.back.reverse();
         }
         (std::mem::take(&mut self.back), is_first)

@@ -1,4 +1,4 @@
-//! What a topology may choose.
+//! Settings of a topology.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ impl Batch {
 }
 
 words! {
-    /// Which of the sites that are large enough gets a job.
+    /// Choice among the sites that are large enough for a job.
     #[derive(Default)]
     Dispatch {
         /// The first in the topology's order that is large enough.

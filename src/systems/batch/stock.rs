@@ -1,4 +1,4 @@
-//! The jobs of a log or a model as users hand them in, made when their time comes.
+//! The jobs of a log or a model in the form in which users submit them, made at their times.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::workload::rigids::Rigids;
 #[derive(Debug)]
 pub(super) struct Queued {
     rigids: Rigids,
-    /// The numbers of the first of them.
+    /// Number of the first of them.
     first: Numbering,
     /// The only site that they may go to, if their users have chosen.
     site: Option<ActorId>,
-    /// How soon after a job others may follow it, in the order of jobs.
+    /// The shortest delay with which others follow a job, in the order of jobs.
     thinks: Vec<(JobId, Span)>,
 }
 

@@ -114,7 +114,7 @@ fn jobs_go_where_the_rule_says() {
     };
     assert_eq!(play(Dispatch::First), [1, 1, 2, 1, 1]);
     assert_eq!(play(Dispatch::RoundRobin), [1, 2, 2, 1, 2]);
-    // 20 node seconds at the first; then 20 at the second; then 40 more there; after that the first has less a node.
+    // 20 node seconds at the first; then 20 at the second; then 40 more there; after that the first has less per node.
     assert_eq!(play(Dispatch::LeastWork), [1, 2, 2, 1, 1]);
 
     let user = User::new(Script::saying(says(&jobs, Some(ActorId(1)))));
@@ -157,7 +157,7 @@ fn a_job_goes_where_there_are_cores_of_its_kind() {
 }
 
 #[test]
-fn who_submits_first_is_first_however_long_that_takes() {
+fn the_first_submission_is_first_even_if_its_message_takes_longer() {
     let work = [rigid(4, 1, 10, 10), rigid(0, 1, 10, 10), rigid(4, 1, 10, 10)];
     let all = says(&work, None);
     // All of them are there at 5 s: the first after a second, the others after five and one.
@@ -169,7 +169,7 @@ fn who_submits_first_is_first_however_long_that_takes() {
 }
 
 #[test]
-fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
+fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
     // Job 1 follows job 0, which is killed after 10 s; job 3 follows job 2, which is rejected.
     let jobs = [rigid(0, 2, 10, 30), rigid(0, 1, 5, 5), rigid(4, 9, 5, 5), rigid(0, 1, 7, 7)];
     let all: Vec<Arc<Job>> = (0..).zip(&jobs).map(|(number, rigid)| job(number, rigid)).collect();
@@ -204,7 +204,7 @@ fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 200 }))]
 
-    /// With all its messages and promises, a site does what its policy does alone; nobody breaks a promise.
+    /// With all its messages and promises, a site does the same as its policy alone; no promise is broken.
     #[test]
     fn a_site_with_a_queue_is_its_policy(
         jobs in prop::collection::vec((0u64..40, 1u32..=7, 1u64..14, 1u64..12), 1..30),
@@ -233,8 +233,8 @@ proptest! {
     }
 }
 
-/// Gives a site work of its own at its times, and notes what it hears: of an end that a job was removed, of an answer
-/// that one was completed, worth 1 for yes.
+/// Gives a site work of its own at given times, and records the messages it receives: an end as a removed job, an
+/// answer as a completed one, with worth 1 for yes.
 struct Giver {
     says: Vec<(Time, Message)>,
 }
@@ -276,8 +276,9 @@ fn task(job: u32) -> TaskId {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
 
-    /// Whoever gives work to one site: no node runs two tasks, what is booked starts at its time on exactly its nodes,
-    /// whoever gave a task hears of its end and of no other, everybody else is served, and no promise is broken.
+    /// Several givers of work at one site: no node runs two tasks, a booked task starts at its time on exactly its
+    /// nodes, each giver is told of the ends of its own tasks and of no other, all other tasks are served, and no
+    /// promise is broken.
     #[test]
     fn several_may_give_work_to_one_site(
         queued in prop::collection::vec((0u64..40, 1u32..=NODES, 1u64..14, 1u64..12), 0..12),
@@ -301,7 +302,7 @@ proptest! {
         let books: Vec<(Time, Book)> = (200..).zip(&booked).map(book).collect();
         let mut by_meta: Vec<(Time, Message)> =
             books.iter().map(|(at, book)| (*at, Message::Book(book.clone()))).collect();
-        // Each takes back what is its own, once.
+        // Each takes back some of its own, once.
         let mut taken_back = BTreeMap::new();
         for (at, number) in recalled {
             if let btree_map::Entry::Vacant(place) = taken_back.entry(number) {
@@ -486,10 +487,10 @@ fn no_site_ends_the_job_of_another() {
     assert_eq!(completed, [second(10), second(20), second(30)]);
 }
 
-/// Two sites of two nodes under fcfs, the first one of which is full for 100 s; everybody goes to the first that is
-/// large enough. A job that has waited for 10 s is taken back.
+/// Two sites of two nodes under fcfs, the first one of which is full for 100 s; all jobs go to the first that is large
+/// enough. A job that has waited for 10 s is taken back.
 #[test]
-fn who_loses_patience_goes_elsewhere_and_who_has_started_stays() {
+fn a_waiting_job_goes_elsewhere_after_a_while_and_a_started_one_stays() {
     let jobs = [rigid(0, 2, 100, 100), rigid(0, 1, 30, 30), rigid(1, 1, 5, 5)];
     for latency in [0, 1] {
         let script = Script::saying(says(&jobs, None));

@@ -1,4 +1,4 @@
-//! What others have booked, or what is reserved, at sites whose nodes fail.
+//! Bookings and reservations at sites whose nodes fail.
 
 use proptest::prelude::*;
 
@@ -8,8 +8,8 @@ use crate::grid::{Checkpoint, Every, Failure, Outages, Per, Recovery, Reserved};
 use crate::protocol::{Hold, Provided, Release};
 use crate::systems::Failing;
 
-/// Books nodes and takes them back at its times. Of what is lost some is released at once, some is to start again a
-/// second later, and some is forgotten: by its number.
+/// Books nodes and takes them back at given times. Of lost tasks, by their numbers, some are released at once, some
+/// start again a second later, and some are forgotten.
 struct Booker {
     says: Vec<(Time, Message)>,
     books: BTreeMap<TaskId, Book>,
@@ -59,7 +59,7 @@ impl Actor<Message, Record> for Booker {
     }
 }
 
-/// Who queues, and who books, at one site that fails.
+/// The queue and the bookings at one site that fails.
 fn meet_failing(
     policy: &str,
     reserved: &[Reserved],
@@ -95,7 +95,7 @@ fn kept(nodes: &str, from: u64, until: u64) -> Reserved {
     Reserved { from: second(from), until: second(until), nodes: NodeSet::parse(nodes).unwrap() }
 }
 
-/// What starts, moves and ends when.
+/// Starts, moves and ends, with their times.
 fn told(log: &[Entry<Record>]) -> Vec<String> {
     let line = |entry: &Entry<Record>| {
         let now = entry.stamp.time.seconds();
@@ -114,8 +114,7 @@ fn told(log: &[Entry<Record>]) -> Vec<String> {
     log.iter().filter_map(line).collect()
 }
 
-/// Of what is to be reserved that which overlaps nothing before it: from when on, for how long, and between which
-/// nodes.
+/// Reservations that overlap none before: each with its start, its duration, and its range of nodes.
 fn apart_of(meant: &[(u64, u64, u32, u32)]) -> Vec<Reserved> {
     let mut calendar = crate::grid::Calendar::new(NODES);
     let held = meant.iter().map(|&(from, lasts, one, other)| Reserved {
@@ -131,7 +130,7 @@ fn counts(policy: &str) -> bool {
 }
 
 #[test]
-fn who_is_booked_on_nodes_that_are_down_starts_when_they_are_up_in_what_is_left() {
+fn a_booked_task_on_failed_nodes_starts_when_they_are_up_in_the_rest_of_its_time() {
     let failures = [once(0, "1", 8, 6)];
     for entry in ALL {
         let play = |runtime| {
@@ -139,7 +138,7 @@ fn who_is_booked_on_nodes_that_are_down_starts_when_they_are_up_in_what_is_left(
             told(&meet_failing(entry.name, &[], &failures, &Recovery::default(), says))
         };
         let starts = ["0: 200 is answered yes", "14: 200 on 0-1"];
-        // What it leaves of its time is the queue's.
+        // The rest of its time is the queue's.
         assert_eq!(play(4), [&starts[..], &["18: 200 ends", "18: 0 on 0-3", "23: 0 ends"]].concat(), "{}", entry.name);
         assert_eq!(play(9)[..3], [&starts[..], &["20: 200 is killed"]].concat(), "{}", entry.name);
     }
@@ -190,7 +189,7 @@ fn an_outage_within_what_is_reserved_changes_nothing_and_one_that_outlasts_it_bl
 }
 
 #[test]
-fn who_is_lost_keeps_his_nodes_until_somebody_says_what_becomes_of_him() {
+fn a_lost_task_keeps_its_nodes_until_its_giver_decides() {
     let failures = [once(0, "1", 4, 3)];
     let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(3)), cost: Span::ZERO });
     let recovery = Recovery { checkpoint, ..Recovery::default() };
@@ -203,7 +202,7 @@ fn who_is_lost_keeps_his_nodes_until_somebody_says_what_becomes_of_him() {
             let start = [format!("0: {job} on 0-1"), format!("0: {job} is answered yes")];
             [&start[..], &[format!("4: {job} is lost, 3 s saved")]].concat()
         };
-        // One is released, one is to start again at 5 and does when its nodes are up, and of one nobody says anything.
+        // One is released, one starts again at 5 and does when its nodes are up, and for one no message follows.
         let released = ["7: 0 on 0-4", "10: 0 ends"].map(str::to_owned);
         assert_eq!(play(201), [lost(201), released.to_vec()].concat(), "{}", entry.name);
         let again = ["7: 202 on 0-1", "16: 202 ends", "16: 0 on 0-4", "19: 0 ends"].map(str::to_owned);
@@ -215,7 +214,7 @@ fn who_is_lost_keeps_his_nodes_until_somebody_says_what_becomes_of_him() {
 
 /// Four nodes of five run jobs that would move for a booking, and one by one there is less to move to.
 #[test]
-fn who_runs_where_nodes_are_only_counted_stays_where_he_has_nowhere_to_go() {
+fn a_running_job_on_counted_nodes_stays_where_it_has_nowhere_to_go() {
     for entry in ALL.iter().filter(|entry| counts(entry.name)) {
         let play = |lasts| {
             let says = [vec![queue(0, 0, 3, 30, 30)], vec![book(1, 200, "0-1", (10, 25), 5)]];
@@ -230,7 +229,7 @@ fn who_runs_where_nodes_are_only_counted_stays_where_he_has_nowhere_to_go() {
 }
 
 #[test]
-fn maintenance_waits_for_who_has_nowhere_to_go() {
+fn maintenance_waits_for_a_job_that_has_nowhere_to_go() {
     for name in ["fcfs-count", "easy-count", "conservative-count"] {
         // By count there is always a node; it is another one after 10.
         let reserved = [kept("4", 0, 10), kept("0", 10, 40)];
@@ -247,7 +246,7 @@ fn maintenance_waits_for_who_has_nowhere_to_go() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 200 }))]
 
-    /// A queue around what is reserved and what is down is what one sees who looks at every node and second.
+    /// A queue around reservations and failures equals a slow reference that looks at every node and second.
     #[test]
     fn fcfs_around_what_is_reserved_and_down_is_what_a_plain_reading_says(
         jobs in prop::collection::vec((0u64..40, 1u32..=NODES, 1u64..14, 1u64..12), 1..16),
@@ -269,9 +268,8 @@ proptest! {
 proptest! {
     #![proptest_config(cases(if cfg!(debug_assertions) { 30 } else { 100 }))]
 
-    /// Whatever is queued, booked, taken back, reserved and down, under every policy: what is granted runs on its nodes
-    /// and in its time, if at all, no node runs two tasks or any while it is down, and everybody who queues comes to an
-    /// end.
+    /// Under every policy, with all jobs, bookings, recalls, reservations and failures: a granted task runs on its
+    /// nodes and in its time, if at all, no node runs two tasks or any while it is down, and each queued job ends.
     #[test]
     fn bookings_queue_and_outages_share_a_calendar(
         queued in prop::collection::vec((0u64..40, 1u32..=NODES, 1u64..25, 1u64..25), 0..14),
@@ -339,7 +337,7 @@ proptest! {
                         // Then it is given up.
                         over += u32::from(task.job.0 < 200 && *times == recovery.attempts);
                     }
-                    // It may start before the answer is there; nobody takes back what he has not booked.
+                    // It may start before the answer is there; no giver takes back a task that it has not booked.
                     Record::Completed { job, value } => {
                         granted.entry(*job).and_modify(|said| *said |= *value == Some(1.0)).or_insert(*value == Some(1.0));
                     }

@@ -44,10 +44,10 @@ pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Man
     })
 }
 
-/// The manager of a site with so many nodes, by the name of a policy, where nodes fail in such a way.
+/// The manager of a site with so many nodes, by the name of a policy, where nodes fail in this way.
 pub(super) type MakesManager<'a> = &'a dyn Fn(u32, &str, Option<&Fails>) -> Box<dyn Manager>;
 
-/// The same with any managers that are given jobs in this way.
+/// Like `failing_cast`, with any managers that get jobs in this form.
 pub(super) fn managed_cast(
     sites: &[(u32, &str)],
     dispatch: Dispatch,
@@ -73,14 +73,14 @@ pub(super) fn managed_cast(
     cast
 }
 
-/// The same with a user who takes back what has waited for so long, and hands it in again, up to five times.
+/// Like this cast, with a user that takes back a job after a wait, and submits it again, up to five times.
 pub(super) fn impatient_cast(mut cast: Cast, jobs: &[Rigid], patience: Span) -> Cast {
     cast.pop();
     cast.push(Box::new(User::new(Resubmit::new(Script::saying(says(jobs, None)), patience, 5))));
     cast
 }
 
-/// What happened, in words; without what the dispatcher does.
+/// The events in words, without those of the dispatcher.
 pub(super) fn told(log: &[Entry<Record>]) -> Vec<String> {
     let tell = |entry: &Entry<Record>| {
         let at = entry.stamp.time.seconds();
@@ -106,14 +106,14 @@ fn play_failing(jobs: &[Rigid], sites: &[(u32, &str)], failures: &[Failure], rec
 }
 
 #[test]
-fn who_is_lost_comes_back_to_the_head_or_the_tail_and_starts_again() {
+fn a_lost_job_returns_to_the_head_or_the_tail_and_starts_again() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 4, 9, 5), rigid(2, 1, 9, 5)];
     let failures = [once(0, "1", 4, 3)];
     let play = |killed| {
         let recovery = Recovery { killed, ..Recovery::default() };
         play_failing(&jobs, &[(4, "fcfs")], &failures, &recovery)
     };
-    // Job 1 waits for all nodes, and nobody goes before it, unless it is the one that was lost.
+    // Job 1 waits for all nodes, and no job goes before it, except the lost one.
     let begins = ["0: 0 on 0-1", "4: 0 is lost, 0 s saved", "4: 1 down since 4"];
     let head =
         ["4: 0 on 0 2", "7: 1 up since 7", "14: 0 ends", "14: 1 on 0-3", "19: 1 ends", "19: 2 on 0", "24: 2 ends"];
@@ -123,7 +123,7 @@ fn who_is_lost_comes_back_to_the_head_or_the_tail_and_starts_again() {
     assert_eq!(play(Killed::Tail), [&begins[..], &tail].concat());
 }
 
-/// However long nodes stay down that nobody needs.
+/// Outages of idle nodes may be of any length.
 #[test]
 fn a_run_ends_with_its_work() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 4, 9, 5)];
@@ -157,7 +157,7 @@ fn work_that_is_saved_is_not_done_again() {
 }
 
 #[test]
-fn who_goes_back_to_the_dispatcher_goes_elsewhere_and_who_fails_too_often_is_given_up() {
+fn a_returned_job_goes_elsewhere_and_one_that_fails_too_often_is_given_up() {
     let jobs = [rigid(0, 2, 20, 10)];
     let failures = [once(0, "0-1", 4, 3), once(0, "0", 9, 1), once(1, "0-1", 6, 100)];
     let sites = [(2, "easy"), (2, "easy")];
@@ -178,7 +178,7 @@ fn who_goes_back_to_the_dispatcher_goes_elsewhere_and_who_fails_too_often_is_giv
 }
 
 #[test]
-fn whoever_is_handed_in_again_has_no_more_attempts_for_that() {
+fn a_new_submission_grants_no_more_attempts() {
     let jobs = [rigid(0, 2, 20, 10)];
     let failures = [once(0, "0-1", 4, 20), once(0, "0", 30, 1)];
     let lost = ["0: 0 on 0-1", "4: 0 is lost, 0 s saved", "4: 0-1 down since 4"];
@@ -209,7 +209,7 @@ pub(super) fn cases(usual: u32) -> ProptestConfig {
     ProptestConfig::with_cases(asked.unwrap_or(usual))
 }
 
-/// A site under FCFS, second by second: who is lost starts again, before all others.
+/// A site under FCFS, second by second: a lost job starts again, before all others.
 pub(super) fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages, reserved: &[Reserved]) -> Vec<Vec<(u64, u64)>> {
     let mut outages = outages.clone();
     let mut stints = vec![Vec::new(); jobs.len()];
@@ -266,7 +266,7 @@ pub(super) fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages, reserved
     unreachable!("time goes on for ever")
 }
 
-/// From when to when each of so many jobs ran, in seconds.
+/// Begin and end of each run of the jobs, in seconds.
 pub(super) fn stints(log: &[Entry<Record>], jobs: usize) -> Vec<Vec<(u64, u64)>> {
     let mut stints: Vec<Vec<(u64, u64)>> = vec![Vec::new(); jobs];
     let mut started = BTreeMap::new();
@@ -283,7 +283,7 @@ pub(super) fn stints(log: &[Entry<Record>], jobs: usize) -> Vec<Vec<(u64, u64)>>
     stints
 }
 
-/// Outages at whole seconds, for who looks second by second.
+/// Outages at whole seconds, for the reference that looks at each second.
 pub(super) fn at_seconds(spec: &[(u32, u64, u64)], nodes: u32) -> Vec<Failure> {
     spec.iter().map(|(node, at, lasts)| once(0, &(node % nodes).to_string(), *at, *lasts)).collect()
 }
@@ -291,7 +291,7 @@ pub(super) fn at_seconds(spec: &[(u32, u64, u64)], nodes: u32) -> Vec<Failure> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 200 }))]
 
-    /// A queue with failures is what one sees who looks at every node and second.
+    /// A queue with failures equals a slow reference that looks at every node and second.
     #[test]
     fn fcfs_with_failures_is_what_a_plain_reading_says(
         jobs in prop::collection::vec((0u64..40, 1u32..=5, 1u64..14, 1u64..12), 1..16),
@@ -310,8 +310,8 @@ proptest! {
         prop_assert_eq!(stints(&log, jobs.len()), plain_fcfs(NODES, &jobs, &fails.outages, &[]));
     }
 
-    /// Under every policy, remedy and latency: nothing runs on what is down, nobody shares a node, work adds up, each
-    /// job comes to one end, and no promise is broken.
+    /// Under every policy, failure handling and latency: nothing runs on failed nodes, no two jobs share a node, work
+    /// adds up, each job ends once, and no promise is broken.
     #[test]
     fn nothing_runs_where_nodes_are_down_and_work_adds_up(
         jobs in prop::collection::vec((0u64..60, 1u32..=4, 1u64..40, 1u64..40), 1..16),
@@ -382,7 +382,7 @@ proptest! {
                     *work = Span::from_micros(work.micros() - saved.micros());
                     stints.push((site, cores, since, now, true));
                 }
-                // Whoever is handed in again starts from the beginning, but its losses count.
+                // A job that is submitted again starts from the beginning, but its losses count.
                 Record::Withdrawn { task } => left[task.job.0 as usize] = all[task.job.0 as usize],
                 Record::Completed { job, .. } => {
                     prop_assert!(losses.get(&job.0).is_none_or(|losses| *losses < recovery.attempts), "job {}", job);
@@ -410,7 +410,7 @@ proptest! {
             };
             let here = stints.iter().filter(|stint| stint.0 == ActorId(site as u32 + 1));
             for (_, cores, from, to, lost) in here.clone() {
-                // Whoever is lost, is so when a node of it fails; nobody else is on one that does.
+                // A job is lost when a node of it fails; no other job is on one that does.
                 let before = Time::from_micros(to.micros().saturating_sub(1));
                 prop_assert!(!failed(cores, *from, before), "{cores} from {from} to {to}");
                 prop_assert!(!*lost || failed(cores, before, *to), "{cores} from {from} to {to}");

@@ -1,4 +1,4 @@
-//! Sites and users for whom somebody outside decides: what he may ask for, and that it is done.
+//! Sites and users with an external decider: its possible orders, and their execution.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,12 +14,12 @@ use crate::systems::{Failing, Fails};
 
 type Told = Arc<Mutex<Vec<String>>>;
 
-/// Decides as a policy for queues does, from what a program outside is told.
+/// Decides as a queue policy does, from the messages to an external program.
 struct AsPolicy {
     policy: Box<dyn Policy>,
-    /// Of each job its nodes, its walltime and its start.
+    /// Nodes, walltime and start of each job.
     known: BTreeMap<JobId, (u32, Span, Time)>,
-    /// What is down where nodes fail, and whether who is lost comes before all others.
+    /// The failed nodes, and true if lost jobs come before all others.
     remedy: Option<(Claims, bool)>,
     lost: Vec<JobId>,
 }
@@ -42,7 +42,7 @@ impl AsPolicy {
         self.policy.end(now, TaskId { job, index: 0 }, start + walltime);
     }
 
-    /// Books what is down, and hands in again who was lost with it.
+    /// Books failed nodes, and submits lost jobs again.
     fn plan_around(&mut self, now: Time, down: &[Expected]) {
         let (claims, is_first) = self.remedy.as_mut().expect("nodes fail here");
         claims.hear_down(now, down, &[], &mut *self.policy);
@@ -103,7 +103,7 @@ impl Decides for AsPolicy {
     }
 }
 
-/// Says what has been laid out for it, question by question, and keeps what it is told.
+/// Gives prepared answers, question by question, and keeps the questions.
 struct Scripted {
     answers: Vec<Advice>,
     told: Told,
@@ -155,7 +155,7 @@ fn managed(sites: Vec<(u32, Box<dyn Decides>)>, user: User) -> Cast {
     cast
 }
 
-/// What a decider with these answers is told about these jobs, on four nodes, and what becomes of them.
+/// The messages to a decider with these answers about these jobs, on four nodes, and the fate of the jobs.
 fn play_script(jobs: &[Rigid], answers: Vec<Advice>) -> (Vec<String>, Vec<Entry<Record>>) {
     let told = Told::default();
     let scripted = Scripted { answers, told: told.clone(), failed: false };
@@ -176,10 +176,10 @@ fn start(job: u32, on: &str) -> SiteAction {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 30 } else { 200 }))]
 
-    /// Whoever outside decides as a policy inside does gets its schedule, at one site and at several, with latency and
-    /// without.
+    /// An external decider that decides as an internal policy does gets its schedule, at one site and at several, with
+    /// latency and without.
     #[test]
-    fn who_decides_alike_outside_gets_the_same_schedule(
+    fn an_external_decider_gets_the_schedule_of_the_same_policy(
         drawn in prop::collection::vec((0u64..40, 1u32..5, 1u64..20, 1u64..20), 1..30),
         policy in prop::sample::select(&["fcfs", "easy", "conservative"][..]),
         count in 1usize..4,
@@ -195,9 +195,9 @@ proptest! {
         prop_assert_eq!(assigned(&outside), assigned(&inside));
     }
 
-    /// And so it is where nodes fail, whatever is done about that.
+    /// This also holds where nodes fail, under every failure handling.
     #[test]
-    fn who_decides_alike_outside_gets_the_same_schedule_where_nodes_fail(
+    fn an_external_decider_gets_the_schedule_of_the_same_policy_where_nodes_fail(
         drawn in prop::collection::vec((0u64..40, 1u32..5, 1u64..20, 1u64..20), 1..20),
         policy in prop::sample::select(&["fcfs", "easy", "conservative"][..]),
         spec in prop::collection::vec((0usize..2, 0u32..4, 1u64..90, 1u64..25), 1..12),
@@ -229,8 +229,8 @@ proptest! {
             let decider = Box::new(AsPolicy::new(name, nodes, fails));
             Box::new(Managed::new(decider, nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
         });
-        // Who has asked to be called looks at nodes that nobody needs, too; and what a site tells of one instant it
-        // tells in an order of its own.
+        // A decider with a wake-up call looks at idle nodes, too; and a site reports the events of one instant in an
+        // order of its own.
         let of_jobs = |log: &[Entry<Record>]| {
             let lines = failing::told(log).into_iter().filter(|line| !line.contains(" since "));
             lines.collect::<std::collections::BTreeSet<_>>()
@@ -240,9 +240,9 @@ proptest! {
     }
 }
 
-/// Nodes fail again and again, and nobody starts the job that was lost once more.
+/// Nodes fail again and again, and the job that was lost once more is never started.
 #[test]
-fn a_run_ends_though_a_program_forgets_who_was_lost() {
+fn a_run_ends_though_a_program_forgets_a_lost_job() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5)];
     let told = Told::default();
     let failures: Vec<_> = (0..1_000).map(|round| failing::once(0, "0", 4 + 20 * round, 10)).collect();
@@ -263,7 +263,7 @@ fn a_run_ends_though_a_program_forgets_who_was_lost() {
 }
 
 #[test]
-fn it_hears_of_nodes_that_fail_and_of_who_was_on_them() {
+fn a_program_is_told_of_failed_nodes_and_lost_jobs() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5), rigid(3, 1, 9, 5)];
     let answers = vec![
         now(0, vec![start(0, "0-1")]),
@@ -328,7 +328,7 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
 /// Batsim's schedulers may say that they have been thinking: what they order happens then, and what happens meanwhile
 /// they hear of afterwards.
 #[test]
-fn who_takes_time_to_think_is_obeyed_then_and_hears_the_rest_later() {
+fn delayed_orders_are_obeyed_then_and_the_rest_is_told_later() {
     let jobs = [rigid(0, 2, 10, 5), rigid(2, 1, 10, 5), rigid(4, 1, 10, 5)];
     let answers = vec![
         Advice { wishes: vec![(second(3), start(0, "0-1"))], ready: second(6) },
@@ -364,7 +364,7 @@ fn what_ends_before_a_dated_kill_has_ended_and_what_was_killed_is_not_killed_aga
 }
 
 #[test]
-fn who_orders_what_cannot_be_is_refused_in_words() {
+fn impossible_orders_are_refused_in_words() {
     let jobs = [rigid(0, 2, 10, 5), rigid(0, 3, 10, 5)];
     let cases: Vec<(Vec<SiteAction>, &str)> = vec![
         (vec![start(7, "0-1")], "starts job 7, which is not waiting here"),
@@ -435,7 +435,7 @@ impl Plans for Chooser {
     }
 }
 
-/// What a chooser is told at two sites of so many nodes, and what becomes of its jobs.
+/// The messages to a chooser at two sites of so many nodes, and the fate of its jobs.
 fn choose(
     jobs: &[Rigid],
     sites: [u32; 2],
@@ -491,7 +491,7 @@ fn a_planner_outside_chooses_when_and_where_and_takes_back() {
 }
 
 #[test]
-fn who_is_taken_back_and_fits_nowhere_then_is_given_up() {
+fn a_job_that_is_taken_back_and_fits_nowhere_then_is_given_up() {
     let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3)];
     let (told, log) = choose(&jobs, [2, 1], 0, None);
     let of_it: Vec<_> = log

@@ -64,7 +64,7 @@ proptest! {
             let dispatcher = Dispatcher::new(vec![known], Dispatch::First, Some(stager));
             let log = judge::run(vec![Box::new(dispatcher), site(6), site(1), Box::new(user)], &[Span::ZERO; 4]);
 
-            // Of those that arrive in one microsecond those come first whose data does; who brings none comes last.
+            // Of jobs that arrive in one microsecond those come first whose data does; a job without data comes last.
             let mut order: Vec<usize> = (0..jobs.len()).collect();
             order.sort_by(|&a, &b| {
                 let brings = |job: usize| !with_input.contains(&job);
