@@ -1,4 +1,4 @@
-//! `summary.json`: a run in numbers.
+//! `summary.json`: the numbers of a run.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::view::View;
 use super::{LiveFacts, Status, Tally};
 use crate::time::{Span, Time};
 
-/// The whole file: what every run of the topology and seed gives, and what this one took.
+/// The whole file: results, which topology and seed determine, and facts about this run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryFile {
     pub results: Summary,
     pub run: RunFacts,
 }
 
-/// The part that is the same wherever a run's parts run. All times in seconds of virtual time.
+/// The results, which are the same in every layout. All times in seconds of virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub topology: String,
@@ -31,68 +31,68 @@ pub struct Summary {
     pub tasks: Counts,
     /// Jobs with a deadline that never finished or finished too late to be worth anything.
     pub starved: Option<u64>,
-    /// The share of jobs with a deadline that finished before it.
+    /// Share of jobs with a deadline that finished before it.
     #[serde(default)]
     pub in_time: Option<f64>,
     pub value: Option<Value>,
-    /// Jobs: from submission, or the ready time of a reservation, to the start of their first task.
+    /// Wait of jobs, from submission, or the ready time of a reservation, to the start of the first task.
     pub job_wait: Option<Spread>,
-    /// Tasks: from the end of their last predecessor, or as above where they have none, to their start.
+    /// Wait of tasks, from the end of the last predecessor, or as above without any, to the start.
     pub task_wait: Option<Spread>,
-    /// Of finished jobs.
+    /// Stretch of finished jobs.
     #[serde(default)]
     pub stretch: Option<Stretch>,
-    /// Mean over finished jobs of the time they took as a multiple of their critical path.
+    /// Mean duration of finished jobs, as a multiple of their critical path.
     pub slr: Option<f64>,
     /// Tenths of the jobs, from those with the least work to those with the most.
     pub slr_by_size: Vec<SizeGroup>,
     pub first_arrival: Option<f64>,
     pub last_arrival: Option<f64>,
-    /// When the last task ended, or what was running when the log ended.
+    /// End of the last task, or of the log if a task was running then.
     pub end: Option<f64>,
-    /// From the first arrival to the end.
+    /// Duration from the first arrival to the end.
     pub makespan: Option<f64>,
     pub utilisation: Utilisation,
-    /// The share of the work done for jobs with a worth that went into those whose users got something for them.
+    /// Share of the work for jobs with a worth that went into jobs whose users got a result of worth.
     pub useful: Option<f64>,
-    /// What the router did not see in time; nothing, if it saw everything at once.
+    /// The delay of the router's knowledge; none, if it saw everything at once.
     pub view: Option<View>,
-    /// What each subject of the run says of it, by its name.
+    /// The part of each subject of the run, by its name.
     #[serde(flatten)]
     parts: BTreeMap<String, serde_json::Value>,
-    /// What crossed the links, where a topology has any.
+    /// Traffic of the links, where a topology has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Carried>,
-    /// Whether there are jobs of several tasks beside those that only wait for nodes.
+    /// True if there are jobs of several tasks beside those that only wait for nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
 }
 
 impl Summary {
-    /// Whether jobs came for most of the run, so that it says something how busy the grid was meanwhile: a workflow
-    /// that is handed in at once has nearly all of its run after that.
+    /// True if jobs arrived for most of the run, so that the utilisation in that time has a meaning: a workflow
+    /// submitted at once has nearly all of its run after that.
     pub fn arrivals_tell(&self) -> bool {
         let share = self.arriving().zip(self.makespan);
         share.is_some_and(|(during, makespan)| during > 0.0 && during >= makespan / 2.0)
     }
 
-    /// From the first arrival to the last.
+    /// Duration from the first arrival to the last.
     pub(super) fn arriving(&self) -> Option<f64> {
         self.first_arrival.zip(self.last_arrival).map(|(first, last)| last - first)
     }
 
-    /// How much of some cores was used, while jobs arrived or else over the makespan.
+    /// Utilisation of some cores, while jobs arrived or else over the makespan.
     pub fn used(&self, cores: &Use) -> Option<f64> {
         cores.arrivals.filter(|_| self.arrivals_tell()).or(cores.makespan)
     }
 
-    /// When that was.
+    /// The interval of [`Summary::used`].
     pub fn used_when(&self) -> &'static str {
         if self.arrivals_tell() { "while jobs arrived" } else { "over the makespan" }
     }
 }
 
-/// How many there were, and what became of them; `submitted` is the sum of the others.
+/// Counts by state; `submitted` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub submitted: u64,
@@ -110,7 +110,7 @@ pub struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     pub obtained: f64,
-    /// If every job with a value had been done in time.
+    /// The value if every job with a value had finished in time.
     pub max: f64,
     pub proportion: Option<f64>,
 }
@@ -123,7 +123,8 @@ pub struct Spread {
     pub p95: f64,
 }
 
-/// Times from when jobs were wanted to their ends, by their critical paths, where neither counts as less than 10 s.
+/// Durations of jobs from their earliest starts to their ends, as multiples of their critical paths; neither counts as
+/// less than 10 s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
     pub mean: f64,
@@ -136,7 +137,7 @@ pub struct Stretch {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeGroup {
     pub jobs: u64,
-    /// Mean over those that finished.
+    /// Mean over the finished ones.
     pub slr: Option<f64>,
     /// Mean over all with a deadline, where each starved one counts with its final deadline.
     pub slr_censored: Option<f64>,
@@ -152,7 +153,7 @@ pub struct Utilisation {
     pub sites: Vec<Use>,
 }
 
-/// How busy some cores were.
+/// Utilisation of some cores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Use {
     pub name: String,
@@ -160,46 +161,46 @@ pub struct Use {
     pub tasks: u64,
     /// Core seconds of work, over the whole run.
     pub busy: f64,
-    /// The share of core time between the first and the last arrival.
+    /// Share of core time between the first and the last arrival.
     pub arrivals: Option<f64>,
-    /// The share of core time over the makespan.
+    /// Share of core time over the makespan.
     pub makespan: Option<f64>,
 }
 
-/// What was really moved.
+/// Bytes that were really moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedFacts {
     pub flows: u64,
     pub bytes: u64,
 }
 
-/// What a run took, which differs from machine to machine. What a layout does not have stays empty.
+/// Cost of a run, which differs between machines. A layout leaves inapplicable fields empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     pub layout: String,
-    /// From the start of the program to the writing of this.
+    /// Duration from the start of the program to the writing of this.
     pub wall_seconds: f64,
-    /// Of these: until everybody had joined and was ready.
+    /// Part of it until all members had joined and were ready.
     pub join_seconds: f64,
-    /// Of these: from the first event to the last, without what was spent on writing them down.
+    /// Part of it from the first event to the last, without the writing.
     pub run_seconds: f64,
-    /// Of these: for the log, the tables and all that is made of them.
+    /// Part of it for the log, the tables and everything made of them.
     #[serde(default)]
     pub write_seconds: f64,
-    /// Events handled: at the hub alone, where there is one.
+    /// Events handled; at the hub only, where there is one.
     pub events: u64,
     pub events_per_second: Option<f64>,
-    /// How often the hub had to wait for a leaf.
+    /// Number of waits of the hub for leaves.
     pub hub_waits: Option<u64>,
     pub messages: Option<u64>,
     pub messages_per_packet: Option<f64>,
     /// Frames between the hub and its leaves, both ways.
     pub frames: Option<u64>,
-    /// How often the hub had to wait for each leaf.
+    /// Number of waits of the hub, by leaf.
     pub waits: BTreeMap<String, u64>,
-    /// Seconds that the hub spent waiting, by the leaf it waited for.
+    /// Seconds of waiting of the hub, by leaf.
     pub blocked_seconds: BTreeMap<String, f64>,
-    /// Bytes that went from site to site for the flows of the network, each load checked at its end.
+    /// Bytes sent from site to site for the flows of the network, each load checked at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<MovedFacts>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,7 +208,7 @@ pub struct RunFacts {
 }
 
 impl Summary {
-    /// What a subject says of the run, if it is one of its subjects.
+    /// The part of a subject, if the run has it.
     pub fn part<P: SummaryPart>(&self) -> Option<P> {
         P::deserialize(self.parts.get(P::NAME)?).ok()
     }
@@ -222,13 +223,13 @@ impl Summary {
         subjects::ALL.iter().filter(|subject| self.parts.contains_key(subject.part))
     }
 
-    /// Whether each job is a single task that keeps its nodes: SLR is then no more than a slowdown, of which there are
-    /// better ones.
+    /// True if each job is a single task that keeps its nodes: SLR is then a mere slowdown, of which there are better
+    /// ones.
     pub(super) fn has_only_single_tasks(&self) -> bool {
         !self.mixed && self.subjects().any(|subject| subject.one_task)
     }
 
-    /// How many of its jobs or tasks did not finish, in the words that people read.
+    /// Numbers of its jobs or tasks that did not finish, with the words for people.
     pub(super) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
         let words = self.subjects().find_map(|subject| subject.words).filter(|_| !self.mixed);
         let removed = words.unwrap_or(USUAL).removed;
@@ -243,7 +244,7 @@ impl Summary {
 }
 
 impl Spread {
-    /// Of nothing there is none. The median of an even number lies between the two in the middle.
+    /// The spread of some durations; none without any. The median of an even number is the mean of the middle two.
     pub(super) fn of(mut spans: Vec<Span>) -> Option<Spread> {
         spans.sort_unstable();
         let count = spans.len();
@@ -257,7 +258,7 @@ impl Spread {
 }
 
 impl Stretch {
-    /// Of nothing there is none.
+    /// The stretch of some jobs; none without any.
     pub(super) fn of(mut all: Vec<f64>) -> Option<Stretch> {
         all.sort_unstable_by(f64::total_cmp);
         let max = *all.last()?;
@@ -284,7 +285,7 @@ impl Counts {
 }
 
 impl Summary {
-    /// One that knows of no job yet.
+    /// A summary before its first job.
     pub(super) fn begin(tally: &Tally, seed: u64, status: Status, digest: String) -> Summary {
         let arrivals = tally.totals.arrivals;
         let end = tally.end_of_work();

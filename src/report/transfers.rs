@@ -1,4 +1,4 @@
-//! What crossed the links: a part of the summary, and `transfers.csv` with one row per flow, in order of release.
+//! Traffic of the links: a part of the summary, and `transfers.csv` with one row per flow, in order of release.
 //!
 //! | column | what |
 //! | --- | --- |
@@ -28,7 +28,7 @@ use crate::topology::{Cables, Topology, paths};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Carried {
     pub flows: u64,
-    /// Those that were under way when the log ended.
+    /// Flows that were under way when the log ended.
     pub unfinished: u64,
     pub bytes: u64,
     /// Mean over flows that moved anything, in bytes a second.
@@ -37,53 +37,53 @@ pub struct Carried {
     pub stretch: Option<f64>,
 }
 
-/// A flow that has ended on its way over the links, or what went over these links until one of them failed.
+/// A flow over the links that has ended, or the part of it over these links until one of them failed.
 pub(super) struct Crossing<'a> {
     pub links: &'a [LinkId],
     pub bytes: u64,
-    /// When all latencies had elapsed.
+    /// Time at which all latencies had elapsed.
     pub active: Time,
     pub ended: Time,
-    /// The legs after this one, and the flow's own way, which those take that name no other.
+    /// The legs after this one, and the flow's own route, used by legs without links of their own.
     later: &'a [Leg],
     own: &'a [LinkId],
 }
 
 impl Crossing<'_> {
-    /// Whether nothing more of the flow went over this link, where it then counts.
+    /// True if no later leg of the flow uses this link, so that the flow counts there.
     pub fn leaves(&self, link: LinkId) -> bool {
         self.later.iter().all(|leg| !leg.links.as_deref().unwrap_or(self.own).contains(&link))
     }
 }
 
-/// What links that failed did to all flows.
+/// Effects of failed links on all flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct HeldUp {
-    /// How many flows were held up, and how often one was.
+    /// Number of flows that were held up, and number of stalls.
     pub flows: u64,
     pub times: u64,
-    /// How long they were in all, until they used links again.
+    /// Sum of the delays until they used links again.
     pub micros: u128,
-    /// How often one went over other links than it would have otherwise.
+    /// Number of detours over other links.
     pub reroutes: u64,
     pub bytes_again: u64,
 }
 
-/// Every flow of the run, and the network that it crossed. Those that have ended, and all before them, may be let go:
-/// then only their rows and sums are left.
+/// Every flow of the run, and its network. The flows at the front that have ended may be dropped; then only their rows
+/// and sums are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Transfers {
     paths: Option<Paths>,
     cables: Option<Cables>,
-    /// Whether tasks may be lost, and need their data once more.
+    /// True if tasks may be lost, and need their data once more.
     comes_again: bool,
-    /// In order of release, from the first that is still here.
+    /// The flows in order of release, from the first one kept.
     rows: VecDeque<TransferRow>,
-    /// How many have been let go.
+    /// Number of dropped flows.
     gone: usize,
     lets_go: bool,
     numbers: BTreeMap<EdgeId, usize>,
-    /// Of those that have been let go.
+    /// Sums over the dropped flows.
     sums: Sums,
     text: Vec<u8>,
 }
@@ -97,16 +97,16 @@ struct TransferRow {
     released: Time,
     active: Time,
     ended: Option<Time>,
-    /// If a link on its way was down.
+    /// Effects of failed links on its route.
     trouble: Option<Box<Trouble>>,
 }
 
-/// What links that fail have done to a flow.
+/// Effects of failed links on a flow.
 #[derive(Clone, Debug)]
 struct Trouble {
-    /// What is over.
+    /// Closed legs.
     legs: Vec<Leg>,
-    /// Over which links it goes, if not its own, since when, and with how much left.
+    /// The present links, if not its own, the begin of this leg, and the bytes left then.
     links: Option<Vec<LinkId>>,
     active: Time,
     left: u64,
@@ -114,7 +114,7 @@ struct Trouble {
     done: HeldUp,
 }
 
-/// What went over some links.
+/// The part of a flow over some links.
 #[derive(Clone, Debug)]
 struct Leg {
     links: Option<Vec<LinkId>>,
@@ -137,7 +137,7 @@ impl Trouble {
     }
 }
 
-/// In order of release, as sums of floats depend on it.
+/// Sums in order of release, as sums of floats depend on it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     flows: u64,
@@ -164,7 +164,7 @@ impl Transfers {
         }
     }
 
-    /// From now on keeps no flow that has ended.
+    /// Drops all flows that have ended from now on.
     pub fn let_go(&mut self) {
         self.lets_go = true;
     }
@@ -176,7 +176,7 @@ impl Transfers {
         bytes: u64,
         (released, active): (Time, Time),
     ) -> Result<(), Inconsistent> {
-        // A job that is handed in again elsewhere has its input brought there, and so has a task that was lost.
+        // The input of a job that is submitted again elsewhere is sent there too, and so is that of a lost task.
         let may_come_again = (edge.from == EdgeId::HOME || self.comes_again) && !self.is_under_way(edge);
         if self.numbers.contains_key(&edge) && !may_come_again {
             return Err(Inconsistent::SentTwice(edge));
@@ -186,7 +186,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// A link on its way is down, and so much is left.
+    /// Records that a link of the route is down, with the bytes left.
     pub fn stalled(&mut self, edge: EdgeId, left: u64, now: Time) -> Result<(), Inconsistent> {
         let row = self.under_way(edge)?;
         let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(Trouble::of(row)));
@@ -201,7 +201,7 @@ impl Transfers {
         if fits { Ok(()) } else { Err(Inconsistent::NotHeldUp(edge)) }
     }
 
-    /// It goes on, or sets out over other links than its own.
+    /// Records that it continues, or begins over other links than its own.
     pub fn continued(&mut self, edge: EdgeId, left: u64, via: &[CableId], active: Time) -> Result<(), Inconsistent> {
         let (from, to) = (self.under_way(edge)?.from as usize, self.under_way(edge)?.to as usize);
         let links = match via {
@@ -226,11 +226,11 @@ impl Transfers {
         if fits { Ok(()) } else { Err(Inconsistent::NotHeldUp(edge)) }
     }
 
-    /// The links of the way over some cables.
+    /// The links of the route over some cables.
     fn way(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
         let (cables, own) = (self.cables.as_ref()?, self.paths.as_ref()?.listed(from, to));
         let of = cables.by_link();
-        // A route that is written out may lead over links without ends.
+        // A route given in full may lead over links without ends.
         if own.iter().map(|link| of[link.index()]).eq(via.iter().copied()) {
             return Some(own.to_vec());
         }
@@ -244,7 +244,7 @@ impl Transfers {
         Ok(&mut self.rows[self.numbers[&edge] - self.gone])
     }
 
-    /// `known` is whether its job may still send it again.
+    /// Records an arrival. `known` is true if its job may still send the data again.
     pub fn delivered(&mut self, edge: EdgeId, now: Time, known: bool) -> Result<(), Inconsistent> {
         let row = self.under_way(edge)?;
         match &mut row.trouble {
@@ -264,7 +264,7 @@ impl Transfers {
         here.is_some_and(|here| self.rows[here].ended.is_none())
     }
 
-    /// Lets go of the flows at the front that have ended.
+    /// Drops the flows at the front that have ended.
     pub fn settle(&mut self, sites: &[SiteFacts]) {
         while self.lets_go
             && let Some(row) = self.rows.pop_front_if(|row| row.ended.is_some())
@@ -277,7 +277,7 @@ impl Transfers {
         }
     }
 
-    /// Forgets the edges of a job that is over, but for data that is still under way: nobody stops it.
+    /// Forgets the edges of a finished job, except active transfers, which continue.
     pub fn forget(&mut self, job: JobId) {
         let end = |number| EdgeId { job, from: number, to: number };
         let all: Vec<EdgeId> = self.numbers.range(end(0)..=end(u32::MAX)).map(|(edge, _)| *edge).collect();
@@ -296,7 +296,7 @@ impl Transfers {
         Some(Carried { flows, unfinished, bytes, rate: mean(rate), stretch: mean(stretch) })
     }
 
-    /// What links that failed did to flows.
+    /// Effects of failed links on flows.
     pub fn held_up(&self) -> HeldUp {
         self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row)).held_up
     }
@@ -321,7 +321,7 @@ impl Transfers {
         sums
     }
 
-    /// The links, and what crossed them in order of release; nothing, if there are none.
+    /// The links, and the crossings in order of release; none without links.
     pub fn crossings<'t>(&'t self) -> Option<(&'t [Link], impl Iterator<Item = Crossing<'t>>)> {
         let paths = self.paths.as_ref()?;
         let own = move |row: &TransferRow| paths.listed(row.from as usize, row.to as usize);
@@ -344,13 +344,13 @@ impl Transfers {
         Some((&paths.links, self.rows.iter().flat_map(move |row| whole(row).into_iter().chain(in_parts(row)))))
     }
 
-    /// How often the input of some of the jobs was brought to a site, and how long that took in all, in seconds.
+    /// Number of inputs sent to a site for some of the jobs, and the sum of their durations in seconds.
     pub fn brought(&self, which: impl Fn(JobId) -> bool) -> (u64, f64) {
         let inputs = self.rows.iter().filter(|row| row.edge.from == EdgeId::HOME && which(row.edge.job));
         inputs.filter_map(TransferRow::seconds).fold((0, 0.0), |(count, sum), seconds| (count + 1, sum + seconds))
     }
 
-    /// What the flow would have taken alone, in seconds.
+    /// Duration of the flow had it been alone, in seconds.
     fn alone(&self, row: &TransferRow) -> Option<f64> {
         let paths = self.paths.as_ref()?;
         let (from, to) = (row.from as usize, row.to as usize);
@@ -404,7 +404,7 @@ pub(super) struct Flow<'a> {
     pub ended: Time,
 }
 
-/// A flow that has ended.
+/// A flow that has ended, with its modelled duration.
 pub(super) struct Timed<'a> {
     pub edge: EdgeId,
     pub from: &'a str,
@@ -418,7 +418,7 @@ pub(super) struct Timed<'a> {
 const HEADER: &str = "job,edge,from,to,bytes,released,active,ended,rate,lone_rate,stretch\n";
 
 impl Tally {
-    /// What the model says of all flows that have ended, in order of release.
+    /// Modelled times of all flows that have ended, in order of release.
     pub(super) fn timed(&self) -> impl Iterator<Item = Timed<'_>> {
         let name = |site: u32| self.sites[site as usize].name.as_str();
         self.transfers.rows.iter().filter_map(move |row| {
@@ -442,12 +442,12 @@ impl Tally {
         })
     }
 
-    /// The rows of the table that are known by now, once each, and all others at the end.
+    /// The rows of the table that are known so far; each is returned once, and all others at the end.
     pub fn transfers_so_far(&mut self) -> &mut Vec<u8> {
         &mut self.transfers.text
     }
 
-    /// Writes what is left of the table, in pieces of some kilobytes.
+    /// Writes the rest of the table, in pieces of some kilobytes.
     pub fn transfers_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut text = self.transfers.text.clone();
         for row in &self.transfers.rows {

@@ -1,5 +1,5 @@
-//! Messages of members as the router relays them. No record repeats them, so they decide which of two is wrong where the
-//! records of members differ, and which member has withheld a message that it must have sent.
+//! Messages of members as the router relays them. No record repeats them, so they decide which of two is wrong where
+//! the records of members differ, and which member has withheld a message that it must have sent.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -80,8 +80,8 @@ impl Witness {
         (!seen.share(from, to)).then(|| seen.between.get(&(from, to)).copied().unwrap_or(0))
     }
 
-    /// True if a user is right who accuses a site of this fault at this time, false if it is wrong; None if the messages
-    /// do not decide it.
+    /// True if a user's accusation of a site, of this fault at this time, is right, false if it is wrong; None if the
+    /// messages do not decide it.
     pub fn confirms(&self, user: ActorId, site: ActorId, fault: Fault, now: Time) -> Option<bool> {
         let seen = self.0.lock().ok()?;
         if seen.share(user, site) {

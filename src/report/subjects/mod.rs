@@ -1,8 +1,8 @@
-//! What a run was about: one row in [`ALL`] a subject, with all that reports make of it and of nothing else.
+//! The subjects of a run: one row in [`ALL`] per subject, with everything that reports derive from it alone.
 //!
-//! A subject goes with one or several systems, and is there where one of them is. Its account looks at every job once
-//! and gives tables and a part of the summary; from that part come cards, lines and measures, and from the tally its
-//! section of the page. Jobs, tasks, sites and what jobs are worth are nobody's subject: every run has them.
+//! A subject belongs to one or several systems, and is present where one of them is. Its account looks at every job
+//! once and produces tables and a part of the summary. Cards, lines and measures come from that part, and its section
+//! of the page from the tally. Jobs, tasks, sites and values of jobs belong to no subject: every run has them.
 
 pub mod bargains;
 mod failures;
@@ -30,7 +30,7 @@ pub use side_by_side::Systems;
 #[cfg(test)]
 pub(super) use requests::tests as requesting;
 
-/// In the order in which reports have them.
+/// The subjects, in the order of reports.
 pub(super) const ALL: &[Subject] = &[
     side_by_side::SUBJECT,
     requests::SUBJECT,
@@ -40,7 +40,7 @@ pub(super) const ALL: &[Subject] = &[
     failures::SUBJECT,
 ];
 
-/// The keys of all systems, for what is nobody's own.
+/// The keys of all systems, for subjects that belong to all.
 const EVERY: [&str; systems::ALL.len()] = {
     let mut keys = [""; systems::ALL.len()];
     let mut at = 0;
@@ -51,30 +51,29 @@ const EVERY: [&str; systems::ALL.len()] = {
     keys
 };
 
-/// What the rest of a report has to know of a subject.
+/// The interface of a subject to the rest of a report.
 #[derive(Debug)]
 pub(super) struct Subject {
-    /// The systems that it goes with, by their keys.
+    /// Keys of its systems.
     pub systems: &'static [&'static str],
-    /// What its part of a summary is called.
+    /// Name of its part of a summary.
     pub part: &'static str,
-    /// Whether its jobs are one task each that waits for nodes. SLR is then no more than a slowdown, of which there are
+    /// True if its jobs have one task each, which waits for nodes. SLR is then a mere slowdown, of which there are
     /// better ones.
     pub one_task: bool,
-    /// Whether its section shows how much waited when, so that no other one has to.
+    /// True if its section shows the waiting work over time, so that no other has to.
     pub shows_waiting: bool,
-    /// If other ones than [`USUAL`] are right.
+    /// Its words, if not [`USUAL`].
     pub words: Option<Words>,
-    /// Its section of the page: what links call it, and its title.
+    /// Its section of the page: the name in links, and the title.
     pub section: (&'static str, &'static str),
-    /// What it knows before the run begins, where these systems of a topology are its own; `None` where there is
-    /// nothing of its own.
+    /// Builds its topic before the run, given its systems in the topology; `None` if there is nothing of its own.
     pub open: Open,
-    /// The page's numbers: what, how much, and what that means.
+    /// Cards of the page: label, number and explanation.
     pub cards: fn(&Summary) -> Vec<(&'static str, String, String)>,
-    /// The terminal's: a label, or none for what goes with the line above, and words.
+    /// Lines of the terminal: a label (empty if it belongs to the line above) and text.
     pub lines: fn(&Summary) -> Vec<(&'static str, String)>,
-    /// What an experiment may keep of it.
+    /// The numbers that an experiment may keep.
     pub measures: &'static [Measure],
 }
 
@@ -84,7 +83,7 @@ type Open = fn(&Topology, Vec<u32>) -> Option<Box<dyn Topic>>;
 pub(super) trait Topic: fmt::Debug + Send + Sync {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a>;
 
-    /// Empty, if there is nothing to say.
+    /// The section's text; empty if there is none.
     fn section(&self, page: &Page<'_>) -> String;
 }
 
@@ -95,7 +94,7 @@ pub struct Measure {
     pub about: &'static str,
     pub unit: Unit,
     pub better: Better,
-    /// `None` where a run has no such number.
+    /// `None` if a run has no such number.
     pub of: fn(&Summary) -> Option<f64>,
 }
 
@@ -116,7 +115,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Name as it follows the name of a number; empty if that says enough.
+    /// Name that follows a number; empty if none is needed.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Share => "share",
@@ -130,17 +129,17 @@ impl Unit {
     }
 }
 
-/// Which way people want a number to be.
+/// The desired direction of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     More,
     Less,
-    /// That depends on what one is after.
+    /// Depends on the purpose.
     Neither,
 }
 
 impl Better {
-    /// Whether a number is better than another one.
+    /// True if a number is better than another one.
     pub fn is_better(self, number: f64, other: f64) -> bool {
         match self {
             Better::More => number > other,
@@ -150,19 +149,19 @@ impl Better {
     }
 }
 
-/// What experiments may keep of all subjects.
+/// The numbers of all subjects that experiments may keep.
 pub fn measures() -> impl Iterator<Item = &'static Measure> + Clone {
     ALL.iter().flat_map(|subject| subject.measures)
 }
 
-/// How reports speak of jobs.
+/// Words of reports for jobs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
-    /// What has become of those that were removed.
+    /// State of the removed ones.
     pub removed: &'static str,
-    /// From when on they wait: for the column of a table, and in a sentence.
+    /// Begin of the wait: for the column of a table, and in a sentence.
     pub wanted: (&'static str, &'static str),
-    /// What waiting is.
+    /// Meaning of waiting.
     pub waiting: &'static str,
 }
 
@@ -178,12 +177,12 @@ pub trait SummaryPart: Serialize + DeserializeOwned {
     const NAME: &'static str;
 }
 
-/// Whether a number may be left out of a summary.
+/// True if a number may be left out of a summary.
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
 
-/// A subject that a run has, and its systems there.
+/// A subject present in a run, with its systems there.
 #[derive(Debug)]
 pub(super) struct Present {
     pub subject: &'static Subject,

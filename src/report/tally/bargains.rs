@@ -1,4 +1,4 @@
-//! What came of bargaining: what was asked, booked, held and given back, and whether all of it adds up.
+//! Results of negotiations: questions, bookings, holds and returns, and a check that they add up.
 
 mod records;
 
@@ -10,51 +10,51 @@ use crate::kernel::ActorId;
 use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
 use crate::time::Time;
 
-/// Keeps what is open, and counts what is over, user by user: each charge has its booking, and each hold its end.
+/// Keeps open bookings and holds, and counts closed ones by user: each charge has its booking, and each hold its end.
 #[derive(Clone, Debug, Default)]
 pub struct Bargains {
-    /// What is booked, by site.
+    /// Open bookings, by site.
     open: BTreeMap<(ActorId, BookingId), Open>,
-    /// Whose holds are open, and since when.
+    /// Open holds, each with its user, its part and its begin.
     held: BTreeMap<(ActorId, HoldId), (ActorId, Part, Time)>,
-    /// What has just been committed, and is booked next.
+    /// The hold that has just been committed; its booking follows.
     committing: Option<(ActorId, JobId)>,
     pub users: BTreeMap<ActorId, Counts>,
-    /// Why bargaining came to nothing.
+    /// Number of failed negotiations, by reason.
     pub causes: [u64; Reason::ALL.len()],
-    /// What each site took for bookings, and gave back as its nodes failed.
+    /// Income of each site from bookings, and refunds after failures of its nodes.
     pub sites: BTreeMap<ActorId, Takings>,
-    /// Jobs that have had several sites at once, but for those that are put aside and have nothing booked any more.
+    /// Jobs that have had several sites at once, except those set aside without an open booking.
     together: BTreeMap<JobId, Together>,
-    /// What has become of these.
+    /// Verdicts about those.
     settled: Verdicts,
-    /// Which open bookings are for which of them.
+    /// Jobs of open bookings that are legs.
     legs: BTreeMap<(ActorId, BookingId), JobId>,
-    /// Where all is kept for pages: what was quoted, booked and held.
+    /// All quotes, bookings and holds, where they are kept for pages.
     pub seen: Vec<Seen>,
-    /// How often sites have taken in tasks of each job.
+    /// Number of tasks of each job that sites have accepted.
     pub entered: BTreeMap<JobId, u32>,
-    /// By site: when it advertised the most slots, and these.
+    /// The largest advertisement of each site, with its time.
     pub offers: BTreeMap<u32, (Time, Vec<Slot>)>,
     pub keeps: bool,
 }
 
-/// What a job has of the sites that it wants at once.
+/// The state of a job that needs several sites at once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Together {
-    /// How many sites have booked for it for good, and how many of these bookings are not over.
+    /// Number of sites that have a final booking for it, and of these bookings that are open.
     has: u32,
     open: u32,
-    /// Whether nodes of one failed.
+    /// True if nodes of one failed.
     is_broken: bool,
-    /// Whether nodes failed that one held for it.
+    /// True if nodes of a hold for it failed.
     is_hold_broken: bool,
-    /// Once the job is put aside: how many tasks it has, if it counts.
+    /// Number of its tasks, if it counts, once the job is set aside.
     aside: Option<Option<usize>>,
 }
 
-/// How many jobs that wanted several sites at once have all of them, none, or only some, and how many had some until
-/// nodes failed.
+/// Numbers of jobs that needed several sites at once and have all, had some until nodes failed, have none, or have only
+/// some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     pub whole: u64,
@@ -63,16 +63,16 @@ pub struct Verdicts {
     pub torn: u64,
 }
 
-/// What a page shows of bargaining.
+/// Data of negotiations for a page.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen {
-    /// By processor-time: the fee of the earliest start.
+    /// Fee of the earliest start, per processor time.
     Quote {
         site: u32,
         time: Time,
         soonest: f64,
     },
-    /// A claim came too late for what it was about.
+    /// A claim came too late for its slot or quote.
     Stale {
         site: u32,
         time: Time,
@@ -82,7 +82,7 @@ pub enum Seen {
     Idled(Idled),
 }
 
-/// What somebody had booked, from when its time began until it was over.
+/// A booking, from its begin until it was over.
 #[derive(Clone, Copy, Debug)]
 pub struct Booking {
     pub site: u32,
@@ -91,16 +91,16 @@ pub struct Booking {
     pub from: Time,
     pub until: Time,
     pub procs: u32,
-    /// The share of it that tasks used, and how much that is; not known of one that is not over.
+    /// Used share of it, and used area; unknown for an open booking.
     pub used: Option<f64>,
     pub worked: Option<Area>,
-    /// Whether it was a hold before.
+    /// True if it was a hold before.
     pub was_held: bool,
-    /// Whether it was taken from its user as nodes failed.
+    /// True if it was revoked because nodes failed.
     pub is_revoked: bool,
 }
 
-/// What a site held for somebody: which part, from when to when, and what became of it.
+/// A hold: its part, its times, and its fate.
 #[derive(Clone, Copy, Debug)]
 pub struct Hold {
     pub site: u32,
@@ -123,7 +123,7 @@ pub struct Idled {
     pub procs: u32,
 }
 
-/// What is booked and not over.
+/// An open booking.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     user: ActorId,
@@ -132,7 +132,7 @@ struct Open {
     was_held: bool,
 }
 
-/// What a site took: each charge has its booking. That of queues follows from what ran there.
+/// Income of a site from bookings: each charge has its booking. That of queues follows from the tasks that ran there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Takings {
     pub bookings: u64,
@@ -140,11 +140,11 @@ pub struct Takings {
     pub fees: Area,
     pub penalties: Area,
     pub compensation: Area,
-    /// Of what was booked, what tasks ran on.
+    /// The part of the bookings on which tasks ran.
     pub used: Area,
 }
 
-/// What came of one user's bargaining.
+/// Results of one user's negotiations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub adverts: u64,
@@ -152,26 +152,25 @@ pub struct Counts {
     pub booked: u64,
     pub returned: u64,
     pub held: u64,
-    /// By what became of holds, why claims were denied, and how bargaining ended.
+    /// Counts by fate of holds, by reason of refused claims, and by end of negotiations.
     pub fates: [u64; HoldFate::ALL.len()],
     pub denied: [u64; Refusal::ALL.len()],
     pub ends: [u64; Bargain::ALL.len()],
-    /// What was paid for what was not given back in time, and for giving back.
+    /// Payments for bookings that were not returned in time, and for returns.
     pub rents: Area,
     pub fees: Area,
     pub penalties: Area,
-    /// How many bookings were taken from the user as nodes failed, how often one was to begin later, and what the user
-    /// was given.
+    /// Number of bookings revoked and postponed because nodes failed, and the user's compensation.
     pub revoked: u64,
     pub postponed: u64,
     pub compensation: Area,
-    /// Of what was booked and not given back in time: all of it, and what tasks ran on.
+    /// Bookings that were not returned in time: their area, and the part on which tasks ran.
     pub area: Area,
     pub used: Area,
 }
 
 impl Bargains {
-    /// One that keeps all, as pages want it.
+    /// Keeps all, as pages need it.
     pub fn keeping() -> Bargains {
         Bargains { keeps: true, ..Bargains::default() }
     }
@@ -180,33 +179,32 @@ impl Bargains {
         self.users.entry(user).or_default()
     }
 
-    /// What is charged for bookings that are not over.
+    /// Charges for open bookings.
     pub fn pending(&self) -> Area {
         self.open.values().fold(Area::ZERO, |sum, open| sum + open.receipt.total())
     }
 
-    /// The user for whom a site keeps a hold.
+    /// The user that owns a hold at a site.
     pub fn holder(&self, site: ActorId, hold: HoldId) -> Option<ActorId> {
         self.held.get(&(site, hold)).map(|(user, ..)| *user)
     }
 
-    /// How much is held and booked still.
+    /// Numbers of open holds and of open bookings.
     pub fn left(&self) -> (u64, u64) {
         (self.held.len() as u64, self.open.len() as u64)
     }
 
-    /// What has become of jobs that are not told of one by one any more.
+    /// Verdicts about the jobs that are set aside.
     pub fn settled(&self) -> Verdicts {
         self.settled
     }
 
-    /// Counts what has become of a job of so many tasks; false if it is among those that are settled, or never had
-    /// anything.
+    /// Counts the verdict about a job of so many tasks; false if the job is set aside, or never had a booking.
     pub fn judge(&self, job: JobId, tasks: usize, verdicts: &mut Verdicts) -> bool {
         self.together.get(&job).inspect(|together| verdicts.count(together, tasks)).is_some()
     }
 
-    /// A job is put aside, which counts if its user has said what came of bargaining.
+    /// Sets a job aside. It counts if its user has reported the end of its negotiation.
     pub fn put_aside(&mut self, job: JobId, tasks: usize, counts: bool) {
         if let Some(together) = self.together.get_mut(&job) {
             together.aside = Some(counts.then_some(tasks));
@@ -214,7 +212,7 @@ impl Bargains {
         }
     }
 
-    /// Of a job that is put aside only the verdict is kept, once nothing is booked for it.
+    /// Drops all but the verdict about a job set aside, once it has no open booking.
     fn settle(&mut self, job: JobId) {
         let Some(together) = self.together.get(&job).filter(|together| together.open == 0) else { return };
         let Some(aside) = together.aside else { return };
@@ -224,7 +222,7 @@ impl Bargains {
         self.together.remove(&job);
     }
 
-    /// A booking of several is over, in this way.
+    /// Closes a leg, in this way.
     fn leg_over(&mut self, site: ActorId, booking: BookingId, how: impl FnOnce(&mut Together)) {
         let Some(job) = self.legs.remove(&(site, booking)) else { return };
         if let Some(together) = self.together.get_mut(&job) {
@@ -245,7 +243,7 @@ impl Bargains {
 }
 
 impl Tally {
-    /// All bookings whose time has begun, those first that are over.
+    /// All bookings that have begun, the closed ones first.
     pub(in crate::report) fn bookings(&self) -> impl Iterator<Item = Booking> {
         let over = self.bargains.seen.iter().filter_map(|seen| match seen {
             Seen::Booking(booking) => Some(*booking),
@@ -277,7 +275,7 @@ impl Verdicts {
             _ if is_broken && open == 0 => &mut self.broken,
             0 => &mut self.empty,
             has if has == tasks => &mut self.whole,
-            // What another site had committed was over before a user who was down could give it back.
+            // The committed leg at another site was over before a user that was down could return it.
             _ if is_hold_broken && open == 0 => &mut self.broken,
             _ => &mut self.torn,
         } += 1;

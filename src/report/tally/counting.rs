@@ -1,4 +1,4 @@
-//! What each record means: the tally's methods that the table of records names.
+//! The meaning of each record: the tally's methods that the table of records names.
 
 use std::collections::btree_map;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::kernel::ActorId;
 use crate::protocol::ReserveAnswer;
 use crate::time::{Span, Time};
 
-/// Who tells of something, and when.
+/// The actor that reports, and the time.
 #[derive(Clone, Copy)]
 pub struct By {
     pub actor: ActorId,
     pub now: Time,
 }
 
-/// The job that nothing more can happen to because of it, if there may be one.
+/// The job that may be finished by it, if there is one.
 pub type Taken = Result<Option<JobId>, Inconsistent>;
 
 impl Tally {
@@ -49,7 +49,7 @@ impl Tally {
         if let (Some(before), Some(stints)) = (row.site.filter(|before| *before != site), &mut row.stints) {
             stints.emigrate(before);
         }
-        // Whoever takes a task back says so.
+        // A user that takes a task back says so.
         if by_user && row.site.is_some() && !(row.is_lost() && row.assigned.is_none()) {
             return Err(Inconsistent::GivenTwice(*task));
         }
@@ -70,7 +70,7 @@ impl Tally {
             return Err(Inconsistent::Again(*task, "started"));
         }
         (row.assigned, row.entered, row.is_sent_again) = (None, false, false);
-        // Where it has run is known until it runs elsewhere; what it has saved there is left behind.
+        // The place of its last run is known until it runs elsewhere; its saved work is left behind.
         if !is_lost {
             row.site = None;
         }
@@ -117,7 +117,7 @@ impl Tally {
         self.end(*task, by, true)
     }
 
-    /// A task leaves its cores, to go on later.
+    /// A task leaves its cores, to continue later.
     pub fn suspended(&mut self, by: By, task: &TaskId) -> Taken {
         self.leave(by, task, Left::Suspended)
     }
@@ -172,7 +172,7 @@ impl Tally {
         Ok(None)
     }
 
-    /// Whether a site may say that these cores fail, or are back: it has them, and they were not, or were, down.
+    /// Checks a site's report that these cores fail, or are back: it has them, and they were up, or down.
     fn is_outage(&self, site: usize, cores: &NodeSet, is_up: bool) -> Result<(), Inconsistent> {
         let (facts, down) = (&self.sites[site], &self.down[site]);
         let is_there = cores.runs().last().is_some_and(|run| run.1 < facts.cores);
@@ -188,7 +188,7 @@ impl Tally {
         Ok(None)
     }
 
-    /// A task goes on, on these cores.
+    /// A task continues on these cores.
     pub fn resumed(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
         let site = self.holds(*task, by.actor, cores)?;
         let row = self.given(*task, site)?;
@@ -205,7 +205,7 @@ impl Tally {
         self.resumed(by, task, cores)
     }
 
-    /// A task that has started is off its cores again, as if it had never been there.
+    /// A task that has started leaves its cores as if it had never been there.
     pub fn dropped(&mut self, by: By, task: &TaskId) -> Taken {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
@@ -302,13 +302,13 @@ impl Tally {
         Ok(None)
     }
 
-    /// A request is over whose promise could not be kept; that its job is given up is told next.
+    /// The promise of a request is broken. The end of its job is reported next.
     pub fn broken(&mut self, _: By, job: &JobId, compensation: &Area) -> Taken {
         self.promised(*job)?.broken = Some(*compensation);
         Ok(None)
     }
 
-    /// What was promised to an open job.
+    /// The promise to an open job.
     fn promised(&mut self, job: JobId) -> Result<&mut AnsweredRow, Inconsistent> {
         let promise = self.open(job)?.answered.as_mut();
         promise.filter(|answered| answered.broken.is_none()).ok_or(Inconsistent::NotPromised(job))
@@ -326,8 +326,8 @@ impl Tally {
         self.leaves(by, edge, from, to, bytes, active)
     }
 
-    /// Users say themselves what data leaves: it has to be that of an edge of their own job. Only services bring data
-    /// from home.
+    /// Users report their own transfers, which have to be those of edges of their own jobs. Only services move data
+    /// from its home.
     #[allow(clippy::too_many_arguments, reason = "they are the fields of the record")]
     pub fn shipped(
         &mut self,
@@ -340,7 +340,7 @@ impl Tally {
         active: &Time,
     ) -> Taken {
         let Some(row) = self.jobs.get(&edge.job) else {
-            // On its way to the network while its user gave the job up. What that was has been put aside.
+            // The user gave the job up while its message was on the way. The job has been set aside.
             return match unknown(self.over.as_ref(), edge.job) {
                 Inconsistent::Ended(_) => self.leaves(by, edge, from, to, bytes, active),
                 unknown => Err(unknown),
@@ -435,23 +435,23 @@ impl Tally {
         if fate == Fate::Open { Ok(None) } else { self.ended(job.id) }
     }
 
-    /// The system of whoever tells of a job: services come first; users tell of theirs where there is no service.
+    /// The system of a reporting actor: services come first; users report where there is no service.
     fn system_of(&self, teller: ActorId) -> u32 {
         let at_hub = self.services.get(teller.index()).copied();
         at_hub.or(self.told_by_users).unwrap_or(self.systems.len() as u32 - 1)
     }
 
-    /// Whether the users of a system tell of their jobs themselves.
+    /// True if the users of a system report their own jobs.
     pub(in crate::report) fn users_tell_of(&self, system: u32) -> bool {
         self.told_by_users == Some(system)
     }
 
-    /// Whether it is a user who tells of jobs without a service that does.
+    /// True if a user reports its jobs because no service does.
     pub(in crate::report) fn tells_of_own_jobs(&self, teller: ActorId) -> bool {
         self.told_by_users.is_some() && teller >= self.first_user
     }
 
-    /// An open job that somebody tells of: if it is a user, it has to be their own.
+    /// An open job that an actor reports on: if the actor is a user, the job has to be its own.
     pub(super) fn told_of(&mut self, by: By, job: JobId) -> Result<&mut JobRow, Inconsistent> {
         if self.tells_of_own_jobs(by.actor) && self.open(job)?.user != by.actor {
             return Err(Inconsistent::NotItsJob(job, self.names.of_actor(by.actor)));
@@ -504,12 +504,12 @@ impl Tally {
         row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))
     }
 
-    /// What each of a job's parallel tasks needs of its node, where that has been said.
+    /// Needs of a job's parallel tasks on their nodes, if they are recorded.
     fn needs_of(&self, job: JobId) -> Option<Needs> {
         self.jobs.get(&job)?.needs
     }
 
-    /// A task of which this site may tell, for no other one was given it.
+    /// A task on which this site may report, as no other has it.
     pub(super) fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
         let Tally { jobs, over, sites, .. } = self;
         let row = jobs.get_mut(&task.job).ok_or_else(|| unknown(over.as_ref(), task.job))?;

@@ -1,4 +1,4 @@
-//! When the nodes of each site, and links, were down: as sites tell of it only while they have work, it is worked out
+//! Outages of the nodes of each site, and of links. As sites report them only while they have work, they are computed
 //! anew from the topology.
 
 use crate::few;
@@ -7,15 +7,15 @@ use crate::systems::Fails;
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 
-/// Those that fail.
+/// The sites and links that fail.
 #[derive(Debug)]
 pub struct Failing {
-    /// How each site fails, and how many nodes it has.
+    /// Failures and number of nodes of each site.
     sites: Vec<(Option<Fails>, u32)>,
     links: few::Map<CableId, Outages>,
 }
 
-/// Some nodes that were down from when to when.
+/// An outage of some nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownTime {
     pub nodes: NodeSet,
@@ -32,19 +32,19 @@ impl Failing {
         Failing { sites: sites.collect(), links }
     }
 
-    /// Whether a site fails at all.
+    /// True if a site fails at all.
     pub fn does(&self, site: usize) -> bool {
         self.sites[site].0.is_some()
     }
 
-    /// How long so much work takes on so many nodes of a site, with its checkpoints.
+    /// Duration of work on so many nodes of a site, with its checkpoints.
     pub fn stretched(&self, site: usize, work: Span, nodes: u32) -> Span {
         let (fails, cores) = &self.sites[site];
         let saves = fails.as_ref().and_then(|fails| fails.recovery.saves(&fails.failures, *cores, nodes));
         saves.map_or(work, |saves| saves.stretched(work))
     }
 
-    /// Every stretch of time for which nodes of a site were down, up to then; hands over each when it is over.
+    /// Hands over every outage of nodes of a site up to `until`, each at its end.
     pub fn each(&self, site: usize, until: Time, take: impl FnMut(DownTime)) {
         if let Some(fails) = &self.sites[site].0 {
             each(fails.outages.clone(), until, take);
@@ -60,7 +60,7 @@ impl Failing {
         self.links.contains_key(&link)
     }
 
-    /// Every stretch of time for which a link was down, up to then; in order.
+    /// Hands over every outage of a link up to `until`, in order.
     pub fn each_of_link(&self, link: CableId, until: Time, mut take: impl FnMut(Time, Time)) {
         if let Some(outages) = self.links.get(&link) {
             each(outages.clone(), until, |down| take(down.from, down.to));

@@ -1,4 +1,4 @@
-//! Keeps what the tables need while a log goes by.
+//! Collects the data of the tables while a log passes.
 
 mod bargains;
 mod counting;
@@ -34,10 +34,10 @@ use crate::systems::{Gives, System, managers};
 use crate::time::{Span, Time};
 use crate::topology::{Plan, Role, Site, Topology};
 
-/// Takes a run's log, entry by entry, and remembers what became of every job and task.
+/// Takes a run's log, entry by entry, and keeps the state of every job and task.
 ///
-/// One that keeps all, as pages want it, shares the jobs with whoever made them and adds some 90 bytes a task and 120 a
-/// job. One that puts aside what is over keeps in memory what is not, and a bit a job.
+/// A tally that keeps all, as pages need it, shares the jobs with their makers and adds some 90 bytes per task and 120
+/// per job. A tally that sets finished jobs aside keeps only the others in memory, and one bit per job.
 #[derive(Debug)]
 pub struct Tally {
     pub(super) topology: String,
@@ -45,27 +45,27 @@ pub struct Tally {
     pub(super) sites: Vec<SiteFacts>,
     pub(super) site_of: few::Map<ActorId, u32>,
     systems: Vec<Reckoning>,
-    /// The systems of the services at the hub, by the numbers of their actors.
+    /// Systems of the services at the hub, by the numbers of their actors.
     services: Vec<u32>,
-    /// The system whose users tell of their jobs themselves.
+    /// The system whose users report their own jobs.
     told_by_users: Option<u32>,
     first_user: ActorId,
     pub(super) subjects: Vec<Present>,
     pub(super) own_numbers: OwnNumbers,
     pub(super) called: Called,
-    /// All jobs, or those that are not over.
+    /// All jobs, or those that are not finished.
     pub(super) jobs: BTreeMap<JobId, JobRow>,
-    /// Those that are, where they are put aside.
+    /// The finished jobs, if they are set aside.
     over: Option<Ledger>,
     pub(super) transfers: Transfers,
     pub(super) bargains: Bargains,
-    /// By site: which cores are said to be down.
+    /// Cores reported down, by site.
     down: Vec<NodeSet>,
-    /// By link of the topology, likewise.
+    /// True for each link of the topology that is reported down.
     links_down: Vec<bool>,
     pub(super) failing: Failing,
     pub(super) totals: Totals,
-    /// By system: how often a task was taken back to be handed in elsewhere.
+    /// Number of tasks taken back to be submitted elsewhere, by system.
     withdrawn: Vec<u64>,
     /// Ended tasks of jobs that a service decides for, by site.
     ends: Vec<u64>,
@@ -78,24 +78,24 @@ pub struct Tally {
     pub(super) last: Time,
 }
 
-/// How a system reckons.
+/// The accounting rules of a system.
 #[derive(Clone, Copy, Debug)]
 struct Reckoning {
     key: &'static str,
     tick: Span,
     ccr_millionths: u64,
-    /// Whether its jobs are one task each, which waits in a queue.
+    /// True if its jobs have one task each, which waits in a queue.
     has_queues: bool,
-    /// Whether it decides at the hub.
+    /// True if it decides at the hub.
     is_central: bool,
     gives: Gives,
 }
 
-/// What is known of all jobs without looking at them again.
+/// Counts over all jobs, available without another pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub jobs: u64,
-    /// Those that only wait for nodes.
+    /// Number of jobs that only wait for nodes.
     only_waiting: u64,
     ended: u64,
     /// The first and the last submission.
@@ -103,7 +103,7 @@ pub(super) struct Totals {
     /// Tasks that have started.
     pub started: u64,
     running: u64,
-    /// When the last task ended that did.
+    /// End of the last ended task.
     end: Time,
 }
 
@@ -113,23 +113,23 @@ pub(super) struct SiteFacts {
     pub actor: ActorId,
     pub cores: u32,
     pub kind: Kind,
-    /// The number of its core 0 when the cores of all sites are numbered through.
+    /// Number of its core 0 if the cores of all sites are numbered consecutively.
     pub first_core: u64,
     pub latency: Span,
     pub report_every: Span,
-    /// Which of the topology's systems use it.
+    /// Systems of the topology that use it.
     pub systems: Vec<usize>,
-    /// Whether jobs share its nodes.
+    /// True if jobs share its nodes.
     pub is_shared: bool,
-    /// What it costs a job to be resumed or moved there.
+    /// Cost of resuming or moving a job there.
     pub move_cost: MoveCost,
 }
 
-/// How many of a site's cores a task uses.
+/// Cores of a site used by a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Used {
     Whole(u32),
-    /// As its share of theirs adds up to.
+    /// The sum of its shares.
     Shared(f64),
 }
 
@@ -149,8 +149,8 @@ impl SiteFacts {
         }
     }
 
-    /// How long a core of it takes for what one of a job's does here in a time, at such a share: who shares its nodes
-    /// has no more of them than it needs.
+    /// Time that a dedicated core takes for the work of one of a job's cores here, in a time and at a share. A job on
+    /// shared nodes uses no more of them than it needs.
     pub fn work(&self, needs: Option<Needs>, time: Span, share: f64) -> Span {
         if !self.is_shared {
             return time;
@@ -174,7 +174,7 @@ impl Used {
         }
     }
 
-    /// Core microseconds in so many microseconds.
+    /// Core microseconds in this duration.
     pub fn over(self, micros: u128) -> u128 {
         match self {
             Used::Whole(cores) => u128::from(cores) * micros,
@@ -184,7 +184,7 @@ impl Used {
 }
 
 impl Tally {
-    /// A tally that puts aside what is over: into the store, where there is much of it.
+    /// A tally that sets finished jobs aside: into the store, once there are many.
     pub fn putting_aside(topology: &Topology, names: &Names, store: Box<dyn Store>) -> Tally {
         let mut tally = Tally::new(topology, names);
         tally.over = Some(Ledger::new(store));
@@ -241,7 +241,7 @@ impl Tally {
         self.witness = Some(witness);
     }
 
-    /// Tasks of a service's jobs whose ends a site has recorded, though the service has not received as many.
+    /// True if a site has recorded more ends of a service's tasks than the service has received.
     pub(super) fn withholds_ends(&self, site: u32) -> bool {
         let received = self.witness.as_ref().and_then(|witness| witness.ends_received(self.sites[site as usize].actor));
         received.is_some_and(|received| received < self.ends[site as usize])
@@ -271,19 +271,19 @@ impl Tally {
         }
     }
 
-    /// Whether the SLR of a job counts: of one that only waits for nodes it is no more than a slowdown, of which there
-    /// are better ones, unless there are no other jobs.
+    /// True if the SLR of a job counts. For a job that only waits for nodes it is a mere slowdown, of which there are
+    /// better ones, unless there are no other jobs.
     pub(super) fn slr_counts(&self, row: &JobRow) -> bool {
         self.totals.only_waiting == self.totals.jobs || !self.only_waits(row)
     }
 
-    /// Whether it only waits for nodes, as all jobs of some subjects do, and those of users who negotiate, unless they
+    /// True if it only waits for nodes, as do all jobs of some subjects, and those of users that negotiate, unless they
     /// are workflows.
     fn only_waits(&self, row: &JobRow) -> bool {
         self.is_of_waiting(row) || (self.users_tell_of(row.system) && row.job.edges.is_empty())
     }
 
-    /// Whether it is a job of a subject whose jobs only wait for nodes.
+    /// True if it is a job of a subject whose jobs only wait for nodes.
     fn is_of_waiting(&self, row: &JobRow) -> bool {
         self.waiting_only().any(|present| present.systems.contains(&row.system))
     }
@@ -292,58 +292,58 @@ impl Tally {
         self.subjects.iter().filter(|present| present.subject.one_task)
     }
 
-    /// Whether somebody at the hub decides about its jobs, by what is known there.
+    /// True if a service at the hub decides about its jobs, from the knowledge there.
     pub(super) fn is_central(&self, system: u32) -> bool {
         self.systems[system as usize].is_central
     }
 
-    /// Whether its jobs are one task each, which their users may take back from where they wait.
+    /// True if its jobs have one task each, which their users may take back while it waits.
     pub(super) fn has_queues(&self, system: u32) -> bool {
         self.systems[system as usize].has_queues
     }
 
-    /// How reports speak of its jobs.
+    /// Words of reports for its jobs.
     pub(super) fn words(&self) -> Words {
         self.subjects.iter().find_map(|present| present.subject.words).unwrap_or(USUAL)
     }
 
-    /// The number by which `jobs.csv` knows a job.
+    /// Number of a job in `jobs.csv`.
     pub(super) fn number(&self, job: JobId) -> u64 {
         self.own_numbers.number(job)
     }
 
-    /// Whether jobs are from logs that have not been read, so that their numbers there are not known.
+    /// True if jobs are from logs that have not been read, so that their numbers there are unknown.
     pub fn lacks_logs(&self) -> bool {
         self.own_numbers.are_missing()
     }
 
-    /// What jobs are called in their logs.
+    /// Sets the numbers and names of jobs in their logs.
     pub fn tell_numbers(&mut self, jobs: Vec<(JobId, u64, Option<String>)>) {
         self.own_numbers.tell(jobs.into_iter());
     }
 
-    /// How pages call a job: as `jobs.csv` has it, and, if there are several workloads, with that.
+    /// Name of a job on pages: its number in `jobs.csv`, with the workload if there are several.
     pub(super) fn label(&self, job: JobId) -> String {
         let number = self.number(job);
         self.workload(job).map_or(number.to_string(), |workload| format!("{number} of workload {workload}"))
     }
 
-    /// What people call a job, where that is not its number.
+    /// Name of a job, if it has one besides its number.
     pub(super) fn job_name(&self, job: JobId) -> Option<&str> {
         self.called.job(job).or_else(|| self.own_numbers.id(job))
     }
 
-    /// Of several workloads whose jobs have numbers of their own, the one that a job is from.
+    /// The workload of a job, if there are several with numbers of their own.
     pub(super) fn workload(&self, job: JobId) -> Option<usize> {
         self.own_numbers.workload(job)
     }
 
-    /// How often a task of a system was taken back.
+    /// Number of tasks of a system that were taken back.
     pub(super) fn times_withdrawn(&self, system: u32) -> u64 {
         self.withdrawn[system as usize]
     }
 
-    /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
+    /// True if it is a single task that keeps its nodes, as jobs of its system should be.
     pub(super) fn is_one_task(&self, row: &JobRow) -> bool {
         self.is_of_waiting(row) && row.tasks.len() == 1
     }
@@ -359,7 +359,7 @@ impl Tally {
         (0..self.sites.len()).filter(|site| uses(&self.sites[*site])).collect()
     }
 
-    /// The part of its nodes' processors that a job can make use of: less than all where others may use the rest.
+    /// Share of its nodes' processors that a job can use: less than all where others may use the rest.
     pub(super) fn part_of_nodes(&self, row: &JobRow) -> f64 {
         let Some(needs) = row.needs else { return 1.0 };
         let shares = |site: usize| self.sites[site].is_shared;
@@ -370,13 +370,13 @@ impl Tally {
         if is_shared { needs.cpu } else { 1.0 }
     }
 
-    /// Whether there are other systems beside those whose jobs only wait for nodes.
+    /// True if there are systems besides those whose jobs only wait for nodes.
     pub(super) fn is_mixed(&self) -> bool {
         let waiting: usize = self.waiting_only().map(|present| present.systems.len()).sum();
         waiting > 0 && self.systems.len() > waiting
     }
 
-    /// Whether each job is a single task that keeps its nodes, whose numbers matter.
+    /// True if each job is a single task that keeps its nodes, whose numbers matter.
     pub(super) fn has_only_single_tasks(&self) -> bool {
         self.waiting_only().map(|present| present.systems.len()).sum::<usize>() == self.systems.len()
     }
@@ -385,17 +385,17 @@ impl Tally {
         self.site_of.get(&actor).map(|site| *site as usize)
     }
 
-    /// The place of a user among those of the topology.
+    /// Index of a user among those of the topology.
     pub(super) fn user_index(&self, actor: ActorId) -> Option<usize> {
         actor.index().checked_sub(self.first_user.index())
     }
 
-    /// The user in such a place.
+    /// The user with this index.
     pub(super) fn user_at(&self, index: usize) -> ActorId {
         ActorId(self.first_user.0 + index as u32)
     }
 
-    /// How many jobs have come to their end, one way or another.
+    /// Number of jobs that have ended in any way.
     pub fn jobs_ended(&self) -> u64 {
         self.totals.ended
     }
@@ -406,13 +406,13 @@ impl Tally {
         Ok(Rows { here: self.jobs.values().peekable(), over })
     }
 
-    /// When the last task ended, or the log if one was running then.
+    /// End of the last task, or of the log if a task was running then.
     pub(super) fn end_of_work(&self) -> Option<Time> {
         let Totals { started, running, end, .. } = self.totals;
         if running > 0 { Some(self.last) } else { (started > 0).then_some(end) }
     }
 
-    /// What the moments are called at which each system gives out tasks.
+    /// Names of the moments at which each system assigns tasks.
     pub(super) fn gives(&self) -> impl Iterator<Item = Gives> {
         self.systems.iter().map(|system| system.gives)
     }
@@ -421,13 +421,13 @@ impl Tally {
         self.systems[row.system as usize].gives
     }
 
-    /// Every stretch of time for which a task was ready, its job submitted and its predecessors finished, but had not
-    /// started: with its kind, and cut where the job was given up or the log ends.
+    /// Every interval in which a task was ready (job submitted, predecessors finished) and had not started, with its
+    /// kind. It ends at the latest when the job was given up or the log ends.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Kind, Time, Time)> {
         self.waiting_of(|_| true)
     }
 
-    /// The same for some of the jobs.
+    /// Like `waiting`, for some of the jobs.
     pub(super) fn waiting_of(&self, which: impl Fn(&JobRow) -> bool) -> impl Iterator<Item = (Kind, Time, Time)> {
         let rows = self.jobs.values().filter(move |row| row.standing() != Standing::Refused && which(row));
         rows.flat_map(move |row| {
@@ -439,24 +439,24 @@ impl Tally {
         })
     }
 
-    /// Whether a job has arrived, or been turned away.
+    /// True if a job has arrived or been rejected.
     pub(super) fn knows(&self, job: JobId) -> bool {
         self.jobs.contains_key(&job) || self.over.as_ref().is_some_and(|over| over.holds(job))
     }
 
-    /// Of how many jobs it knows more than that they were, and what came of all.
+    /// Number of jobs of which it keeps more than their existence and the sums.
     #[cfg(test)]
     pub fn remembers(&self) -> usize {
         self.jobs.len() + self.bargains.remembers()
     }
 
-    /// Who has handed a job in. Reads all that is put aside, so this is for when something has gone wrong.
+    /// The user that submitted a job. Reads all jobs set aside, so it is only for errors.
     pub(super) fn user_of(&self, job: JobId) -> Option<ActorId> {
         let here = self.jobs.get(&job).map(|row| row.user);
         here.or_else(|| self.over.as_ref()?.find(job).ok()?.map(|row| row.user))
     }
 
-    /// Puts a job aside if nothing more can happen to it.
+    /// Sets a job aside if nothing more can happen to it.
     fn put_aside(&mut self, job: JobId) -> Result<(), Untaken> {
         let Some(over) = &mut self.over else { return Ok(()) };
         let btree_map::Entry::Occupied(row) = self.jobs.entry(job) else { return Ok(()) };
@@ -502,7 +502,7 @@ fn with_service(topology: &Topology, has_one: bool) -> impl Iterator<Item = u32>
     systems.filter(move |(system, _)| system.row().service.is_some() == has_one).map(|(_, number)| number)
 }
 
-/// The longest way through a job, as the system that it was handed to reckons.
+/// The longest path through a job, by the rules of the system it was submitted to.
 fn critical_path(job: &Job, system: &Reckoning) -> Span {
     if job.edges.is_empty() {
         return job.tasks.iter().map(|task| task.runtime).max().unwrap_or(Span::ZERO);

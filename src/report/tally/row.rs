@@ -1,4 +1,4 @@
-//! What is known of a job and its tasks.
+//! The state of a job and of its tasks.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::time::{Span, Time};
 pub struct JobRow {
     pub job: Arc<Job>,
     pub user: ActorId,
-    /// Which of the topology's systems it was handed to.
+    /// Number of the system of the topology that it was submitted to.
     pub system: u32,
     pub fate: Fate,
     pub critical_path: Span,
     pub tasks: Vec<TaskRow>,
-    /// What was answered, where it asked for a reservation.
+    /// The answer to its request for a reservation, if it made one.
     pub answered: Option<AnsweredRow>,
-    /// What each of its parallel tasks needs of its node, if it does not need all of it.
+    /// Needs of each of its parallel tasks on a node, if it does not need all of it.
     pub needs: Option<Needs>,
-    /// What came of its user's bargaining, where there was any.
+    /// The end of its user's negotiation, if there was one.
     pub bargain: Option<Bargain>,
 }
 
-/// Shorter times count as this where stretches are bounded.
+/// Least duration in bounded stretches: shorter ones count as this.
 const STRETCH_LEAST: Span = Span::from_secs(10);
 
 /// A request for nodes between two times, and its answer.
@@ -36,16 +36,16 @@ const STRETCH_LEAST: Span = Span::from_secs(10);
 pub struct AnsweredRow {
     pub ready: Time,
     pub deadline: Time,
-    /// What was booked last, if anything was.
+    /// The last booking, if there was one.
     pub answer: ReserveAnswer,
-    /// How often other nodes were booked as some had failed, and the end of what was booked last.
+    /// Number of new bookings after failures of nodes, and the end of the last one.
     pub moved: u32,
     pub until: Option<Time>,
-    /// What its user got when the promise was broken, if it was.
+    /// The compensation of its user, if the promise was broken.
     pub broken: Option<Area>,
 }
 
-/// What the router made of a job.
+/// The decision of the router about a job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Fate {
     Open,
@@ -58,9 +58,9 @@ pub enum Fate {
     },
     Refused,
     NotAdmitted,
-    /// Its request was declined, or made no sense.
+    /// Its request was declined or senseless.
     TurnedAway,
-    /// No queue takes it.
+    /// No queue accepts it.
     Rejected(Invalid),
     /// Its user took it back.
     Cancelled {
@@ -72,50 +72,50 @@ pub enum Fate {
 pub struct TaskRow {
     /// An index into the sites.
     pub site: Option<u32>,
-    /// When the router gave it to the site.
+    /// Time at which the router assigned it to the site.
     pub assigned: Option<Time>,
     pub start: Option<Time>,
     pub end: Option<Time>,
     pub cores: NodeSet,
-    /// Whether it was ended at its walltime.
+    /// True if it was killed at its walltime.
     pub killed: bool,
-    /// Whether it has been given to a site since it was lost last.
+    /// True if it has been assigned to a site since it was lost last.
     pub is_sent_again: bool,
-    /// Whether its site has taken it in from its user, where users tell of their jobs themselves.
+    /// True if its site has accepted it from its user, where users report their own jobs.
     pub entered: bool,
-    /// Where it was on and off its cores between start and end, or on other ones than at the end; most never are.
+    /// Its stints, if there was a break between start and end, or a change of cores; most tasks have none.
     pub stints: Option<Box<Stints>>,
-    /// What failures have done to it, if they have.
+    /// The consequences of failures, if there were any.
     pub setbacks: Option<Box<Setbacks>>,
 }
 
-/// What failures did to a task, and what it did about them.
+/// The consequences of failures for a task, and its checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setbacks {
-    /// How often it was lost, and how often it was started again.
+    /// Numbers of losses and of new starts.
     pub lost: u32,
     pub again: u32,
-    /// How much it did for nothing; work is that of each of its cores.
+    /// Wasted work, as that of each of its cores.
     pub wasted: Span,
-    /// How often it saved its work, and how much work that was.
+    /// Number of checkpoints, and the work they took.
     pub checkpoints: u64,
     pub spent: Span,
-    /// The same since it was lost last.
+    /// Work of checkpoints since it was lost last.
     spent_now: Span,
-    /// From each loss until it ran again.
+    /// Duration from each loss until it ran again.
     pub recovering: Span,
     lost_at: Time,
 }
 
 impl Setbacks {
-    /// It has saved its work.
+    /// Records checkpoints.
     pub fn checkpoint(&mut self, times: u64, spent: Span) {
         self.checkpoints += times;
         self.spent = self.spent + spent;
         self.spent_now = spent;
     }
 
-    /// It is lost after so much work, of which so much is saved.
+    /// Records a loss, with the work done so far and the saved part of it.
     pub fn lose(&mut self, now: Time, worked: Span, saved: Span) {
         let kept = saved + std::mem::take(&mut self.spent_now);
         self.lost += 1;
@@ -123,28 +123,28 @@ impl Setbacks {
         self.lost_at = now;
     }
 
-    /// It begins from the start, wherever that will be: of all that it did, nothing is of use.
+    /// Records that it starts from the beginning, at any site: all its work is wasted.
     pub fn start_over(&mut self, worked: Span) {
         self.wasted = less(worked, self.spent);
     }
 
-    /// It runs again.
+    /// Records that it runs again.
     pub fn go_on(&mut self, now: Time) {
         self.again += 1;
         self.recovering = self.recovering + now.since(self.lost_at);
     }
 }
 
-/// What is left of some work without a part of it.
+/// The rest of some work without a part of it.
 pub fn less(work: Span, part: Span) -> Span {
     Span::from_micros(work.micros().saturating_sub(part.micros()))
 }
 
-/// The ways in which a job or a task can stand at the end of a log.
+/// States of a job or a task at the end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Finished,
-    /// At its walltime.
+    /// Killed at its walltime.
     Killed,
     Removed,
     Refused,
@@ -152,7 +152,7 @@ pub enum Standing {
 }
 
 impl TaskRow {
-    /// From when to when it was on which cores, up to now where it still is.
+    /// The stints so far, each with its times and its cores.
     pub fn stints(&self, now: Time) -> impl Iterator<Item = Stint<'_>> {
         let until = self.end.unwrap_or(now);
         let alone = self.start.filter(|_| self.stints.is_none()).map(|start| Stint::alone(start, until, &self.cores));
@@ -160,28 +160,28 @@ impl TaskRow {
         stints.chain(alone)
     }
 
-    /// It is lost: when it was given to the site where it ran is kept, as it may be given away anew.
+    /// Keeps the time of its assignment to the site where it was lost, as it may be assigned anew.
     pub fn keep_sending(&mut self) {
         if let (Some(at), Some(stints)) = (self.assigned, &mut self.stints) {
             stints.keep_sending(at);
         }
     }
 
-    /// When it was given to sites: where it was lost, and last.
+    /// Times of its assignments: to the sites where it was lost, and the last one.
     pub fn sendings(&self) -> impl Iterator<Item = Time> + use<'_> {
         let lost = self.stints.as_ref().map_or(&[][..], |stints| stints.sent());
-        // It may go on where it was lost.
+        // It may continue where it was lost.
         let last = self.assigned.filter(|at| lost.last() != Some(at));
         lost.iter().copied().chain(last)
     }
 
-    /// How long it has been on cores, all in all.
+    /// Its total duration on cores.
     pub fn ran_by(&self, now: Time) -> Span {
         self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))
     }
 
-    /// How much work each of its cores did in each stint up to now, and why that was over. Who shares its nodes does as
-    /// much as its share lets it, and nothing until what it costs to be paused or moved is over.
+    /// Work of each of its cores in each stint so far, and the reason of the stint's end. A task on shared nodes does
+    /// as much as its share allows, and nothing while it pays for a pause or a move.
     pub fn worked<'a>(
         &'a self,
         now: Time,
@@ -197,7 +197,7 @@ impl TaskRow {
                     let come = if left == Left::Moved { stint.newly_there(before) } else { stint.tasks() };
                     held = held.max(stint.from + site.move_cost.of(come, needs.unwrap_or(Needs::NODE).memory));
                 }
-                // It comes as if it were new.
+                // It starts as if it were new.
                 (_, Some(Left::Lost), _) => held = Time::ZERO,
                 _ => {}
             }
@@ -208,17 +208,17 @@ impl TaskRow {
         })
     }
 
-    /// Whether it is lost, and nobody has sent it to a site again.
+    /// True if it is lost and has not been sent to a site again.
     fn is_gone(&self) -> bool {
         self.is_lost() && !self.is_sent_again
     }
 
-    /// Whether a node of it has failed, and it has not run since.
+    /// True if a node of it has failed, and it has not run since.
     pub fn is_lost(&self) -> bool {
         self.stints.as_ref().is_some_and(|stints| stints.is_lost())
     }
 
-    /// What failures have done to it, which is nothing for most.
+    /// The consequences of failures for it; most tasks have none.
     pub fn setbacks(&mut self) -> &mut Setbacks {
         self.setbacks.get_or_insert_default()
     }
@@ -229,13 +229,13 @@ impl TaskRow {
 }
 
 impl JobRow {
-    /// What it takes beside itself, in tasks: a stint of a task takes as much as one.
+    /// Its size in tasks; a stint of a task counts as one.
     pub fn tasks_and_stints(&self) -> usize {
         self.tasks.iter().map(|task| 1 + task.stints.as_ref().map_or(0, |stints| stints.count())).sum()
     }
 
-    /// Whether nothing more can happen to it: what was given to a site before the job was given up goes on to its end,
-    /// but what was taken back in time never starts.
+    /// True if nothing more can happen to it. A task that was assigned to a site before the job was given up continues
+    /// to its end, but one that was taken back in time never starts.
     pub(super) fn is_over(&self) -> bool {
         let is_over =
             |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none()) || task.is_gone();
@@ -260,7 +260,7 @@ impl JobRow {
         }
     }
 
-    /// Where a task stands; one that was running when its job was removed goes on to its end.
+    /// State of a task; one that was running when its job was removed continues to its end.
     pub fn task_standing(&self, index: usize) -> Standing {
         let task = &self.tasks[index];
         match (task.end, task.start, self.fate) {
@@ -273,7 +273,7 @@ impl JobRow {
         }
     }
 
-    /// When it was given up or taken back.
+    /// Time at which it was given up or taken back.
     pub fn given_up(&self) -> Option<Time> {
         match self.fate {
             Fate::Removed { at } | Fate::Cancelled { at } => Some(at),
@@ -281,34 +281,34 @@ impl JobRow {
         }
     }
 
-    /// When it could start at the earliest: where it asked for a reservation, nobody waits before the ready time.
+    /// Its earliest start: a job with a request for a reservation does not wait before the ready time.
     pub fn wanted(&self) -> Time {
         self.answered.as_ref().map_or(self.job.arrive, |answered| answered.ready.max(self.job.arrive))
     }
 
-    /// How long it waited for its first task to start, if that did.
+    /// Wait until the start of its first task, if that started.
     pub fn wait(&self) -> Option<Span> {
         Some(self.start()?.since(self.wanted()))
     }
 
-    /// When the first of its tasks started.
+    /// Start of its first task.
     pub fn start(&self) -> Option<Time> {
         self.tasks.iter().filter_map(|task| task.start).min()
     }
 
-    /// When the last of its tasks that ended did, at its site.
+    /// End of the last of its ended tasks, at its site.
     pub fn last_end(&self) -> Option<Time> {
         self.tasks.iter().filter_map(|task| task.end).max()
     }
 
-    /// For each task when the last of its predecessors ended; where it has none, from when on the job was wanted.
+    /// Ready time of each task: the last end of its predecessors, or without any the earliest start of the job.
     pub fn ready(&self) -> Vec<Option<Time>> {
         let mut ready = Vec::new();
         self.ready_into(&mut ready);
         ready
     }
 
-    /// The same, into memory that is there.
+    /// Like `ready`, into an existing buffer.
     pub fn ready_into(&self, ready: &mut Vec<Option<Time>>) {
         ready.clear();
         ready.resize(self.tasks.len(), Some(self.wanted()));
@@ -319,7 +319,7 @@ impl JobRow {
         }
     }
 
-    /// How many times its critical path the job took, if it was completed.
+    /// Its duration in critical paths, if it was completed.
     pub fn slr(&self) -> Option<f64> {
         match self.fate {
             Fate::Completed { at, .. } => self.in_paths(at),
@@ -332,8 +332,8 @@ impl JobRow {
         (!self.critical_path.is_zero()).then(|| took.micros() as f64 / self.critical_path.micros() as f64)
     }
 
-    /// How long it took from when it was wanted, by the time that it would have taken alone, if it finished; very short
-    /// times count as some seconds.
+    /// Its duration from its earliest start, divided by the duration it would have had alone, if it finished; very
+    /// short durations count as some seconds.
     pub fn stretch(&self) -> Option<f64> {
         let end = self.last_end().filter(|_| self.standing() == Standing::Finished)?;
         let [took, alone] =
@@ -341,8 +341,8 @@ impl JobRow {
         Some(took / alone)
     }
 
-    /// How old its result was, in critical paths, when that counts for its worth. A service that reckons with values
-    /// does so when it hears of the end; elsewhere a job is in time that ends in time, whenever word of it comes.
+    /// Age of its result in critical paths, as far as it counts for its worth. A service with values counts it when it
+    /// hears of the end; elsewhere a job that ends in time is in time, independent of the message.
     fn aged(&self) -> Option<f64> {
         match self.fate {
             Fate::Completed { value: None, .. } => self.in_paths(self.last_end()?),
@@ -350,22 +350,22 @@ impl JobRow {
         }
     }
 
-    /// Whether its user got nothing: it never finished, or not before its final deadline. `None` for a job that has
-    /// no deadline. Whoever was told at once that it would come too late did not starve.
+    /// True if its user got nothing: it never finished, or not before its final deadline. `None` for a job without a
+    /// deadline. A job that was rejected at once as too late did not starve.
     pub fn starved(&self) -> Option<bool> {
         let worth = self.job.worth.as_ref()?;
         let last = worth.curve.final_();
         Some(match self.fate {
             Fate::NotAdmitted => false,
             _ if self.standing() == Standing::Killed => true,
-            // Whoever is promised an end at the deadline has it then.
+            // A job that is promised an end at the deadline has it then.
             Fate::Completed { value: None, .. } => self.aged().is_none_or(|age| age > last),
             _ => self.slr().is_none_or(|slr| slr >= last),
         })
     }
 
-    /// What its user got, if its kind of job is worth anything. Where nobody reckons with values, it follows from the
-    /// end; what was killed has no result.
+    /// Value of its result, if its kind of job has one. Where no service computes values, it follows from the end; a
+    /// killed job has no result.
     pub fn value(&self) -> Option<f64> {
         let worth = self.job.worth.as_ref()?;
         match self.fate {

@@ -1,24 +1,24 @@
-//! What a task does between its start and its end, where that is more than to be on the same nodes all the time.
+//! Stints of a task, where it was not on the same nodes all the time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::grid::NodeSet;
 use crate::time::Time;
 
-/// What a task did so far.
+/// The stints of a task so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stints {
     over: Vec<Over>,
-    /// Since when it has been on its nodes, with this share; `None` while it is suspended.
+    /// Begin of the present stint, with this share; `None` while it is suspended.
     since: Option<Time>,
     /// The nodes with more than one of its parallel tasks, those with more than two, and so on.
     more: Vec<NodeSet>,
     share: f64,
-    /// When it was given to the sites where it was lost.
+    /// Times of its assignments to the sites where it was lost.
     sent: Vec<Time>,
 }
 
-/// A stretch of time in which nothing changed.
+/// An interval without a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Over {
     from: Time,
@@ -27,45 +27,45 @@ struct Over {
     more: Vec<NodeSet>,
     share: f64,
     left: Left,
-    /// Where that was, if it went on at another site.
+    /// Its site, if it continued at another one.
     site: Option<u32>,
 }
 
-/// Why a stint was over.
+/// The reason for the end of a stint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Left {
-    /// It went on where it was, with another share.
+    /// It continued there, with another share.
     Shared,
-    /// It went on elsewhere.
+    /// It continued elsewhere.
     Moved,
     Suspended,
     /// A node of it failed.
     Lost,
 }
 
-/// From when to when a task was on which nodes.
+/// A stint of a task: its times and its nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stint<'a> {
     pub from: Time,
     pub to: Time,
     pub nodes: &'a NodeSet,
     pub more: &'a [NodeSet],
-    /// What it got of what it could use of their processors.
+    /// Share of the processors that it could use.
     pub share: f64,
-    /// Why it was over; `None` for the last one.
+    /// The reason for its end; `None` for the last one.
     pub left: Option<Left>,
-    /// Where it was, if it went on at another site.
+    /// Its site, if it continued at another one.
     pub site: Option<u32>,
 }
 
 impl Stints {
-    /// Those of a task, of which the first has begun then if there have been none.
+    /// The stints of a task. Without any, the first has begun at `since`.
     pub fn of(stints: &mut Option<Box<Stints>>, since: Time) -> &mut Stints {
         let begun = || Stints { over: Vec::new(), since: Some(since), more: Vec::new(), share: 1.0, sent: Vec::new() };
         stints.get_or_insert_with(|| Box::new(begun()))
     }
 
-    /// How many are over.
+    /// Number of closed stints.
     pub fn count(&self) -> usize {
         self.over.len()
     }
@@ -76,7 +76,7 @@ impl Stints {
 
     pub fn share(&mut self, now: Time, nodes: &NodeSet, share: f64) {
         let changes = share != self.share;
-        // What lasted no time is no stint.
+        // An interval of no length is no stint.
         if let Some(from) = self.since.filter(|from| *from < now && changes) {
             self.over.push(self.until(from, now, nodes, Left::Shared));
             self.since = Some(now);
@@ -84,7 +84,7 @@ impl Stints {
         self.share = share;
     }
 
-    /// It has one more of its parallel tasks on these.
+    /// Adds a layer: one more of its parallel tasks on each of these nodes.
     pub fn stack(&mut self, nodes: &NodeSet) {
         self.more.push(nodes.clone());
     }
@@ -96,12 +96,12 @@ impl Stints {
         }
     }
 
-    /// Whether a node of it has failed, and it has not gone on since.
+    /// True if a node of it has failed, and it has not continued since.
     pub fn is_lost(&self) -> bool {
         self.since.is_none() && self.over.last().is_some_and(|over| over.left == Left::Lost)
     }
 
-    /// It was given to a site then, and lost there, once or more often.
+    /// Records its assignment to a site where it was lost, once or repeatedly.
     pub fn keep_sending(&mut self, at: Time) {
         if self.sent.last() != Some(&at) {
             self.sent.push(at);
@@ -112,7 +112,7 @@ impl Stints {
         &self.sent
     }
 
-    /// It goes on at another site than this, where it was so far.
+    /// Records that it continues at another site than `site`, where it was until now.
     pub fn emigrate(&mut self, site: u32) {
         self.over.iter_mut().for_each(|over| over.site = over.site.or(Some(site)));
     }
@@ -121,7 +121,7 @@ impl Stints {
         self.since = Some(now);
     }
 
-    /// It starts anew, and has its nodes to itself until something else is said.
+    /// Records a new start; it has its nodes to itself until a share is recorded.
     pub fn begin(&mut self, now: Time) {
         (self.since, self.share) = (Some(now), 1.0);
     }
@@ -130,7 +130,7 @@ impl Stints {
         Over { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left, site: None }
     }
 
-    /// All of them; the last one, on these nodes, goes on until then.
+    /// All stints; the last one, on these nodes, continues until `until`.
     pub fn each<'a>(&'a self, until: Time, nodes: &'a NodeSet) -> impl Iterator<Item = Stint<'a>> {
         let over = self.over.iter().map(|over| {
             let Over { from, to, ref nodes, ref more, share, left, site } = *over;
@@ -145,22 +145,22 @@ impl Stints {
 }
 
 impl<'a> Stint<'a> {
-    /// The only one of a task.
+    /// The only stint of a task.
     pub fn alone(from: Time, to: Time, nodes: &'a NodeSet) -> Stint<'a> {
         Stint { from, to, nodes, more: &[], share: 1.0, left: None, site: None }
     }
 
-    /// Whether it was over because a node failed.
+    /// True if it ended because a node failed.
     pub fn is_lost(&self) -> bool {
         self.left == Some(Left::Lost)
     }
 
-    /// How many parallel tasks it has.
+    /// Number of its parallel tasks.
     pub fn tasks(&self) -> u32 {
         self.layers().map(NodeSet::len).sum()
     }
 
-    /// How many of its tasks are where there were fewer before.
+    /// Number of its parallel tasks at places that had fewer before.
     pub fn newly_there(&self, before: &Stint<'_>) -> u32 {
         let mut had = before.layers();
         let come = |nodes: &NodeSet| match had.next() {

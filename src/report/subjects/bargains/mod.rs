@@ -1,4 +1,4 @@
-//! Users who bargain with sites: what each asked, booked, paid, and got for it, one strategy beside the other.
+//! Users that negotiate with sites: the questions, bookings, payments and results of each, by strategy.
 
 mod account;
 mod section;
@@ -72,7 +72,7 @@ pub const SUBJECT: Subject = Subject {
     ],
 };
 
-/// What came of all bargaining. `requests` is the sum of `booked`, `refused`, `stale`, `given_up` and `open`.
+/// Results of all negotiations. `requests` is the sum of `booked`, `refused`, `stale`, `given_up` and `open`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bargaining {
     pub requests: u64,
@@ -80,20 +80,20 @@ pub struct Bargaining {
     pub refused: u64,
     pub stale: u64,
     pub given_up: u64,
-    /// Jobs that were still bargained for when the log ended.
+    /// Jobs whose negotiation was open when the log ended.
     pub open: u64,
-    /// Jobs that wanted several sites at once: those that have all of them, those that have nothing, and those that
-    /// have some, of which there are none.
+    /// Jobs that needed several sites at once: those that have all of them, those that have none, and those that have
+    /// some, of which there are none.
     pub whole: u64,
     pub empty: u64,
     pub torn: u64,
-    /// Those that had all or some of them, and lost it as nodes failed.
+    /// Jobs that had all or some of them, and lost them because nodes failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u64,
-    /// Holds and bookings that nobody has told the end of.
+    /// Holds and bookings without a recorded end.
     pub left_held: u64,
     pub left_booked: u64,
-    /// Why jobs were not bargained for, as they fit no site, and why bargaining came to nothing: how many, by reason.
+    /// Numbers of jobs without a negotiation, as they fit no site, and of failed negotiations, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rejected: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -101,52 +101,51 @@ pub struct Bargaining {
     pub users: Vec<OneUser>,
     #[serde(default)]
     pub sites: Vec<Earned>,
-    /// What users say they have paid and been given, and sites do not, or the other way round: nothing.
+    /// Difference between the payments reported by users and by sites: zero.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unbalanced: f64,
 }
 
-/// What one site earned, in processor hours at price 1.
+/// Income of one site, in processor hours at price 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Earned {
     pub site: String,
     /// The sum of the next four.
     pub earned: f64,
-    /// For what came through its queue.
+    /// Income from its queue.
     pub queue: f64,
-    /// For bookings, at its rate; on top of that, for their displacing the queue; for cancelling some.
+    /// Income from bookings: at its rate, for displacing the queue, and from cancellations.
     pub rents: f64,
     pub fees: f64,
     pub penalties: f64,
-    /// What it gave its users for bookings that it took from them.
+    /// Compensation to users for revoked bookings.
     pub compensation: f64,
     pub bookings: u64,
 }
 
-/// How one user fared. Areas are processor hours, times are seconds.
+/// Results of one user. Areas are processor hours, times are seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OneUser {
     pub user: String,
     pub strategy: String,
     pub jobs: u64,
     pub finished: u64,
-    /// The mean from the submission of a job to its end, and until its first task started.
+    /// Mean duration from the submission of a job to its end, and to the start of its first task.
     pub makespan: Option<f64>,
     pub wait: Option<f64>,
-    /// What was paid: for bookings with their fees, for giving some back, and for what ran in queues.
+    /// Payments for bookings with their fees, for cancellations, and for queued work.
     pub cost: f64,
     pub fees: f64,
     pub penalties: f64,
-    /// What was booked and not used, what stood idle until work was wanted, and penalties.
+    /// Bookings that were not used, idle time before the work was due, and penalties.
     pub paid_for_nothing: f64,
-    /// Of that, what stood idle.
+    /// The idle part of it.
     pub padding: f64,
     pub adverts: u64,
     pub quotes: u64,
     pub bookings: u64,
     pub returned: u64,
-    /// Bookings that were taken from the user as nodes failed, how often one was to begin later, and what the user was
-    /// given for it.
+    /// Numbers of bookings revoked and postponed because nodes failed, and the compensation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub revoked: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -159,7 +158,7 @@ pub struct OneUser {
     pub committed: u64,
     pub released: u64,
     pub expired: u64,
-    /// Holds that sites dropped as nodes failed.
+    /// Holds that sites dropped because nodes failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u64,
     pub requests: u64,
@@ -179,7 +178,7 @@ impl Bargaining {
         self.requests == ends && self.torn == 0 && self.unbalanced == 0.0
     }
 
-    /// Whether nodes have failed that were booked or held.
+    /// True if nodes have failed that were booked or held.
     fn has_suffered(&self) -> bool {
         self.sum(|user| user.revoked + user.postponed + user.broken) > 0
     }
@@ -188,7 +187,7 @@ impl Bargaining {
         self.users.iter().map(of).sum()
     }
 
-    /// What all sites earned, as if they were one.
+    /// Income of all sites together.
     fn all_sites(&self) -> Earned {
         let sum = |of: fn(&Earned) -> f64| self.sites.iter().map(of).sum();
         Earned {
@@ -203,7 +202,7 @@ impl Bargaining {
         }
     }
 
-    /// What came of the requests.
+    /// The outcome of the requests in words.
     fn outcome(&self) -> String {
         let Bargaining { requests, booked, refused, stale, given_up, open, .. } = self;
         let open = if *open > 0 { format!(", {open} still open") } else { String::new() };
@@ -214,13 +213,13 @@ impl Bargaining {
         )
     }
 
-    /// How many claims were stale, some of which were repeated in time.
+    /// Number of stale claims in words; some of them were repeated in time.
     fn stale_claims(&self) -> Option<String> {
         let (stale, claims) = self.claims();
         (stale > 0).then(|| format!("{stale} of {claims} claims denied as stale"))
     }
 
-    /// Those that sites denied as stale, and all of them.
+    /// Claims denied as stale, and all claims.
     fn claims(&self) -> (u64, u64) {
         (self.sum(|user| user.denied_stale), self.sum(|user| user.bookings + user.denied))
     }
@@ -243,11 +242,11 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// What is known before the run.
+/// Facts about users from the topology.
 #[derive(Debug)]
 struct Strategies {
     systems: Vec<u32>,
-    /// By the number of the user: its strategy, whether its jobs are requests, and how long ahead they are wanted.
+    /// Strategy of each user, by its number; whether its jobs are requests, and their lead time.
     users: Vec<Known>,
 }
 
@@ -280,7 +279,7 @@ impl Strategies {
     }
 }
 
-/// Whether calendars of a run fit their sites, see `section/shapes.rs`.
+/// Checks that the calendars of a run fit their sites, see `section/shapes.rs`.
 #[cfg(test)]
 pub fn calendars_fit(topology: &Topology, tally: &Tally) {
     section::calendars_fit(&Strategies::known(topology, Vec::new()), tally);
@@ -343,7 +342,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What sites earned, site by site and all of them.
+/// Income of each site and of all sites, in words.
 fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
     let words = |site: &Earned, whose: &str| {
         let given = if site.compensation > 0.0 {
@@ -365,10 +364,10 @@ fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
     texts.enumerate().map(|(at, text)| (if at == 0 { "revenue" } else { "" }, text)).collect()
 }
 
-/// Users with a line each, and sites; summaries have all of them.
+/// Largest number of users, and of sites, with a line each; summaries have all of them.
 const LINES_MAX: usize = 20;
 
-/// The place of an end of bargaining in counts.
+/// Number of negotiations with this end.
 fn count_of(ends: &[u64; Bargain::ALL.len()], end: Bargain) -> u64 {
     ends[end as usize]
 }
@@ -384,7 +383,7 @@ mod tests {
     use crate::report::{Names, Status};
     use crate::time::{Stamp, Time};
 
-    /// Jobs of as many tasks of a minute each, one after the other.
+    /// A summary of jobs with so many tasks of a minute each, one after the other.
     fn summary(jobs: &[u32]) -> Summary {
         let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n\
                     [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";

@@ -1,4 +1,4 @@
-//! What the records of bargaining mean.
+//! The meaning of the records of negotiations.
 
 use super::{Booking, Counts, Hold, Idled, Open, Seen, Takings};
 use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, TaskId};
@@ -89,7 +89,7 @@ impl Tally {
         Ok(None)
     }
 
-    /// Nodes of a booking have failed: its user pays for what was used of it.
+    /// Nodes of a booking have failed: its user pays for the used part.
     pub fn revoked(&mut self, by: By, booking: &BookingId, used: &Area, paid: &Area, compensation: &Area) -> Taken {
         let open = self.close_booking(by, *booking)?;
         let counts = self.bargains.of(open.user);
@@ -130,7 +130,7 @@ impl Tally {
         open.ok_or_else(|| Inconsistent::NoBooking(booking, self.names.of_actor(by.actor)))
     }
 
-    /// A booking up to now, for the page.
+    /// Records a booking up to now, for the page.
     fn see_booking(&mut self, by: By, open: &Open, used: Area, is_revoked: bool) {
         let Open { user, job, receipt, was_held } = *open;
         let Part { procs, start, .. } = receipt.part;
@@ -143,7 +143,7 @@ impl Tally {
         }
     }
 
-    /// A task that is taken back while it waits for its work, for the page.
+    /// Records a task that is taken back while it waits for its work, for the page.
     pub(in crate::report::tally) fn see_idled(&mut self, by: By, task: TaskId) {
         let Some(row) = self.jobs.get(&task.job).filter(|_| self.bargains.keeps) else { return };
         let (index, user) = (task.index as usize, row.user);
@@ -184,7 +184,7 @@ impl Tally {
         Ok(None)
     }
 
-    /// Whether a user may want something for a job: it is theirs, though it may be over.
+    /// Checks that a user may request something for a job: it is its own, even if it is over.
     fn asks_for(&self, user: ActorId, job: JobId) -> Result<(), Inconsistent> {
         match self.jobs.get(&job) {
             Some(row) if row.user == user => Ok(()),
@@ -194,7 +194,7 @@ impl Tally {
         }
     }
 
-    /// A site has taken a task in: from its user, who has said before that it goes there.
+    /// A site has accepted a task of a user, which has assigned it there before.
     pub fn entered(&mut self, by: By, user: &ActorId, task: &TaskId) -> Taken {
         let (site, name) = (self.site(by.actor)?, self.names.of_actor(by.actor));
         if self.open(task.job)?.user != *user {
@@ -212,7 +212,7 @@ impl Tally {
         Ok(None)
     }
 
-    /// The run makes no sense any more, whoever of the two is right.
+    /// The run is senseless now, with either of the two at fault.
     pub fn accused(&mut self, by: By, site: &ActorId, fault: &Fault) -> Taken {
         let (user, site) = (self.names.of_actor(by.actor), self.names.of_actor(*site));
         Err(Inconsistent::Accused(user, site, tell(*fault)))
