@@ -1,5 +1,5 @@
-//! Whose doing it is when a log makes no sense, or ends too soon. The router writes down what members tell it, so what
-//! is wrong with its records is theirs as well.
+//! The member at fault if a log is inconsistent, or ends too early. The router records the messages of members, so
+//! faults in its records are theirs as well.
 
 use std::collections::BTreeMap;
 
@@ -32,20 +32,20 @@ impl Tally {
         }
         let first_site = self.site_of.keys().next().copied();
         let told = match &entry.record {
-            // Where there is no service to hand jobs in to, users write this themselves.
+            // Where there is no service, users write this record themselves.
             Record::Arrived { .. } if Some(entry.actor) >= first_site => vec![entry.actor],
             Record::Arrived { job, user }
             | Record::Refused { job, user, .. }
             | Record::NotAdmitted { job, user }
             | Record::Rejected { job, user, .. } => match owners.get(&job.id) {
-                // Somebody else was first with what is this user's.
+                // Another user has submitted this user's job first.
                 Some(owned) if owned.user == *user => vec![self.user_of(job.id).unwrap_or(*user)],
                 _ => vec![*user],
             },
-            // The network lets go what it is told to.
+            // The network sends what it is told to send.
             Record::Shipped { user, .. } => vec![*user],
             Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
-            // It has started what was not given out, or was taken back.
+            // The site has started a task that was not assigned, or was taken back.
             Record::Assigned { task, .. } | Record::Withdrawn { task } if !self.tells_of_own_jobs(entry.actor) => {
                 self.started_at(*task)
             }
@@ -79,7 +79,7 @@ impl Tally {
             (Record::Accused { site, .. }, _) if self.site_of.contains_key(site) => {
                 Some(*site).filter(|_| self.is_right(entry).is_none())
             }
-            // It is the site that has recorded the start.
+            // The site has recorded the start.
             (Record::Assigned { task, .. } | Record::Withdrawn { task }, Inconsistent::Again(..))
                 if self.tells_of_own_jobs(entry.actor) =>
             {
@@ -118,12 +118,12 @@ impl Tally {
         }
         let open = |job: JobId| self.jobs.get(&job).map_or(!self.knows(job), |row| row.fate == Fate::Open);
         for (&job, owned) in owners.iter().filter(|(job, _)| !self.knows(**job)) {
-            // Whoever still waits for another job's end is not to blame.
+            // A user that still waits for another job's end is not at fault.
             if owned.after.is_none_or(|before| !open(before)) {
                 kept.entry(vec![owned.user]).or_default().push(job);
             }
         }
-        // Sites that have reported all ends wait for others, unless there is nobody else to wait for.
+        // Sites that have reported all ends wait for others, unless there are no others.
         let kept = if kept.is_empty() { waiting } else { kept };
         let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
             let who = actors.iter().map(|actor| self.who(*actor)).collect::<Vec<_>>().join(" or ");
@@ -141,7 +141,7 @@ impl Tally {
         kept.iter().map(tell).collect::<Vec<_>>().join(", ")
     }
 
-    /// Those that hold an open job of a user that negotiates; several in one list if one of them does.
+    /// The members that hold an open job of a user that negotiates; several in one list if one of them does.
     fn held_between(&self, row: &JobRow) -> Vec<Vec<ActorId>> {
         // A site records what it does about each task that it has started.
         let runs = self.running_sites(row);

@@ -1,7 +1,7 @@
-//! Jobs in ten groups by the work that they are, and how each group fared.
+//! Jobs in ten groups by work, and the results of each group.
 //!
-//! All jobs of a run are held here at once, so it is column by column, and columns that say nothing are not there: 24
-//! bytes a job where jobs have no deadlines.
+//! It holds all jobs of a run at once, so it stores columns, and omits those without information: 24 bytes per job
+//! where jobs have no deadlines.
 
 use super::core::Mean;
 use super::summary::SizeGroup;
@@ -12,9 +12,9 @@ const GROUPS: usize = 10;
 pub(super) struct Sizes {
     /// Core microseconds.
     work: Vec<u128>,
-    /// No number, where there is none.
+    /// SLR of each job; NaN if it has none.
     slr: Vec<f64>,
-    /// From some job on; none before has a deadline.
+    /// Deadlines from some job on; none before has one.
     deadlines: Option<Deadlines>,
 }
 
@@ -23,11 +23,11 @@ struct Deadlines {
     each: Vec<Deadline>,
 }
 
-/// Whether a job starved that has a deadline, and its SLR if those that starve count as that late.
+/// Deadline result of a job, if it has one: true if it starved, and its SLR, or its final deadline if it starved.
 type Deadline = Option<(bool, Option<f64>)>;
 
 impl Sizes {
-    /// For so many jobs.
+    /// Columns for so many jobs.
     pub fn of(jobs: usize) -> Sizes {
         Sizes { work: Vec::with_capacity(jobs), slr: Vec::with_capacity(jobs), deadlines: None }
     }
@@ -44,7 +44,7 @@ impl Sizes {
         self.slr.push(slr.unwrap_or(f64::NAN));
     }
 
-    /// From the smallest jobs to the largest.
+    /// The groups, from the smallest jobs to the largest.
     pub fn groups(self) -> Vec<SizeGroup> {
         let count = self.work.len();
         let mut order: Vec<u32> = (0..count as u32).collect();
@@ -107,7 +107,7 @@ mod tests {
     fn columns_make_the_same_groups_as_whole_jobs() {
         let mut stream = SplitMix64::new(7);
         for count in [0, 1, 9, 10, 64, 333] {
-            // Deadlines from the start, from somewhere on, or for nobody.
+            // Deadlines from the start, from some job on, or for none.
             for first in [0, count / 2, count] {
                 let mut sizes = Sizes::of(count);
                 let mut jobs = Vec::new();

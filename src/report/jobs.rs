@@ -20,7 +20,7 @@
 //! | `allocated_resources` | all cores that its tasks were on, numbered through all sites | its last ones, likewise |
 //! | `consumed_energy`, `metadata` | | |
 //! | `job`, `task` | its number | that of its job, and its own in there, from 0 |
-//! | `user`, `site`, `kind` | who submitted it | and where it ran |
+//! | `user`, `site`, `kind` | the user that submitted it | and where it ran |
 //! | `cores` | | its cores, as its site numbers them |
 //! | `ready_time` | | when its last predecessor ended |
 //! | `last_end` | when the last of its tasks that did ended at its site | |
@@ -63,27 +63,27 @@ macro_rules! batsim {
 const JOBS: &str = batsim!("job,user,site,kind,cores,ready_time,last_end,starved,value,value_max,slr,name");
 const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time,name");
 
-/// `jobs.csv` in the making.
+/// `jobs.csv` in progress.
 pub(super) struct JobSheet<'a> {
     tally: &'a Tally,
     text: Vec<u8>,
     words: Words,
 }
 
-/// `tasks.csv` in the making.
+/// `tasks.csv` in progress.
 pub(super) struct TaskSheet<'a> {
     tally: &'a Tally,
     text: Vec<u8>,
     words: Words,
 }
 
-/// What things are called, as fields.
+/// Names as fields.
 struct Words {
     topology: String,
     actors: Vec<String>,
     sites: Vec<String>,
     kinds: Vec<String>,
-    /// Their keys, where there are several.
+    /// Keys of the systems, if there are several.
     systems: Vec<&'static str>,
 }
 
@@ -130,7 +130,7 @@ impl Words {
         };
     }
 
-    /// Where a task ran.
+    /// Site, kind and cores of a task.
     fn place(&self, line: &mut Row<'_>, row: &JobRow, index: usize) {
         let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
         let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
@@ -138,7 +138,7 @@ impl Words {
         line.text(site).text(kind).cores(&ran.cores, 0);
     }
 
-    /// The last field, where there are several systems; then the row ends.
+    /// Adds the last field, if there are several systems, and ends the row.
     fn end(&self, mut line: Row<'_>, row: &JobRow) {
         if !self.systems.is_empty() {
             line.text(self.systems.get(row.system as usize).copied().unwrap_or_default());
@@ -153,7 +153,7 @@ impl<'a> JobSheet<'a> {
         JobSheet { tally, text: words.heading(JOBS), words }
     }
 
-    /// A job and its one task are the same.
+    /// The row of a job that is its one task.
     fn rigid_row(&mut self, row: &JobRow) {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
@@ -227,7 +227,7 @@ impl<'a> TaskSheet<'a> {
     }
 }
 
-/// From `submission_time` to `requested_time`.
+/// Fields from `submission_time` to `requested_time`.
 fn asks(line: &mut Row<'_>, row: &JobRow, task: Option<&Task>) {
     line.time(row.job.arrive);
     match task {
@@ -248,7 +248,7 @@ fn stands(line: &mut Row<'_>, standing: Standing, started: bool) {
     });
 }
 
-/// From `starting_time` to `stretch`.
+/// Fields from `starting_time` to `stretch`.
 fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
     if start.is_none() && finish.is_none() {
         line.empties(6);
@@ -263,7 +263,7 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
     line.maybe(ratio, Row::float);
 }
 
-/// From `starved` to `slr`.
+/// Fields from `starved` to `slr`.
 fn worth(line: &mut Row<'_>, row: &JobRow) {
     line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
     let slr = row.slr().filter(|_| row.standing() == Standing::Finished);
@@ -278,7 +278,7 @@ fn name(line: &mut Row<'_>, name: Option<&str>) {
     };
 }
 
-/// Its cores by their numbers in the whole grid, and two fields that nobody knows.
+/// Its cores by their numbers in the whole grid, and two fields that are always empty.
 fn allocated(line: &mut Row<'_>, tally: &Tally, ran: &TaskRow) {
     if let Some(site) = ran.site {
         line.cores(&ran.cores, tally.sites[site as usize].first_core);

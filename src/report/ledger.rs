@@ -1,9 +1,9 @@
-//! Jobs that are over, put aside until the end of the run, when they are wanted in the order of their numbers.
+//! Finished jobs, set aside until the end of the run, when they are read in the order of their numbers.
 //!
-//! Jobs end in any order, and tables list them by number. So what is over is gathered; when there is much of it, it is
-//! sorted, packed, and goes to a [`Store`] as one run of it; at the end all runs are read side by side. In memory stay
-//! what is being gathered, a window on each run, and a bit a job. A run of some hundred thousand tasks is never packed,
-//! unless these were often paused.
+//! Jobs end in any order, and tables list them by number. So finished jobs are gathered; once there are many, they are
+//! sorted, packed, and written to a [`Store`] as one run; at the end all runs are merged. Memory holds the gathered
+//! jobs, a window on each run, and one bit per job. A simulation of some hundred thousand tasks is never packed, unless
+//! these were often paused.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,31 +14,31 @@ use super::tally::JobRow;
 use crate::grid::JobId;
 use crate::protocol::codec;
 
-/// Where bytes can be put aside and read again: a file, as a rule.
+/// A place where bytes can be set aside and read again: usually a file.
 pub trait Store: Send + Sync {
     /// Appends all of these bytes.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Fills the buffer with what was appended from this place on.
+    /// Fills the buffer with appended bytes, from this offset on.
     fn read_at(&self, place: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
-/// Tasks, and stints of tasks, that are gathered before a run of them goes to the store: some thirty megabytes.
+/// Size of a run in tasks and stints of tasks: some thirty megabytes.
 const RUN: usize = 200_000;
-/// What a job takes beside its tasks, in tasks.
+/// Size of a job beside its tasks, in tasks.
 const JOB: usize = 3;
-/// How much of a run is read at once.
+/// Number of bytes of a run read at once.
 const WINDOW: usize = 256 << 10;
-/// Before each job in a run: its number, and how many bytes it takes.
+/// Size of the head of each job in a run: its number, and its length in bytes.
 const HEAD: usize = 8;
 
 pub(super) struct Ledger {
     store: Box<dyn Store>,
     run: usize,
     gathered: Vec<JobRow>,
-    /// What they take, in tasks.
+    /// Their size, in tasks.
     tasks: usize,
-    /// Where each run begins and ends in the store.
+    /// Begin and end of each run in the store.
     runs: Vec<(u64, u64)>,
     stored: u64,
     seen: Seen,
@@ -72,7 +72,7 @@ impl Ledger {
         self.seen.has(job)
     }
 
-    /// Puts a job aside, which must not be here already.
+    /// Sets a job aside, which must not be here already.
     pub fn put(&mut self, row: JobRow) -> io::Result<()> {
         self.seen.add(row.job.id);
         self.tasks += JOB + row.tasks_and_stints();
@@ -115,7 +115,7 @@ impl Ledger {
         Ok(None)
     }
 
-    /// All that is here, by number.
+    /// All jobs here, by number.
     pub fn read(&self) -> io::Result<Merged<'_>> {
         let mut here: Vec<&JobRow> = self.gathered.iter().collect();
         here.sort_unstable_by_key(|row| Reverse(row.job.id));
@@ -141,7 +141,7 @@ impl fmt::Debug for Ledger {
 pub(super) struct Merged<'a> {
     ledger: &'a Ledger,
     runs: Vec<Run>,
-    /// What was never stored, backwards.
+    /// The jobs that were never stored, in reverse order.
     here: Vec<&'a JobRow>,
     /// The next job of each run.
     heads: BinaryHeap<Reverse<(JobId, usize)>>,
@@ -171,9 +171,9 @@ impl Merged<'_> {
     }
 }
 
-/// A run of the store, and what of it is in memory.
+/// A run of the store, with its part in memory.
 struct Run {
-    /// From where on it has not been read.
+    /// Offset of the part that has not been read.
     next: u64,
     end: u64,
     window: Vec<u8>,
@@ -190,7 +190,7 @@ impl Run {
         Ok(Some(JobId(self.word(self.at))))
     }
 
-    /// The bytes of the next job, whose head has been seen.
+    /// The bytes of the next job, whose head has been read.
     fn take(&mut self, ledger: &Ledger) -> io::Result<&[u8]> {
         let length = self.word(self.at + 4) as usize;
         self.need(HEAD + length, ledger)?;
@@ -221,7 +221,7 @@ impl Run {
     }
 }
 
-/// Which jobs there were: a bit a job, where numbers are close together.
+/// The set of jobs: one bit per job, where numbers are close together.
 #[derive(Default)]
 struct Seen {
     pages: BTreeMap<u32, Box<[u64; Seen::WORDS]>>,

@@ -1,4 +1,4 @@
-//! `manifest.json`: where a result comes from and what belongs to it. A folder without one is no result.
+//! `manifest.json`: origin and contents of a result. A folder without one is no result.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use super::Names;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Of Hansa.
+    /// Version of Hansa.
     pub version: String,
     pub status: Status,
     pub command: Vec<String>,
-    /// Where the actors ran: `inline`, `processes`, `machines`, ...
+    /// Layout of the run: `inline`, `processes`, `machines`, ...
     pub layout: String,
     pub seed: u64,
     pub topology_hash: String,
@@ -21,18 +21,18 @@ pub struct Manifest {
     /// The files that the topology was read from.
     pub inputs: Vec<Input>,
     pub names: Names,
-    /// In UTC.
+    /// Start in UTC.
     pub started: String,
     pub wall_seconds: f64,
     pub host: Host,
-    /// Everything else in the folder.
+    /// All other files in the folder.
     pub files: Vec<Output>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     pub path: String,
-    /// XXH3-128, as of every file here.
+    /// XXH3-128, as for every file here.
     pub hash: String,
 }
 
@@ -47,19 +47,19 @@ pub struct Output {
 pub struct Host {
     pub name: String,
     pub cores: usize,
-    /// How many of them the router, and whoever was started with it, may use.
+    /// Number of them that the router, and all processes started with it, may use.
     #[serde(default)]
     pub cores_used: usize,
     pub processor: String,
     pub kernel: String,
 }
 
-/// Whether the run came to its end.
+/// Completeness of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum Status {
     Complete,
-    /// What cut it short, and when.
+    /// Cause and time of the early end.
     Partial(String),
 }
 
@@ -69,7 +69,7 @@ impl Manifest {
     }
 }
 
-/// The hash that the manifest gives for these bytes.
+/// The manifest's hash of these bytes.
 pub fn hash(bytes: &[u8]) -> String {
     format!("{:032x}", xxhash_rust::xxh3::xxh3_128(bytes))
 }

@@ -1,4 +1,4 @@
-//! What jobs are called in the logs that they are from, where it is not what the run numbers them.
+//! Names and numbers of jobs in their logs, where they differ from the run's numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use crate::workload::packed::Packed;
 use crate::workload::rigids::{Content, Origin, Rigids};
 use crate::workload::{Rigid, Source};
 
-/// The jobs of all workloads, where some system's are one task each: only these have their own numbers.
+/// The jobs of all workloads, if a system has jobs of one task each: only these have numbers of their own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnNumbers {
     /// Workloads of rigid jobs, by their first job.
     numbered: Vec<Numbered>,
-    /// Which workloads are logs, that know their users.
+    /// True for each workload that is a log, which knows its users.
     logged: Vec<bool>,
     /// The first job of each workload.
     first: Vec<u32>,
-    /// What a result's table says, where the logs are not at hand, in order of the jobs.
+    /// Numbers from a result's table, where the logs are not at hand, in order of the jobs.
     told: Vec<(JobId, u64)>,
     told_names: BTreeMap<JobId, String>,
 }
@@ -26,12 +26,12 @@ pub(super) struct OwnNumbers {
 /// A workload of rigid jobs.
 #[derive(Clone, Debug)]
 struct Numbered {
-    /// The run's number of the first of them.
+    /// The run's number of the first job.
     first: u32,
     jobs: Arc<Packed>,
-    /// The names of what they do.
+    /// Names of the jobs' profiles.
     profiles: Arc<Vec<String>>,
-    /// What they are called, where it is not their number.
+    /// Names of jobs that are not their numbers.
     ids: Arc<BTreeMap<u64, String>>,
 }
 
@@ -64,7 +64,7 @@ impl OwnNumbers {
         log.jobs.get(place)
     }
 
-    /// The name of what it does, where its log has such.
+    /// Name of a job's profile, if its log has profiles.
     pub fn profile(&self, job: JobId) -> Option<&str> {
         let (log, place) = self.log_of(job)?;
         // Most have none, and finding a job takes a while.
@@ -74,12 +74,12 @@ impl OwnNumbers {
         log.profiles.get(log.jobs.get(place)?.profile? as usize).map(String::as_str)
     }
 
-    /// Whether jobs are from logs that nobody has read.
+    /// True if jobs are from logs that have not been read.
     pub fn are_missing(&self) -> bool {
         self.logged.contains(&true) && self.numbered.iter().any(|log| log.jobs.is_empty())
     }
 
-    /// Takes what a result's table of jobs says in their place.
+    /// Takes numbers and names from a result's table of jobs instead.
     pub fn tell(&mut self, jobs: impl Iterator<Item = (JobId, u64, Option<String>)>) {
         for (job, number, name) in jobs {
             if self.is_logged(job) {
@@ -90,7 +90,7 @@ impl OwnNumbers {
         self.told.sort_unstable();
     }
 
-    /// What its log calls it, where that is not its number.
+    /// Name of a job in its log, if that is not its number.
     pub fn id(&self, job: JobId) -> Option<&str> {
         if let Some(name) = self.told_names.get(&job) {
             return Some(name);
@@ -102,14 +102,14 @@ impl OwnNumbers {
         log.ids.get(&log.jobs.get(place)?.number).map(String::as_str)
     }
 
-    /// The log that a job may be from, and its place there.
+    /// The log that a job may be from, and its index there.
     fn log_of(&self, job: JobId) -> Option<(&Numbered, usize)> {
         let at = self.numbered.partition_point(|log| log.first <= job.0).checked_sub(1)?;
         let log = &self.numbered[at];
         Some((log, (job.0 - log.first) as usize))
     }
 
-    /// What its log, or else the run, numbers it.
+    /// Number of a job in its log, or else in the run.
     pub fn number(&self, job: JobId) -> u64 {
         let told = self.told.binary_search_by_key(&job, |(told, _)| *told).ok().map(|place| self.told[place].1);
         told.or_else(|| Some(self.rigid(job)?.number)).unwrap_or(job.0.into())
@@ -120,7 +120,7 @@ impl OwnNumbers {
         workload.and_then(|workload| self.logged.get(workload)).copied().unwrap_or(false)
     }
 
-    /// Which workload it is from, where there are several.
+    /// Number of a job's workload, if there are several.
     pub fn workload(&self, job: JobId) -> Option<usize> {
         (self.first.len() > 1).then(|| self.first.partition_point(|first| *first <= job.0))
     }

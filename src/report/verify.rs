@@ -1,7 +1,7 @@
-//! Are two results the same run? And if not: since when, and why.
+//! Comparison of two results: whether they are the same run, and if not, the first difference and its causes.
 //!
-//! Both logs are read side by side, a line each at a time, and the digest of each is computed again, so that neither
-//! a summary that does not go with its log nor a log that somebody has changed goes unnoticed.
+//! Both logs are read side by side, line by line, and the digest of each is computed again, so a summary that does not
+//! match its log, or a log that has been changed, is detected.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -17,56 +17,56 @@ use crate::settings::counted;
 
 /// One of the two results.
 pub struct Side<R> {
-    /// How the user calls it.
+    /// Its name on the command line.
     pub name: String,
     pub manifest: Manifest,
     pub summary: SummaryFile,
     pub events: R,
 }
 
-/// What came out.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     pub a: Found,
     pub b: Found,
-    /// Why the two may well differ, the likeliest first.
+    /// Possible causes of differences, the likeliest first.
     pub causes: Vec<String>,
     pub difference: Option<Difference>,
 }
 
-/// What one result says of itself and what its log says.
+/// The claims of one result, and the contents of its log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub name: String,
     pub status: Status,
-    /// According to the summary.
+    /// Digest in the summary.
     pub claimed: String,
-    /// According to the log; `None` where a line of it cannot be read.
+    /// Digest of the log; `None` if a line of it cannot be read.
     pub computed: Option<String>,
     pub events: u64,
     pub unreadable: Option<(u64, Unreadable)>,
 }
 
-/// The first event that is not the same.
+/// The first event that differs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Counts from 1, as in `events.jsonl`.
+    /// Line number in `events.jsonl`, from 1.
     pub line: u64,
-    /// In words; `None` where this log has no such line any more.
+    /// The events in words; `None` if a log has no such line.
     pub a: Option<String>,
     pub b: Option<String>,
     pub what: String,
 }
 
 impl Comparison {
-    /// The two are one and the same run, and both are whole.
+    /// True if the two are the same run, and both are complete.
     pub fn same(&self) -> bool {
         self.difference.is_none()
             && self.a.claimed == self.b.claimed
             && [&self.a, &self.b].into_iter().all(|side| side.intact() && side.status == Status::Complete)
     }
 
-    /// For programs; with the files that are not as they were written.
+    /// JSON for programs, with the files that are damaged.
     pub fn json(&self, damaged: &[String]) -> Value {
         let side = |side: &Found| {
             let unreadable = side.unreadable.as_ref().map(|(line, wrong)| format!("line {line}, {wrong}"));
@@ -87,7 +87,7 @@ impl Comparison {
 }
 
 impl Found {
-    /// The log is the one that the summary speaks of.
+    /// True if the log is the one of the summary.
     pub fn intact(&self) -> bool {
         self.computed.as_ref() == Some(&self.claimed)
     }
@@ -205,7 +205,7 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
         {
             what.push(if left.id == right.id { "what the job is" } else { "which job it is" });
         }
-        // A sentence leaves things out, and a number need not mean the same in both.
+        // A sentence omits details, and a number may differ in meaning between the two.
         (left, right) if left != right || told(left, a_names) != told(right, b_names) => {
             what.push("the particulars");
         }

@@ -1,5 +1,5 @@
-//! How old the router's view of its sites was: between the end of a task and the moment the router hears of it, the
-//! cores stand idle and what comes next waits.
+//! Age of the router's view of its sites: between the end of a task and its report, the cores are idle and later tasks
+//! wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use super::Tally;
 use super::tally::SiteFacts;
 use crate::time::Time;
 
-/// What an old view amounts to over a run. Times in seconds of virtual time.
+/// The effect of an old view over a run. Times in seconds of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct View {
-    /// From the end of a task until the router heard of it, by links and reporting periods; mean over what ended.
+    /// Delay from the end of a task to its report, by links and reporting periods; mean over ended tasks.
     pub lag_mean: f64,
     pub lag_max: f64,
-    /// Core seconds that were free in this time, as far as the router knew in use.
+    /// Core seconds that were free in this time, but in use as far as the router knew.
     pub unseen: f64,
 }
 
 impl View {
-    /// Whether it is about more than the blink that a network takes.
+    /// True if the delay is more than that of a fast network.
     pub fn is_old(&self) -> bool {
         self.lag_max >= 1.0
     }
 }
 
-/// What has been seen of tasks that ended.
+/// Sums over ended tasks.
 #[derive(Default)]
 pub(super) struct Views {
     count: u64,
@@ -42,7 +42,7 @@ impl Views {
         self.unseen += u128::from(lag) * u128::from(cores);
     }
 
-    /// `None` where the router sees everything at once.
+    /// `None` if the router sees everything at once.
     pub fn of(&self, tally: &Tally) -> Option<View> {
         if tally.sites.iter().all(|site| site.latency.is_zero() && site.report_every.is_zero()) {
             return None;
@@ -53,7 +53,7 @@ impl Views {
 }
 
 impl SiteFacts {
-    /// When the router hears of what ends at a time.
+    /// Time at which the router hears of an end.
     fn told(&self, end: Time) -> Time {
         end.round_up(self.report_every) + self.latency
     }

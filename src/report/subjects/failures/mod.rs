@@ -1,8 +1,8 @@
-//! What failures did to a run, and what was done about them.
+//! Consequences of failures, and of recovery.
 //!
-//! How long nodes and links were down is known from the topology, from the first submission to the end of the last
-//! task; what became of tasks and data is told by the log. Work is node seconds. Of all the work that nodes did, some
-//! became results, some went into checkpoints, some was lost; what is still running is none of these.
+//! The outages of nodes and links are known from the topology, from the first submission to the end of the last task;
+//! the consequences for tasks and data are in the log. Work is node seconds. The work of nodes is useful (it became
+//! results), spent on checkpoints, or lost; running work is none of these.
 
 mod account;
 mod section;
@@ -83,18 +83,18 @@ pub const SUBJECT: Subject = Subject {
     ],
 };
 
-/// `work` is the sum of `work_useful`, `work_lost`, `work_checkpoints` and `work_unfinished`.
+/// Totals. `work` is the sum of `work_useful`, `work_lost`, `work_checkpoints` and `work_unfinished`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Failures {
-    /// How often a node failed.
+    /// Number of node failures.
     pub node_failures: u64,
     pub availability: Option<f64>,
-    /// How often a task was lost, and how often it was started again.
+    /// Numbers of losses and of restarts of tasks.
     pub tasks_lost: u64,
     pub restarts: u64,
     /// Jobs that were given up after they had run.
     pub given_up: u64,
-    /// From a loss until the task ran again, in the mean.
+    /// Mean duration from a loss until the task ran again.
     pub mean_recovery: Option<f64>,
     pub checkpoints: u64,
     pub work: f64,
@@ -104,28 +104,28 @@ pub struct Failures {
     pub work_unfinished: f64,
     pub goodput: Option<f64>,
     pub efficiency: Option<f64>,
-    /// Those that fail.
+    /// The sites that fail.
     pub sites: Vec<FailingSite>,
-    /// Where links do.
+    /// The links, where some fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<FailingLinks>,
 }
 
-/// What links that fail did to data.
+/// Effects of failed links on data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailingLinks {
     pub link_failures: u64,
     /// Mean over the links that fail.
     pub availability: Option<f64>,
-    /// How many flows were held up, and how often one was.
+    /// Number of flows that were held up, and number of stalls.
     pub flows_held_up: u64,
     pub times_held_up: u64,
-    /// How long they were in all, from when a link went down until they used links again.
+    /// Sum of the delays, from the failure of a link until links are used again.
     pub held_up: f64,
-    /// How often one went over other links than its own.
+    /// Number of detours over other links.
     pub reroutes: u64,
     pub bytes_again: u64,
-    /// Those that fail.
+    /// The links that fail.
     pub links: Vec<FailingLink>,
 }
 

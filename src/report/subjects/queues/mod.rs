@@ -1,8 +1,7 @@
-//! What queues made of rigid jobs: `schedule.json` in the words of Batsim's summary, and the jobs as a log of their
-//! own.
+//! Results of queued rigid jobs: `schedule.json` in the terms of Batsim's summary, and the jobs as a log.
 //!
-//! All times in seconds of virtual time. As there, the makespan is when the last job ended. A job's slowdown is its
-//! turnaround time by its run time; the bounded one takes no run time for shorter than 10 s, and is never below 1.
+//! All times in seconds of virtual time. As in Batsim, the makespan is the end of the last job. A job's slowdown is its
+//! turnaround time divided by its run time; the bounded one counts a run time as at least 10 s, and is never below 1.
 
 mod account;
 mod fared;
@@ -75,13 +74,13 @@ pub const SUBJECT: Subject = Subject {
 pub struct Schedule {
     pub nb_computing_machines: u64,
     pub nb_jobs: u64,
-    /// Successful ones and those that were killed.
+    /// Successful jobs and killed ones.
     pub nb_jobs_finished: u64,
     pub nb_jobs_success: u64,
     pub nb_jobs_killed: u64,
     pub nb_jobs_rejected: u64,
     pub nb_jobs_unfinished: u64,
-    /// How often a job was taken back from a queue and handed in elsewhere.
+    /// Number of jobs taken back from a queue and submitted elsewhere.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nb_resubmissions: u64,
     pub success_rate: Option<f64>,
@@ -94,11 +93,11 @@ pub struct Schedule {
     pub max_slowdown: Option<f64>,
     pub mean_bounded_slowdown: Option<f64>,
     pub max_bounded_slowdown: Option<f64>,
-    /// The share of node time from the first submission to the last end.
+    /// Share of node time from the first submission to the last end.
     pub utilisation: Option<f64>,
-    /// What the nodes could have done more for jobs that were there, as a share of what they did.
+    /// Additional work that nodes could have done for present jobs, as a share of their work.
     pub underutilisation: Option<f64>,
-    /// Why jobs were rejected, and how many.
+    /// Number of rejected jobs, by reason.
     pub rejected: BTreeMap<String, u64>,
     pub logs: Vec<LogFacts>,
 }
@@ -114,15 +113,15 @@ impl Schedule {
     }
 }
 
-/// What is known before the run.
+/// Facts from the topology.
 #[derive(Debug)]
 struct Queues {
-    /// The systems that have them.
+    /// The systems with queues.
     systems: Vec<u32>,
     logs: Vec<LogFacts>,
-    /// By site.
+    /// Policy of each site.
     policies: Vec<String>,
-    /// How many actors there are at the router before the sites.
+    /// Number of actors at the router before the sites.
     services: u32,
 }
 
@@ -140,7 +139,7 @@ impl Queues {
         }))
     }
 
-    /// The numbers of the sites that have them.
+    /// The numbers of the sites with queues.
     fn sites(&self, tally: &Tally) -> Vec<usize> {
         tally.sites_of(&self.systems)
     }

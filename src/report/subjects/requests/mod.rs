@@ -1,8 +1,8 @@
-//! What became of requests for reservations: a part of the summary, and `reservations.csv` with one row per request.
+//! Results of requests for reservations: a part of the summary, and `reservations.csv` with one row per request.
 //!
 //! | column | what |
 //! | --- | --- |
-//! | `request`, `user` | its number, and who asked |
+//! | `request`, `user` | its number, and its user |
 //! | `arrival`, `ready`, `duration`, `deadline`, `nodes` | what was asked for; times in seconds |
 //! | `answer` | `accepted`, `declined` or `invalid` |
 //! | `reason` | why it made no sense |
@@ -73,8 +73,8 @@ pub const SUBJECT: Subject = Subject {
     ],
 };
 
-/// How many requests there were, and what became of them. `submitted` is the sum of `invalid`, `declined`, `accepted`
-/// and `unanswered`; `accepted` that of `finished`, `cancelled`, `given_up`, `broken` and `unfinished`.
+/// Counts of requests by result. `submitted` is the sum of `invalid`, `declined`, `accepted` and `unanswered`;
+/// `accepted` that of `finished`, `cancelled`, `given_up`, `broken` and `unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reservations {
     pub submitted: u64,
@@ -84,27 +84,27 @@ pub struct Reservations {
     pub unanswered: u64,
     pub finished: u64,
     pub cancelled: u64,
-    /// When their input came, nothing was left of their time.
+    /// Their input came too late: none of their time was left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub given_up: u64,
-    /// Their nodes failed, and no others were to be had in time.
+    /// Their nodes failed, and no others were free in time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u64,
     pub unfinished: u64,
-    /// For which other nodes were booked at least once as some had failed, and those that started later than they were
-    /// booked last, as nodes were down.
+    /// Requests with at least one new booking because nodes failed, and requests that started later than last booked
+    /// because nodes were down.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub moved: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shortened: u64,
-    /// What users were given for broken promises, in node seconds.
+    /// Compensation for broken promises, in node seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub compensation: f64,
-    /// Of the requests that make sense.
+    /// Accepted share of the valid requests.
     pub acceptance: Option<f64>,
     /// Mean over accepted requests.
     pub slowdown: Option<f64>,
-    /// Node seconds that were booked and not used, since jobs ended early; of finished jobs.
+    /// Node seconds of finished jobs that were booked and not used, since jobs ended early.
     pub released: f64,
 }
 
@@ -122,10 +122,10 @@ impl Reservations {
 const HEADER: &str = "request,user,arrival,ready,duration,deadline,nodes,answer,reason,site,start,end,allocated,\
     slowdown,real_start,real_end,state,moved,compensation\n";
 
-/// What is known before the run.
+/// Facts from the topology.
 #[derive(Debug)]
 struct Requests {
-    /// The systems that were asked.
+    /// The systems with reservations.
     systems: Vec<u32>,
 }
 
@@ -155,7 +155,7 @@ struct Answers<'a> {
     text: Option<Vec<u8>>,
     sum: Reservations,
     slowdowns: f64,
-    /// By site and start: the nodes of those who started late where nodes fail.
+    /// Nodes of jobs that started late at sites that fail, by site and start.
     late: BTreeMap<(usize, Time), Vec<NodeSet>>,
 }
 
@@ -192,8 +192,7 @@ impl Answers<'_> {
         }
     }
 
-    /// How many of those who started late waited for nodes: some of theirs came back then. Others waited for their
-    /// input.
+    /// Number of late jobs that waited for nodes: some of theirs came back at the start. The others waited for input.
     fn shortened(&self) -> u64 {
         let mut shortened = 0;
         for site in self.late.keys().map(|(site, _)| *site).collect::<few::Set<usize>>() {
@@ -312,7 +311,7 @@ fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
     Request::of(&row.job, answered.ready, answered.deadline).ok()
 }
 
-/// The end of what was booked last, if anything was: checkpoints take time as well.
+/// End of the last booking, if there is one; checkpoints take time as well.
 fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
     let ReserveAnswer::Accepted { site, start, .. } = answered.answer else { return None };
     let booked = || {
@@ -322,10 +321,10 @@ fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
     answered.until.or_else(booked)
 }
 
-/// Of the node seconds that were booked last.
+/// Node seconds left of the last booking.
 fn released(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> f64 {
     let [task] = row.job.tasks.as_slice() else { return 0.0 };
-    // What was idle before a late start was not given back.
+    // Idle time before a late start was not returned.
     let left = until(tally, row, answered).zip(row.tasks[0].end).map(|(until, end)| until.since(end));
     left.map_or(0.0, |left| f64::from(task.cores) * left.micros() as f64 / 1e6)
 }

@@ -1,8 +1,8 @@
-//! What sharing nodes did for jobs, site by site, with sites beside it whose jobs wait for whole nodes: `sharing.csv`.
+//! Effects of shared nodes on jobs, by site, compared with sites whose jobs wait for whole nodes: `sharing.csv`.
 //!
-//! Measures are those of section 5 of the DFRS paper (`systems/dfrs`). Memory that is moved counts when a job is
-//! paused, all of it, and when it is moved, as far as it goes to other nodes. Rates are for the time from a site's
-//! first submission to its last end.
+//! The measures are those of section 5 of the DFRS paper (`systems/dfrs`). Moved memory counts completely when a job is
+//! paused, and as far as it goes to other nodes when it is moved. Rates are for the time from a site's first submission
+//! to its last end.
 
 mod account;
 mod fared;
@@ -61,28 +61,28 @@ pub const SUBJECT: Subject = Subject {
     ],
 };
 
-/// The part of a summary: every site with rigid jobs, of which some share its nodes.
+/// The part of a summary: all sites with rigid jobs, if some share their nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sharing {
     pub sites: Vec<SiteShared>,
 }
 
-/// Of jobs that have ended; but what was paused and moved counts for all.
+/// Results of ended jobs; pauses and moves count for all jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteShared {
     pub name: String,
     pub scheduler: String,
-    /// Whether its jobs share its nodes.
+    /// True if its jobs share its nodes.
     pub shared: bool,
     pub jobs: u64,
     pub mean_stretch: Option<f64>,
     pub max_stretch: Option<f64>,
-    /// The largest stretch that no schedule of these jobs could have avoided: above the first, and at most the second.
-    /// Not reckoned for very many jobs.
+    /// Bounds of the largest stretch that no schedule of these jobs can avoid: above the first, and at most the second.
+    /// Not computed for very many jobs.
     pub bound: Option<(f64, f64)>,
-    /// The largest stretch by that bound.
+    /// The largest stretch divided by that bound.
     pub degradation: Option<f64>,
-    /// What nodes could have done more for jobs that were there, as a share of what they did.
+    /// Additional work that nodes could have done for present jobs, as a share of their work.
     pub underutilisation: Option<f64>,
     pub preemptions: u64,
     pub migrations: u64,
@@ -90,7 +90,7 @@ pub struct SiteShared {
     pub migrations_per_hour: Option<f64>,
     pub preemptions_per_job: Option<f64>,
     pub migrations_per_job: Option<f64>,
-    /// Memory of what was paused, and of what was moved, in GB; and a second.
+    /// Memory of paused and of moved jobs, in GB; and per second.
     pub paused_gb: f64,
     pub migrated_gb: f64,
     pub paused_gb_per_second: Option<f64>,
@@ -107,11 +107,11 @@ impl Sharing {
     }
 }
 
-/// What is known before the run.
+/// Facts from the topology.
 #[derive(Debug)]
 struct Sites {
     systems: Vec<u32>,
-    /// By site.
+    /// Scheduler and memory of each site.
     schedulers: Vec<String>,
     memory_kb: Vec<u64>,
 }
