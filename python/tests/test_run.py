@@ -5,7 +5,7 @@ import sys
 import hansa
 import pandas as pd
 import pytest
-from hansa._program import check
+from hansa._program import check, explain
 
 
 def test_a_run_is_that_of_the_program(topologies, tmp_path):
@@ -119,3 +119,21 @@ def test_the_program_is_found_and_python_can_be_it(monkeypatch):
     assert hansa.program() == "/bin/false"
     with pytest.raises(hansa.HansaError, match="ended with 1"):
         hansa.run("x.toml")
+
+
+def test_errors_speak_of_the_call():
+    """Not of the command line, of files that the module wrote, or of each key that one object sets."""
+    told = (
+        "site.york.scheduler: expected `fcfs`, found `external`\n  --> the command line\n  = did you mean `easy`?"
+        "\n\nerror: site.york.scheduler.command: no such key\n  --> the command line"
+        "\n\nerror: market.policy: no such policy\n  --> /tmp/hansa-1/sweep.toml:3:4"
+    )
+    error = hansa.HansaError(told, 2)
+    keys = {"site.york.scheduler", "site.york.scheduler.command"}
+    explained = explain(error, keys, "/tmp/hansa-1/sweep.toml")
+    assert str(explained) == (
+        "site.york.scheduler: expected `fcfs`, found `external`\n  --> the object for site.york\n  = did you mean `easy`?"
+        "\n\nerror: market.policy: no such policy\n  --> the arguments of the call"
+    )
+    assert explained.code == 2
+    assert "the command line" not in str(explain(hansa.HansaError("x: wrong\n --> the command line", 2)))

@@ -38,7 +38,6 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
         let other = if log.1 == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
         return logs::convert(path, log, to.unwrap_or(other), strict, out);
     }
-    logs::fits(out, "toml")?;
     let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;
     let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {
@@ -46,6 +45,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
         let names = names.join(" or ");
         Failure::Input(format!("{path}: expected a log of jobs (SWF), a Batsim workload (JSON) or {names}"))
     })?;
+    logs::fits(out, "toml")?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
     converted.warnings.iter().for_each(|warning| warn(&format!("{path}: {warning}")));
     match out {

@@ -7,6 +7,7 @@ use clap::Args;
 use super::cli::whole;
 use super::disk::write_named;
 use super::heard::shown;
+use super::terminal::Activity;
 use super::{Failure, print, say};
 use crate::grid::Kind;
 use crate::settings::{counted, units};
@@ -72,7 +73,9 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
         costs: Costs { runtime: (dag.runtime_min, dag.runtime_max), ccr_millionths: dag.ccr, bandwidth: dag.bandwidth },
         kind: Kind(0),
     };
+    let activity = Activity::new(format!("drawing {}", counted(dag.tasks.into(), "task")));
     let workflow = generator.workflow(0).map_err(|error| Failure::Input(error.to_string()))?;
+    drop(activity);
     match out {
         Some(out) => {
             let text = if is_json(out) { write::wfformat(&workflow) } else { write::dot(&workflow) };

@@ -189,3 +189,49 @@ fn open_bounded(path: &Path) -> io::Result<impl Read> {
 
 /// More than any topology has, as the reader of topologies says, and any log.
 const READ_MAX: u64 = INFLATED_MAX;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("hansa-input-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_file_that_is_only_named_like_a_compressed_one_is_called_so() {
+        let folder = folder("gz");
+        let told = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            fs::write(&path, bytes).unwrap();
+            read(path.to_str().unwrap()).map_err(|error| error.to_string())
+        };
+        let junk = "its name ends in .gz, but it is not compressed with gzip";
+        assert_eq!(told("log.swf.gz", b"junk"), Err(junk.to_owned()));
+        assert_eq!(told("log.swf.gz", &[0x80, 0xff, 0x00]), Err(junk.to_owned()));
+        // Browsers unpack what they load, and keep the name.
+        assert_eq!(told("log.swf.gz", b"; Version: 2\n"), Ok(b"; Version: 2\n".to_vec()));
+        assert_eq!(told("log.swf", b"junk"), Ok(b"junk".to_vec()));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_path_with_a_typo_has_its_near_name() {
+        let folder = folder("near");
+        fs::write(folder.join("quickstart.toml"), "").unwrap();
+        let told = |name: &str| {
+            let path = folder.join(name).to_str().unwrap().to_owned();
+            reason(&path, &read(&path).unwrap_err())
+        };
+        let near = format!("did you mean `{}`?", folder.join("quickstart.toml").display());
+        assert!(told("quikstart.toml").ends_with(&near), "{}", told("quikstart.toml"));
+        assert!(!told("market-40.toml").contains("did you mean"));
+        let failure = load_topology(folder.join("quickstart.tml").to_str().unwrap(), &[]).map(|_| ()).unwrap_err();
+        assert!(failure.to_string().contains(&near), "{failure}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

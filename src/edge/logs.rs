@@ -9,6 +9,7 @@ use super::cli::whole;
 use super::disk::{unreadable, write_named};
 use super::heard::shown;
 use super::input::{STANDARD_INPUT, read_typed};
+use super::terminal::Activity;
 use super::{Failure, gzip, say, warn};
 use crate::random::SplitMix64;
 use crate::settings::counted;
@@ -110,6 +111,7 @@ pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
         STANDARD_INPUT => Box::new(Cursor::new(read_typed(path).map_err(unreadable)?)),
         path => gzip::open(Path::new(path)).map_err(unreadable)?,
     };
+    let _activity = Activity::new(format!("reading {}", shown(path)));
     let first = first_letter(&mut input).map_err(unreadable)?;
     let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
     match first {
@@ -175,6 +177,7 @@ pub fn convert(
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     to.fits(out)?;
+    let activity = Activity::new(format!("converting {}", shown(path)));
     let Trace { mut header, jobs, mut faults, .. } = trace;
     let jobs: Vec<Rigid> = jobs.iter().collect();
     if to != Format::Swf {
@@ -200,6 +203,7 @@ pub fn convert(
     if faults.is_empty() {
         told.extend(faults.note().map(|note| format!("{path}: {note}")));
     }
+    drop(activity);
     told.iter().for_each(|told| warn(told));
     let nodes = machine(&header, &jobs);
     // A log that is written as a log again keeps what it says of itself.
@@ -260,6 +264,7 @@ fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
 
 pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
     args.to.fits(args.out.as_deref())?;
+    let activity = Activity::new(format!("drawing {}", counted(args.jobs.into(), "job")));
     let millionths = |factor: f64| (factor * 1e6).round() as u64;
     let model = Lublin {
         seed: args.seed,
@@ -278,6 +283,7 @@ pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
         job.requested_time = Some(Span::from_secs((runtime * args.overestimate / 1e6).ceil() as u64));
         job.status = Some(1);
     }
+    drop(activity);
     let header = swf::header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
     let margins = Margins { ahead: args.ahead, slack: args.slack, seed: args.seed };
     write(&header, &jobs, args.nodes, args.to, margins, args.out.as_deref())
@@ -291,6 +297,7 @@ fn write(
     margins: Margins,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
+    let activity = Activity::new(format!("writing {}", counted(jobs.len() as u64, "job")));
     let mut bytes = Vec::new();
     match to {
         Format::Batsim => bytes = batsim::write(jobs, nodes),
@@ -306,9 +313,13 @@ fn write(
     match out {
         Some(out) => {
             write_named(out, &bytes)?;
+            drop(activity);
             say(&format!("{}: {}\n", shown(&out.display().to_string()), counted(jobs.len() as u64, "job")))
         }
-        None => super::print(&String::from_utf8_lossy(&bytes)),
+        None => {
+            drop(activity);
+            super::print(&String::from_utf8_lossy(&bytes))
+        }
     }
 }
 
@@ -371,4 +382,36 @@ fn overestimate(text: &str) -> Result<f64, String> {
 
 fn at_least_none(text: &str) -> Result<f64, String> {
     number(text, 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_not_written_to_a_file_of_another_kind() {
+        let told = |format: Format, out: &str| format.fits(Some(Path::new(out))).map_err(|failure| failure.to_string());
+        assert_eq!(
+            told(Format::Batsim, "x.csv"),
+            Err("--out x.csv: expected a file that ends in .json, as that is what is written\n  --to chooses another format"
+                .to_owned())
+        );
+        assert!(told(Format::Swf, "x.json").is_err() && told(Format::Requests, "x.swf").is_err());
+        for out in ["x.swf", "jobs", "/dev/stdout", "log.2026"] {
+            assert_eq!(told(Format::Swf, out), Ok(()), "{out}");
+        }
+        assert!(Format::Swf.fits(None).is_ok());
+    }
+
+    /// What `sacct` writes is no log, however it is called.
+    #[test]
+    fn other_tables_are_not_taken_for_logs() {
+        let path = std::env::temp_dir().join(format!("hansa-sacct-{}.swf", std::process::id()));
+        std::fs::write(&path, "JobID|User|Submit\n1|ann|2026-01-01T00:00:00\n").unwrap();
+        // The fault of the input comes before that of the output.
+        let told = super::super::convert::convert(path.to_str().unwrap(), None, false, Some(Path::new("x.csv")));
+        std::fs::remove_file(&path).unwrap();
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains(".swf: expected a log of jobs (SWF), a Batsim workload (JSON) or"), "{told}");
+    }
 }

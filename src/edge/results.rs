@@ -551,3 +551,20 @@ pub fn inputs(loaded: &Loaded) -> Vec<report::Input> {
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {
     few::tree(leaves.iter().map(|leaf| (leaf.label.clone(), what(leaf))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run in which nothing, or hardly anything, could run says so though it ends well.
+    #[test]
+    fn a_run_that_refuses_half_of_its_jobs_warns() {
+        let told =
+            |submitted, finished, refused| many_refused(&Counts { submitted, finished, refused, ..Counts::default() });
+        let hint = "`hansa validate` tells which jobs can run at no site";
+        assert_eq!(told(1, 0, 1), Some(format!("of 1 job, 1 was refused; no job has finished; {hint}")));
+        assert_eq!(told(4_606, 921, 3_685), Some(format!("of 4,606 jobs, 3,685 were refused; {hint}")));
+        assert!(told(10, 0, 1).is_some() && told(9, 4, 5).is_some() && told(10, 5, 5).is_some());
+        assert_eq!([told(10, 6, 4), told(10, 0, 0), told(0, 0, 0)], [None, None, None]);
+    }
+}

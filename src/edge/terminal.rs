@@ -1,9 +1,11 @@
 //! One line that tells how far a run has come, for whoever watches a terminal.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Loudness, loudness};
+use super::{Loudness, loudness, thread};
 use crate::settings::counted;
 use crate::time::Time;
 
@@ -121,6 +123,61 @@ impl Drop for Count {
     }
 }
 
+/// A line with the time that a task has taken so far, from two seconds on, for tasks that are not counted. Silent unless
+/// standard error is a terminal.
+pub struct Activity {
+    /// Set at the end.
+    over: Arc<(Mutex<bool>, Condvar)>,
+    drawing: Option<JoinHandle<()>>,
+}
+
+impl Activity {
+    pub fn new(what: String) -> Activity {
+        if is_watched() { Activity::on(io::stderr(), what, PATIENCE) } else { Activity::silent() }
+    }
+
+    fn silent() -> Activity {
+        Activity { over: Arc::default(), drawing: None }
+    }
+
+    fn on(mut screen: impl Write + Send + 'static, what: String, patience: Duration) -> Activity {
+        let over: Arc<(Mutex<bool>, Condvar)> = Arc::default();
+        let told = over.clone();
+        let drawing = thread("activity", move || {
+            let began = Instant::now();
+            let (lock, changed) = &*told;
+            let wait = |for_long: Duration| {
+                let over = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited = changed.wait_timeout_while(over, for_long, |over| !*over);
+                *waited.unwrap_or_else(PoisonError::into_inner).0
+            };
+            let mut is_over = wait(patience);
+            if is_over {
+                return;
+            }
+            while !is_over {
+                let _ = write!(screen, "{CLEAR}{what}  {}", clock(began.elapsed().as_secs_f64()))
+                    .and_then(|()| screen.flush());
+                is_over = wait(REDRAW);
+            }
+            let _ = write!(screen, "{CLEAR}").and_then(|()| screen.flush());
+        });
+        // Without a thread there is no line, but the task goes on.
+        Activity { over, drawing: drawing.ok() }
+    }
+}
+
+impl Drop for Activity {
+    fn drop(&mut self) {
+        let (lock, changed) = &*self.over;
+        *lock.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        changed.notify_all();
+        if let Some(drawing) = self.drawing.take() {
+            let _ = drawing.join();
+        }
+    }
+}
+
 /// What an earlier call has done says nothing about how fast this one is.
 fn count_line(what: &str, done: usize, earlier: usize, total: usize, elapsed: Duration) -> String {
     let now = done.saturating_sub(earlier);
@@ -176,6 +233,43 @@ mod tests {
     fn the_count_reads_well() {
         assert_eq!(count_line("runs", 30, 10, 110, Duration::from_secs(20)), "30/110 runs (27 %)  20 s  ETA 1:20 min");
         assert_eq!(count_line("runs", 10, 10, 110, Duration::from_secs(3)), "10/110 runs (9 %)  3 s");
+    }
+
+    /// A screen that keeps what is written.
+    #[derive(Clone, Default)]
+    struct Screen(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Screen {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Screen {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_task_is_told_once_it_takes_long_and_leaves_no_line() {
+        let screen = Screen::default();
+        let activity = Activity::on(screen.clone(), "writing x.swf".to_owned(), Duration::ZERO);
+        while screen.text().is_empty() {
+            std::thread::yield_now();
+        }
+        drop(activity);
+        let text = screen.text();
+        assert!(text.starts_with(&format!("{CLEAR}writing x.swf  0 s")) && text.ends_with(CLEAR), "{text:?}");
+
+        let screen = Screen::default();
+        drop(Activity::on(screen.clone(), "writing x.swf".to_owned(), PATIENCE));
+        assert_eq!(screen.text(), "");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::range::{Range, shown};
 use super::statistics::Estimate;
-use crate::report::html::{at, escape};
+use crate::report::html::{Digits, at, escape};
 
 pub(super) struct Row {
     pub name: String,
@@ -45,6 +45,7 @@ pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[Row]) -> S
     let letters = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let left = f64::max(LEFT, letters as f64 * LETTER + GAP);
     let width = f64::max(WIDTH, left + DOTS_MIN + RIGHT);
+    let digits = Digits::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate.mean));
     let x = |number: f64| left + range.share(number) * (width - left - RIGHT);
     let mut svg =
         format!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", at(width), at(height), escape(about));
@@ -67,7 +68,7 @@ pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[Row]) -> S
             svg.push_str(&drawn(dot, range, &x, middle + DOT * below));
         }
         if let ([dot], 1) = (&row.dots[..], most) {
-            let (x, y, mean) = (at(width - RIGHT + 14.0), at(middle), shown(dot.estimate.mean));
+            let (x, y, mean) = (at(width - RIGHT + 14.0), at(middle), digits.show(dot.estimate.mean));
             let _ = write!(svg, "<text class=\"caption\" x=\"{x}\" y=\"{y}\" dy=\".32em\">{mean}</text>");
         }
     }

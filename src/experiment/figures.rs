@@ -53,3 +53,35 @@ pub(super) fn words(better: Better) -> &'static str {
         Better::Neither => "",
     }
 }
+
+/// Rows of numbers below their heads, as text, with a word above the labels: columns as wide as their widest cell asks for, and at least `least`.
+pub(super) fn text_table(corner: &str, heads: &[String], rows: &[(&str, Vec<String>)], least: usize) -> String {
+    let label = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(7);
+    let cells = rows.iter().flat_map(|(_, cells)| cells).chain(heads);
+    let width = cells.map(|cell| cell.chars().count() + 2).fold(least, usize::max);
+    let line = |label_text: &str, cells: &[String]| {
+        let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
+        format!("{label_text:<label$}{cells}\n")
+    };
+    let rows: String = rows.iter().map(|(label, cells)| line(label, cells)).collect();
+    line(corner, heads) + &rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_text_never_touch() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let rows = [("fifo", row(["23.00 ±90.21", "0.50"])), ("a-long-name", row(["135.80 ±106.73", "-"]))];
+        let expected = "load                    0.5             1.0\n\
+                        fifo           23.00 ±90.21            0.50\n\
+                        a-long-name  135.80 ±106.73               -\n";
+        assert_eq!(text_table("load", &row(["0.5", "1.0"]), &rows, 5), expected);
+        assert_eq!(
+            text_table("", &row(["1", "2"]), &[("x", row(["3", "4"]))], 6),
+            "            1     2\nx           3     4\n"
+        );
+    }
+}

@@ -363,7 +363,7 @@ fn who_is_alone_with_its_word_is_named_alone() {
         (add(bob, assigned.clone()), true, format!("user bob {alone}: job 0 is not one of bob")),
         (add(bob, Record::Withdrawn { task }), true, format!("user bob {alone}: job 0 is not one of bob")),
         (add(ann, assigned), false, format!("user ann {alone}: task 0.0 has been given to a site already")),
-        (add(york, held(ann)), false, format!("site york {alone}: york has hold 0.0 already")),
+        (add(york, held(ann)), false, format!("site york {alone}: york has hold 0.0.0 already")),
         (add(york, booked), false, format!("site york {alone}: york has booking 7 already")),
         (
             add(york, Record::Entered { user: york, task }),
@@ -373,7 +373,7 @@ fn who_is_alone_with_its_word_is_named_alone() {
         (
             add(york, Record::Entered { user: ActorId(99), task }),
             false,
-            format!("site york {alone}: job 0 is not one of #99"),
+            format!("site york {alone}: job 0 is not one of actor 99"),
         ),
         (
             add(ann, Record::Accused { site: bob, fault: Fault::Silent }),

@@ -320,11 +320,24 @@ impl<'a> Field<'a> {
         words: impl Iterator<Item = &'w str>,
         find: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
+        self.choice_or(what, words, find, &|_| None)
+    }
+
+    /// Like `choice`, with a hint for some of the words that are not valid.
+    fn choice_or<'w, T>(
+        &self,
+        what: &str,
+        words: impl Iterator<Item = &'w str>,
+        find: impl Fn(&str) -> Option<T>,
+        hint: &dyn Fn(&str) -> Option<&'static str>,
+    ) -> Option<T> {
         let words: Vec<&str> = words.collect();
         let (expected, text) = self.text_among(what, &words)?;
         let choice = find(text);
-        if choice.is_none() {
-            self.is_none_of(&expected, text, words);
+        if choice.is_none()
+            && let Some(mismatch) = self.mismatch(&expected)
+        {
+            self.findings.add(mismatch.meant(nearest(text, words)).hints(hint(text)));
         }
         choice
     }
@@ -336,16 +349,6 @@ impl<'a> Field<'a> {
         Some((expected, text))
     }
 
-    fn is_none_of(&self, expected: &str, text: &str, words: Vec<&str>) {
-        if let Some(mismatch) = self.mismatch(expected) {
-            let is_batch_system = ["slurm", "sacct", "pbs", "torque", "sge", "lsf"].contains(&text);
-            let log = is_batch_system && words.contains(&"swf");
-            let hint =
-                log.then_some("logs of batch systems are read in the Standard Workload Format: source = \"swf\"");
-            self.findings.add(mismatch.meant(nearest(text, words)).hints(hint));
-        }
-    }
-
     /// The variant of an enum with this word.
     pub fn word<T: Copy>(&self, all: &[(&'static str, T, &'static str)]) -> Option<T> {
         let find = |text: &str| all.iter().find(|(word, ..)| is_word(word, text)).map(|(_, variant, _)| *variant);
@@ -354,7 +357,17 @@ impl<'a> Field<'a> {
 
     /// The one of these names that equals the value.
     pub fn name<'n>(&self, what: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
-        self.choice(what, names.clone(), |text| names.clone().find(|name| is_word(name, text)))
+        self.name_or(what, names, &|_| None)
+    }
+
+    /// Like `name`, with a hint for some of the names that are not valid.
+    pub fn name_or<'n>(
+        &self,
+        what: &str,
+        names: impl Iterator<Item = &'n str> + Clone,
+        hint: &dyn Fn(&str) -> Option<&'static str>,
+    ) -> Option<&'n str> {
+        self.choice_or(what, names.clone(), |text| names.clone().find(|name| is_word(name, text)), hint)
     }
 
     pub fn findings(&self) -> &'a Findings {

@@ -12,6 +12,7 @@ mod tests;
 use std::fmt::Write;
 
 use super::claims::Findings;
+use super::figures::text_table;
 use super::metrics::{SLR_CENSORED, STARVED};
 use super::rows::{self, Row, Table};
 use super::statistics::Estimate;
@@ -165,22 +166,10 @@ impl Outcome {
             ("utilisation", "Cores in use while jobs arrived"),
             ("useful", "Work done for jobs that obtained value"),
         ] {
-            let cells = |policy| LOADS.map(|load| self.estimate(policy, load, metric).map_or("-".to_owned(), percent));
-            let rows = POLICIES.map(|(policy, label)| (label, cells(policy)));
-            let letters = rows.iter().flat_map(|(_, cells)| cells).map(|cell| cell.chars().count()).max().unwrap_or(0);
-            let width = (letters + 2).max(13);
-            let _ = write!(text, "\n{title}\n{:<7}", "load");
-            for load in LOADS {
-                let _ = write!(text, "{:>width$.1}", f64::from(load) / 100.0);
-            }
-            text.push('\n');
-            for (label, cells) in rows {
-                let _ = write!(text, "{label:<7}");
-                for cell in cells {
-                    let _ = write!(text, "{cell:>width$}");
-                }
-                text.push('\n');
-            }
+            let cell = |policy, load| self.estimate(policy, load, metric).map_or("-".to_owned(), percent);
+            let rows = POLICIES.map(|(policy, label)| (label, LOADS.map(|load| cell(policy, load)).to_vec()));
+            let heads = LOADS.map(|load| format!("{:.1}", f64::from(load) / 100.0));
+            let _ = write!(text, "\n{title}\n{}", text_table("load", &heads, &rows, 13));
         }
         text
     }

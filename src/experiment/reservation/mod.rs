@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
 use super::claims::Findings;
+use super::figures::text_table;
 use super::kept::{Name, kept};
 use super::rows;
 use super::statistics::Estimate;
@@ -242,19 +243,12 @@ impl Outcome {
             format!("Means over {} on {NODES} nodes, with 95 % confidence intervals.\n", self.extent.words());
         for axis in Axis::ALL {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
-                let _ = write!(text, "\n{} by {}\n{:<7}", metric.name(), axis.name(), "");
-                for setting in axis.settings() {
-                    let _ = write!(text, "{:>14}", axis.value(setting));
-                }
-                text.push('\n');
-                for fit in fit::ALL {
-                    let _ = write!(text, "{:<7}", fit.label);
-                    for setting in axis.settings() {
-                        let cell = self.estimate(fit.label, setting, metric).map_or("-".to_owned(), shown);
-                        let _ = write!(text, "{cell:>14}");
-                    }
-                    text.push('\n');
-                }
+                let heads: Vec<String> =
+                    axis.settings().into_iter().map(|setting| axis.value(setting).to_string()).collect();
+                let cell = |label, setting| self.estimate(label, setting, metric).map_or("-".to_owned(), shown);
+                let row = |label| axis.settings().into_iter().map(|setting| cell(label, setting)).collect();
+                let rows: Vec<(&str, Vec<String>)> = fit::ALL.iter().map(|fit| (fit.label, row(fit.label))).collect();
+                let _ = write!(text, "\n{} by {}\n{}", metric.name(), axis.name(), text_table("", &heads, &rows, 14));
             }
         }
         let _ = writeln!(text, "\nrequests by UMed");

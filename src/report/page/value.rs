@@ -1,7 +1,7 @@
 //! "Value": what jobs brought to their users, and where the rest of it went. For runs of jobs with a worth.
 
 use super::chart::{Figure, Scale, columns};
-use super::html::{bar, count, counted, number, percent, table};
+use super::html::{Digits, bar, count, counted, number, percent, table};
 use super::sizes::{axis_of, tenths, tenths_in_words};
 use super::{CHART, Page};
 use crate::report::tally::{JobRow, Standing};
@@ -20,15 +20,16 @@ impl Page<'_> {
         let jobs: u64 = sums.iter().map(|sum| sum.0).sum();
         let there: Vec<_> = Outcome::ALL.into_iter().filter(|(outcome, ..)| sums[*outcome as usize].0 > 0).collect();
         let share = |part: f64| if value.max > 0.0 { percent(part / value.max) } else { "–".to_owned() };
+        let [gains, losses] = [Digits::of(sums.iter().map(|sum| sum.1)), Digits::of(sums.iter().map(|sum| sum.2))];
         let rows = there.iter().map(|(outcome, _, words)| {
             let (number_of, obtained, lost) = sums[*outcome as usize];
             let part = number_of as f64 / jobs.max(1) as f64;
             vec![
                 (*words).to_owned(),
                 bar(part, &count(number_of)),
-                number(obtained),
+                gains.show(obtained),
                 share(obtained),
-                number(lost),
+                losses.show(lost),
                 share(lost),
             ]
         });

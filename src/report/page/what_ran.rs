@@ -40,7 +40,13 @@ impl Page<'_> {
             ("Load", self.load()),
             ("Layout", escape(&self.manifest.layout)),
             ("Seed", self.manifest.seed.to_string()),
-            ("Digest", format!("<code>{}</code>", escape(&self.results.digest))),
+            (
+                "Digest",
+                match self.summary.run.live {
+                    Some(_) => "none, as a live run is not reproducible".to_owned(),
+                    None => format!("<code>{}</code>", escape(&self.results.digest)),
+                },
+            ),
             (
                 "Log",
                 format!(

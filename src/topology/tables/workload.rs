@@ -124,7 +124,7 @@ impl Written {
         let names = any_of(workload::ALL.iter().map(|row| row.name));
         let words = workload::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
         let source = key("source", "where jobs come from").need(format!("{names}, or an include"));
-        w.set(source, &mut self.name, Registered { what: "a workload source", words });
+        w.set(source, &mut self.name, SourceName(Registered { what: "a workload source", words }));
         let chosen = workload::ALL.iter().position(|row| row.name == self.name);
         if w.reads() {
             self.walk_users(known, w);
@@ -219,6 +219,33 @@ impl Written {
         {
             field.complain(format!("expected jobs of one task each: a [{}] accepts no others", row.key));
         }
+    }
+}
+
+/// Form of the name of a source, with a hint for names of batch systems, whose logs are read as SWF.
+#[derive(Clone, Debug)]
+struct SourceName(Registered);
+
+const BATCH_SYSTEMS: [&str; 6] = ["slurm", "sacct", "pbs", "torque", "sge", "lsf"];
+
+impl Form<String> for SourceName {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let hint = "logs of batch systems are read in the Standard Workload Format: source = \"swf\"";
+        let names = self.0.words.iter().map(|word| word.name);
+        let name = field.name_or(self.0.what, names, &|text| BATCH_SYSTEMS.contains(&text).then_some(hint));
+        name.map(str::to_owned)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        self.0.text(value)
+    }
+
+    fn remark(&self, value: &String) -> Option<String> {
+        self.0.remark(value)
+    }
+
+    fn shape(&self) -> Shape {
+        Form::<String>::shape(&self.0)
     }
 }
 

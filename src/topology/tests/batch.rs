@@ -106,7 +106,7 @@ fn errors_are_reported() {
     for (setting, expected) in [
         ("workload.0.file=\"nowhere.swf\"", "cannot read nowhere.swf: there is no such file"),
         ("workload.0.file=7", "expected the path of a log of jobs, found 7"),
-        ("workload.0.from=\"1 h\"", "log.swf has no job to run: 2 are outside of the selected part"),
+        ("workload.0.from=\"1 h\"", "log.swf has no job to run: 2 jobs are outside of the selected part"),
         ("workload.0.to=\"0 s\"", "expected `to` after `from`"),
         ("workload.0.source=\"batsim\"", "log.swf: line 1, column 1: expected a Batsim workload"),
         ("workload.0.source=\"market\"", "expected swf, batsim, lublin or table, which a [batch] accepts"),

@@ -355,3 +355,51 @@ fn programs_get_every_error_of_several_files_and_lines() {
 fn tell(page: &mut String, title: &str, complaints: &Complaints) {
     page.push_str(&format!("#### {}\n\n{complaints}\n\n", title.trim().replace('\n', "; ")));
 }
+
+/// Errors of a log in a topology, one after the other.
+fn of_log(log: &str, keys: &str) -> Vec<String> {
+    let text = format!(
+        "name = \"logs\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\n[[user]]\nname = \"ann\"\n[[workload]]\n{keys}\n"
+    );
+    let mut read = |path: &str| match path {
+        "grid.toml" => Ok(text.clone().into_bytes()),
+        _ => Ok(log.as_bytes().to_vec()),
+    };
+    let complaints = load("grid.toml", &[], &mut read).map(|_| ()).unwrap_err();
+    complaints.to_string().split("\n\n").map(str::to_owned).collect()
+}
+
+#[test]
+fn a_log_without_jobs_is_called_what_it_is() {
+    let log = "source = \"swf\"\nfile = \"log.swf\"";
+    for (bytes, why) in
+        [("", "it is empty"), (" \n\n", "it is empty"), ("; UnixStartTime: 0\n", "it has only comments")]
+    {
+        let errors = of_log(bytes, log);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].contains(&format!("log.swf has no job to run: {why}\n")), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_part_of_a_log_that_ends_before_it_begins_is_one_error() {
+    let job = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1\n";
+    for (from, to) in [("2 d", "1 d"), ("1 d", "1 d")] {
+        let keys = format!("source = \"swf\"\nfile = \"log.swf\"\nfrom = \"{from}\"\nto = \"{to}\"");
+        let errors = of_log(job, &keys);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].contains("expected `to` after `from`"), "{errors:?}");
+    }
+}
+
+/// Batch systems are no sources, but their logs can be read; the hint is for workloads alone.
+#[test]
+fn a_batch_system_as_a_source_gets_a_hint() {
+    let hint = "source = \"swf\"";
+    let hints = |keys: &str| {
+        let errors = of_log("", keys);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        errors[0].contains("logs of batch systems are read in the Standard Workload Format") && errors[0].contains(hint)
+    };
+    assert!(hints("source = \"slurm\"") && hints("source = \"sacct\"") && !hints("source = \"lubln\""));
+}

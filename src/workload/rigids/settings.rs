@@ -5,10 +5,12 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Content, LogFile, Origin, Rigids, Window};
+use crate::numerals::counted;
 use crate::settings::units::MILLION;
 use crate::settings::{
     Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
 };
+use crate::time::Span;
 use crate::workload::needs::{self, Shape};
 use crate::workload::rigid::{Rigid, Trace};
 use crate::workload::terms::JobTerms;
@@ -49,7 +51,7 @@ impl Rigids {
         if window.to.is_some_and(|to| to <= window.from) {
             fields.complain("expected `to` after `from`".to_owned());
             // Without this, a window that holds no job would be a second fault.
-            window.to = None;
+            (window.from, window.to) = (Span::ZERO, None);
         }
         self.open(fields, said_hash, said_count, context);
     }
@@ -96,12 +98,14 @@ impl Rigids {
         };
         if content.jobs.is_empty() {
             let Content { faults, outside, .. } = &content;
+            let are = if *outside == 1 { "is" } else { "are" };
+            let left_out = format!("{} {are} outside of the selected part", counted(*outside, "job"));
             let why = match (outside, faults.is_empty()) {
                 (0, true) if bytes.trim_ascii().is_empty() => ": it is empty".to_owned(),
                 (0, true) => ": it has only comments".to_owned(),
                 (0, false) => format!(": {faults}"),
-                (_, true) => format!(": {outside} are outside of the selected part"),
-                (_, false) => format!(": {outside} are outside of the selected part, and of the others {faults}"),
+                (_, true) => format!(": {left_out}"),
+                (_, false) => format!(": {left_out}, and of the others {faults}"),
             };
             field.complain(format!("{path} has no job to run{why}"));
         }

@@ -15,6 +15,12 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 64.0;
 const CORE: f64 = 20.0;
 const FLOW: f64 = 11.0;
+/// Most height of a lane of flows: the rows of a link that many flows share at a time are lower.
+const FLOWS: f64 = 110.0;
+/// Least height of a row of flows.
+const FLOW_MIN: f64 = 3.0;
+/// Least height of a row with labels.
+const LABELLED: f64 = 9.0;
 const GAP: f64 = 8.0;
 /// Letters of a name that fit in front.
 const NAME: usize = 29;
@@ -175,7 +181,8 @@ fn link_lanes(plan: &Schedule) -> Vec<Lane> {
                 tip: format!("{from} to {to}: {} to {} s", number(transfer.release), number(transfer.end)),
             });
         }
-        lanes.push(Lane { name: name.clone(), rows: until.len(), height: FLOW, bars });
+        let height = (FLOWS / until.len() as f64).clamp(FLOW_MIN, FLOW);
+        lanes.push(Lane { name: name.clone(), rows: until.len(), height, bars });
     }
     lanes
 }
@@ -221,12 +228,15 @@ fn draw(svg: &mut String, lane: &Lane, top: f64, x: &dyn Fn(f64) -> f64) {
         let _ = write!(
             svg,
             "<rect class=\"{class}\" x=\"{from:.2}\" y=\"{:.1}\" width=\"{width:.2}\" height=\"{:.1}\"",
-            y + 1.0,
-            lane.height - 2.0
+            y + f64::min(1.0, lane.height / 8.0),
+            lane.height - f64::min(2.0, lane.height / 4.0)
         );
         let _ = if tip.is_empty() { writeln!(svg, "/>") } else { writeln!(svg, "><title>{tip}</title></rect>") };
         let size = (lane.height - 3.0).min(11.0);
-        if !bar.label.is_empty() && bar.label.chars().count() as f64 * size * 0.58 < width - 4.0 {
+        if lane.height >= LABELLED
+            && !bar.label.is_empty()
+            && bar.label.chars().count() as f64 * size * 0.58 < width - 4.0
+        {
             let _ = writeln!(
                 svg,
                 "<text class=\"{}\" font-size=\"{size:.0}\" x=\"{:.2}\" y=\"{:.1}\">{}</text>",

@@ -75,6 +75,21 @@ fn json_and_picture_hold_everything() {
     assert!(svg.contains("ten &lt;tasks&gt;"));
 }
 
+/// Flows that share a link at a time stand in rows, which are lower the more there are.
+#[test]
+fn many_flows_at_a_time_make_no_high_lane() {
+    let height = |flows: usize| -> f64 {
+        let mut report = report();
+        let flow = report.transfers.iter().find(|transfer| transfer.end > transfer.release).unwrap().clone();
+        report.transfers = vec![flow; flows];
+        let svg = picture(&Planned::Schedule(report));
+        let (_, rest) = svg.split_once(" height=\"").unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    };
+    assert_eq!(height(4) - height(1), 3.0 * 11.0);
+    assert!(height(30) - height(1) < 100.0, "{}", height(30) - height(1));
+}
+
 /// A terminal would take it for an order to clear itself.
 const ESCAPE: &str = "a\u{1b}[2Jb";
 
