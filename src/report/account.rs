@@ -1,4 +1,4 @@
-//! The accounts of a run: what the core and each subject make of its jobs, which all are shown once, by number.
+//! The accounts of a run: the results of the core and of each subject. All of them see each job once, by number.
 
 use std::io;
 use std::iter;
@@ -11,41 +11,41 @@ use super::tally::JobRow;
 use super::{Status, Summary, Tally, Untaken};
 use crate::time::Time;
 
-/// A table, or another file, in the making: the name of its file, and the rows that have not been written yet.
+/// A table or another file in progress: its name, and the rows that have not been written yet.
 pub(super) type Table<'a> = (&'static str, &'a mut Vec<u8>);
 
 /// Takes rows of a table, with the name of its file.
 type Put<'a, E> = dyn FnMut(&'static str, &[u8]) -> Result<(), E> + 'a;
 
 pub(super) trait Account: Send {
-    /// The next job, and from when on each of its tasks could have started.
+    /// Takes the next job, with the earliest start of each of its tasks.
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]);
 
     fn tables(&mut self) -> Vec<Table<'_>> {
         Vec::new()
     }
 
-    /// After the last job: the rows and files that had to wait for it, and its part of the summary, if it has one.
+    /// Called after the last job: adds the rows and files that had to wait for it, and its part of the summary, if any.
     fn close(&mut self, _summary: &mut Summary) {}
 
-    /// After that: makes more rows; says whether there were any left.
+    /// Called after that: adds more rows; false if there are none left.
     fn goes_on(&mut self) -> bool {
         false
     }
 }
 
-/// Is shown a job, and from when on each of its tasks could have started.
+/// Takes a job, with the earliest start of each of its tasks.
 type Show<'a, E> = dyn FnMut(&JobRow, &[Option<Time>]) -> Result<(), E> + 'a;
 
-/// Bytes of rows that are written at once.
+/// Number of bytes of rows written at once.
 const PIECE: usize = 1 << 18;
 
-/// Pieces of tables that may wait to be handed over.
+/// Number of pieces of tables that may wait to be handed over.
 const WAITING: usize = 4;
 
 impl Tally {
-    /// Looks at every job. Hands over the tables in pieces of some kilobytes, each with the name of its file, and gives
-    /// the summary.
+    /// Shows every job to the accounts. Hands over the tables in pieces of some kilobytes, each with the name of its
+    /// file, and returns the summary.
     pub fn close<E: From<Untaken>>(
         &self,
         seed: u64,
@@ -54,7 +54,8 @@ impl Tally {
         mut put: impl FnMut(&'static str, &[u8]) -> Result<(), E>,
     ) -> Result<Summary, E> {
         let begun = Summary::begin(self, seed, status, digest);
-        // One table is made here, mostly the longest; all else takes about as long, and is made beside it.
+        // One table is made here, mostly the longest; the others take about as long together, and are made on a second
+        // thread.
         let has_tasks = !self.has_only_single_tasks();
         let mut sheet: Box<dyn Account + '_> =
             if has_tasks { Box::new(TaskSheet::new(self)) } else { Box::new(JobSheet::new(self)) };
@@ -66,7 +67,7 @@ impl Tally {
             let (pieces, made) = sync_channel::<(&'static str, Vec<u8>)>(WAITING);
             let summary = begun.clone();
             let counted = thread::Builder::new().name("accounts".to_owned()).spawn_scoped(scope, move || {
-                // Nobody takes pieces any more where others could not be written, which is told there.
+                // The receiver is gone if other pieces could not be written, and that error is reported there.
                 let gone = |_| Untaken::from(io::Error::from(io::ErrorKind::BrokenPipe));
                 let mut put = |name, rows: &[u8]| pieces.send((name, rows.to_vec())).map_err(gone);
                 self.count(others(), summary, Some(&mut put))
@@ -94,13 +95,13 @@ impl Tally {
         summary.expect("what is in memory can be read")
     }
 
-    /// Those that a summary is made of, with the tables that go with them or without.
+    /// The accounts of a summary, with or without their tables.
     fn accounts(&self, tables: bool) -> impl Iterator<Item = Box<dyn Account + '_>> {
         let core = Box::new(Core::new(self)) as Box<dyn Account + '_>;
         iter::once(core).chain(self.subjects.iter().map(move |present| present.topic.account(self, tables)))
     }
 
-    /// Shows all jobs to some accounts, and hands over their tables, if somebody takes them.
+    /// Shows all jobs to some accounts, and hands over their tables if there is a receiver.
     fn count<'a, E: From<Untaken>>(
         &'a self,
         mut accounts: Vec<Box<dyn Account + 'a>>,
@@ -140,7 +141,7 @@ impl Tally {
     }
 }
 
-/// Hands over what is longer than this.
+/// Hands over the tables that are longer than this.
 fn hand_over<E>(tables: Vec<Table<'_>>, longer: usize, put: &mut Put<'_, E>) -> Result<(), E> {
     for (name, text) in tables {
         if text.len() > longer {

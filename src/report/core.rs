@@ -1,4 +1,4 @@
-//! The account that every run has: the numbers that speak of jobs, tasks and sites.
+//! The account of every run: the numbers of jobs, tasks and sites.
 
 use super::Tally;
 use super::account::Account;
@@ -14,7 +14,7 @@ pub(super) struct Core<'a> {
     tasks: Counts,
     starved: Option<u64>,
     in_time: Mean,
-    /// Obtained, and at most.
+    /// Obtained and maximum value.
     value: Option<(f64, f64)>,
     waits: Waits,
     stretches: Vec<f64>,
@@ -23,22 +23,22 @@ pub(super) struct Core<'a> {
     sites: Vec<Busy>,
     useful: Useful,
     views: Views,
-    /// From the first submission to the last one, and to the end.
+    /// Intervals from the first submission to the last one, and to the end.
     arrivals: Option<(Time, Time)>,
     whole: Option<(Time, Time)>,
 }
 
-/// How long jobs and tasks waited. A job of one task waits as long as that does, and there may be millions of them.
+/// Waits of jobs and tasks. A job of one task waits as long as its task, and there may be millions of them.
 #[derive(Default)]
 struct Waits {
-    /// Of jobs that are one task.
+    /// Waits of jobs with one task.
     same: Vec<Span>,
     jobs: Vec<Span>,
     tasks: Vec<Span>,
 }
 
 impl Waits {
-    /// Of jobs, and of tasks.
+    /// Spreads of jobs and of tasks.
     fn spreads(self) -> (Option<Spread>, Option<Spread>) {
         let Waits { mut same, jobs, tasks } = self;
         if jobs.is_empty() && tasks.is_empty() {
@@ -61,7 +61,7 @@ struct Useful {
     paid: u128,
 }
 
-/// The mean and the largest of numbers of which none is negative.
+/// The mean and the largest of non-negative numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mean {
     count: u64,
@@ -96,7 +96,7 @@ impl<'a> Core<'a> {
             in_time: Mean::default(),
             value: None,
             waits: Waits::default(),
-            // Of millions, what doubling leaves unused is much.
+            // For millions of jobs, the unused half after doubling would be large.
             stretches: Vec::with_capacity(tally.totals.jobs as usize),
             slr: Mean::default(),
             sizes: Sizes::of(tally.totals.jobs as usize),
@@ -208,7 +208,7 @@ impl Account for Core<'_> {
     }
 }
 
-/// Core microseconds, whole and within the windows.
+/// Core microseconds, in total and within the windows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     cores: u64,

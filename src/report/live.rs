@@ -1,4 +1,4 @@
-//! A live run: how long transfers really took, beside what the model had said.
+//! A live run: the actual durations of transfers, compared with the model.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -11,25 +11,25 @@ use super::palette::ON_LIGHT;
 use super::text::put_ends;
 use crate::grid::EdgeId;
 
-/// How a live run went. Errors are `|measured / model - 1|`, over flows for which the model says more than no time.
+/// Results of a live run. Errors are `|measured / model - 1|`, over flows with a modelled duration above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveFacts {
-    /// Virtual seconds in a second of the wall's clock.
+    /// Virtual seconds per second of real time.
     pub speed: f64,
     pub flows: u64,
     pub median_error: Option<f64>,
-    /// 95 % of the flows were no further off.
+    /// 95 % of the flows had no larger error.
     pub p95_error: Option<f64>,
     pub max_error: Option<f64>,
-    /// What all flows took together, as a multiple of what the model says.
+    /// Sum of all durations, as a multiple of the model's sum.
     pub overall: Option<f64>,
 }
 
-/// A median error that a machine which keeps up stays well below.
+/// A median error far above that of a machine that keeps up.
 const DOUBTFUL: f64 = 0.05;
 
 impl LiveFacts {
-    /// What to know before anything is concluded from the measurement, if it is far off.
+    /// A warning before conclusions from the measurement, if it is far off.
     pub fn doubt(&self) -> Option<String> {
         let (median, overall) = self.median_error.zip(self.overall)?;
         (median > DOUBTFUL).then(|| {
@@ -57,8 +57,8 @@ struct Row {
 const HEADER: &str = "job,edge,from,to,bytes,released,model,measured,error\n";
 
 impl Live {
-    /// `times` are seconds on the wall's clock, in order of release: the input of a job that is handed in again crosses
-    /// again.
+    /// The flows of a tally. `times` are seconds of real time, in order of release: the input of a job that is
+    /// submitted again is sent again.
     pub fn of(tally: &Tally, speed: f64, times: &[(EdgeId, f64)]) -> Live {
         let mut of_edge: BTreeMap<EdgeId, VecDeque<f64>> = BTreeMap::new();
         for (edge, time) in times {
@@ -109,7 +109,7 @@ impl Live {
         text
     }
 
-    /// `live.svg`: a point a flow, the model's time to the right and the measured one upwards.
+    /// `live.svg`: one point per flow, the model's time to the right and the measured one upwards.
     pub fn svg(&self) -> String {
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
         let plot = Plot::of(most);
@@ -156,7 +156,7 @@ impl Plot {
         16.0 + SIDE - seconds / self.most * SIDE
     }
 
-    /// What lies below the points: lines with their seconds, and where model and measurement agree.
+    /// The background of the points: lines with their seconds, and the diagonal where model and measurement agree.
     fn ground(&self) -> String {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \

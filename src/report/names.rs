@@ -6,20 +6,20 @@ use crate::grid::CableId;
 use crate::kernel::ActorId;
 use crate::topology::{Plan, Role, Topology};
 
-/// Who takes part and what kinds of cores there are: what turns a log's numbers into words and back.
+/// Names of actors, kinds of cores and links, which translate a log's numbers into words and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    /// In the order of their ids; none twice.
+    /// Names in the order of the actors' ids; none twice.
     pub actors: Vec<String>,
     pub kinds: Vec<String>,
-    /// Of the topology's links, if any fails: else nothing is said of them.
+    /// Names of the topology's links, if any fails; otherwise the log does not mention them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
 }
 
 impl Names {
-    /// Those at the hub come first, then the sites, then the users. A service that is alone at the hub speaks for the
-    /// router.
+    /// The names of a topology: the actors at the hub come first, then the sites, then the users. A service that is
+    /// alone at the hub speaks for the router.
     pub fn of(topology: &Topology) -> Names {
         let Plan { names: mut actors, roles, .. } = Plan::of(topology);
         let services = roles.iter().filter(|role| matches!(role, Role::Hub(_))).count();

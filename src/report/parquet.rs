@@ -1,11 +1,10 @@
 //! Tables as Parquet, for programs that read millions of rows at once.
 //!
-//! Only what flat tables need of the format is written: columns of whole numbers, floating numbers and texts, each cell
-//! of which may be empty; values as they are, one page a column and group of rows. What packs a page, and says so, is
-//! left to the caller. The crate `parquet` would take a minute of compiling for that. Costs grow with the cells; a
-//! group of rows is in memory at a time.
+//! Only the part of the format for flat tables is written: columns of integers, floating numbers and texts, with
+//! optional cells; plain values, one page per column and group of rows. The caller chooses the compression. The crate
+//! `parquet` would take a minute of compiling. Costs grow with the cells; one group of rows is in memory at a time.
 
-/// Rows that are written together.
+/// Number of rows that are written together.
 const GROUP: usize = 1 << 17;
 
 const MAGIC: &[u8] = b"PAR1";
@@ -23,7 +22,7 @@ pub struct Column {
     pub kind: Kind,
 }
 
-/// What may stand in a cell. It is of its column's kind.
+/// The content of a cell, of its column's kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
     Int(i64),
@@ -31,21 +30,21 @@ pub enum Cell<'a> {
     Text(&'a str),
 }
 
-/// How pages are packed: by the format's number for it, and the function that does.
+/// Compression of pages: the format's number for it, and the function.
 pub struct Packing {
     pub codec: i64,
     pub pack: fn(&[u8]) -> Vec<u8>,
 }
 
-/// Writes a table, row by row, and hands out the bytes of the file as they come.
+/// Writes a table, row by row, and returns the bytes of the file in pieces.
 pub struct Writer {
     columns: Vec<Column>,
     packing: Packing,
     buffers: Vec<Buffer>,
-    /// In the group that is under way.
+    /// Number of rows in the present group.
     rows: usize,
     groups: Vec<Group>,
-    /// Bytes that have been handed out.
+    /// Number of bytes that have been returned.
     offset: usize,
     ready: Vec<u8>,
 }
@@ -53,7 +52,7 @@ pub struct Writer {
 /// A column's cells of one group of rows.
 #[derive(Clone, Default)]
 struct Buffer {
-    /// Whether there is something in it, by row.
+    /// True for each row with a value.
     filled: Vec<bool>,
     values: Vec<u8>,
 }
@@ -89,13 +88,13 @@ impl Writer {
         }
     }
 
-    /// The bytes that are to be written next.
+    /// The next bytes to write.
     pub fn take(&mut self) -> Vec<u8> {
         self.offset += self.ready.len();
         std::mem::take(&mut self.ready)
     }
 
-    /// The last of them.
+    /// The last bytes to write.
     pub fn finish(mut self) -> Vec<u8> {
         if self.rows > 0 {
             self.close_group();
@@ -200,7 +199,7 @@ impl Buffer {
         }
     }
 
-    /// Which cells are filled, a bit each, and then what is in them.
+    /// Encodes a page: one bit per cell for its presence, then the values.
     fn page(self) -> Vec<u8> {
         let mut levels = Vec::new();
         let bytes = self.filled.len().div_ceil(8);
@@ -242,7 +241,8 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// A struct in Thrift's compact protocol, in which the format's own words are. Fields come in order of their numbers.
+/// A struct in Thrift's compact protocol, in which the format's metadata is written. Fields come in order of their
+/// numbers.
 #[derive(Default)]
 struct Thrift {
     bytes: Vec<u8>,

@@ -1,5 +1,4 @@
-//! Every kind of record, once: how it stands in a line of `events.jsonl`, how a sentence tells it, and what it means to
-//! the tally.
+//! Every kind of record, once: its form in a line of `events.jsonl`, its sentence, and its meaning for the tally.
 
 use super::events::{Cursor, EventReader, EventWriter, Field, Unreadable};
 use super::tally::{By, Inconsistent};
@@ -9,9 +8,8 @@ use crate::kernel::Entry;
 use crate::protocol::{Fault, Record, ReserveAnswer};
 use crate::settings::counted;
 
-/// A row has the name and the fields in order, each under its own name or another one; a job that is handed in comes
-/// last, with its user. Then comes the tally's method that takes it, and the sentence, whose subject is whoever wrote
-/// the record.
+/// A row has the name and the fields in order, each under its own name or another one; a submitted job comes last, with
+/// its user. Then follow the tally's method for it, and the sentence, whose subject is the author of the record.
 macro_rules! records {
     (($names:ident) $($word:literal $kind:ident { $($field:ident $(as $key:literal)?),* } $(+ $job:ident of $user:ident)?
         => $take:ident, $sentence:expr;)*) => {
@@ -45,7 +43,7 @@ macro_rules! records {
         }
 
         impl Tally {
-            /// Takes an entry; gives the job that nothing more can happen to because of it, if there may be one.
+            /// Takes an entry. Returns the job that may be finished by it, if there is one.
             pub(super) fn take(&mut self, entry: &Entry<Record>) -> Result<Option<JobId>, Inconsistent> {
                 let by = By { actor: entry.actor, now: entry.stamp.time };
                 match &entry.record {
@@ -54,7 +52,7 @@ macro_rules! records {
             }
         }
 
-        /// A record as a sentence, but for who it happens to.
+        /// A record as a sentence without its subject.
         pub(super) fn told(record: &Record, $names: &Names) -> String {
             match record {
                 $(#[allow(unused_variables, reason = "a sentence need not tell everything")]
@@ -64,7 +62,7 @@ macro_rules! records {
     };
 }
 
-/// What a site has done, for a sentence of which it is the subject.
+/// The predicate of a sentence about a site's fault.
 pub(super) fn tell(fault: Fault) -> &'static str {
     match fault {
         Fault::Silent => "has not answered in time",

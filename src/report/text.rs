@@ -1,10 +1,10 @@
-//! Rows of tables, and what stands in them.
+//! Rows of tables, and their fields.
 
 use crate::decimal::{put_number, put_number_and, put_seconds_and, put_shortest};
 use crate::grid::{EdgeId, NodeSet};
 use crate::time::{Span, Time};
 
-/// From which task to which, as `3-4`; or `home`, where a job's data is before and after it.
+/// Puts the tasks of an edge, as `3-4`; `home` is the place of a job's data before and after it.
 pub(super) fn put_ends(line: &mut Vec<u8>, edge: &EdgeId) {
     let put = |line: &mut Vec<u8>, end: u32| match end {
         EdgeId::HOME => line.extend_from_slice(b"home"),
@@ -34,7 +34,7 @@ pub(super) fn put_runs(line: &mut Vec<u8>, runs: impl Iterator<Item = (u64, u64)
     }
 }
 
-/// One row of a table; every field leaves a comma behind, and the end takes the last one back.
+/// One row of a table. Every field leaves a comma behind, and the end removes the last one.
 pub(super) struct Row<'a>(pub &'a mut Vec<u8>);
 
 impl Row<'_> {
@@ -75,13 +75,13 @@ impl Row<'_> {
         self
     }
 
-    /// So many fields of which nothing is known.
+    /// Adds empty fields.
     pub fn empties(&mut self, count: usize) -> &mut Self {
         self.0.extend_from_slice(&b",,,,,,,,"[..count]);
         self
     }
 
-    /// Fields as they stand in the table, the comma after the last one included.
+    /// Adds fields in their final form, including the comma after the last one.
     pub fn fields(&mut self, fields: &[u8]) -> &mut Self {
         self.0.extend_from_slice(fields);
         self

@@ -1,10 +1,10 @@
 //! `trace.json`: the run as a trace in virtual time, for Perfetto (ui.perfetto.dev) and `chrome://tracing`.
 //!
 //! In the JSON of the Trace Event Format: one process per site, whose threads are lanes in which no two tasks overlap,
-//! and a process a system with what it gave to sites at each instant and how many tasks waited. An arrow leads from
-//! there to the task's start. A task that shares its nodes has a slice for each yield. Where users bargain with sites,
-//! further lanes of a site have what was booked, for its time, and what was held, for as long as it was. Where there
-//! are links, a process shows what crossed them. One microsecond of the trace is one of virtual time.
+//! and one process per system, with its assignments at each instant and the number of waiting tasks. An arrow leads
+//! from an assignment to the task's start. A task that shares its nodes has a slice for each yield. Where users
+//! negotiate with sites, further lanes of a site show bookings and holds, each for its time. Where there are links, a
+//! process shows the transfers. One microsecond of the trace is one of virtual time.
 
 mod lanes;
 mod let_out;
@@ -25,7 +25,7 @@ const FIRST_SYSTEM: usize = 1;
 const GIVING: u32 = 1;
 
 impl Tally {
-    /// Hands over the whole trace, an event at a time.
+    /// Hands over the whole trace, one event at a time.
     pub fn trace<E>(&self, put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut trace = Trace { put, line: Vec::new(), first: true };
         trace.raw(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
@@ -42,7 +42,7 @@ impl Tally {
         trace.raw(b"\n]}\n")
     }
 
-    /// For each system how many tasks it gave to sites at each instant, and which of them started.
+    /// Number of tasks that each system assigned at each instant, and the numbers of those that started.
     fn given_by_system(&self) -> Vec<Given> {
         let mut given = vec![Given::new(); self.gives().count()];
         for task in self.tasks() {
@@ -55,8 +55,7 @@ impl Tally {
         given
     }
 
-    /// When each instant was over for a system, what it gave out, and what waited. Arrows begin here, so this comes
-    /// first.
+    /// The instants of a system, with its assignments and its waiting tasks. Arrows begin here, so this comes first.
     fn system_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         system: usize,
@@ -69,7 +68,7 @@ impl Tally {
         trace.thread(pid, GIVING, "tasks assigned")?;
         for (at, (tasks, flows)) in &given {
             let ts = at.micros();
-            // As long as time can be short: two instants are never nearer to each other than that.
+            // The shortest duration: two instants are never closer.
             trace.event(format_args!(
                 r#"{{"ph":"X","pid":{pid},"tid":{GIVING},"ts":{ts},"dur":1,"name":"{moment}","cat":"{moment}","args":{{"tasks":{tasks}}}}}"#
             ))?;
@@ -86,7 +85,7 @@ impl Tally {
         trace.counter(pid, "waiting tasks", &steps)
     }
 
-    /// What crossed the links, from when it used them.
+    /// Transfers over the links, from when they used them.
     fn network_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, pid: usize, trace: &mut Trace<P>) -> Result<(), E> {
         let mut flows: Vec<Flow<'_>> = self.flows().collect();
         if flows.is_empty() {
@@ -111,7 +110,7 @@ impl Tally {
         self.outages_of_links(pid, last_lane, trace)
     }
 
-    /// When links were down, a lane each.
+    /// Outages of links, one lane each.
     fn outages_of_links<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         pid: usize,
@@ -133,7 +132,7 @@ impl Tally {
         Ok(())
     }
 
-    /// What was on the cores of each site, in order of starts.
+    /// Stints on the cores of each site, in order of starts.
     fn ran_by_site(&self) -> Vec<Vec<Ran<'_>>> {
         let mut ran: Vec<Vec<Ran<'_>>> = self.sites.iter().map(|_| Vec::new()).collect();
         for task in self.tasks() {
@@ -147,7 +146,7 @@ impl Tally {
         ran
     }
 
-    /// Says how many lanes it has.
+    /// Writes the track of a site, and returns its number of lanes.
     fn site_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         site: usize,
@@ -180,7 +179,7 @@ impl Tally {
     ) -> Result<(), E> {
         let Stint { from: start, to: end, nodes: cores, share, .. } = *stint;
         let (index, ts) = (task.index, start.micros());
-        // As the log of events has it.
+        // The number in the log of events.
         let id = task.job.job.id.0;
         let job = self.job_in_trace(task.job.job.id);
         let called = |name: Option<&str>| {
@@ -196,7 +195,7 @@ impl Tally {
             end.since(start).micros(),
             cores,
         ))?;
-        // It may go on more often than it was given away.
+        // A task may continue more often than it was assigned.
         if let Some(Sent { number, .. }) = sent {
             let Gives { task: what, category, .. } = self.gives_of(task.job);
             trace.event(format_args!(
@@ -206,7 +205,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Several workloads may use the same numbers.
+    /// The job's number, with its workload, as several workloads may use the same numbers.
     fn job_in_trace(&self, job: JobId) -> String {
         let workload = self.workload(job).map_or(String::new(), |workload| format!("{workload}:"));
         format!("{workload}{}", self.number(job))
@@ -224,7 +223,7 @@ impl Tally {
     }
 }
 
-/// Tasks that were given to sites at each moment, and the numbers of those that started.
+/// Tasks assigned to sites at each moment, and the numbers of those that started.
 type Given = BTreeMap<Time, (usize, Vec<u64>)>;
 
 #[derive(Clone, Copy)]
@@ -232,19 +231,19 @@ struct TaskOf<'a> {
     job: &'a JobRow,
     index: usize,
     row: &'a TaskRow,
-    /// Of the first time that it was given away, counted through all of the run; a job's own numbers need not be unique
-    /// in a log that was tampered with.
+    /// Number of its first assignment, counted over the whole run. A job's own numbers may be ambiguous in a log that
+    /// was tampered with.
     number: u64,
 }
 
-/// A task was given to a site.
+/// An assignment of a task to a site.
 #[derive(Clone, Copy)]
 struct Sent {
     at: Time,
     number: u64,
 }
 
-/// A stint, with what it followed from if it is the first after that.
+/// A stint, with its assignment if it is the first one after that.
 type Ran<'a> = (Stint<'a>, Option<Sent>, TaskOf<'a>);
 
 impl<'a> TaskOf<'a> {
@@ -265,7 +264,7 @@ impl<'a> TaskOf<'a> {
     }
 }
 
-/// A number that changes at moments, in millionths: what is added and taken away again leaves nothing.
+/// A number that changes at moments, in millionths, so that additions and subtractions cancel exactly.
 #[derive(Default)]
 struct Steps(BTreeMap<Time, i64>);
 
@@ -377,11 +376,11 @@ mod tests {
         trace
     }
 
-    /// Of a flow: which, when, and in which process and thread.
+    /// An end of a flow: its kind, its number, and its process and thread.
     type End = (&'static str, u64, (u64, u64));
 
-    /// What the format asks for and what viewers need: lanes without overlaps, flows in pairs that begin and end in
-    /// slices, counts that never fall below nothing. Gives the number of tasks and flows.
+    /// Checks the rules of the format and of viewers: lanes without overlaps, flows in pairs that begin and end in
+    /// slices, counts that are never negative. Returns the numbers of tasks and flows.
     fn well_formed(trace: &[u8]) -> (usize, usize) {
         let trace: Value = serde_json::from_slice(trace).unwrap();
         let mut lanes: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
@@ -526,7 +525,7 @@ mod tests {
     }
 
     proptest! {
-        /// In order of time, as logs are, but with tasks that start, overlap and end as they like.
+        /// In order of time, as logs are, but tasks start, overlap and end arbitrarily.
         #[test]
         fn any_log_makes_a_well_formed_trace(delays in prop::collection::vec((0u64..9, any::<bool>()), 24)) {
             let mut tally = Tally::new(&topology(), &names());

@@ -11,13 +11,13 @@ pub const RIGHT: f64 = 14.0;
 pub const TOP: f64 = 14.0;
 pub const BOTTOM: f64 = 46.0;
 
-/// A chart with what goes around it. All text but the SVG and the legend's classes is HTML already.
+/// A chart with its surroundings. All text but the SVG and the legend's classes is HTML already.
 pub struct Figure<'a> {
     pub id: &'a str,
     pub title: &'a str,
-    /// What it shows, for who cannot see it.
+    /// Description for readers that cannot see the chart.
     pub desc: String,
-    /// What a reader should know to read it.
+    /// Explanation for reading the chart.
     pub note: String,
     /// (class, name)
     pub legend: Vec<(String, String)>,
@@ -51,7 +51,7 @@ impl Figure<'_> {
     }
 }
 
-/// The time that charts go over.
+/// The interval of charts over time.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     pub from: Time,
@@ -73,9 +73,9 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Levels {
     window: Window,
-    /// Level times microseconds that do not fill their part.
+    /// Level times microseconds of intervals that do not fill their part.
     partial: Vec<f64>,
-    /// Changes of what fills whole parts.
+    /// Changes of the level that fills whole parts.
     whole: Vec<f64>,
 }
 
@@ -110,14 +110,14 @@ impl Levels {
         parts
             .map(|(partial, change)| {
                 level += change;
-                // What was added and taken away again may leave a trace of rounding.
+                // Rounding may leave a small rest of cancelled levels.
                 (level + partial).max(0.0)
             })
             .collect()
     }
 }
 
-/// Numbers upwards from 0, with lines across and the axis named.
+/// A scale upwards from 0, with lines across and a named axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     pub top: f64,
@@ -168,7 +168,7 @@ pub fn step(least: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * unit).find(|step| *step >= least).unwrap_or(least)
 }
 
-/// Virtual time to the right.
+/// The axis of virtual time, to the right.
 pub fn time_axis(window: Window, bottom: f64) -> String {
     const UNITS: [(u64, &str, &[u64]); 6] = [
         (1, "microseconds", &[1, 5, 20, 100, 200]),
@@ -246,14 +246,14 @@ pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Str
     svg + &time_axis(window, scale.height - BOTTOM)
 }
 
-/// The highest that areas on top of each other come to.
+/// The maximum of stacked areas.
 pub fn top(series: &[(String, Vec<f64>)]) -> f64 {
     let parts = series.first().map_or(0, |(_, levels)| levels.len());
     let sum = |part: usize| series.iter().map(|(_, levels)| levels[part]).sum::<f64>();
     (0..parts).map(sum).fold(0.0, f64::max)
 }
 
-/// What lies below steps over the whole width, down to a line.
+/// The area below steps over the whole width, down to a line.
 pub fn area(levels: &[f64], bottom: f64, y: impl Fn(f64) -> f64) -> String {
     let x = |part: usize| LEFT + part as f64 / levels.len() as f64 * (WIDTH - LEFT - RIGHT);
     let mut path = String::new();
@@ -261,7 +261,7 @@ pub fn area(levels: &[f64], bottom: f64, y: impl Fn(f64) -> f64) -> String {
     path + &format!("V{}H{LEFT}z", at(bottom))
 }
 
-/// A line of steps; those of one height become one.
+/// A line of steps; adjacent steps of the same height are joined.
 fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f64)>) {
     let mut drawn: Option<(String, String)> = None;
     for (from, to, height) in steps {
@@ -283,7 +283,7 @@ fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f
     }
 }
 
-/// Columns of stacked parts; each part a class, a value, and words for who points at it.
+/// Columns of stacked parts; each part has a class, a value, and words for its tooltip.
 pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) -> String {
     let mut svg = String::new();
     for (column, parts) in columns.iter().enumerate() {
@@ -305,7 +305,7 @@ pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) 
     svg + &column_axis(columns.len(), scale.height - BOTTOM, label)
 }
 
-/// Where a column begins and how wide it is.
+/// Left edge and width of a column.
 pub fn column_at(column: usize, columns: usize) -> (f64, f64) {
     let room = (WIDTH - LEFT - RIGHT) / columns.max(1) as f64;
     let width = (room * 0.7).min(90.0);

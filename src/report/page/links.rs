@@ -1,4 +1,4 @@
-//! What the links carried: a lane a link, filled as far as its capacity was in use.
+//! Traffic of the links: one lane per link, filled in proportion to its use.
 
 use std::fmt::Write;
 
@@ -13,18 +13,18 @@ use crate::report::transfers::Crossing;
 use crate::time::Time;
 use crate::topology::{Cables, link_names};
 
-/// More links than these have no lane: those that carried least.
+/// Largest number of lanes: the links with the least traffic have none.
 const LANES_MAX: usize = 24;
 const CAPTION: f64 = 17.0;
 const LANE: f64 = 30.0;
 const GAP: f64 = 9.0;
 
-/// What crossed a link.
+/// Traffic of a link.
 #[derive(Clone)]
 struct Load {
     flows: u64,
     bytes: u64,
-    /// How long it carried anything.
+    /// Duration of its use.
     busy: u64,
     until: Time,
 }
@@ -34,7 +34,7 @@ impl Load {
         self.bytes > 0 || self.flows > 0
     }
 
-    /// Takes flows in order of their beginning.
+    /// Adds a flow; flows come in order of their begin.
     fn add(&mut self, flow: &Crossing<'_>, link: LinkId) {
         self.flows += u64::from(flow.leaves(link));
         self.bytes += flow.bytes;
@@ -44,7 +44,7 @@ impl Load {
 }
 
 impl Page<'_> {
-    /// Nothing, if no data crossed any link.
+    /// The section; empty, if no data crossed any link.
     pub(super) fn links(&self) -> String {
         let Some((links, crossings)) = self.tally.transfers.crossings() else { return String::new() };
         let mut flows: Vec<Crossing<'_>> = crossings.filter(|flow| !flow.links.is_empty()).collect();
@@ -114,8 +114,7 @@ impl Page<'_> {
         text
     }
 
-    /// When a link of one of so many lanes was down, hatched; the longest outages, where there are more than can be
-    /// shown.
+    /// Outages of a link as hatched areas in one of `lanes` lanes; only the longest outages, if there are too many.
     fn down(&self, cable: CableId, name: &str, top: f64, lanes: usize) -> String {
         let window = self.window;
         let mut all: Vec<(Time, Time)> = Vec::new();
@@ -159,7 +158,7 @@ impl Page<'_> {
     }
 }
 
-/// What crossed each link, of flows in order of their beginning.
+/// Traffic of each link, from flows in order of their begin.
 fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<Load> {
     let mut loads = vec![Load { flows: 0, bytes: 0, busy: 0, until: Time::ZERO }; links];
     for flow in flows {
@@ -177,7 +176,7 @@ fn busiest(loads: &[Load]) -> Vec<usize> {
     links
 }
 
-/// What fills the lane of a link: where flows do not compete, together they may get more than one alone can.
+/// The rate that fills the lane of a link. Where flows do not compete, their sum may exceed the capacity of one.
 fn full(link: &Link, levels: &[f64]) -> f64 {
     let most = levels.iter().copied().fold(0.0, f64::max);
     if link.mode == Mode::PerFlow || most > 0.0 && !link.capacity.is_finite() { most } else { link.capacity }
@@ -231,7 +230,7 @@ mod tests {
         Topology { cables: Some(cables), ..topology() }
     }
 
-    /// A job whose first task sends so many bytes to each other one, from and until so many seconds.
+    /// A job whose first task sends so many bytes to each other one, with begins and ends in seconds.
     fn sending(flows: &[(u64, u64, u64)]) -> Tally {
         let topology = cabled();
         let mut tally = Tally::new(&topology, &Names::of(&topology));

@@ -1,9 +1,8 @@
 //! `report.html`: a run as one page that reads well on a screen, in the dark and on paper, with nothing to load.
 //!
-//! A file a section, and one shape for all systems: a section that has nothing to say of a run is left out. Subjects
-//! have theirs beside their accounts. All is drawn here, as HTML with inline SVG and no script. Whatever a user may
-//! have named is escaped. Where a run is too large to show each thing, things are put together, and the page says so
-//! beside them.
+//! Each file holds one section, and all systems have the same form: an empty section is left out. Subjects have theirs
+//! beside their accounts. Everything is drawn here, as HTML with inline SVG and no script. All names of users are
+//! escaped. Where a run is too large to show each item, items are aggregated, and the page says so.
 
 mod busy;
 pub(super) mod chart;
@@ -35,16 +34,16 @@ use crate::topology::Topology;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Points of a chart over time.
+/// Number of points of a chart over time.
 pub(super) const PARTS: usize = 320;
-/// Rows of a table, before the rest is added up.
+/// Number of rows of a table, before the rest is summed up.
 pub(super) const ROWS_MAX: usize = 40;
 pub(super) const CHART: f64 = 300.0;
 
 /// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
 ///
-/// `fresh` is what the same run gives with a router that knows everything at once, where this one did not; `plot` is
-/// the SVG of what a live run measured.
+/// `fresh` is the summary of the same run with a router that knows everything at once, if this one did not; `plot` is
+/// the SVG of a live run's measurement.
 pub fn page(
     manifest: &Manifest,
     summary: &SummaryFile,
@@ -65,12 +64,12 @@ pub(super) struct Page<'a> {
     topology: &'a Topology,
     pub tally: &'a Tally,
     fresh: Option<&'a Summary>,
-    /// Of a live run: what it measured, drawn.
+    /// Plot of a live run's measurement.
     plot: Option<&'a str>,
     pub window: Window,
 }
 
-/// From the first job's submission to the last thing that happened.
+/// The interval from the first job's submission to the last event.
 fn window(tally: &Tally) -> Window {
     let from = tally.jobs.values().map(|row| row.job.arrive).min().unwrap_or(Time::ZERO);
     Window { from, to: tally.last.max(from) }
@@ -137,7 +136,7 @@ impl Page<'_> {
         html::document(&format!("{name}: a run of Hansa"), &html)
     }
 
-    /// Whether any job is worth something.
+    /// True if any job has a value.
     fn has_worth(&self) -> bool {
         self.results.value.is_some()
     }
@@ -157,7 +156,7 @@ impl Page<'_> {
     }
 }
 
-/// With the colours that all pictures share.
+/// The style sheet, with the colours that all pictures share.
 pub(crate) fn style() -> String {
     let variables = |colours| rules(colours, |number, colour| format!("--c{number}:{colour};"));
     let (light, dark) = (variables(&ON_LIGHT), variables(&ON_DARK));

@@ -1,10 +1,10 @@
-//! What it cost that the router knew things late: this run beside the same one with a router that knows at once.
+//! Cost of the router's late knowledge: this run compared with the same one with a router that knows at once.
 
 use super::Page;
 use super::html::{number, percent, span, table};
 use crate::report::{Summary, View};
 
-/// A row of the comparison: what it is, what both runs have of it, and how to say a number of it.
+/// A row of the comparison: its label, its number in a run, and the form of the number.
 type Row = (&'static str, fn(&Summary) -> Option<f64>, fn(f64) -> String);
 
 const ROWS: &[Row] = &[
@@ -19,7 +19,7 @@ const ROWS: &[Row] = &[
 ];
 
 impl Page<'_> {
-    /// Nothing, if the router's view was not old, or nobody has made the other run.
+    /// The section; empty if the router's view was not old, or there is no other run.
     pub(super) fn old_view(&self) -> String {
         let Some((view, fresh)) = self.results.view.filter(View::is_old).zip(self.fresh) else { return String::new() };
         let mut html = format!(
@@ -53,7 +53,7 @@ impl Page<'_> {
     }
 }
 
-/// How much more than there, in percent.
+/// The increase in percent.
 fn change(here: f64, there: f64) -> String {
     if there == 0.0 {
         return String::new();

@@ -1,4 +1,4 @@
-//! Nodes that jobs share, over time: each a strip that is filled as far as its processors are given away, job on job.
+//! Shared nodes over time: each is a strip, filled by the shares of its processors, one job on top of the other.
 
 use std::fmt::Write;
 
@@ -9,27 +9,27 @@ use crate::report::Tally;
 use crate::report::palette::COLOURS;
 use crate::report::tally::Stint;
 
-/// Steps in time: a picture of every change would be too large.
+/// Number of steps in time: a picture of every change would be too large.
 pub const STEPS: usize = 240;
-/// Between one strip and the next.
+/// Gap between strips.
 const GAP: f64 = 2.0;
 
-/// Where the nodes of a site are drawn, from the first one downwards.
+/// Positions of a site's nodes, from the first one downwards.
 pub struct Strips {
     top: f64,
-    /// Of a strip, with the gap to the next one.
+    /// Height of a strip with the gap to the next one.
     height: f64,
     cores: u32,
     nodes_each: u32,
 }
 
 impl Strips {
-    /// A strip for as many nodes in a row as make at most so many strips.
+    /// Strips of so many consecutive nodes each that there are at most `most` strips.
     pub fn new(cores: u32, most: u32, top: f64, height: f64) -> Strips {
         Strips { top, height, cores, nodes_each: cores.div_ceil(most.max(1)).max(1) }
     }
 
-    /// The same, as high as they can be within a height of all.
+    /// Like `new`, with the largest strips that fit a total height.
     pub fn within(cores: u32, most: u32, top: f64, all: f64) -> Strips {
         let strips = Strips::new(cores, most, top, 0.0);
         Strips { height: all / f64::from(strips.count()), ..strips }
@@ -53,7 +53,7 @@ impl Strips {
         self.top + self.height * f64::from(strip + 1) - GAP.min(self.height / 4.0)
     }
 
-    /// What each job has of them, a colour on the other.
+    /// The shares of all jobs, stacked by colour.
     pub fn svg(&self, tally: &Tally, window: Window, site: usize) -> String {
         let mut levels = vec![Levels::new(window, STEPS); self.count() as usize * COLOURS];
         for row in tally.jobs.values() {
@@ -84,7 +84,7 @@ impl Strips {
     }
 }
 
-/// Levels over time on top of each other above a line, a path a colour.
+/// Stacked levels over time above a line, one path per colour.
 fn stack(svg: &mut String, bottom: f64, stacks: &[Vec<f64>]) {
     let x = |step: usize| LEFT + step as f64 / STEPS as f64 * (WIDTH - LEFT - RIGHT);
     let mut below = vec![0.0; STEPS];
@@ -96,7 +96,7 @@ fn stack(svg: &mut String, bottom: f64, stacks: &[Vec<f64>]) {
                 step += 1;
                 continue;
             }
-            // What stays as it is is one rectangle.
+            // A constant stretch is one rectangle.
             let alike = |next: &usize| at(levels[*next]) == at(levels[step]) && at(below[*next]) == at(below[step]);
             let end = (step + 1..STEPS).find(|next| !alike(next)).unwrap_or(STEPS);
             let (left, right) = (at(x(step)), at(x(end)));

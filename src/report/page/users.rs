@@ -1,4 +1,4 @@
-//! Users and organisations: what each had of the grid, how long they waited for it, and where they ran.
+//! Users and organisations: the share of the grid, the waits and the sites of each.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use crate::few;
 use crate::report::Tally;
 use crate::report::tally::JobRow;
 
-/// Sites that have a column of their own.
+/// Largest number of sites with a column of their own.
 const SITES_MAX: usize = 10;
 
-/// What is known of the jobs of one user, or of several.
+/// Sums over the jobs of one user, or of several.
 #[derive(Clone, Debug, Default)]
 struct Had {
     jobs: u64,
     tasks: u64,
     value: f64,
     worth: f64,
-    /// Sums in seconds, and of how many jobs.
+    /// Sum of waits in seconds, and number of jobs.
     waited: (f64, u64),
     /// Sum of stretches, or of SLRs where jobs are workflows, and their number.
     stretched: (f64, u64),
@@ -122,7 +122,7 @@ impl Page<'_> {
         format!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table(&columns, rows.iter().map(row)))
     }
 
-    /// Who ran where, in core hours.
+    /// Core hours by user and site.
     fn users_at_sites(&self, rows: &[(String, String, Had)]) -> String {
         let sites = &self.tally.sites;
         if sites.len() < 2 || rows.len() < 2 {

@@ -1,5 +1,4 @@
-//! The systems of a grid side by side, where there are several: whose jobs ended, how long they waited, and who had
-//! what of which site.
+//! The systems of a grid side by side, if there are several: ended jobs, waits, and core time by site.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,15 +33,15 @@ pub struct Systems(pub Vec<OneSystem>);
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OneSystem {
-    /// By the name of its table.
+    /// Name of its table.
     pub name: String,
     pub jobs: u64,
     pub finished: u64,
-    /// Core seconds that its tasks had, whatever came of them.
+    /// Core seconds of its tasks, with any result.
     pub busy: f64,
-    /// As a share of what tasks of all systems had.
+    /// Share of the core seconds of all systems.
     pub share: Option<f64>,
-    /// Of jobs that began: from when on they could have, to then, in the mean.
+    /// Mean wait of started jobs, from their earliest start.
     pub wait: Option<f64>,
     /// The core seconds by site, where there were any.
     pub sites: Vec<AtSite>,
@@ -150,7 +149,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     labels.zip(all.iter().map(line)).collect()
 }
 
-/// Sites with columns of their own.
+/// Largest number of sites with columns of their own.
 const SITES_MAX: usize = 12;
 
 fn section(Systems(all): &Systems) -> String {

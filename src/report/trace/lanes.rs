@@ -14,12 +14,12 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// How many there are.
+    /// Number of lanes.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The lane for what comes next in order of starts, and whether it is a new one.
+    /// The lane for the next item in order of starts; true if it is new.
     pub fn take(&mut self, start: Time, end: Time) -> (u32, bool) {
         while let Some(&Reverse((until, lane))) = self.taken.peek()
             && until <= start
@@ -34,7 +34,7 @@ impl Lanes {
                 (self.count, true)
             }
         };
-        // What takes no time still takes its place, so that its arrow points at nothing else.
+        // An item of no length takes its place too, so that its arrow points at nothing else.
         let until = end.max(Time::from_micros(start.micros().saturating_add(1)));
         self.taken.push(Reverse((until, lane)));
         (lane, is_new)

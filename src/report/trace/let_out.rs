@@ -1,4 +1,4 @@
-//! What a site let out to users who bargained for it: bookings and holds, in lanes after those of its tasks.
+//! Bookings and holds of users at a site, in lanes after those of its tasks.
 
 use super::lanes::Lanes;
 use super::{Trace, json};
@@ -37,7 +37,7 @@ impl Tally {
         Ok(())
     }
 
-    /// For as long as its time was, or is so far.
+    /// A slice for the time of a booking, or for its time so far.
     fn booking_slice(&self, booking: &Booking) -> Slice {
         let Booking { user, job, from, until, procs, used, was_held, is_revoked, .. } = *booking;
         let used = used.map_or(r#","open":"when the log ended""#.to_owned(), |used| format!(r#","used":{used}"#));
@@ -53,7 +53,7 @@ impl Tally {
         }
     }
 
-    /// For as long as it was held: that is over before the time for which it was.
+    /// A slice for the time in which it was held, which ends before the held part.
     fn hold_slice(&self, hold: &Hold) -> Slice {
         let Hold { user, hold, part, since, over, fate, .. } = *hold;
         let user = json(&self.names.of_actor(user));

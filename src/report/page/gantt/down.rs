@@ -1,4 +1,4 @@
-//! When nodes were down, hatched.
+//! Outages of nodes as hatched areas.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::report::page::chart::Window;
 use crate::report::page::hatching::{MOST, lines};
 use crate::report::page::html::{at, escape};
 
-/// Empty if nothing was down; where more was down than can be shown, the longest outages are.
+/// Empty if no node was down; of too many outages the longest are shown.
 pub fn hatched(tally: &Tally, bands: &[Band], window: Window) -> String {
     let mut all = Vec::new();
     for (number, site) in tally.sites.iter().enumerate() {
@@ -19,7 +19,7 @@ pub fn hatched(tally: &Tally, bands: &[Band], window: Window) -> String {
                 all.push((area, site, down));
             }
         });
-        // What can be seen of a thousand sites is as little as of ten times as many outages.
+        // A thousand sites show as little detail as ten times as many outages.
         if all.len() > 64 * MOST {
             all.select_nth_unstable_by_key(MOST, |(area, ..)| std::cmp::Reverse(*area));
             all.truncate(MOST);

@@ -1,4 +1,4 @@
-//! The map of cells, for what is too much to draw one by one.
+//! The map of cells, for runs with too many tasks to draw.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,12 +16,12 @@ const ROWS: usize = 160;
 /// Cells with less than this share in use stay empty.
 const FAINT: f64 = 0.02;
 
-/// Core time by cell and by the size of the job that had it.
+/// Core time by cell and by the size of its job.
 pub struct Map {
     columns: usize,
-    /// By band.
+    /// Number of rows in each band.
     rows: Vec<usize>,
-    /// By row through all bands, then column: core microseconds by size of job.
+    /// Core microseconds by size of job, indexed by row over all bands, then column.
     cells: Vec<[f32; 10]>,
     capacity: Vec<f64>,
 }
@@ -66,7 +66,7 @@ impl Map {
         map
     }
 
-    /// A path a colour and strength: its stretches are lines as thick as a row.
+    /// One path per colour and strength: its parts are lines as thick as a row.
     pub fn svg(&self, bands: &[Band]) -> String {
         let mut svg = String::new();
         let mut above = 0;
@@ -117,14 +117,14 @@ impl Map {
     }
 }
 
-/// The whole parts that a stretch covers, each with the share of it.
+/// The parts that an interval covers, each with the covered share of it.
 fn parts((from, to): (f64, f64), count: usize) -> impl Iterator<Item = (usize, f64)> {
     let (from, to) = (from.max(0.0), to.min(count as f64));
     let (first, end) = (from as usize, (to.ceil() as usize).min(count));
     (first..end).map(move |part| (part, (to.min((part + 1) as f64) - from.max(part as f64)).max(0.0)))
 }
 
-/// The size and strength of a cell that shows.
+/// The size and strength of a visible cell.
 fn look(cell: &[f32; 10], capacity: f64) -> Option<(usize, usize)> {
     let used = f64::from(cell.iter().sum::<f32>()) / capacity;
     if used < FAINT {

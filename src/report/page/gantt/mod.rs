@@ -1,4 +1,4 @@
-//! Which task held which cores, and when: task by task while they can be told apart, as a map of cells beyond that.
+//! Tasks on their cores over time: single tasks while they can be distinguished, otherwise a map of cells.
 
 mod down;
 mod map;
@@ -17,19 +17,19 @@ use crate::report::palette::COLOURS;
 use crate::report::tally::{JobRow, TaskRow};
 use crate::topology::Topology;
 
-/// More tasks, or stretches of cores, than this are not drawn one by one.
+/// Largest numbers of tasks, and of runs of cores, that are drawn individually.
 const TASKS_MAX: usize = 5_000;
 const RUNS_MAX: usize = 15_000;
-/// More sites than this have no room for borders and names of their own.
+/// Largest number of sites with borders and names of their own.
 const BANDS_MAX: usize = 40;
 const GAP: f64 = 5.0;
-/// Bands of this height have room for numbers of cores, which are at least so far apart.
+/// Least height of a band with numbers of cores, and least distance between these.
 const NUMBERED: f64 = 60.0;
 const APART: f64 = 24.0;
-/// Strips of nodes that jobs share are at least this high.
+/// Least height of strips of shared nodes.
 const STRIP_MIN: f64 = 4.0;
 
-/// A site's place, or that of all sites together.
+/// Position of a site, or of all sites together.
 struct Band {
     name: String,
     first_core: u64,
@@ -39,7 +39,7 @@ struct Band {
 }
 
 pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> String {
-    // Where jobs share nodes, blocks would hide each other. Sites that have no band of their own are drawn as they are.
+    // Where jobs share nodes, blocks would hide each other. Sites without a band of their own are drawn as they are.
     let shared: Vec<usize> = (0..tally.sites.len()).filter(|site| tally.sites[*site].is_shared).collect();
     let shared = if tally.sites.len() > BANDS_MAX { Vec::new() } else { shared };
     let is_block = |task: &TaskRow| task.site.is_some_and(|site| !shared.contains(&(site as usize)));
@@ -120,7 +120,7 @@ fn bands(tally: &Tally) -> Vec<Band> {
     }
     let mut top = TOP;
     let bands = tally.sites.iter().map(|site| {
-        // A small site beside large ones must still be seen.
+        // A small site beside large ones must still be visible.
         let height = (height * f64::from(site.cores) / total.max(1) as f64).max(10.0);
         let band = Band { name: site.name.clone(), first_core: site.first_core, cores: site.cores.into(), top, height };
         top += height + GAP;
@@ -138,7 +138,7 @@ impl Band {
         self.height / self.cores.max(1) as f64
     }
 
-    /// Where a core begins, of those of all sites numbered through.
+    /// Upper edge of a core, numbered consecutively over all sites.
     fn y(&self, core: u64) -> f64 {
         self.top + (core - self.first_core) as f64 * self.core_height()
     }
@@ -176,7 +176,7 @@ fn frames(bands: &[Band]) -> String {
     svg
 }
 
-/// Those of a few cores, each beside its middle.
+/// Numbers of some cores, each beside its middle.
 fn numbers(band: &Band) -> String {
     let apart = step(band.cores as f64 * APART / band.height).max(1.0) as usize;
     let mut svg = String::from("<g class=\"axis\">");
@@ -256,7 +256,7 @@ fn have_names(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)]) -> bool {
     held.iter().any(|(job, index, _)| tally.called.task(job.job.id, *index).is_some())
 }
 
-/// Whether there is but one job, whose tasks are then told apart.
+/// True if there is only one job, whose tasks are then distinguished.
 fn is_alone(tally: &Tally) -> bool {
     tally.jobs.len() == 1
 }

@@ -1,4 +1,4 @@
-//! What sites keep free for something else than jobs, hatched.
+//! Nodes that sites keep from jobs, as hatched areas.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::report::page::hatching::{MOST, lines};
 use crate::report::page::html::{at, escape};
 use crate::topology::Topology;
 
-/// Empty if nothing is reserved while the run lasts.
+/// Empty if nothing is reserved during the run.
 pub fn hatched(topology: &Topology, tally: &Tally, bands: &[Band], window: Window) -> String {
     let all = topology.sites.iter().zip(&tally.sites).flat_map(|(site, facts)| {
         let during = site.reserved.iter().filter(|it| it.from < window.to && window.from < it.until);

@@ -1,4 +1,4 @@
-//! The account of users who bargain.
+//! The account of users that negotiate.
 
 use super::{Bargaining, Earned, Known, OneUser, Strategies, count_of};
 use crate::few;
@@ -14,11 +14,11 @@ pub struct Accounts<'a> {
     known: &'a Strategies,
     users: Vec<User>,
     all: Bargaining,
-    /// What became of jobs that wanted several sites at once, and how many more of them there were: what became of
-    /// these is counted already, and who is not among them never had anything.
+    /// Verdicts about jobs that needed several sites at once, and the number of others of them: their verdicts are
+    /// counted already, and a job without one never had a booking.
     together: Verdicts,
     others: u64,
-    /// By site, what tasks have had of its processors.
+    /// Processor time of tasks, by site.
     areas: few::Map<usize, Area>,
 }
 
@@ -30,7 +30,7 @@ struct User {
     makespan: u128,
     started: u64,
     wait: u128,
-    /// What tasks have had of processors, wherever.
+    /// Processor time of tasks at all sites.
     area: Area,
     padding: Area,
 }
@@ -111,7 +111,7 @@ impl Account for Accounts<'_> {
         if let Fate::Rejected(why) = row.fate {
             *self.all.rejected.entry(why.to_string()).or_default() += 1;
         }
-        // Those that fit nowhere were never asked for.
+        // Jobs that fit nowhere were never requested.
         if known.bargains && !matches!(row.fate, Fate::Rejected(_)) {
             user.requests += 1;
             self.all.open += u64::from(row.bargain.is_none());
@@ -149,8 +149,8 @@ impl Account for Accounts<'_> {
 }
 
 impl Accounts<'_> {
-    /// What each site earned, and whether that is what users paid: sites charge when something is booked, users count
-    /// what was booked when it is over.
+    /// Computes the income of each site, and compares it with the payments of users: sites charge at the booking, users
+    /// count a booking when it is over.
     fn settle_revenue(&mut self) {
         let (mut earned, mut given) = (Area::ZERO, Area::ZERO);
         for site in self.tally.sites_of(&self.known.systems) {

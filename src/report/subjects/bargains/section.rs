@@ -1,4 +1,4 @@
-//! The strategies side by side, what was asked of sites, and what was on their processors.
+//! The strategies side by side, the requests to sites, and the use of their processors.
 
 mod calendar;
 mod padding;
@@ -16,11 +16,11 @@ use super::{Bargaining, Earned, OneUser, Strategies};
 use crate::report::page::Page;
 use crate::report::page::html::{Digits, count, counted, escape, number, short, span, table};
 
-/// Users in a table, before the rest is left to the summary.
+/// Number of users in a table; the rest is in the summary only.
 const ROWS: usize = 60;
-/// Sites with figures of their own.
+/// Number of sites with figures of their own.
 const SITES_MAX: usize = 6;
-/// Shapes in a figure, before the rest is left out.
+/// Number of shapes in a figure; the rest is left out.
 const SHAPES_MAX: usize = 800;
 
 pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
@@ -61,7 +61,7 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     html
 }
 
-/// What is left out of a figure, as a sentence ahead of a note.
+/// The omissions of a figure, as a sentence ahead of a note.
 fn left_out(shown: usize, all: usize, what: &str) -> String {
     if shown == all {
         String::new()
@@ -142,7 +142,7 @@ fn reasons(title: &str, reasons: &BTreeMap<String, u64>) -> String {
     format!("<h3>{title}</h3>\n{}", table(&["Reason", "#Jobs"], reasons.iter().map(row)))
 }
 
-/// Empty for a result of an earlier version, which does not say it.
+/// Empty for a result of an earlier version, which does not have it.
 fn earned(all: &Bargaining) -> String {
     if all.sites.is_empty() {
         return String::new();

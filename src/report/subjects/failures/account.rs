@@ -1,4 +1,4 @@
-//! The account of what failures cost.
+//! The account of the cost of failures.
 
 use super::{FailingLink, FailingLinks, FailingSite, Failures};
 use crate::report::account::Account;
@@ -15,7 +15,7 @@ pub struct Suffering<'a> {
     checkpoints: u128,
     unfinished: u128,
     recovering: Span,
-    /// By site.
+    /// Number of losses at each site.
     losses: Vec<u64>,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Suffering<'a> {
         Suffering { tally, all, work: 0, lost: 0, checkpoints: 0, unfinished: 0, recovering: Span::ZERO, losses }
     }
 
-    /// From the first submission to the end of all work.
+    /// The interval from the first submission to the end of all work.
     fn window(&self) -> (Time, Time) {
         match self.tally.totals.arrivals.zip(self.tally.end_of_work()) {
             Some(((first, _), end)) => (first, end.max(first)),
@@ -34,7 +34,7 @@ impl<'a> Suffering<'a> {
         }
     }
 
-    /// What links that fail did; nothing, if none does.
+    /// Effects of failed links; `None`, if none fails.
     fn links(&self) -> Option<FailingLinks> {
         let (tally, (from, to)) = (self.tally, self.window());
         let lasts = u128::from(to.since(from).micros());
@@ -65,8 +65,7 @@ impl<'a> Suffering<'a> {
         })
     }
 
-    /// What nodes that fail were up and down for, in node microseconds, from the first submission to the end of all
-    /// work.
+    /// Node microseconds for which nodes were up, and all of them, from the first submission to the end of all work.
     fn sites(&mut self) -> (u128, u128) {
         let tally = self.tally;
         let (from, to) = self.window();
@@ -118,7 +117,7 @@ impl Account for Suffering<'_> {
                 }
             }
             let setbacks = task.setbacks.as_deref().copied().unwrap_or_default();
-            // Sites count progress in one piece, so what they say may come to a little more than the sum of its stints.
+            // Sites count progress in one piece, so their numbers may slightly exceed the sum of stints.
             let spent = setbacks.spent.min(worked);
             let wasted = setbacks.wasted.min(less(worked, spent));
             let kept = less(worked, spent + wasted);
@@ -126,10 +125,10 @@ impl Account for Suffering<'_> {
             self.checkpoints += over(spent);
             self.lost += over(wasted);
             match row.fate {
-                // What was killed has no result.
+                // A killed task has no result.
                 _ if task.killed => self.lost += over(kept),
                 _ if task.end.is_some() => {}
-                // What was saved of it is of no use to anybody.
+                // Its saved work is useless.
                 Fate::Removed { .. } if task.is_lost() => self.lost += over(kept),
                 _ => self.unfinished += over(kept),
             }

@@ -1,4 +1,4 @@
-//! What failures did to a run, site by site and link by link.
+//! Consequences of failures by site and by link.
 
 use super::{FailingLinks, Failures};
 use crate::report::page::Page;

@@ -1,4 +1,4 @@
-//! The account of jobs that queue.
+//! The account of queued jobs.
 
 use super::fared::Fared;
 use super::{Queues, Schedule, result};
@@ -26,27 +26,27 @@ pub struct Queueing<'a> {
     /// node that it has for itself.
     held: u128,
     worked: u128,
-    /// Of each site: when jobs came and went, and how many nodes they could use.
+    /// Arrivals and ends of jobs at each site, with the nodes they could use.
     steps: Vec<Vec<(Time, i64)>>,
-    /// What became of the jobs, and the files that are made of it at the end.
+    /// The jobs' results, and the files made of them at the end.
     results: Option<Results>,
 }
 
 #[derive(Default)]
 struct Results {
-    /// In order of their numbers.
+    /// The jobs in order of their numbers.
     ids: Vec<JobId>,
     jobs: Packed,
-    /// Once all of them are here.
+    /// The log, once all jobs are here.
     log: Option<result::Log>,
     swf: Vec<u8>,
     schedule: Vec<u8>,
 }
 
-/// What a node counts, as jobs may need parts of one.
+/// Weight of a node in counts, as jobs may need parts of one.
 const NODE: u64 = 1_000_000;
 
-/// How many nodes a job can use.
+/// Number of nodes that a job can use.
 fn usable(row: &JobRow) -> u64 {
     let cores = f64::from(row.job.tasks[0].cores);
     (cores * row.needs.unwrap_or(Needs::NODE).cpu * NODE as f64).round() as u64
@@ -102,7 +102,7 @@ impl<'a> Queueing<'a> {
         self.bounded.add(fared.bounded_slowdown());
     }
 
-    /// How many nodes a job has while it runs: where nodes are shared, parts of one count.
+    /// Number of nodes that a job has while it runs: where nodes are shared, parts of one count.
     fn nodes(&self, row: &JobRow) -> u64 {
         match row.tasks[0].site.map(|site| self.tally.sites[site as usize].is_shared) {
             Some(true) => usable(row),

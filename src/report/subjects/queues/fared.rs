@@ -1,15 +1,15 @@
-//! How jobs fared.
+//! Results of single jobs.
 
 use crate::report::Tally;
 use crate::report::tally::JobRow;
 use crate::time::Span;
 
-/// How a job fared that ran.
+/// Times of a job that ran.
 #[derive(Clone, Copy, Debug)]
 pub struct Fared {
     pub wait: Span,
     pub turnaround: Span,
-    /// How long it was on nodes of its own, or would have been.
+    /// Duration on nodes of its own, actual or hypothetical.
     pub runtime: Span,
 }
 
@@ -24,7 +24,7 @@ impl Fared {
         let wish = &row.job.tasks[0];
         let runtime = match task.setbacks {
             _ if shares => wish.runtime,
-            // What was done twice, or spent on saving it, is no work.
+            // Repeated work and checkpoints do not count.
             Some(_) => wish.runtime.min(wish.walltime),
             None => end.since(start),
         };

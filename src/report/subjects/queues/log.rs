@@ -1,11 +1,11 @@
-//! What was read of the logs whose jobs queued.
+//! Facts about the logs whose jobs queued.
 
 use serde::{Deserialize, Serialize};
 
 use crate::workload::Fault;
 use crate::workload::rigids::{LogFile, Origin, Rigids};
 
-/// What was read of a log, and what was not.
+/// Counts of a log's entries, by use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogFacts {
     pub file: String,
@@ -16,17 +16,17 @@ pub struct LogFacts {
     pub put_in_order: u64,
     /// Jobs without the one that they follow.
     pub released: u64,
-    /// Jobs that the topology does not want.
+    /// Jobs outside of the topology's selection.
     pub outside: u64,
-    /// The first few things that are wrong.
+    /// The first few faults.
     pub faults: Vec<Fault>,
-    /// What is not wrong, but should be known.
+    /// A note that is no fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl LogFacts {
-    /// `None` for jobs that are of no log.
+    /// `None` for jobs that are from no log.
     pub fn of(rigids: &Rigids) -> Option<LogFacts> {
         let (Origin::Swf(LogFile { path, .. }) | Origin::Batsim(LogFile { path, .. })) = &rigids.origin else {
             return None;
@@ -46,7 +46,7 @@ impl LogFacts {
 }
 
 impl LogFacts {
-    /// What is to be told of it beside its jobs: how many entries, and of which kind.
+    /// Numbers of special entries, with their kinds.
     pub fn counts(&self, released: &'static str) -> impl Iterator<Item = (u64, &'static str)> + use<> {
         let counts = [
             (self.left_out, "left out because they cannot be read or run"),

@@ -1,4 +1,4 @@
-//! `result.swf`: what became of the jobs in the Standard Workload Format, which knows whole seconds.
+//! `result.swf`: the results of jobs in the Standard Workload Format, which has whole seconds.
 
 use super::Queues;
 use super::fared::Fared;
@@ -10,19 +10,19 @@ use crate::time::{Span, Time};
 use crate::workload::packed::Packed;
 use crate::workload::{Rigid, swf};
 
-/// `result.swf` in the making: its jobs in order of submission.
+/// `result.swf` in progress: its jobs in order of submission.
 pub struct Log {
     jobs: Packed,
-    /// Their places in that order, where it is not that of their numbers.
+    /// Their indices in that order, if it is not that of their numbers.
     order: Option<Vec<u32>>,
     written: usize,
 }
 
-/// Lines that are made at once.
+/// Number of lines that are made at once.
 const LINES: usize = 1_000;
 
 impl Log {
-    /// Of these jobs, in order of their numbers. Writes the header.
+    /// A log of these jobs, in order of their numbers. Writes the header.
     pub fn of(tally: &Tally, queues: &Queues, ids: &[JobId], jobs: Packed, text: &mut Vec<u8>) -> Log {
         let sites = queues.sites(tally);
         let nodes: u64 = sites.iter().map(|site| u64::from(tally.sites[*site].cores)).sum();
@@ -36,7 +36,7 @@ impl Log {
         Log { order: in_order_of_submission(&jobs), jobs, written: 0 }
     }
 
-    /// Writes the next lines; says whether there were any.
+    /// Writes the next lines; false if there were none.
     pub fn go_on(&mut self, text: &mut Vec<u8>) -> bool {
         let next = self.written..self.jobs.len().min(self.written + LINES);
         self.written = next.end;
@@ -70,7 +70,7 @@ fn are_told_apart(jobs: &Packed) -> bool {
     numbers.is_sorted_by(|one, next| one < next)
 }
 
-/// Several workloads may use the same numbers; then the run's own, counted from 1, take their place.
+/// Several workloads may use the same numbers; then they are replaced by the run's own, from 1.
 fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
     let workload = |id: JobId| tally.workload(id);
     let anew = |id: JobId| u64::from(id.0) + 1;
@@ -83,13 +83,13 @@ fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
     numbered().map(told).collect()
 }
 
-/// As its log has it, with what became of it here.
+/// The job as in its log, with its results in this run.
 pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
     let logged = tally.own_numbers.rigid(row.job.id);
     let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
     let (task, fared) = (row.job.tasks[0], Fared::of(tally, row));
     let site = row.tasks[0].site.filter(|_| tally.sites.len() > 1).map(|site| site + 1);
-    // Whose a job of a model is, the run alone knows. Users come after the sites and whoever is at the router.
+    // Only the run knows the user of a model's job. Users come after the sites and the actors at the router.
     let is_logged = tally.own_numbers.is_logged(row.job.id);
     let user = row.user.0.checked_sub(tally.sites.len() as u32 + queues.services - 1).filter(|_| !is_logged);
     let submit = whole(row.job.arrive);

@@ -1,4 +1,4 @@
-//! How much of each site is reserved when: a sheet of equal times a site, as calendars have them.
+//! Reserved share of each site over time: one sheet of equal intervals per site, like a calendar.
 
 use std::fmt::Write;
 
@@ -9,19 +9,19 @@ use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window
 use crate::report::page::html::{at, counted, escape, percent};
 use crate::time::{Span, Time};
 
-/// Rows of a sheet, before the rest is left out.
+/// Number of rows of a sheet; the rest is left out.
 const ROWS_MAX: u64 = 62;
-/// Sheets, likewise.
+/// Number of sheets; the rest is left out.
 const SHEETS_MAX: usize = 12;
 const CELL: f64 = 24.0;
 const HEAD: f64 = 22.0;
-/// From this shade on letters stand out in the other colour.
+/// First shade on which letters have the other colour.
 const DARK: usize = 5;
-/// Less than this share given back is not worth a strip.
+/// Least returned share with a strip.
 const FAINT: f64 = 0.005;
 const STRIP: f64 = 3.5;
 
-/// A row of a sheet, and the cells in it.
+/// The rows of a sheet, and their cells.
 #[derive(Clone, Copy)]
 struct Ruling {
     row: Span,
@@ -83,7 +83,7 @@ struct Booking {
     start: Time,
     end: Time,
     nodes: u32,
-    /// When it was freed, if before its end.
+    /// Time at which it was freed, if before its end.
     freed: Time,
 }
 
@@ -151,7 +151,7 @@ fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time
     figure.html()
 }
 
-/// What the cells of each column and each row are.
+/// Headings of the columns and rows.
 fn headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> String {
     let mut svg = String::from("<g class=\"axis\">");
     for cell in 0..ruling.cells {
@@ -167,7 +167,7 @@ fn headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> String {
     svg + "</g>\n"
 }
 
-/// A cell, its shade and its number for what was kept of the nodes, and below them a strip for what was given back.
+/// A cell with its shade and number for the share that was kept, and below them a strip for the share returned.
 fn put_cell(body: &mut String, (reserved, kept): (f64, f64), (x, y): (f64, f64), (w, h): (f64, f64)) {
     let rect = |class: &str| {
         format!("<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", at(x), at(y), at(w), at(h))

@@ -1,4 +1,4 @@
-//! Which requests for reservations were accepted, of whom and where, and why the others were not.
+//! Accepted requests for reservations by user and site, and reasons for the others.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::report::Tally;
 use crate::report::page::html::{Digits, bar, count, counted, escape, percent, span, table};
 use crate::report::page::{Page, ROWS_MAX};
 
-/// Of a user's requests.
+/// Answers to a user's requests.
 #[derive(Clone, Copy, Default)]
 struct Answers {
     accepted: u64,
@@ -16,7 +16,7 @@ struct Answers {
     invalid: u64,
 }
 
-/// What a site took.
+/// Accepted requests of a site.
 #[derive(Clone, Copy, Default)]
 struct Booked {
     requests: u64,
@@ -24,7 +24,7 @@ struct Booked {
     wait: f64,
 }
 
-/// Nothing, if this run has no reservations.
+/// The section; empty, if this run has no reservations.
 pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
     let Some(all) = page.results.part::<Reservations>() else { return String::new() };
     let tally = page.tally;

@@ -1,4 +1,4 @@
-//! The account of sites whose jobs share nodes, and of those beside them.
+//! The account of sites whose jobs share nodes, and of the sites compared with them.
 
 use super::fared::{Fared, moves_of};
 use super::{Sharing, SiteShared, Sites};
@@ -12,12 +12,12 @@ use crate::time::{Span, Time};
 pub struct Accounting<'a> {
     tally: &'a Tally,
     sites: &'a Sites,
-    /// By site.
+    /// Sums by site.
     sums: Vec<Sum>,
     rows: Option<Vec<u8>>,
 }
 
-/// What jobs of one site add up to.
+/// Sums over the jobs of one site.
 #[derive(Default)]
 struct Sum {
     ended: Vec<(Timed, Time)>,
@@ -26,10 +26,10 @@ struct Sum {
     moves: Moves,
 }
 
-/// As many as `hansa bound` takes.
+/// Largest number of jobs for the bound, as in `hansa bound`.
 const BOUND_MAX: usize = 20_000;
-/// Most pairs of a job and an interval in which it may run for which the bound is found here, which takes some
-/// seconds at most. Where jobs have to wait for very long there are more, and `hansa bound` takes its time for them.
+/// Largest number of pairs of a job and an interval in which it may run, for a bound computed here, which takes some
+/// seconds at most. Where jobs have to wait for very long there are more, and `hansa bound` takes longer for them.
 const PAIRS_MAX: usize = 4_000_000;
 
 const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,\

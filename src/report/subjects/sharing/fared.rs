@@ -1,4 +1,4 @@
-//! What became of one job, as the measures of sharing want it.
+//! Result of one job for the measures of sharing.
 
 use crate::grid::Needs;
 use crate::report::tally::{JobRow, Left, Stint};
@@ -11,7 +11,7 @@ pub struct Fared {
     pub end: Time,
 }
 
-/// What was done with a job, by site: it has been at several if nodes of the others failed. Whatever became of it.
+/// Moves and pauses of a job, by site, with any result: it has been at several sites if nodes of the others failed.
 pub fn moves_of(row: &JobRow) -> Vec<(u32, Moves)> {
     let mut moves: Vec<(u32, Moves)> = Vec::new();
     let (Some(need), Some(task)) = (need_of(row), row.tasks.first()) else { return moves };
@@ -41,7 +41,7 @@ fn need_of(row: &JobRow) -> Option<Need> {
 }
 
 impl Fared {
-    /// `None` for who has not ended, or was stopped on the way.
+    /// `None` for a job that has not ended, or was killed.
     pub fn of(row: &JobRow) -> Option<Fared> {
         let (asked, task) = (row.job.tasks.first()?, row.tasks.first()?);
         let end = task.end.filter(|_| !task.killed)?;

@@ -1,8 +1,8 @@
-//! The calendar of a site: one chart of all that was on its processors, and of what was held and advertised.
+//! The calendar of a site: one chart of everything on its processors, and of holds and advertised slots.
 //!
-//! What ran, was booked or was down lies from below, each in rows of its own; what was only held or advertised is drawn
-//! over that from above, where processors are free for longest. A long run is shown in part, with the means over all of
-//! it beneath.
+//! Tasks, bookings and outages lie from below, each in rows of its own. Holds and advertised slots are drawn over them
+//! from above, where processors are free for longest. A long run is shown in part, with the means over all of it
+//! beneath.
 
 use std::fmt::Write;
 
@@ -21,11 +21,11 @@ use crate::report::subjects::bargains::Strategies;
 use crate::report::tally::Seen;
 use crate::time::{Span, Time};
 
-/// Of what is drawn over the rest, which would hide it if it were more.
+/// Largest number of shapes drawn over the others, which more of them would hide.
 const OVER_MAX: usize = 120;
 const TALL: f64 = 420.0;
 
-/// The chart; where it shows a part of the run, also what processors were used for in all of it.
+/// The chart. If it shows a part of the run, a second one shows the use of processors in all of it.
 pub fn calendar(known: &Strategies, page: &Page<'_>, site: usize) -> String {
     let tally = page.tally;
     let all = solid(known, tally, site);
@@ -43,13 +43,13 @@ pub fn calendar(known: &Strategies, page: &Page<'_>, site: usize) -> String {
     drawn(page, site, window, [solid, held, free]) + &means
 }
 
-/// What there is in a stretch of time, and how much of it is left out as it is too small.
+/// The shapes of an interval, and the number of them before the small ones were left out.
 struct Shown<'a> {
     shapes: Vec<Shape<'a>>,
     all: usize,
 }
 
-/// The largest there are in a window, in their order.
+/// The largest shapes in a window, in their order.
 fn within(mut shapes: Vec<Shape<'_>>, window: Window, most: usize) -> Shown<'_> {
     shapes.retain(|shape| shape.from < window.to && window.from < shape.until);
     let all = shapes.len();
@@ -63,7 +63,7 @@ fn within(mut shapes: Vec<Shape<'_>>, window: Window, most: usize) -> Shown<'_> 
     Shown { shapes, all }
 }
 
-/// All of a window, or a part of it about a time: half of it, a quarter and so on, until there is little enough to
+/// The whole window, or a part of it about a time: half of it, a quarter and so on, until there is little enough to
 /// draw.
 fn stretch(shapes: &[Shape<'_>], whole: Window, around: Time) -> Window {
     let mut window = whole;
@@ -78,10 +78,10 @@ fn stretch(shapes: &[Shape<'_>], whole: Window, around: Time) -> Window {
     window
 }
 
-/// A window is not made shorter than this: a minute.
+/// Least length of a window: a minute.
 const SHORTEST: u64 = 60_000_000;
 
-/// When most was booked, or held in vain.
+/// Time of the most bookings and lapsed holds.
 fn busiest(tally: &Tally, site: usize, window: Window) -> Time {
     let mut levels = Levels::new(window, PARTS);
     let bookings = tally.bookings().filter(|booking| booking.site as usize == site);
@@ -108,7 +108,7 @@ fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [Shown<'_>; 3]) ->
         sheet.put(shape, rows);
     }
     for over in [free, held] {
-        // What was held at different times may have been wanted for the same, and be more than there is.
+        // Parts held at different times may have been for the same time, and together exceed the site.
         let from_above = rows_of(over).0.into_iter().map(|rows| turned(&rows, facts.cores));
         for (shape, rows) in over.shapes.iter().zip(from_above) {
             sheet.put(shape, &rows);
@@ -132,7 +132,7 @@ fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [Shown<'_>; 3]) ->
     .html()
 }
 
-/// What lies in the lowest rows, in the highest ones; what has no row there is put on others.
+/// Rows from above instead of from below; parts without such a row are put on others.
 fn turned(rows: &NodeSet, count: u32) -> NodeSet {
     let mut turned = NodeSet::default();
     for &(first, last) in rows.runs() {
@@ -142,12 +142,12 @@ fn turned(rows: &NodeSet, count: u32) -> NodeSet {
     turned
 }
 
-/// Where shapes are drawn.
+/// The canvas of a calendar.
 struct Sheet<'a> {
     tally: &'a Tally,
     window: Window,
     scale: Scale,
-    /// Whether what is too small for its caption has it beside it.
+    /// True if shapes too small for their captions have them beside them.
     has_room: bool,
     body: String,
 }
@@ -157,7 +157,7 @@ impl Sheet<'_> {
         let words = shape.words(self.tally);
         let mut place: Option<(&str, f64, f64)> = None;
         for (kind, from, until) in shape.parts() {
-            // Outlines beside each other are told apart.
+            // A gap distinguishes adjacent outlines.
             let inset = if kind == FREE { 0.9 } else { 0.0 };
             let (left, right) = (self.window.x(from) + inset, self.window.x(until) - inset);
             let width = (right - left).max(0.8).min(WIDTH - RIGHT - left.max(LEFT));
@@ -176,11 +176,11 @@ impl Sheet<'_> {
                     place = Some((beside.0, beside.1, top + 11.0));
                 }
             }
-            // What is dark in black and white has light around it.
+            // Dark lines have a light border, for black and white.
             if kind == FREE {
                 let _ = writeln!(self.body, "<path class=\"halo\" d=\"{path}\"/>");
             }
-            // A line around what is hardly wider than that would hide it.
+            // An edge would hide a shape that is hardly wider.
             let edge = if width > 3.0 && least > 3.0 { " edge" } else { "" };
             let _ = writeln!(self.body, "<path class=\"q{kind}{edge}\" d=\"{path}\"><title>{words}</title></path>");
         }
@@ -191,9 +191,9 @@ impl Sheet<'_> {
     }
 }
 
-/// A shape with so much room, in width and height, has its caption on it.
+/// Least width and height of a shape with its caption on it.
 const CAPTION: (f64, f64) = (60.0, 15.0);
-/// Up to so many captions fit beside holds.
+/// Largest number of holds with captions beside them.
 const BESIDE_MAX: usize = 16;
 
 fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], kinds: &few::Set<usize>) -> String {
@@ -237,7 +237,7 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], ki
     note
 }
 
-/// What became of holds: a hold that was committed is a booking.
+/// Numbers of holds by fate; a committed hold is a booking.
 fn fates(tally: &Tally, site: usize) -> String {
     let mut fates: few::Map<&str, u64> = few::Map::new();
     for seen in &tally.bargains.seen {
@@ -251,7 +251,7 @@ fn fates(tally: &Tally, site: usize) -> String {
     known.collect::<Vec<_>>().join(", ")
 }
 
-/// What processors of a site were for, over the whole run.
+/// Use of a site's processors over the whole run.
 fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
     let window = page.window;
     const KINDS: [usize; 6] = [OTHERS, BEST_EFFORT, PADDING, USED, IDLE, DOWN];
@@ -266,7 +266,7 @@ fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
                 }
             };
             add(kind, procs);
-            // What is used of a booking is not idle.
+            // The used part of a booking is not idle.
             if kind == USED {
                 add(IDLE, -procs);
             }

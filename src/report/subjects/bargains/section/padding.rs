@@ -1,4 +1,4 @@
-//! Jobs that imitate reservations: when each was submitted, started, and wanted.
+//! Jobs that imitate reservations: the submission, the start and the wanted time of each.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::report::subjects::bargains::Strategies;
 use crate::report::tally::{Booking, JobRow};
 use crate::time::Time;
 
-/// Rows, before the rest is left out.
+/// Number of rows; the rest is left out.
 const ROWS: usize = 40;
 const TALL: f64 = 13.0;
 const BELOW: f64 = 46.0;
@@ -22,7 +22,7 @@ const BELOW: f64 = 46.0;
 struct Padded<'a> {
     row: &'a JobRow,
     wanted: Time,
-    /// When it started, if it was not taken back and done in a reservation.
+    /// Its start, unless it was taken back and done in a reservation.
     start: Option<Time>,
 }
 
@@ -92,7 +92,8 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     .html()
 }
 
-/// The row of a job: its name, a thin line while it waits, bars while it idles and works, and a mark when it is wanted.
+/// The row of a job: its name, a thin line while it waits, bars while it idles and works, and a mark at its wanted
+/// time.
 fn drawn(one: &Padded<'_>, user: &str, y: f64, window: Window, last: Time) -> String {
     let Padded { row, wanted, start } = *one;
     let x = |time: Time| at(window.x(time));

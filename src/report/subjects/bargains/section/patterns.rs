@@ -1,6 +1,6 @@
-//! Colours with a pattern each, so that areas can be told apart without colours too.
+//! Colours with a pattern each, so that areas can be distinguished without colours too.
 
-/// What processors can be for; the number is that of the class `q0` and so on, in the style sheet too.
+/// Uses of processors; the number is that of the class `q0` and so on, also in the style sheet.
 pub const BEST_EFFORT: usize = 0;
 pub const USED: usize = 1;
 pub const IDLE: usize = 2;
@@ -21,8 +21,8 @@ pub const WORDS: [&str; 8] = [
     "of other systems",
 ];
 
-/// Size of a tile, its ground, and what is drawn in it; [`BEST_EFFORT`] is plain, and of [`FREE`] only the outline is
-/// drawn. One without ground lies over others.
+/// Size of a tile, its background and its drawing; [`BEST_EFFORT`] is plain, and [`FREE`] is only an outline. A tile
+/// without a background lies over others.
 const TILES: [(usize, &str, Option<&str>, &str); 6] = [
     (USED, "7", Some("f1"), "M-1 8L8 -1M-1 1L1 -1M6 8L8 6"),
     (IDLE, "6", Some("f2"), "M1.5 3h3"),
@@ -32,7 +32,7 @@ const TILES: [(usize, &str, Option<&str>, &str); 6] = [
     (OTHERS, "9", Some("f6"), "M4.5 2v5"),
 ];
 
-/// For all figures of the page, which draw nothing themselves.
+/// Definitions for all figures of the page; they draw nothing themselves.
 pub fn definitions() -> String {
     let tile = |(number, size, ground, path): &(usize, &str, Option<&str>, &str)| {
         let class = if ground.is_some() { "over" } else { "line l3" };
@@ -47,7 +47,7 @@ pub fn definitions() -> String {
     format!("<svg class=\"tiles\" aria-hidden=\"true\"><defs>{tiles}</defs></svg>\n")
 }
 
-/// A legend of some of them.
+/// A legend of some of the uses.
 pub fn legend(of: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
     of.into_iter().map(|number| (format!("q{number}"), WORDS[number].to_owned())).collect()
 }

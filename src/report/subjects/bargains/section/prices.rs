@@ -1,4 +1,4 @@
-//! Prices over time: what quotes asked beside the tariff, and when claims had gone stale.
+//! Prices over time: quoted fees beside the rate, and stale claims.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::report::page::html::{at, count, counted, escape, number};
 use crate::report::page::{CHART, Page};
 use crate::report::tally::Seen;
 
-/// Each quote is a point; empty, if nobody asked.
+/// A chart with one point per quote; empty without quotes.
 pub fn quotes(page: &Page<'_>, site: usize) -> String {
     let (tally, window) = (page.tally, page.window);
     let (mut quoted, mut stale) = (Vec::new(), Vec::new());
@@ -24,7 +24,7 @@ pub fn quotes(page: &Page<'_>, site: usize) -> String {
         return String::new();
     }
     let free = quoted.iter().filter(|(_, fee)| *fee == 0.0).count();
-    // Fees differ by many orders, and most are nothing.
+    // Fees differ by many orders of magnitude, and most are zero.
     let height = |fee: f64| math::ln(1.0 + fee) / math::ln(10.0);
     let most = quoted.iter().map(|(_, fee)| *fee).fold(0.0, f64::max);
     let scale = Scale::new(height(most.max(1.0)) * 1.05, CHART);
@@ -70,7 +70,7 @@ pub fn quotes(page: &Page<'_>, site: usize) -> String {
     .html()
 }
 
-/// Lines at 0, 1, 10, 100 and so on; below ten in between, too.
+/// Lines at 0, 1, 10, 100 and so on; below ten, also in between.
 fn axis(scale: Scale, most: f64, height: impl Fn(f64) -> f64) -> String {
     let mut svg = String::from("<g class=\"axis\">");
     let between: &[f64] = if most < 10.0 { &[0.0, 0.5, 1.0, 2.0, 5.0] } else { &[0.0, 1.0] };

@@ -1,8 +1,7 @@
-//! Which rows of a calendar each thing takes: what is there at once has different ones, and what ran in a booking lies
-//! in it.
+//! Rows of a calendar for each item: simultaneous items have different rows, and a task in a booking has rows of it.
 //!
-//! Sites count processors, so rows say how many there are, not which. They come in order of their starts; the rows of
-//! one are next to each other where there is room.
+//! Sites count processors, so rows have a meaning only in number. Items come in order of their starts; the rows of an
+//! item are adjacent where there is room.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -20,18 +19,18 @@ pub struct Item {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lies {
-    /// It is a booking for this job. What lies in it ends with it, or outlasts it if its user has lost it.
+    /// A booking for this job. Items in it end with it, or outlast it if it was revoked.
     Around(JobId, Lost),
     /// In rows of its own.
     Alone,
-    /// In what is booked for its job, or in rows of its own if that has no room.
+    /// In a booking of its job, or in rows of its own if that has no room.
     Within(JobId),
 }
 
-/// Whether a booking was taken from its user.
+/// True if a booking was revoked.
 pub type Lost = bool;
 
-/// The rows of each, in the same order, and how many rows there are: these, or more where more is there at once.
+/// The rows of each item, in the same order, and the number of rows: as given, or more if more are occupied at once.
 pub fn assign(items: &[Item], rows: u32) -> (Vec<NodeSet>, u32) {
     let mut calendar = Calendar { free: NodeSet::all(rows), rows, ..Calendar::default() };
     let rows_of = items.iter().enumerate().map(|(number, item)| calendar.take(number, item)).collect();
@@ -42,15 +41,15 @@ pub fn assign(items: &[Item], rows: u32) -> (Vec<NodeSet>, u32) {
 struct Calendar {
     free: NodeSet,
     rows: u32,
-    /// The bookings that are not over, by job, the first to end first, with until when they take something in.
+    /// Open bookings, by job, the first to end first, each with the time until which it takes items in.
     open: BTreeMap<JobId, BTreeSet<(Time, usize)>>,
-    /// The rows of each of them in which nothing lies.
+    /// Unoccupied rows of each of them.
     left: BTreeMap<usize, NodeSet>,
     held: BTreeMap<usize, Held>,
     ends: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
-/// What is free again at an end.
+/// The rows that an end frees.
 enum Held {
     Own(NodeSet),
     Booking(JobId, (Time, usize)),
@@ -87,7 +86,7 @@ impl Calendar {
         rows
     }
 
-    /// Frees what is over by then.
+    /// Frees the rows of items that are over by then.
     fn reach(&mut self, now: Time) {
         while let Some(&Reverse((_, number))) = self.ends.peek().filter(|Reverse((until, _))| *until <= now) {
             self.ends.pop();
@@ -96,7 +95,7 @@ impl Calendar {
                 Some(Held::Own(rows)) => self.free.insert(&rows),
                 Some(Held::Booking(job, key)) => {
                     self.open.entry(job).or_default().remove(&key);
-                    // What still runs in it keeps its rows.
+                    // A task that still runs in it keeps its rows.
                     self.left.remove(&number).iter().for_each(|rows| self.free.insert(rows));
                 }
                 Some(Held::In(parts)) => {
@@ -135,7 +134,7 @@ impl Calendar {
     }
 }
 
-/// Takes so many of these, which has at least as many: the lowest that are next to each other, if there are.
+/// Takes `count` rows of at least as many: the lowest adjacent ones, if there are any.
 fn side_by_side(free: &mut NodeSet, count: u32) -> NodeSet {
     let long = free.runs().iter().find(|(first, last)| last - first + 1 >= count).copied();
     let taken = match long.filter(|_| count > 0) {
@@ -185,7 +184,7 @@ mod tests {
         ];
         let lost = ["0-2", "3", "4-7", "0-2 4-5", "8-9", "6-7", "3-6"].map(str::to_owned);
         assert_eq!(shown(&items, 10), (lost.into(), 10));
-        // One that ends in time is no place for what goes on.
+        // A booking that ends on time has no room for a longer task.
         let whole = [items[0], item((0, 10, 4), Lies::Around(job, false)), item((1, 12, 3), Lies::Within(job))];
         assert_eq!(shown(&whole, 7).0[2], "0-2");
         let soon = [items[0], whole[1], item((1, 9, 3), Lies::Within(job))];

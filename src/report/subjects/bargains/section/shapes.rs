@@ -1,5 +1,4 @@
-//! What was on the processors of a site, one shape each: tasks, bookings, what was down; and over them what was held or
-//! advertised.
+//! The use of a site's processors, one shape each: tasks, bookings and outages; over them holds and advertised slots.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +19,16 @@ pub struct Shape<'a> {
     pub until: Time,
     pub procs: u32,
     pub lies: Lies,
-    /// Until then it was idle, if that is known.
+    /// End of its idle time, if that is known.
     idle_until: Time,
     what: What<'a>,
 }
 
 #[derive(Clone, Copy)]
 enum What<'a> {
-    /// It ran, in a booking or not.
+    /// A task, in a booking or not.
     Task(&'a JobRow, usize),
-    /// It ran, and no user has negotiated for it.
+    /// A task of another system, for which no user has negotiated.
     Guest(&'a JobRow, usize),
     Idled(Idled),
     Booking(Booking),
@@ -43,7 +42,7 @@ impl<'a> Shape<'a> {
         Shape { from, until, procs, lies, idle_until: from, what }
     }
 
-    /// Its stretches of time, each with what its processors were for.
+    /// Its intervals, each with the use of its processors.
     pub fn parts(&self) -> impl Iterator<Item = (usize, Time, Time)> {
         let idle = (PADDING, self.from, self.idle_until);
         [idle, (self.kind(), self.idle_until, self.until)].into_iter().filter(|(_, from, until)| from < until)
@@ -62,7 +61,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// What is written on it, if there is room.
+    /// Caption for a shape with room.
     pub fn caption(&self) -> Option<&'static str> {
         match self.what {
             What::Hold(hold) => Some(hold.fate.word()),
@@ -75,12 +74,12 @@ impl<'a> Shape<'a> {
         Item { from: self.from, until: self.until, procs: self.procs, lies: self.lies }
     }
 
-    /// As processors and time.
+    /// Area in processors and microseconds.
     pub fn area(&self) -> u128 {
         u128::from(self.procs) * u128::from(self.until.since(self.from).micros())
     }
 
-    /// What whoever points at it is told, as HTML.
+    /// Words for the tooltip, as HTML.
     pub fn words(&self, tally: &Tally) -> String {
         let who = |user: ActorId| escape(&tally.names.of_actor(user));
         let job = |job: JobId| format!("job {}", tally.label(job));
@@ -126,7 +125,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// All that had processors of a site, in order of starts; a booking comes before what begins in it then.
+/// All shapes on processors of a site, in order of starts; a booking comes before the tasks that begin in it then.
 pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape<'a>> {
     let is_here = |place: u32| place as usize == site;
     let mut shapes = Vec::new();
@@ -178,7 +177,7 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape
     shapes
 }
 
-/// A booking, and how much of what was used of it nobody has had yet.
+/// A booking, and the part of its used area that is not assigned to a task yet.
 struct Room {
     booking: Booking,
     left: Option<Area>,
@@ -189,8 +188,8 @@ impl Room {
         Room { booking, left: booking.worked }
     }
 
-    /// For how long what ran from then to then was in it, if it can have been: a task that is late joins the queue, as
-    /// it would not be done in time, but a booking that is revoked leaves its tasks where they are.
+    /// Duration for which a task from `from` to `until` was in it, if that is possible. A late task joins the queue, as
+    /// it would not end in time, but a revoked booking leaves its tasks where they are.
     fn lasts(&self, from: Time, until: Time) -> Option<Span> {
         let Booking { from: begin, until: end, is_revoked, .. } = self.booking;
         let is_open = begin <= from && from < end && (is_revoked || until <= end);
@@ -198,8 +197,8 @@ impl Room {
     }
 }
 
-/// Whether something ran in the bookings of its job, as no record says: those that are open have to last and to have
-/// been used so much, and what fits one of them exactly was that. Where nodes fail it is a guess.
+/// True if a task ran in the bookings of its job, which no record states: open bookings have to last and to have been
+/// used that much, and one that fits exactly is taken. Where nodes fail it is a guess.
 fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
     let is_its = |room: &&mut Room| {
         room.left.is_some() && room.left == room.lasts(from, until).map(|span| Area::of(procs, span))
@@ -227,8 +226,7 @@ fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
     true
 }
 
-/// The same where what a plan shares out among bookings was reckoned to others of them so far: all that are open count
-/// as one.
+/// Like `took`, where a plan's shares of bookings were assigned to others so far: all open bookings count as one.
 fn took_of_all(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
     let has_room: u32 =
         rooms.iter().filter(|room| room.lasts(from, until).is_some()).map(|room| room.booking.procs).sum();
@@ -249,7 +247,7 @@ fn took_of_all(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> b
     true
 }
 
-/// Holds that came to nothing, where they would have been.
+/// Holds that lapsed, at the times of their parts.
 pub fn lapsed(tally: &Tally, site: usize) -> Vec<Shape<'_>> {
     let hold = |seen: &Seen| match *seen {
         Seen::Hold(hold) if hold.site as usize == site && hold.fate != HoldFate::Committed => Some(hold),
@@ -262,7 +260,7 @@ pub fn lapsed(tally: &Tally, site: usize) -> Vec<Shape<'_>> {
     shapes
 }
 
-/// The slots of the advertisement with the most of them, and when that was.
+/// The slots of the largest advertisement, with its time.
 pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<Shape<'a>>)> {
     let (time, slots) = tally.bargains.offers.get(&(site as u32))?;
     let shape = |slot: &'a Slot| Shape::new((slot.start, slot.end()), slot.procs, Lies::Alone, What::Slot(slot));
@@ -271,12 +269,12 @@ pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<Shape<'a>>)
     Some((*time, shapes))
 }
 
-/// What the calendars of a run are made of fits: no site has more on its processors than it has, and what is drawn in
-/// bookings is what sites say was used of them.
+/// Checks the shapes of a run's calendars: no site has more on its processors than it has, and the shapes in bookings
+/// add up to the use that sites recorded.
 #[cfg(test)]
 pub fn fit(known: &Strategies, tally: &Tally) {
-    // Where nodes fail it does not follow for sure what ran in which: users have tasks run elsewhere and at other times
-    // than planned.
+    // Where nodes fail it is uncertain which task ran in which booking: users have tasks run elsewhere and at other
+    // times than planned.
     if (0..tally.sites.len()).any(|site| tally.failing.does(site)) {
         return;
     }
