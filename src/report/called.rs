@@ -1,4 +1,4 @@
-//! What people call jobs and tasks, where a topology or a workflow's file says so.
+//! Names of jobs and tasks, from a topology or a workflow's file.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::grid::JobId;
 use crate::topology::Topology;
 use crate::workload::Source;
 
-/// Grows with the jobs that have names.
+/// The names; only jobs that have some take memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Called(BTreeMap<JobId, (Option<String>, Vec<String>)>);
 

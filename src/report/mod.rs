@@ -1,4 +1,4 @@
-//! From a run's log to what people read: events, tables, summaries, comparisons. Bytes in, bytes out: no files, no
+//! Reports for people from a run's log: events, tables, summaries, comparisons. Bytes in, bytes out: no files, no
 //! clocks.
 
 mod account;

@@ -10,7 +10,7 @@ const PIECE: usize = 1 << 14;
 
 pub struct Recorder {
     digest: Digest,
-    /// What is not in there yet.
+    /// Encoded entries that are not in the digest yet.
     encoded: Vec<u8>,
     pub tally: Tally,
     lines: Option<EventWriter>,

@@ -1,4 +1,4 @@
-//! From the lines of `events.jsonl` back to the tally that the run had, and to the digest of what was read.
+//! The reverse way: the run's tally, and the digest of the text read, from the lines of `events.jsonl`.
 
 use std::io::{self, BufRead};
 

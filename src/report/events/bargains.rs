@@ -1,7 +1,7 @@
-//! What stands in the records of users and sites that bargain.
+//! Fields of the records of negotiations.
 //!
 //! A slot is a list `[start, lasts, procs, rate, fee, divisible, extensible]`, an offer is `[start, fee]`. Fees and
-//! rents are processor-seconds, rates thousandths of what best effort costs.
+//! rents are processor-seconds, rates thousandths of the price of best effort.
 
 use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
 use crate::decimal::{put_number, put_seconds};

@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
         Ok(JobId(self.number()?))
     }
 
-    /// Whatever knows how to read itself from JSON.
+    /// Reads any type that has a JSON form.
     pub fn json<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Unreadable> {
         let mut values = serde_json::Deserializer::from_str(self.rest()).into_iter();
         match values.next() {

@@ -1,4 +1,4 @@
-//! What can stand in a record: numbers, times, names, and how each is written and read.
+//! Fields of records: numbers, times and names, and the form of each in a log.
 
 use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
 use crate::decimal::{put_float, put_number, put_number_and, put_seconds};
@@ -8,7 +8,7 @@ use crate::protocol::ReserveAnswer;
 use crate::report::text;
 use crate::time::Time;
 
-/// What can stand in a record, under a key.
+/// A field of a record, under a key.
 pub trait Field: Sized {
     fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>);
     fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Self, Unreadable>;

@@ -5,9 +5,8 @@
 //! ```
 //!
 //! Times and spans are seconds with exactly the decimals they need, so nothing is rounded; `step` is there unless it is
-//! zero; whoever has no name is a bare number. The reader takes what the writer writes, key by key, and gives back the
-//! very entry: the digest of a run can be computed again from this file. Which records there are is in
-//! [`super::records`].
+//! zero; an actor without a name is a bare number. The reader accepts the writer's form, key by key, and returns the
+//! same entry: the digest of a run can be computed again from this file. The records are listed in [`super::records`].
 
 mod bargains;
 mod cursor;

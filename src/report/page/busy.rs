@@ -1,4 +1,4 @@
-//! Where there are many sites: how busy each was, as a row of shades.
+//! The use of many sites over time, as a row of shades per site.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use super::{PARTS, Page};
 use crate::few;
 use crate::report::tally::SiteFacts;
 
-/// Rows of the map: the largest sites.
+/// Largest number of rows of the map: those of the largest sites.
 const SITES_MAX: usize = 120;
 const SHADES: usize = 10;
-/// What is used less than this stays empty.
+/// Least share in use that is shown.
 const FAINT: f64 = 0.01;
 
 impl Page<'_> {

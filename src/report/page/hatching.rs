@@ -9,7 +9,7 @@ const APART: f64 = 7.0;
 /// More rectangles are not drawn in a chart.
 pub const MOST: usize = 1_000;
 
-/// From the lower left to the upper right, as far as the rectangle goes.
+/// Lines from the lower left to the upper right of a rectangle.
 pub fn lines((left, top): (f64, f64), (width, height): (f64, f64)) -> String {
     let mut path = String::new();
     let mut across = APART;

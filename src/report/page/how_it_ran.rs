@@ -1,4 +1,4 @@
-//! "How it ran": layout, host and wall time, and whom the hub waited for.
+//! "How it ran": layout, host, wall time, and the waits of the hub by leaf.
 
 use super::html::{bar, count, definitions, escape, number, table};
 use super::{Page, ROWS_MAX};
@@ -9,7 +9,7 @@ impl Page<'_> {
     pub(super) fn facts(&self) -> String {
         let (run, manifest) = (&self.summary.run, self.manifest);
         let host = &manifest.host;
-        // In one process there is nobody to wait for.
+        // In one process there are no members to wait for.
         let joined = match run.hub_waits {
             Some(_) => format!("{:.2} s until all members had joined, ", run.join_seconds),
             None => String::new(),

@@ -28,7 +28,7 @@ pub fn volume(bytes: f64) -> String {
     unbroken(&numerals::volume(bytes))
 }
 
-/// Text that nobody can take for markup: for content and for quoted attributes. What a page cannot show is marked.
+/// Text without markup, for content and for quoted attributes. Characters that a page cannot show are marked.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -70,7 +70,7 @@ pub fn micros(micros: u64) -> String {
     span(micros as f64 / 1e6)
 }
 
-/// A moment to the second, as nobody reads more of it.
+/// A moment to the second, as a reader needs no more of it.
 pub fn moment(time: Time) -> String {
     Time::from_micros(time.micros() / 1_000_000 * 1_000_000).to_string()
 }

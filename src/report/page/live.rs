@@ -1,10 +1,10 @@
-//! What a live run measured, beside what the model says.
+//! Measurements of a live run, compared with the model.
 
 use super::Page;
 use super::html::{number, percent};
 
 impl Page<'_> {
-    /// Nothing, if the run was not a live one.
+    /// The section; empty, if the run was not a live one.
     pub(super) fn live(&self) -> String {
         let Some((live, plot)) = self.summary.run.live.zip(self.plot) else { return String::new() };
         let mut html = format!(

@@ -120,7 +120,7 @@ pub fn section<'p>(page: &'p str, id: &str) -> &'p str {
     rest.split_once("</section>").unwrap().0
 }
 
-/// What stands in the rows of the tables of a piece of a page.
+/// Cells in the rows of the tables of a piece of a page.
 fn cells(html: &str) -> Vec<Vec<&str>> {
     let rows = html.split("<tr>").filter(|row| row.contains("<td"));
     rows.map(|row| {
@@ -495,7 +495,7 @@ fn a_large_run_makes_a_page_of_a_bounded_size_that_says_what_it_put_together() {
     assert!(many.contains("the other 693 share one"));
 }
 
-/// Users who bargain at many sites: each job has a quote, a booking, a hold that expires, and a claim that is stale.
+/// Users that negotiate at many sites: each job has a quote, a booking, a hold that expires, and a claim that is stale.
 pub fn bargaining(jobs: u32) -> (Topology, Tally) {
     let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"site-{}\"\ncores = 64\ncount = 9\n\
                 [[user]]\nname = \"user-{}\"\nstrategy = \"var\"\nahead = \"2 h\"\ncount = 100\n\

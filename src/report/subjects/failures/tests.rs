@@ -15,7 +15,7 @@ fn minutes(minutes: u64) -> Span {
     Span::from_minutes(minutes)
 }
 
-/// York's node 3, on which nobody runs here, is down for the second hour.
+/// York's node 3, on which no job runs here, is down for the second hour.
 fn failing() -> Tally {
     let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::run(3, 3) };
     let once = FailurePattern::Once { at: Time::ZERO + minutes(60), lasts: minutes(60) };

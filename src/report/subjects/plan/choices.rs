@@ -66,7 +66,7 @@ const RIGHT: f64 = 28.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 56.0;
 
-/// Makespan to the right, cost upwards; whoever goes along the line pays more for an earlier end.
+/// Makespan to the right, cost upwards; along the line an earlier end costs more.
 pub(super) fn scatter(of: &Choices) -> String {
     let axes = Axes { times: Range::of(of.plans.iter().map(|plan| plan.makespan)), costs: Range::of(costs(of)) };
     let title = escape(&headline(of)).to_string();
@@ -90,8 +90,8 @@ pub(super) fn scatter(of: &Choices) -> String {
     svg
 }
 
-/// The best plans, from each straight up and across to the next: there is nothing between two, who wants it sooner pays
-/// for the other one.
+/// The best plans, from each straight up and across to the next: there is nothing between two, so an earlier end costs
+/// as much as the other one.
 fn front(of: &Choices, axes: &Axes) -> String {
     let mut path = String::new();
     for plan in of.plans.iter().filter(|plan| !plan.dominated) {
@@ -185,12 +185,12 @@ impl Axes {
     }
 }
 
-/// What the tasks take is shown too.
+/// Costs on the axis, including that of the tasks alone.
 fn costs(of: &Choices) -> impl Iterator<Item = f64> + '_ {
     of.plans.iter().map(|plan| plan.cost).chain([of.work])
 }
 
-/// What an axis shows, with some room on both sides.
+/// Range of an axis, with some room on both sides.
 struct Range {
     least: f64,
     most: f64,

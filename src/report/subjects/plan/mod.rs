@@ -17,7 +17,7 @@ pub fn json(plan: &Planned) -> String {
     format!("{}\n", serde_json::to_string_pretty(plan).expect("names and numbers are JSON"))
 }
 
-/// For a terminal.
+/// Text for a terminal.
 pub fn table(plan: &Planned) -> String {
     match plan {
         Planned::Schedule(schedule) => of_schedule(schedule),
@@ -25,7 +25,7 @@ pub fn table(plan: &Planned) -> String {
     }
 }
 
-/// As SVG: cores and links over time, or cost against makespan.
+/// A picture as SVG: cores and links over time, or cost against makespan.
 pub fn picture(plan: &Planned) -> String {
     match plan {
         Planned::Schedule(schedule) => gantt::gantt(schedule),

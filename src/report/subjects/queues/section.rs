@@ -195,7 +195,7 @@ fn distribution(
     .html()
 }
 
-/// How many jobs each group of sites has in each class.
+/// Number of jobs of each group of sites in each class.
 fn by_class(
     classes: &Classes,
     fared: &[Vec<Fared>],
@@ -243,7 +243,7 @@ fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(Stri
     svg
 }
 
-/// What was read of a log, and what was not.
+/// Counts of a log's entries, by use.
 fn about(log: &LogFacts) -> String {
     let LogFacts { file, jobs, faults, note, .. } = log;
     let counts = log.counts("submitted at their own time because the job that they follow is missing");

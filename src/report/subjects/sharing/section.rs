@@ -1,4 +1,4 @@
-//! The page's section: sites side by side, yields over time, stretch against work, and who was on which node.
+//! The page's section: sites side by side, yields over time, stretch against work, and the jobs of each node.
 
 use std::fmt::Write;
 
@@ -79,7 +79,7 @@ fn side_by_side(sharing: &Sharing) -> String {
     table(&columns, sites().map(row)) + &rest + note + &moved
 }
 
-/// What jobs on nodes got of what they could use, on average.
+/// Mean yield of the jobs on nodes.
 fn yields(page: &Page<'_>, shared: &[usize]) -> String {
     let (tally, window) = (page.tally, page.window);
     let groups = shared.len().min(COLOURS);
@@ -123,7 +123,7 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> String {
     .html()
 }
 
-/// From when to when each job of these sites was on nodes, and its share.
+/// Stints of each job at these sites, with its share.
 fn stints<'a>(
     tally: &'a Tally,
     sites: &'a [usize],
