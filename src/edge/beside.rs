@@ -1,34 +1,34 @@
-//! Work that goes on beside ours: what it needs is handed over in full buffers, in order, to a thread of its own, if
-//! there may be one, and given back when somebody wants to see what has come of it.
+//! Work on a second thread: its input is handed over in full buffers, in order, if there may be a thread, and the work
+//! is returned when a caller wants to see its state.
 //!
-//! What fits into one buffer is worth no thread. Memory: some buffers, each as long as what is given at once, however
-//! much passes, as whoever fills them faster than they are emptied has to wait.
+//! Work that fits into one buffer gets no thread. Memory is bounded by some buffers, each as long as one batch of
+//! items: a caller that fills them faster than they are emptied has to wait.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use super::pin;
 
-/// Buffers that may wait. With more of them, who empties them is waited for less often, but finds them in no cache any
-/// more, which costs both sides as much as that saves.
+/// Number of buffers that may wait. With more of them the thread waits less often, but finds them in no cache any more,
+/// which costs both sides as much as that saves.
 const WAITING: usize = 4;
 
-/// What is done with each buffer.
+/// Processing of each buffer.
 pub trait Work<T>: Send + Sized + 'static {
     type Error: Send + 'static;
 
     fn take(&mut self, items: &[T]) -> Result<(), Self::Error>;
 
-    /// Nothing follows.
+    /// Called when no more items follow.
     fn finish(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Tells it once more, to whoever asks again.
+    /// A copy of an error, for a caller that asks again.
     fn again(error: &Self::Error) -> Self::Error;
 }
 
-/// Where the work is done, and what has not been handed over yet.
+/// The work with its place, and the items that have not been handed over yet.
 pub struct Beside<W: Work<T>, T: Send + 'static> {
     name: &'static str,
     buffer: Vec<T>,
@@ -39,19 +39,19 @@ pub struct Beside<W: Work<T>, T: Send + 'static> {
 enum Hand<W: Work<T>, T> {
     Here(Box<W>),
     There(Helper<W, T>),
-    /// It has gone wrong, and nothing is taken any more.
+    /// It has failed, and accepts no more items.
     Broken(W::Error),
     /// It is being handed over.
     Between,
 }
 
-/// Work that gets nothing new, and may not be done yet.
+/// Work that gets no more items, and may not be done yet.
 pub enum Ending<W: Work<T>, T> {
     Done(Result<Box<W>, W::Error>),
     There(Helper<W, T>),
 }
 
-/// A thread, which is waited for even by whoever wants nothing of it any more: it may be using what others clear away.
+/// A thread. It is joined even by a caller that needs no result: it may be using files that others remove.
 pub struct Helper<W: Work<T>, T> {
     full: Option<SyncSender<Given<T>>>,
     empty: Receiver<Vec<T>>,
@@ -63,18 +63,18 @@ enum Given<T> {
     Last(Vec<T>),
 }
 
-/// Where the work is from now on, and a buffer to fill.
+/// The place of the work from now on, and a buffer to fill.
 type Passed<W, T> = Result<(Hand<W, T>, Vec<T>), <W as Work<T>>::Error>;
 
 type Done<W, T> = Result<Box<W>, <W as Work<T>>::Error>;
 
 impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
-    /// Hands over so many items at a time. Threads are called by the name.
+    /// Work with batches of `room` items. The name is that of its thread.
     pub fn new(name: &'static str, room: usize, work: Box<W>) -> Beside<W, T> {
         Beside { name, buffer: Vec::new(), room, hand: Hand::Here(work) }
     }
 
-    /// That something has gone wrong with earlier items may be told later.
+    /// Takes items. An error with earlier items may be reported later.
     pub fn put(&mut self, items: &[T]) -> Result<(), W::Error>
     where
         T: Copy,
@@ -90,7 +90,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
         Ok(())
     }
 
-    /// The same, for what cannot be copied.
+    /// Like `put`, for items that cannot be copied.
     pub fn give(&mut self, mut items: Vec<T>) -> Result<(), W::Error> {
         if self.buffer.is_empty() && items.len() >= self.room {
             self.buffer = items;
@@ -100,7 +100,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
         if self.buffer.len() >= self.room { self.hand_over() } else { Ok(()) }
     }
 
-    /// Hands over what there is.
+    /// Hands over the present items.
     pub fn hand_over(&mut self) -> Result<(), W::Error> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -124,7 +124,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
         Ok(())
     }
 
-    /// Waits until everything that was given has been taken, and shows the work.
+    /// Waits until all items have been processed, and returns the work.
     pub fn back(&mut self) -> Result<&mut W, W::Error> {
         let last = std::mem::take(&mut self.buffer);
         let taken = match std::mem::replace(&mut self.hand, Hand::Between) {
@@ -144,7 +144,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
         }
     }
 
-    /// Says that nothing follows: where there is a thread, it finishes while something else is done.
+    /// Ends the input: a thread finishes while its owner does something else.
     pub fn end(self) -> Ending<W, T> {
         match self.hand {
             Hand::Here(mut work) => {
@@ -158,7 +158,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
     }
 }
 
-/// The same without a thread.
+/// Processes a buffer without a thread.
 fn here<W: Work<T>, T>(mut work: Box<W>, mut full: Vec<T>) -> Passed<W, T> {
     work.take(&full)?;
     full.clear();
@@ -176,7 +176,7 @@ impl<W: Work<T>, T> Ending<W, T> {
 }
 
 impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
-    /// Gives the work back if there may be no more threads.
+    /// Returns the work if there may be no more threads.
     fn new(name: &str, work: Box<W>) -> Result<Helper<W, T>, Box<W>> {
         let (full, filled) = sync_channel(WAITING);
         let (emptied, empty) = sync_channel(WAITING);
@@ -189,7 +189,7 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
                     Given::Items(mut buffer) => {
                         work.take(&buffer)?;
                         buffer.clear();
-                        // There may be enough of them already, or nobody may want one any more.
+                        // There may be enough buffers already, or the receiver is gone.
                         let _ = emptied.try_send(buffer);
                     }
                     Given::Last(buffer) => {
@@ -205,10 +205,10 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
         Ok(Helper { full: Some(full), empty, thread: Some(thread) })
     }
 
-    /// Takes a full buffer for an empty one, or says why it cannot.
+    /// Exchanges a full buffer for an empty one, or returns the error.
     fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
         if self.full.as_ref().is_some_and(|there| there.send(Given::Items(full)).is_err()) {
-            // It takes nothing any more only when something has gone wrong.
+            // It accepts no more items only after an error.
             return self.join().map(|_| unreachable!("it has told what went wrong"));
         }
         let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(room));
@@ -217,10 +217,10 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
 }
 
 impl<W: Work<T>, T> Helper<W, T> {
-    /// Hands over the last there is.
+    /// Hands over the last items.
     fn then(mut self, last: Given<T>) -> Helper<W, T> {
         if let Some(full) = self.full.take() {
-            // A thread that takes nothing any more tells why when it is joined.
+            // A thread that accepts no more items reports the reason when it is joined.
             let _ = full.send(last);
         }
         self
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Remembers what it has taken, but for what it chokes on.
+    /// Remembers its items, except those it fails on.
     #[derive(Default)]
     struct Memory {
         taken: Vec<String>,
@@ -295,7 +295,7 @@ mod tests {
             let mut beside = Beside::new("test", room, Box::<Memory>::default());
             for at in 0..100 {
                 beside.give(words(10 * at..10 * at + 10)).unwrap();
-                // It can be looked at, and goes on.
+                // It can be inspected, and continues.
                 if at % 30 == 29 {
                     let memory = beside.back().unwrap();
                     assert_eq!((memory.taken.as_slice(), memory.finished), (words(0..10 * at + 10).as_slice(), false));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_it_alone_waits_for_what_it_has_begun() {
+    fn dropping_it_waits_for_the_work_begun() {
         let alive = Arc::<()>::default();
         let work = Memory { slow: true, _alive: alive.clone(), ..Memory::default() };
         let mut beside = Beside::new("test", 1, Box::new(work));

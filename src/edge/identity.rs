@@ -1,11 +1,12 @@
-//! Who is who: a run's authority signs one certificate a process, and the certificate says for whom it may speak.
+//! Identities: a run's authority signs one certificate per process, and the certificate names the parties of the
+//! process.
 //!
 //! Each party has a host name in the invented domain `hansa`: `york.site.hansa`, `ann.user.hansa`, and `router.hansa`,
-//! which clients ask for whatever address the router has. A certificate lists the names of all parties of its process.
+//! which clients ask for at every address of the router. A certificate lists the names of all parties of its process.
 //!
 //! An identity is a folder with `ca.pem`, `cert.pem` and `key.pem`: hand a machine its folder and no other. The
-//! authority's own key stays in memory unless it is saved on purpose ([`Authority::save`]): whoever holds it can make
-//! another york.
+//! authority's own key stays in memory unless it is saved on purpose ([`Authority::save`]): its holder can make another
+//! york.
 
 use std::fs;
 use std::io::{self, Write};
@@ -27,10 +28,10 @@ use super::disk::{plainly, replace_as};
 use super::input::read_plain;
 use crate::protocol::handshake::{PROTOCOL, Party};
 
-/// How long a certificate is good for unless asked otherwise.
+/// Default validity of a certificate.
 pub const VALID_DAYS: u16 = 30;
 
-/// The name that a router proves, whatever its address.
+/// The name that a router proves, at every address.
 pub const ROUTER_HOST: &str = "router.hansa";
 
 /// The longest label of a host name; a party's name is one label.
@@ -39,7 +40,7 @@ const LABEL_MAX: usize = 63;
 /// The longest certificate that TLS peers read; some two thousand names.
 const CERTIFICATE_MAX: usize = 0xf000;
 
-/// What a certificate has beside its names, and beside the letters of each, at most.
+/// Upper bound on the size of a certificate without its names, and on the overhead of each name.
 const CERTIFICATE_BARE: usize = 1024;
 const NAME_ALONG: usize = 2;
 
@@ -77,7 +78,7 @@ pub struct Authority {
     issuer: rcgen::Issuer<'static, KeyPair>,
 }
 
-/// A certificate with its key, and the authority that it and its peers are signed by.
+/// A certificate with its key, and the authority that signs it and its peers.
 pub struct Identity {
     authority: CertificateDer<'static>,
     certificate: CertificateDer<'static>,
@@ -85,7 +86,7 @@ pub struct Identity {
     pem: Pem,
 }
 
-/// The same, as it stands in files.
+/// An identity as text in files.
 struct Pem {
     authority: String,
     certificate: String,
@@ -93,7 +94,7 @@ struct Pem {
 }
 
 impl Authority {
-    /// An authority for the run of this name, known to nobody yet.
+    /// A new authority for the run of this name.
     pub fn new(run: &str) -> Result<Authority, IdentityError> {
         let key = KeyPair::generate()?;
         let params = authority_params(run, &key);
@@ -101,7 +102,7 @@ impl Authority {
         Ok(Authority { certificate, issuer: rcgen::Issuer::new(params, key) })
     }
 
-    /// Reads back what [`Authority::save`] wrote, to sign more identities for the same run.
+    /// Reads an authority written by [`Authority::save`], to sign more identities for the same run.
     pub fn load(folder: &Path, run: &str) -> Result<Authority, IdentityError> {
         let certificate = read(&folder.join(CA))?;
         let path = folder.join(CA_KEY);
@@ -116,15 +117,15 @@ impl Authority {
         Ok(authority)
     }
 
-    /// Writes the authority with its key. Only for who wants to sign more identities later: everybody who can read
-    /// the key can be everybody.
+    /// Writes the authority with its key, only for signing more identities later: a reader of the key can pose as any
+    /// party.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         create_folder(folder)?;
         write_secret(&folder.join(CA_KEY), &self.issuer.key().serialize_pem())?;
         write_public(&folder.join(CA), &self.certificate)
     }
 
-    /// One identity for a process in which all of these live, valid from a day ago (clocks differ) for so many days.
+    /// An identity for a process with all of these parties, valid from a day ago (clocks differ) for so many days.
     pub fn issue(&self, parties: &[Party], days: u16) -> Result<Identity, IdentityError> {
         let now = OffsetDateTime::now_utc();
         self.issue_between(parties, now - Duration::days(1), now + Duration::days(days.into()))
@@ -159,7 +160,7 @@ impl Authority {
 }
 
 impl Identity {
-    /// Reads an identity, and finds out now rather than at the router whether it is whole, matching and in date.
+    /// Reads an identity, and checks before the join that it is complete, consistent and in date.
     pub fn load(folder: &Path) -> Result<Identity, IdentityError> {
         let pem = Pem {
             authority: read(&folder.join(CA))?,
@@ -177,7 +178,7 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Fails unless it may speak for all of these.
+    /// Fails unless it is valid for all of these parties.
     pub fn speaks_for(&self, parties: &[Party], folder: &Path) -> Result<(), IdentityError> {
         let names = CertificateNames::of(&self.certificate)?;
         match parties.iter().find(|party| !names.cover(party)) {
@@ -197,18 +198,18 @@ impl Identity {
         write_public(&folder.join(CA), &self.pem.authority)
     }
 
-    /// What [`Identity::save`] writes, by file.
+    /// The texts that [`Identity::save`] writes, by file.
     pub fn files(&self) -> [(&'static str, &str); 3] {
         [(KEY, &self.pem.key), (CERTIFICATE, &self.pem.certificate), (CA, &self.pem.authority)]
     }
 
-    /// For a process that is to take it over without a file: three blocks of PEM.
+    /// The identity as three blocks of PEM, for a process that takes it over without a file.
     pub fn handed_over(&self) -> String {
         let Pem { authority, certificate, key } = &self.pem;
         [authority, certificate, key].map(|block| format!("{}\n", block.trim_end())).concat()
     }
 
-    /// Takes over what [`Identity::handed_over`] has made, line by line, and no line more.
+    /// Takes over the blocks of [`Identity::handed_over`], line by line, and no line more.
     pub fn taken_over(mut line: impl FnMut() -> Option<String>) -> Result<Identity, IdentityError> {
         let mut block = || {
             let mut text = String::new();
@@ -224,7 +225,7 @@ impl Identity {
         pem.parse(Path::new("what the launcher has handed over"))
     }
 
-    /// What a router with this identity says and demands in TLS.
+    /// TLS settings of a router with this identity.
     pub fn server_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -236,7 +237,7 @@ impl Identity {
         Ok(config)
     }
 
-    /// What a leaf with this identity says and demands in TLS.
+    /// TLS settings of a leaf with this identity.
     pub fn client_tls(&self) -> Result<rustls::ClientConfig, IdentityError> {
         let mut config = rustls::ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -247,7 +248,7 @@ impl Identity {
         Ok(config)
     }
 
-    /// What only a process with this identity can tell others that they should forget it with.
+    /// The key of messages by which only a process with this identity can make others forget a connection.
     pub fn reset_key(&self) -> ResetKey {
         let secret = hmac(&[0; KEY_LENGTH], self.key.secret_der());
         ResetKey(secret.as_ref().try_into().expect("a tag of SHA-256 is as long as a key"))
@@ -272,11 +273,11 @@ impl Identity {
     }
 }
 
-/// Signs what says that a connection is forgotten.
+/// Signs messages that a connection is forgotten.
 pub struct ResetKey([u8; KEY_LENGTH]);
 
 impl ResetKey {
-    /// What numbers of connections are made from, so that whoever has the key knows its own.
+    /// Seed of connection numbers, so that a holder of the key knows its own.
     pub fn connections(&self) -> u64 {
         let secret = hmac(&self.0, b"connections");
         u64::from_le_bytes(secret.as_ref()[..8].try_into().expect("eight bytes are eight bytes"))
@@ -299,7 +300,7 @@ impl quinn::crypto::HmacKey for ResetKey {
     }
 }
 
-/// HMAC with SHA-256, as TLS has it.
+/// HMAC with SHA-256, as in TLS.
 fn hmac(key: &[u8], data: &[u8]) -> rustls::crypto::hmac::Tag {
     let suite = rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
     let suite = suite.tls13().expect("it is a suite of TLS 1.3");
@@ -317,7 +318,7 @@ impl Pem {
     }
 }
 
-/// For whom a certificate speaks.
+/// The names in a certificate.
 pub(super) struct CertificateNames<'a>(ParsedCertificate<'a>);
 
 impl<'a> CertificateNames<'a> {
@@ -331,7 +332,7 @@ impl<'a> CertificateNames<'a> {
 
     /// The host names, for people; the decision is [`CertificateNames::cover`].
     pub(super) fn hosts(&self) -> Vec<String> {
-        // The names are told only to who asks for one that is not among them.
+        // rustls lists the names only in the error for a name that is not among them.
         match self.check("nobody".to_owned()) {
             Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })) => {
                 let bare = |name: &String| name.trim_start_matches("DnsName(\"").trim_end_matches("\")").to_owned();
@@ -347,14 +348,14 @@ impl<'a> CertificateNames<'a> {
     }
 }
 
-/// Whether one certificate, as TLS peers read it, has room for all these names.
+/// True if one certificate, as TLS peers read it, has room for all these names.
 pub(super) fn one_certificate_holds(parties: &[Party]) -> bool {
     let names: usize = parties.iter().filter_map(|party| host(party).ok()).map(|host| host.len() + NAME_ALONG).sum();
     names + CERTIFICATE_BARE <= CERTIFICATE_MAX
 }
 
-/// The host name of a party: one to one, for host names know neither case nor most characters, and `York` is not
-/// `york`.
+/// The host name of a party. The mapping is one to one, as host names have neither case nor most characters, and `York`
+/// is not `york`.
 pub fn host(party: &Party) -> Result<String, IdentityError> {
     if *party == Party::Router {
         return Ok(ROUTER_HOST.to_owned());
@@ -375,7 +376,7 @@ pub fn host(party: &Party) -> Result<String, IdentityError> {
     }
 }
 
-/// A function of name and key alone, so that an authority can be had back from its key.
+/// A function of name and key alone, so that an authority can be restored from its key.
 fn authority_params(run: &str, key: &KeyPair) -> CertificateParams {
     let mut params = CertificateParams::default();
     let print: String = params.key_identifier(key).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -389,7 +390,7 @@ fn authority_params(run: &str, key: &KeyPair) -> CertificateParams {
     params
 }
 
-/// The one provider, named wherever one is needed: with two in a build the default is a panic at run time.
+/// The one provider, named at each use: with two in a build the default is a panic at run time.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
@@ -442,7 +443,7 @@ fn write_secret(path: &Path, text: &str) -> Result<(), IdentityError> {
     write_whole(path, text, 0o600)
 }
 
-/// So that no reader sees half a file and no key is ever readable by others.
+/// Writes a file so that no reader sees half of it and no key is ever readable by others.
 fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), IdentityError> {
     let written = replace_as(path, mode, |file| file.write_all(text.as_bytes()));
     written.map_err(|error| file_error("write", path, error))

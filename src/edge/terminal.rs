@@ -123,8 +123,8 @@ impl Drop for Count {
     }
 }
 
-/// A line with the time that a task has taken so far, from two seconds on, for tasks that are not counted. Silent unless
-/// standard error is a terminal.
+/// A line with the time that a task has taken so far, from two seconds on, for tasks that are not counted. Silent
+/// unless standard error is a terminal.
 pub struct Activity {
     /// Set at the end.
     over: Arc<(Mutex<bool>, Condvar)>,

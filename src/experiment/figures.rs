@@ -54,7 +54,8 @@ pub(super) fn words(better: Better) -> &'static str {
     }
 }
 
-/// Rows of numbers below their heads, as text, with a word above the labels: columns as wide as their widest cell asks for, and at least `least`.
+/// Rows of numbers below their heads, as text, with a word above the labels. Columns are as wide as their widest cell,
+/// and at least `least`.
 pub(super) fn text_table(corner: &str, heads: &[String], rows: &[(&str, Vec<String>)], least: usize) -> String {
     let label = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(7);
     let cells = rows.iter().flat_map(|(_, cells)| cells).chain(heads);

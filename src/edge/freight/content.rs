@@ -1,4 +1,4 @@
-//! What a load is made of: bytes that sender and receiver both know without telling each other.
+//! The content of loads: bytes that sender and receiver both know without exchanging them.
 
 /// The content of one load, in order.
 #[derive(Clone, Debug)]
@@ -8,7 +8,7 @@ pub struct Content {
     bytes: u64,
 }
 
-/// No load has another's content.
+/// Seed of a load's content; no two loads have the same.
 pub fn seed(run: u64, flow: u64) -> u64 {
     mix(run ^ mix(flow.wrapping_add(0x9e37_79b9_7f4a_7c15)))
 }
@@ -18,7 +18,7 @@ impl Content {
         Content { seed, at: 0, bytes }
     }
 
-    /// Fills a block with what comes next, in words of eight bytes; says how much that is. Blocks hold whole words.
+    /// Fills a block with the next bytes, in words of eight bytes, and returns their number. Blocks hold whole words.
     pub fn next(&mut self, block: &mut [u8]) -> usize {
         debug_assert!(block.len().is_multiple_of(8), "a block holds whole words");
         let count = block.len().min(usize::try_from(self.bytes - self.at).unwrap_or(usize::MAX));
@@ -30,7 +30,7 @@ impl Content {
     }
 }
 
-/// SplitMix64's last step.
+/// The last step of SplitMix64.
 fn mix(word: u64) -> u64 {
     let word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

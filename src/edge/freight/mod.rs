@@ -1,10 +1,10 @@
-//! Bytes that really move: for every flow of the network a load goes from the process of one site over the router to
+//! Bytes that really move: for every flow of the network a load is sent from the process of one site over the router to
 //! that of another, as a stream of its own, and is checked there.
 //!
-//! In virtual time nothing depends on it: how long a flow takes is the model's business. So a load begins when the
-//! router lets its flow go, and is done when the receiver has said that it was right; a run is not over before all are.
-//! The router is in the middle because it is the only one that everybody knows, and because in a live run it is where
-//! links are shared out ([`shape`]).
+//! In virtual time nothing depends on it: the duration of a flow is the model's. So a load begins when the router
+//! releases its flow, and ends when the receiver has confirmed that it was right; a run is not over before all are. The
+//! router is in the middle because it is the only process that all others know, and because in a live run it is where
+//! links are shared ([`shape`]).
 
 mod content;
 pub mod shape;
@@ -31,37 +31,37 @@ use shape::Shaper;
 pub use site::serve;
 use words::{BLOCK, Label, Verdict, Word};
 
-/// Loads under way at a time, where nothing says that all must be.
+/// Number of concurrent loads, unless all have to be concurrent.
 const AT_ONCE: usize = 64;
 
-/// How much of a load may be between its sender and the router.
+/// Largest part of a load between its sender and the router.
 const CREDIT: u32 = 256 << 10;
 
-/// How long nothing of any load may move after the run's last event.
+/// Longest time without any progress of loads after the run's last event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The router's side.
 pub struct Freight {
-    /// By actor: the process of each site.
+    /// The process of each site, by actor.
     homes: Vec<Option<Home>>,
     names: Vec<String>,
     amount: Box<dyn Fn(u64) -> u64 + Send>,
     seed: u64,
     live: Option<Live>,
     turns: Arc<Semaphore>,
-    /// Bytes that the router has passed on.
+    /// Number of bytes that the router has passed on.
     passed: Arc<AtomicU64>,
     done: (mpsc::UnboundedSender<Arrival>, mpsc::UnboundedReceiver<Arrival>),
     sent: u64,
     under_way: few::Map<u64, Trip>,
     moved: Moved,
-    /// By flow, how long its load took; only of live runs.
+    /// Duration of each load, by flow; only of live runs.
     times: few::Map<u64, (EdgeId, Duration)>,
-    /// The first load that has not arrived, or not whole, and why.
+    /// The first load that has not arrived, or not completely, with the reason.
     failed: Option<String>,
 }
 
-/// A load whose fate is not known yet.
+/// A load in progress.
 struct Trip {
     edge: EdgeId,
     from: ActorId,
@@ -69,14 +69,14 @@ struct Trip {
     began: Instant,
 }
 
-/// What a live run adds: links that share out what they have, and the clock.
+/// The additions of a live run: shared links and the clock.
 pub struct Live {
     pub shaper: Arc<Shaper>,
     /// The links from site to site, by actors.
     pub route: Box<dyn Fn(ActorId, ActorId) -> Vec<LinkId> + Send>,
 }
 
-/// Where a site lives, and who waits for a stream of its process.
+/// The process of a site, with the tasks that wait for a stream of it.
 #[derive(Clone)]
 struct Home {
     connection: Connection,
@@ -89,7 +89,7 @@ struct Mailbox {
     verdicts: few::Map<u64, oneshot::Sender<Verdict>>,
 }
 
-/// What has become of a load.
+/// The result of a load.
 struct Arrival {
     flow: u64,
     bytes: u64,
@@ -97,18 +97,18 @@ struct Arrival {
     outcome: Result<(), String>,
 }
 
-/// What was moved in all.
+/// Totals of moved data.
 #[derive(Clone, Debug, Default)]
 pub struct Moved {
     pub flows: u64,
     pub bytes: u64,
-    /// How long each load of a live run took on the wall's clock, in order of release.
+    /// Duration of each load of a live run in real time, in order of release.
     pub times: Vec<(EdgeId, Duration)>,
 }
 
 impl Freight {
-    /// `homes` are the connections to processes, with the sites that live there; `amount` says how many bytes stand for
-    /// a volume.
+    /// `homes` are the connections to processes, with their sites; `amount` is the number of bytes that represent a
+    /// volume.
     pub fn new(
         homes: Vec<(Connection, Vec<ActorId>)>,
         names: Vec<String>,
@@ -145,8 +145,7 @@ impl Freight {
         }
     }
 
-    /// Lets loads go for all flows that are released in these records of the router's, and takes note of those that
-    /// have arrived.
+    /// Starts loads for all flows that these records of the router release, and records loads that have arrived.
     pub fn see(&mut self, records: &[Entry<Record>]) {
         while let Ok(arrival) = self.done.1.try_recv() {
             self.note(arrival);
@@ -160,13 +159,13 @@ impl Freight {
         }
     }
 
-    /// How many bytes have passed so far.
+    /// Number of bytes passed so far.
     pub fn passed(&self) -> Arc<AtomicU64> {
         self.passed.clone()
     }
 
-    /// Complains about a load that has not arrived, or not whole, as soon as that is seen; but of a process that has
-    /// left whoever waits for its frames knows more.
+    /// Reports a load that has not arrived, or not completely, as soon as that is known. If a process has left, the
+    /// reader of its frames knows more.
     pub fn complaint(&self) -> Result<(), Failure> {
         match &self.failed {
             Some(what) if self.homes.iter().flatten().all(|home| home.connection.ended().is_none()) => {
@@ -192,7 +191,7 @@ impl Freight {
                 }
                 _ => Err("one of the sites has no process".to_owned()),
             };
-            // Nobody listens any more once the run has failed.
+            // The receiver is gone once the run has failed.
             let _ = done.send(Arrival { flow, bytes: label.bytes, at: Instant::now(), outcome });
         });
     }
@@ -217,14 +216,14 @@ impl Freight {
         format!("the data of {edge} from {} to {}", name(from), name(to))
     }
 
-    /// Waits until every load has arrived, and complains about the first that has not, or not whole.
+    /// Waits until every load has arrived, or reports the first that has not, or not completely.
     pub async fn finish(mut self) -> Result<Moved, Failure> {
         let mut passed = self.passed.load(Ordering::Relaxed);
         while self.failed.is_none()
             && let Some(first) = self.under_way.values().next()
         {
             let Ok(Some(arrival)) = tokio::time::timeout(PATIENCE, self.done.1.recv()).await else {
-                // Large loads take their time; they are lost once nothing of any of them moves.
+                // Large loads take their time; they are lost once none of them makes progress.
                 let before = std::mem::replace(&mut passed, self.passed.load(Ordering::Relaxed));
                 if passed > before {
                     continue;
@@ -242,14 +241,14 @@ impl Freight {
     }
 }
 
-/// Hands the streams of a process to whoever waits for them.
+/// Hands the streams of a process to the tasks that wait for them.
 async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
     while let Ok(mut stream) = connection.accept_uni().await {
         let mailbox = mailbox.clone();
         tokio::spawn(async move {
             let Ok(word) = Word::read(&mut stream).await else { return };
             let mut mailbox = mailbox.lock().expect("nobody panics over mail");
-            // What nobody waits for is dropped, and with it the stream.
+            // A stream for which no task waits is dropped.
             match word {
                 Word::Data(label) => _ = mailbox.data.remove(&label.flow).map(|waiting| waiting.send(stream)),
                 Word::Verdict(verdict) => {
@@ -298,7 +297,7 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<Atomi
     Ok(())
 }
 
-/// Passes a load on, and gives its sender new credit for what is through.
+/// Passes a load on, and gives its sender new credit for the bytes passed.
 async fn relay(mut from: RecvStream, to: &mut LoadSender, sender: &mut Sender) -> std::io::Result<u64> {
     let (mut hasher, mut block) = (Xxh3::new(), vec![0; BLOCK]);
     loop {
@@ -312,7 +311,7 @@ async fn relay(mut from: RecvStream, to: &mut LoadSender, sender: &mut Sender) -
     }
 }
 
-/// The router's word to whoever sends a load, and the count of what has passed.
+/// The router's stream to a load's sender, and the count of passed bytes.
 struct Sender {
     asking: LoadSender,
     passed: Arc<AtomicU64>,

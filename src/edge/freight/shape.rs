@@ -1,9 +1,10 @@
-//! Links in user space, for live runs: what crosses a link waits for its turn there.
+//! Links in user space, for live runs: data waits for its turn at each link.
 //!
-//! Each link is a token bucket of the rate that the model says it yields to so many flows. A load crosses the links of
-//! its route one after the other, in blocks, of which at most one is waiting at each link, and links serve blocks in
-//! the order in which they come. So loads that are held up by one link take turns there, as packets of flows do that
-//! share a queue fairly, and a load that is held up elsewhere leaves the rest to others: nobody computes rates.
+//! Each link is a token bucket with the rate that the model yields to the present number of flows. A load crosses the
+//! links of its route one after the other, in blocks, of which at most one waits at each link, and links serve blocks
+//! in the order of their arrival. So loads that are held up by one link take turns there, like packets of flows that
+//! share a queue fairly, and a load that is held up elsewhere leaves the rest to others, without any computation of
+//! rates.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -17,22 +18,22 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{LoadSender, Sender};
 use crate::network::{Link, LinkId, Mode};
 
-/// How far a link may make up for timers that go off late while something is waiting for it.
+/// Delay that a link may make up for, as timers are late while data waits for it.
 const LATE: Duration = Duration::from_millis(30);
 
-/// How long a block occupies a link at most, as long as that leaves it some bytes: timers are no finer than a
+/// Longest time for which a block occupies a link, if that leaves it some bytes: timers are no finer than a
 /// millisecond.
 const TURN: f64 = 0.003;
 const BLOCK_MIN: usize = 1 << 10;
 const BLOCK_MAX: usize = 64 << 10;
 
-/// Blocks between two links that a load may have.
+/// Largest number of a load's blocks between two links.
 const BETWEEN: usize = 2;
 
 /// The links of a live run.
 pub struct Shaper {
     links: Vec<Link>,
-    /// Virtual seconds in a second.
+    /// Virtual seconds per second.
     speed: f64,
     buckets: Vec<Mutex<Bucket>>,
 }
@@ -40,19 +41,19 @@ pub struct Shaper {
 #[derive(Clone, Copy)]
 struct Bucket {
     flows: u32,
-    /// When what has been let through so far is through.
+    /// Time at which all data let through so far has crossed.
     free: Instant,
 }
 
 impl Shaper {
-    /// Capacities are in bytes a microsecond of virtual time.
+    /// A shaper; capacities are in bytes per microsecond of virtual time.
     pub fn new(links: Vec<Link>, speed: f64) -> Shaper {
         let now = Instant::now();
         let buckets = links.iter().map(|_| Mutex::new(Bucket { flows: 0, free: now })).collect();
         Shaper { links, speed, buckets }
     }
 
-    /// Bytes a second of the wall's clock.
+    /// Bytes per second of real time.
     fn rate(&self, link: LinkId, flows: u32) -> f64 {
         self.links[link.index()].effective(flows) * 1e6 * self.speed
     }
@@ -99,14 +100,14 @@ impl Shaper {
         bucket.free
     }
 
-    /// How much crosses at a time: small where links are slow.
+    /// Size of a block: small where links are slow.
     fn block(&self, route: &[LinkId]) -> usize {
         let slowest = route.iter().map(|link| self.rate(*link, 1)).fold(f64::INFINITY, f64::min);
         ((slowest * TURN) as usize).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 }
 
-/// Counts a load on its links for as long as it is on its way.
+/// Counts a load on its links while it is under way.
 struct OnRoute<'s> {
     shaper: &'s Shaper,
     route: &'s [LinkId],

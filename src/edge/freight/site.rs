@@ -1,4 +1,4 @@
-//! A site's side: makes loads when the router asks for them, and checks those that come.
+//! A site's side: makes loads when the router asks for them, and checks those that arrive.
 
 use quinn::RecvStream;
 use tokio::io::AsyncReadExt;
@@ -7,10 +7,10 @@ use super::content::Content;
 use super::words::{BLOCK, Label, Word, check};
 use crate::edge::quic::Connection;
 
-/// What may wait here until it is checked.
+/// Number of bytes that may wait here until they are checked.
 const UNREAD: u32 = 64 << 20;
 
-/// Serves the router until the connection ends. What goes wrong with a load is the router's to notice: it misses it.
+/// Serves the router until the connection ends. Failures of a load are noticed by the router, which misses it.
 pub async fn serve(connection: Connection) {
     connection.take_loads(UNREAD);
     while let Ok(stream) = connection.accept_uni().await {

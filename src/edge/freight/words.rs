@@ -1,4 +1,4 @@
-//! What is said on a stream before, and after, its load.
+//! Messages on a stream before, and after, its load.
 //!
 //! ```text
 //! router to sender:    S flow seed bytes, then credit: how many more bytes may come, four bytes each
@@ -6,14 +6,14 @@
 //! receiver to router:  V flow arrived checksum, and 1 if the content is right
 //! ```
 //!
-//! Numbers are little end first, eight bytes each if nothing else is said.
+//! Numbers are little-endian, eight bytes each unless stated otherwise.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::content::Content;
 
-/// What a load is called, and what is in it.
+/// Identity and content of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     pub flow: u64,
@@ -21,14 +21,14 @@ pub struct Label {
     pub bytes: u64,
 }
 
-/// What a receiver says of a load.
+/// A receiver's verdict about a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub flow: u64,
-    /// How many bytes have come.
+    /// Number of received bytes.
     pub arrived: u64,
     pub checksum: u64,
-    /// Whether each was the one that it should be, and none was missing.
+    /// True if each byte was correct, and none was missing.
     pub right: bool,
 }
 
@@ -39,7 +39,7 @@ pub enum Word {
     Verdict(Verdict),
 }
 
-/// What sender and receiver handle at a time.
+/// Size of the blocks of sender and receiver.
 pub const BLOCK: usize = 16 << 10;
 
 impl Word {
@@ -60,7 +60,7 @@ impl Word {
         }
     }
 
-    /// Reads what a stream begins with.
+    /// Reads the first message of a stream.
     pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Word> {
         let tag = stream.read_u8().await?;
         let [flow, seed, bytes] =
@@ -77,7 +77,7 @@ impl Word {
     }
 }
 
-/// Reads a load to its end and holds it against what it should be.
+/// Reads a load to its end and compares it with its expected content.
 pub async fn check(label: Label, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Verdict> {
     let mut content = Content::new(label.seed, label.bytes);
     let (mut hasher, mut arrived, mut right) = (Xxh3::new(), 0u64, true);

@@ -1,7 +1,7 @@
-//! The router's door: everybody on the roster comes in once, with a certificate that says so; nobody else does.
+//! The router's door: each member of the roster comes in once, with a certificate that names it; others are refused.
 //!
-//! Newcomers are heard side by side, each with its own time limit, so one that is slow or hostile keeps nobody out.
-//! The door stays open during the run only to tell latecomers why they cannot come in.
+//! Newcomers are heard concurrently, each with its own time limit, so a slow or hostile one keeps no other out. The
+//! door stays open during the run only to tell latecomers why they cannot come in.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,20 +26,20 @@ use crate::few;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
 
-/// From so many handshakes at once on, a newcomer first has to prove that packets reach it at its address.
+/// Number of concurrent handshakes from which a newcomer first has to prove that packets reach it at its address.
 const PROOF_FROM: usize = 32;
 
-/// How many latecomers are heard at once during a run.
+/// Largest number of latecomers heard concurrently during a run.
 const LATECOMERS_MAX: usize = 16;
 
-/// What has been sent by one who is gone is here within that time, and how often somebody looks whether more comes.
+/// Time within which the last packets of a dead process arrive, and number of looks for more.
 const STALE_WITHIN: Duration = Duration::from_millis(250);
 const LOOKS: u32 = 20;
 
-/// How many complaints about strangers are logged a second; more are counted.
+/// Largest number of complaints about strangers logged per second; more are counted.
 const COMPLAINTS_MAX: u32 = 10;
 
-/// What the router and every newcomer must agree on.
+/// The facts on which the router and every newcomer must agree.
 #[derive(Clone, Debug)]
 pub struct JoinTerms {
     pub roster: Vec<Party>,
@@ -51,22 +51,22 @@ pub struct JoinTerms {
 pub struct Listener {
     endpoint: Endpoint,
     address: SocketAddr,
-    /// For newcomers on this machine, who can take longer packets than others.
+    /// Settings for newcomers on this machine, which can take longer packets than others.
     near: Arc<ServerConfig>,
     options: Options,
     doorman: Option<JoinHandle<()>>,
     door: Option<Arc<Door>>,
-    /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
+    /// Peers that have joined while others are awaited: kept here, so that they are told if the run does not begin.
     waiting: few::Map<usize, Peer>,
-    /// Of processes that are said to be gone before the run begins.
+    /// Reports about dead processes before the run begins.
     gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
-    /// Is told how many processes are here whenever that changes.
+    /// Called with the number of processes here whenever it changes.
     told: Option<fn(usize)>,
-    /// Those who join in the place of others, during the run.
+    /// Processes that join in the place of others, during the run.
     arrivals: Option<mpsc::UnboundedReceiver<Peer>>,
 }
 
-/// That a process is gone: what it was called, and its number.
+/// A report that a process is gone: its label and its number.
 #[derive(Clone, Debug)]
 pub struct Obituary {
     pub label: String,
@@ -74,7 +74,7 @@ pub struct Obituary {
 }
 
 impl Listener {
-    /// Takes the address (port 0 for any free one) without admitting anybody yet.
+    /// Binds the address (port 0 for any free one) without admitting any process yet.
     pub fn bind(address: SocketAddr, identity: &Identity, options: &Options) -> Result<Listener, BindError> {
         let far = server_config(identity, options)?;
         let mut near = far.clone();
@@ -99,12 +99,12 @@ impl Listener {
         })
     }
 
-    /// Tells how many processes are here, whenever one comes or goes before the run begins.
+    /// Reports the number of processes here, whenever one comes or goes before the run begins.
     pub fn telling(&mut self, told: fn(usize)) {
         self.told = Some(told);
     }
 
-    /// Takes the word of others that a process is gone, while everybody is awaited: its place is free then, sooner than
+    /// A channel for reports about dead processes, while members are awaited: the place is then free sooner than
     /// silence tells.
     pub fn obituaries(&self) -> mpsc::UnboundedSender<Obituary> {
         self.gone.0.clone()
@@ -114,15 +114,15 @@ impl Listener {
         self.address
     }
 
-    /// Who of the roster has not joined yet.
+    /// The parties of the roster that have not joined yet.
     pub fn missing(&self) -> Vec<Party> {
         let Some(door) = &self.door else { return Vec::new() };
         let seats = door.seats();
         door.terms.roster.iter().filter(|party| seats.get(*party).is_some_and(Option::is_none)).cloned().collect()
     }
 
-    /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost while
-    /// others are awaited may join again, but not one whose program has failed: the error is its report of that.
+    /// Waits until all of the roster have joined; the peers come in the roster's order. A peer that is lost while
+    /// others are awaited may join again, except one whose program has failed: the error is its report.
     pub async fn admit(&mut self, terms: JoinTerms) -> Result<Vec<Peer>, String> {
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
@@ -134,7 +134,7 @@ impl Listener {
         let awaited = door.seats().len();
         while self.present() < awaited {
             tokio::select! {
-                // Who is gone has come before.
+                // A process that is gone has come before.
                 biased;
                 Some(peer) = arrivals.recv() => {
                     let connection = peer.connection.clone();
@@ -182,7 +182,7 @@ impl Listener {
         open.map(|peer| peer.parties.len()).sum()
     }
 
-    /// Tells everybody who comes that the run is over: nobody is needed any more.
+    /// Tells every newcomer that the run is over.
     pub fn turn_away(&mut self, terms: JoinTerms) {
         let (joined, _) = mpsc::unbounded_channel();
         let door = Door::new(terms, self.options.clone(), self.near.clone(), joined);
@@ -190,18 +190,18 @@ impl Listener {
         self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), Arc::new(Door { over: true, ..door }))));
     }
 
-    /// From now on processes that are lost may be replaced.
+    /// Allows the replacement of lost processes from now on.
     pub fn let_return(&self) {
         self.door.iter().for_each(|door| door.returns.store(true, Ordering::Relaxed));
     }
 
-    /// The process of this connection, which played these, is lost: another one may take its place, if none has
-    /// already.
+    /// Frees the seats of a lost process, which played these parties over this connection, unless another one has taken
+    /// them.
     pub fn expect(&self, parties: &[Party], lost: &Connection) {
         self.door.iter().for_each(|door| door.vacate_after(parties, lost));
     }
 
-    /// The next process that takes the place of one that is lost.
+    /// The next process that takes the place of a lost one.
     pub async fn returned(&mut self) -> Peer {
         match &mut self.arrivals {
             Some(arrivals) => match arrivals.recv().await {
@@ -212,7 +212,7 @@ impl Listener {
         }
     }
 
-    /// Ends the run: sees that every peer has what was written to it, then closes all connections side by side.
+    /// Ends the run: waits until every peer has all data written to it, then closes all connections concurrently.
     pub async fn close(mut self, senders: Vec<FrameSender>, close: Close, reason: &str) {
         let mut finishing = JoinSet::new();
         for mut sender in senders {
@@ -241,7 +241,7 @@ impl Drop for Listener {
     }
 }
 
-/// Why somebody was not let in, as both sides get to read it.
+/// Reason for a refusal, as both sides read it.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error("{0}")]
@@ -272,25 +272,25 @@ enum Refusal {
     Regrouped { parties: Vec<Party>, group: Vec<Party> },
 }
 
-/// What all newcomers share.
+/// The state shared by all newcomers.
 #[derive(Debug)]
 struct Door {
     terms: JoinTerms,
     options: Options,
     near: Arc<ServerConfig>,
     seats: Mutex<few::Map<Party, Option<Connection>>>,
-    /// Who plays together, once the run has begun.
+    /// Parties that play together in one process, once the run has begun.
     groups: Mutex<Vec<Vec<Party>>>,
-    /// Whether a process that is lost may be replaced during the run.
+    /// True if a lost process may be replaced during the run.
     returns: AtomicBool,
     joined: mpsc::UnboundedSender<Peer>,
     begun: AtomicBool,
-    /// Whether the run is over, so that nobody is needed any more.
+    /// True if the run is over, so that no process is needed any more.
     over: bool,
     complaints: Mutex<Complaints>,
 }
 
-/// Lets through what an operator can read, and counts the rest.
+/// Logs as many complaints as an operator can read, and counts the rest.
 #[derive(Debug)]
 struct Complaints {
     since: Instant,
@@ -298,7 +298,7 @@ struct Complaints {
     unsaid: u64,
 }
 
-/// Opens to one newcomer after the other and hears each in a task of its own.
+/// Accepts one newcomer after the other and hears each in a task of its own.
 async fn keep(endpoint: Endpoint, door: Arc<Door>) {
     let places = Arc::new(Semaphore::new(door.options.handshakes_max));
     while let Some(incoming) = endpoint.accept().await {
@@ -323,7 +323,7 @@ async fn keep(endpoint: Endpoint, door: Arc<Door>) {
     }
 }
 
-/// One newcomer, from its first packet to its welcome.
+/// Handles one newcomer, from its first packet to its welcome.
 async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
     let address = incoming.remote_address();
     let deadline = Instant::now() + door.options.handshake_timeout;
@@ -331,7 +331,7 @@ async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
 
     let connection = match timeout_at(deadline, shake(incoming, door)).await {
         Ok(Ok(quic)) => Connection::new(quic, endpoint),
-        // A member that was there before us has knocked many times, and stayed at one of the doors only.
+        // A member that was there before us has made many attempts, and continued only one of them.
         Ok(Err(error)) if gave_up(&error) => {
             return tracing::debug!("{address} gave up before its hello was read: {error}");
         }
@@ -358,7 +358,7 @@ async fn shake(incoming: Incoming, door: &Door) -> Result<quinn::Connection, qui
     }
 }
 
-/// Whether a newcomer went away by itself, with no fault found on either side.
+/// True if a newcomer left by itself, with no fault found on either side.
 fn gave_up(error: &quinn::ConnectionError) -> bool {
     match error {
         quinn::ConnectionError::TimedOut | quinn::ConnectionError::Reset => true,
@@ -420,7 +420,7 @@ impl Door {
         }
 
         tracing::info!("{} joined from {address}; {missing} still to join", list(&hello.parties));
-        // Nobody takes arrivals any more once the run is being closed.
+        // The receiver of arrivals is gone once the run is being closed.
         let Hello { parties, process, .. } = hello;
         let _ = self.joined.send(Peer { parties, process, sender, receiver, connection: connection.clone() });
         Ok(())
@@ -449,7 +449,7 @@ impl Door {
         }
     }
 
-    /// Seats all of them or none, and tells how many seats are left.
+    /// Seats all parties or none, and returns the number of free seats.
     fn seat(&self, parties: &[Party], connection: &Connection) -> Result<u32, Refusal> {
         let mut seats = self.seats();
         for (at, party) in parties.iter().enumerate() {
@@ -482,14 +482,14 @@ impl Door {
         }
     }
 
-    /// Those who hold these seats show that they live within a moment, or lose them.
+    /// Frees these seats unless their holders show signs of life soon.
     async fn listen_for_the_living(&self, parties: &[Party]) {
         let held = || -> Vec<Connection> {
             let seats = self.seats();
             parties.iter().filter_map(|party| seats.get(party)?.clone()).collect()
         };
         let heard = |connection: &Connection| connection.packets().1;
-        // What comes in this moment may have been sent before.
+        // Packets of this interval may have been sent before.
         sleep(STALE_WITHIN).await;
         let before: Vec<_> = held().into_iter().map(|connection| (heard(&connection), connection)).collect();
         for _ in 0..LOOKS {
@@ -499,7 +499,7 @@ impl Door {
                 return;
             }
         }
-        // Somebody else may have taken the place of one of them meanwhile, and keeps it.
+        // Another process may have taken the place of one of them meanwhile, and keeps it.
         for (_, connection) in before {
             connection.close(Close::Dropped, "it was silent while another process came in its place");
             self.vacate_after(parties, &connection);
@@ -536,7 +536,7 @@ fn certificate(connection: &Connection) -> CertificateDer<'static> {
     chain.and_then(|chain| chain.into_iter().next()).expect("TLS admits nobody without a certificate")
 }
 
-/// A name that a stranger made up, cut to what fits a message.
+/// A name from a stranger, cut to what fits a message.
 fn short(party: &Party) -> Party {
     let cut = |name: &String| heard_up_to(name, 80);
     match party {
@@ -546,7 +546,7 @@ fn short(party: &Party) -> Party {
     }
 }
 
-/// The first of what may be many.
+/// The first of a list that may be long.
 fn few(hosts: &[String]) -> String {
     const FEW: usize = 5;
     let more = if hosts.len() > FEW { ", ..." } else { "" };
@@ -566,7 +566,7 @@ fn server_config(identity: &Identity, options: &Options) -> Result<ServerConfig,
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config
         .transport_config(transport(options, IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
-        // The doorman is quick; what piles up before it is a flood.
+        // The doorman is quick; a long queue before it is a flood.
         .max_incoming(1024)
         .incoming_buffer_size(64 << 10)
         .incoming_buffer_size_total(4 << 20);

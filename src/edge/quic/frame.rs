@@ -12,7 +12,7 @@ use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 
 const HEADER: usize = 4;
 
-/// What a receiver reads at a time, until a longer frame makes it grow.
+/// Size of a receiver's buffer, until a longer frame makes it grow.
 const BUFFER: usize = 16 << 10;
 
 /// Appends one frame that holds the encoding of `value`. Gather all frames for a peer, then write them at once.
@@ -28,8 +28,8 @@ pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecErr
     Ok(())
 }
 
-/// As [`encode`], but what is too long for one frame goes as several: `cut` makes two of one, as long as that can be
-/// done. Gives the number of frames.
+/// Like [`encode`], with several frames for a value that is too long for one: `cut` divides a value in two, if it can
+/// be divided. Returns the number of frames.
 pub fn encode_in_pieces<T: Serialize>(
     value: T,
     cut: impl Fn(T) -> Option<(T, T)>,
@@ -50,7 +50,7 @@ pub fn encode_in_pieces<T: Serialize>(
     Ok(frames)
 }
 
-/// What the frames hold that [`encode`] or [`append`] made.
+/// Contents of the frames made by [`encode`] or [`append`].
 pub fn contents(mut frames: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (header, rest) = frames.split_first_chunk::<HEADER>()?;
@@ -79,16 +79,16 @@ pub struct FrameSender {
 
 impl FrameSender {
     pub(super) fn new(stream: SendStream, connection: &Connection) -> FrameSender {
-        // Fails only for a stream that is closed, which its first write tells too.
+        // Fails only for a closed stream, which its first write reports too.
         let _ = stream.set_priority(FRAMES_FIRST);
         FrameSender { stream, gate: connection.gate.clone() }
     }
 
-    /// Writes frames that [`encode`] or [`append`] made.
+    /// Writes frames made by [`encode`] or [`append`].
     ///
-    /// Waits while the peer does not read and its window of two of the longest frames is full: whoever writes more than
-    /// that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write that is
-    /// dropped half-way leaves half a frame.
+    /// Waits while the peer does not read and its window of two of the longest frames is full. A caller that writes
+    /// more than that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write
+    /// that is dropped half-way leaves half a frame.
     pub async fn write(&mut self, frames: &[u8]) -> Result<(), WireError> {
         self.gate.go_first(self.stream.write_all(frames)).await.map_err(WireError::from)
     }
@@ -105,7 +105,7 @@ impl FrameSender {
 #[derive(Debug)]
 pub struct FrameReceiver {
     stream: RecvStream,
-    /// Bytes `start..end` are read and not yet handed out.
+    /// Bytes `start..end` are read and not yet returned.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -117,12 +117,12 @@ impl FrameReceiver {
         FrameReceiver { stream, buffer: vec![0; BUFFER.min(HEADER + frame_max)], start: 0, end: 0, frame_max }
     }
 
-    /// The same stream with another limit, once the peer is trusted with more.
+    /// Like this receiver, with another limit, once the peer is trusted with more.
     pub(super) fn with_frame_max(self, frame_max: usize) -> FrameReceiver {
         FrameReceiver { frame_max, ..self }
     }
 
-    /// The next frame, or nothing when the peer has ended the stream in good order. May be dropped while it waits
+    /// The next frame, or `None` when the peer has ended the stream in good order. May be dropped while it waits
     /// without losing anything.
     pub async fn next(&mut self) -> Result<Option<&[u8]>, WireError> {
         loop {
@@ -143,7 +143,7 @@ impl FrameReceiver {
         Ok(self.take()?.map(|frame| &self.buffer[frame]))
     }
 
-    /// How much has come of a frame that is not whole, and how long it is said to be.
+    /// Received length of an incomplete frame, and its announced length.
     pub fn half(&self) -> Option<(usize, usize)> {
         let (header, contents) = self.buffer[self.start..self.end].split_first_chunk::<HEADER>()?;
         Some((contents.len(), u32::from_le_bytes(*header) as usize))
@@ -165,8 +165,8 @@ impl FrameReceiver {
         Ok(Some(begin..self.start))
     }
 
-    /// Makes room for more of a frame that is not whole yet. The buffer grows only when it is full of what has really
-    /// arrived: a length that a peer merely claims costs nothing.
+    /// Makes room for more of an incomplete frame. The buffer grows only when it is full of received data: a length
+    /// that a peer merely claims costs nothing.
     fn make_room(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -190,7 +190,7 @@ mod tests {
     use crate::protocol::{Enqueue, Message, Record, Run};
     use crate::time::{Span, Stamp, Time};
 
-    /// Few bytes to many words, and the other way round.
+    /// A message with few bytes in many words, or the reverse.
     fn message(small: bool, number: u32) -> Message {
         let task = TaskId { job: JobId(number), index: 0 };
         if small {
@@ -245,7 +245,7 @@ mod tests {
 
         /// Around the longest frame, to the byte, and far beyond it: the other side reads what was written.
         #[test]
-        fn whatever_can_be_written_can_be_read(
+        fn every_written_value_can_be_read(
             small: bool,
             by_log: bool,
             factor in prop_oneof![3 => Just(1usize), 1 => 2usize..4],
@@ -257,7 +257,7 @@ mod tests {
             let each = codec::length(&probe).unwrap().div_ceil(2_000) + 1;
             let letters = if by_log { 10 } else { room / each };
             let mail = mail(small, letters as u32);
-            // Records that fill what is left as well as they can.
+            // Records that fill the rest as well as they can.
             let mut left = room.saturating_sub(codec::length(&up(mail.clone(), Vec::new())).unwrap());
             let mut log = Vec::new();
             while left >= 20 {

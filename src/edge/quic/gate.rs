@@ -1,9 +1,8 @@
-//! Who goes first on a connection: frames, and then loads.
+//! Priority on a connection: frames, then loads.
 //!
-//! All streams of a connection share its window of what is not acknowledged yet. Loads fill it again as soon as
-//! anything of it is free, and there are many of them, so a frame could wait for as long as they last. Hence a frame
-//! that finds no room shuts the gate to loads until it is written; what it waits for is at most what is in the window
-//! already.
+//! All streams of a connection share its window of unacknowledged data. Loads fill it again as soon as any of it is
+//! free, and there are many of them, so a frame could wait for as long as they last. Hence a frame that finds no room
+//! shuts the gate to loads until it is written; it waits at most for the data that is in the window already.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -17,7 +16,7 @@ use tokio::sync::Notify;
 /// Streams of frames go before streams of loads, which have 0.
 pub(super) const FRAMES_FIRST: i32 = 1;
 
-/// Shut to loads while a frame waits for room.
+/// A gate that is shut to loads while a frame waits for room.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     shut: AtomicBool,
@@ -25,7 +24,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Does this, and keeps loads out meanwhile if it cannot be done at once.
+    /// Runs a future, and keeps loads out meanwhile if it cannot finish at once.
     pub(super) async fn go_first<T>(&self, doing: impl Future<Output = T>) -> T {
         let mut doing = pin!(doing);
         let mut shut = None;
@@ -40,7 +39,7 @@ impl Gate {
     }
 }
 
-/// Opens the gate again, however the wait ends.
+/// Opens the gate again at the end of the wait, in every case.
 struct Shut<'g>(&'g Gate);
 
 impl Shut<'_> {
@@ -79,7 +78,7 @@ impl LoadSender {
     async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let mut opened = pin!(self.gate.opened.notified());
-            // From now on it is not missed.
+            // From now on no opening is missed.
             opened.as_mut().enable();
             let written = std::future::poll_fn(|context| {
                 if self.gate.shut.load(Ordering::Acquire) {
@@ -94,7 +93,7 @@ impl LoadSender {
         }
     }
 
-    /// Says that nothing follows.
+    /// Ends the stream.
     pub fn finish(&mut self) -> io::Result<()> {
         Ok(self.stream.finish()?)
     }

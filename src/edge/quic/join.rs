@@ -1,4 +1,4 @@
-//! How a leaf finds the router and joins.
+//! The search of a leaf for the router, and its join.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,25 +17,24 @@ use crate::edge::identity::{Identity, IdentityError, ROUTER_HOST};
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, Welcome};
 
-/// An attempt to reach the router that is not answered for this long is given up and repeated, the next one with
-/// twice the patience.
+/// Duration after which an attempt without an answer is given up and repeated; it doubles with each attempt.
 const PATIENCE: Duration = Duration::from_millis(500);
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
 
-/// How long a router may take to confirm that it has heard our half of the handshake. One that was killed before it had
-/// never does, and one in its place knows nothing of the connection, nor how to say so.
+/// Time limit for a router to confirm our half of the handshake. A router that was killed before never does, and one in
+/// its place knows nothing of the connection, nor how to say so.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(2);
 
 /// The pause after an attempt that failed at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// When to tell that there is no router yet.
+/// Duration after which a missing router is reported.
 const TOLD_AFTER: Duration = Duration::from_secs(3);
 
 /// A run that has been joined, as a leaf sees it.
 #[derive(Debug)]
 pub struct Joined {
-    /// How many parties the run still waits for.
+    /// Number of parties the run still waits for.
     pub missing: u32,
     pub sender: FrameSender,
     pub receiver: FrameReceiver,
@@ -62,8 +61,8 @@ pub enum JoinError {
     Over,
 }
 
-/// Finds the router (`host:port`), which may not be up yet, and joins. A router that is gone without a word before it
-/// has said welcome is looked for again: it may be started again.
+/// Finds the router (`host:port`), which may not be up yet, and joins. A router that has disappeared before its welcome
+/// is looked for again: it may be restarted.
 pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: &Options) -> Result<Joined, JoinError> {
     let mut frame = Vec::new();
     encode(hello, &mut frame).map_err(JoinError::Hello)?;
@@ -82,7 +81,7 @@ pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: 
         if error == WireError::Silent {
             given_up = Some(Instant::now());
         }
-        // Until the router has given up a connection that we gave up, we are in our own way there.
+        // Until the router has given up a connection that we gave up, it stands in our own way there.
         let may_pass = options.insists && given_up.is_some_and(|at| at.elapsed() < 2 * options.idle_timeout);
         match error {
             WireError::Closed { close: Some(Close::Refused), .. }
@@ -102,7 +101,7 @@ pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: 
     }
 }
 
-/// Knocks until somebody opens, or for too long since this began.
+/// Repeats attempts until one is accepted, or until the time limit since `begun`.
 async fn reach(router: &str, identity: &Identity, options: &Options, begun: Instant) -> Result<Connection, JoinError> {
     let tls = QuicClientConfig::try_from(identity.client_tls()?).expect("ring has the cipher that QUIC starts with");
     let tls = Arc::new(tls);
@@ -136,7 +135,7 @@ async fn reach(router: &str, identity: &Identity, options: &Options, begun: Inst
         if Instant::now() + PAUSE >= deadline {
             return Err(JoinError::NoRouter { router: router.to_owned(), waited: begun.elapsed(), last });
         }
-        // Whoever has typed a wrong name should not have to wait for the end to learn of it.
+        // The user of a wrong name should not have to wait for the end to learn of it.
         if !told && begun.elapsed() > TOLD_AFTER {
             let rest = (deadline - Instant::now()).as_secs_f64();
             tracing::warn!("no router answers at {router} yet ({last}); looking for it for another {rest:.0} s");
@@ -190,7 +189,7 @@ async fn greet(connection: Connection, hello: &[u8]) -> Result<Joined, Greeting>
     Ok(Joined { missing, sender, receiver, connection })
 }
 
-/// Comes back only if the router has not confirmed the handshake in time.
+/// Returns only if the router has not confirmed the handshake in time.
 async fn is_unconfirmed(connection: &Connection) {
     sleep(CONFIRM_WITHIN).await;
     if connection.quic.stats().frame_rx.handshake_done > 0 {

@@ -1,7 +1,8 @@
-//! Processes talking: the router listens and admits, a leaf joins, and each pair has one long-lived stream of frames.
+//! Communication of processes: the router listens and admits, a leaf joins, and each pair has one long-lived stream of
+//! frames.
 //!
-//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime. A runtime
-//! that nobody drives for longer than the idle timeout is taken for dead by its peers: `edge/keeper.rs` sees to that.
+//! The content of frames is determined elsewhere. Everything here runs best on a `current_thread` runtime. Peers take a
+//! runtime that is not driven for longer than the idle timeout for dead: `edge/keeper.rs` prevents that.
 
 mod admission;
 mod frame;
@@ -29,45 +30,45 @@ use gate::Gate;
 pub use gate::LoadSender;
 pub use join::{JoinError, Joined, connect};
 
-/// The longest hello: what is allocated for a peer before it is known.
+/// Longest hello: the allocation for a peer before it is known.
 const HELLO_MAX: usize = 256 << 10;
 
-/// On loopback a packet may be this long; a frame then seldom needs two.
+/// Length of a packet on loopback; a frame then seldom needs two.
 const LOOPBACK_MTU: u16 = 6000;
 
-/// Streams that carry loads beside the one that carries frames.
+/// Largest number of streams with loads beside the stream of frames.
 pub const LOADS_MAX: u32 = 1024;
 
-/// What a peer may have unread here before anybody knows who it is: a hello.
+/// Window of a peer before it is known: one hello.
 const STRANGERS_WINDOW: u32 = HELLO_MAX as u32 + (16 << 10);
 
-/// What a peer may have unread on its stream of frames. Two sides that write a frame each to one another, and only then
-/// read, must not wait for ever.
+/// Window of a peer on its stream of frames. Two sides that write a frame each to one another, and only then read, must
+/// not wait for ever.
 const FRAMES_WINDOW: u32 = 2 * FRAME_MAX as u32;
 
-/// How long the last bytes may take to arrive when a connection is closed in good order.
+/// Time limit for the last bytes when a connection is closed in good order.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait after that for connections to be forgotten; QUIC itself asks for some 90 ms.
+/// Time limit after that for connections to be forgotten; QUIC itself asks for some 90 ms.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// On one machine it costs little to ask more often, and who asks learns soon that the other side has been started
-/// again.
+/// Keep-alive period on one machine. It costs little there to ask more often, and the answer soon shows that the other
+/// side has been restarted.
 const NEAR_KEEP_ALIVE: Duration = Duration::from_millis(400);
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A peer that has not been heard for this long is lost.
+    /// Duration of silence after which a peer is lost.
     pub idle_timeout: Duration,
-    /// How often a peer that has nothing to say shows that it lives; on one machine more often.
+    /// Period in which an idle peer shows that it lives; on one machine it is shorter.
     pub keep_alive: Duration,
-    /// How long a newcomer may take from its first packet to its hello.
+    /// Time limit for a newcomer from its first packet to its hello.
     pub handshake_timeout: Duration,
-    /// How many newcomers may be under way to their hello at once; more have to wait.
+    /// Largest number of newcomers on their way to a hello; more have to wait.
     pub handshakes_max: usize,
-    /// How long a leaf goes on looking for the router.
+    /// Time limit of a leaf's search for the router.
     pub join_timeout: Duration,
-    /// Whether it does so when a router has opened and is gone without a word.
+    /// True if it continues the search when a router has opened and disappeared.
     pub insists: bool,
 }
 
@@ -88,7 +89,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Peer {
     pub parties: Vec<Party>,
-    /// Its number on its machine, as it says.
+    /// Its process number on its machine, by its own statement.
     pub process: u32,
     pub sender: FrameSender,
     pub receiver: FrameReceiver,
@@ -112,12 +113,12 @@ impl Connection {
         self.quic.remote_address()
     }
 
-    /// Closes at once; what is still on its way is lost.
+    /// Closes at once; data under way is lost.
     pub fn close(&self, close: Close, reason: &str) {
         self.quic.close(close.into(), reason.as_bytes());
     }
 
-    /// How many packets have gone to the other side, and how many have come from it.
+    /// Numbers of packets sent to the other side and received from it.
     pub fn packets(&self) -> (u64, u64) {
         let stats = self.quic.stats();
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
@@ -128,18 +129,18 @@ impl Connection {
         self.quic.set_receive_window(FRAMES_WINDOW.into());
     }
 
-    /// Lets the other side send loads, of which so many bytes may be unread.
+    /// Lets the other side send loads, with at most `unread` bytes of them unread.
     pub fn take_loads(&self, unread: u32) {
         self.quic.set_receive_window((FRAMES_WINDOW + unread).into());
         self.quic.set_max_concurrent_uni_streams(LOADS_MAX.into());
     }
 
-    /// How many bytes have come from the other side, whatever they are.
+    /// Number of bytes received from the other side, of all kinds.
     pub fn bytes_in(&self) -> u64 {
         self.quic.stats().udp_rx.bytes
     }
 
-    /// Opens a stream for a load to the other side, once it takes another one.
+    /// Opens a stream for a load to the other side, once it accepts another one.
     pub async fn open_uni(&self) -> std::io::Result<LoadSender> {
         Ok(LoadSender::new(self.quic.open_uni().await?, self.gate.clone()))
     }
@@ -149,17 +150,17 @@ impl Connection {
         Ok(self.quic.accept_uni().await?)
     }
 
-    /// Why the connection has ended, if it has.
+    /// The reason for the end of the connection, if it has ended.
     pub fn ended(&self) -> Option<WireError> {
         self.quic.close_reason().map(WireError::from)
     }
 
-    /// Waits until the connection has ended, and says why.
+    /// Waits for the end of the connection, and returns the reason.
     pub async fn closed(&self) -> WireError {
         self.quic.closed().await.into()
     }
 
-    /// How a leaf leaves: sees that the router has what was written to it, closes, and gives the close time to arrive.
+    /// Leaves as a leaf: waits until the router has all written data, closes, and gives the close time to arrive.
     pub async fn leave(&self, mut sender: FrameSender, close: Close, reason: &str) {
         let _ = timeout(FINISH_TIMEOUT, sender.finish()).await;
         self.close(close, reason);
@@ -167,14 +168,14 @@ impl Connection {
     }
 }
 
-/// Why a connection was closed, for programs; a reason in words goes with it.
+/// Reason for closing a connection, for programs; a reason in words goes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// Dropped without a word: the process ended or gave up.
+    /// Dropped without a message: the process ended or gave up.
     Dropped,
-    /// The run is over, and well.
+    /// The run has ended well.
     Finished,
-    /// Not admitted.
+    /// The peer was not admitted.
     Refused,
     /// The other side broke the protocol.
     Broken,
@@ -182,7 +183,7 @@ pub enum Close {
     Stopped,
     /// A program that decides for the other side has failed.
     Failed,
-    /// Who lives on the other side broke a rule of the run there, or has got to the end of time.
+    /// An actor on the other side broke a rule of the run, or has reached the end of time.
     Breach,
 }
 
@@ -197,12 +198,12 @@ impl From<Close> for VarInt {
     }
 }
 
-/// What can become of a connection.
+/// Failure or end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("{}", closed_words(*.close, reason))]
     Closed {
-        /// Nothing if the other side used a code that this release does not know.
+        /// None if the other side used a code that this release does not know.
         close: Option<Close>,
         reason: String,
     },
@@ -225,7 +226,7 @@ pub enum WireError {
 }
 
 impl WireError {
-    /// Whether the other side is gone without having said that it is done with us, so that it may come back.
+    /// True if the other side has disappeared without ending the connection, so that it may come back.
     pub fn is_without_a_word(&self) -> bool {
         match self {
             WireError::Closed { close, .. } => matches!(close, None | Some(Close::Dropped)),
@@ -305,7 +306,7 @@ fn closed_words(close: Option<Close>, reason: &str) -> String {
     }
 }
 
-/// A TLS alert in which the other side says what it dislikes about us.
+/// The complaint of a TLS alert from the other side about us.
 fn alert_from_them(alert: u8) -> String {
     let what = match alert {
         48 => "it does not know the authority that signed our certificate: the identities come from two runs",
@@ -319,7 +320,7 @@ fn alert_from_them(alert: u8) -> String {
     format!("the other side refused us: {what} (TLS alert {alert})")
 }
 
-/// What we dislike about the other side, as rustls says it.
+/// Our complaint about the other side, in rustls's terms.
 fn alert_from_us(alert: u8, reason: &str) -> String {
     let what = match alert {
         48 => "its certificate was signed by an authority that this run does not know".to_owned(),
@@ -363,7 +364,8 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// One that is started again with the same key is believed when it says that it knows nothing of an old connection.
+/// Settings of an endpoint. One that is restarted with the same key is believed when it says that it does not know an
+/// old connection.
 fn endpoint_config(reset_key: Option<ResetKey>) -> EndpointConfig {
     let mut config = EndpointConfig::default();
     if let Some(key) = reset_key {

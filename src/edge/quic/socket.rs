@@ -1,8 +1,7 @@
 //! The socket under QUIC, made for turns: one packet goes out, and one comes back.
 //!
-//! quinn's own calls the kernel half as often again. It is told whenever a packet that it sent has been taken, which is
-//! of no use to anybody whose packets are always taken, and after each packet that has come it asks for more before it
-//! waits.
+//! quinn's own socket calls the kernel half as often again. It is told of each sent packet that has been taken, which
+//! is useless where packets are always taken, and after each received packet it asks for more before it waits.
 
 use std::future::Future;
 use std::io::{self, IoSliceMut};
@@ -18,7 +17,7 @@ use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// tokio, with such sockets.
+/// The runtime tokio, with such sockets.
 #[derive(Debug)]
 pub struct InTurns;
 
@@ -45,7 +44,7 @@ impl Runtime for InTurns {
 struct Socket {
     state: UdpSocketState,
     readable: AsyncFd<UdpSocket>,
-    /// The kernel would not take a packet, and has not been heard of since.
+    /// The kernel has refused a packet, and has not reported room since.
     is_full: AtomicBool,
 }
 
@@ -70,12 +69,12 @@ impl AsyncUdpSocket for Socket {
     ) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = ready!(self.readable.poll_read_ready(cx))?;
-            // An error is of something that was sent, and is told once.
+            // An error belongs to a sent packet, and is reported once.
             let received = match guard.try_io(|socket| self.state.recv(socket.get_ref().into(), buffers, metas)) {
                 Ok(Ok(received)) => received,
                 Ok(Err(_)) | Err(_) => continue,
             };
-            // That was all there is. Whatever comes from now on is told of anew.
+            // No more has arrived. Later packets are reported anew.
             if received < buffers.len() {
                 guard.clear_ready();
             }
@@ -100,11 +99,11 @@ impl AsyncUdpSocket for Socket {
     }
 }
 
-/// Waits for room to send. quinn asks before each packet; the kernel is asked only when it has refused one.
+/// Waits for room to send. quinn asks before each packet; the kernel is asked only after a refusal.
 #[derive(Debug)]
 struct Room {
     socket: Arc<Socket>,
-    /// The same socket once more, while somebody waits.
+    /// A second handle of the same socket, while a sender waits.
     writable: Option<AsyncFd<UdpSocket>>,
 }
 
@@ -131,7 +130,7 @@ impl UdpPoller for Room {
     }
 }
 
-/// Deprecated since whoever changes descriptors meanwhile would break it; a socket of std's keeps its own.
+/// Deprecated because code that changes descriptors meanwhile would break it; a socket of std keeps its own.
 #[allow(deprecated)]
 fn watched(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
     AsyncFd::with_interest(socket, interest)
@@ -151,7 +150,7 @@ mod tests {
         (InTurns.wrap_udp_socket(ours).unwrap(), theirs)
     }
 
-    /// The lengths of what has come, of which two are taken at a time.
+    /// The lengths of received packets, of which two are taken at a time.
     async fn received(socket: &dyn AsyncUdpSocket) -> Vec<usize> {
         let mut bytes = [[0; 16]; 2];
         let mut metas = [RecvMeta::default(); 2];
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_was_refused_waits_for_room() {
+    async fn a_refused_sender_waits_for_room() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let state = UdpSocketState::new((&socket).into()).unwrap();
         let readable = watched(socket, Interest::READABLE).unwrap();
