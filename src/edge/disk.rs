@@ -1,4 +1,4 @@
-//! Files and folders of this machine: opened, written, moved and told of in one way.
+//! Files and folders of this machine: common ways of opening, writing, moving and describing them.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,14 +10,14 @@ use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use super::Failure;
 
-/// What a file may be used for if its maker says nothing else, less what the user's mask forbids.
+/// Default mode of a file, before the user's mask.
 const ORDINARY: u32 = 0o666;
 
-/// So many links in a row the kernel follows.
+/// Largest number of links in a row that the kernel follows.
 const LINKS_MAX: usize = 40;
 
-/// Opens a regular file to read. Anything else is refused, above all a pipe: who opens one waits until somebody writes
-/// to it, which may be for ever, and no signal is heard meanwhile.
+/// Opens a regular file to read. Anything else is refused, above all a pipe: opening one waits for a writer, maybe for
+/// ever, and no signal is heard meanwhile.
 pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = (flags | OFlags::NONBLOCK).bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -29,13 +29,13 @@ pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Writes what somebody wants to have under this name: a link stays and what it points at is replaced; a device or a
-/// pipe takes the content as it comes.
+/// Writes to a path named by the user: a link stays and its target is replaced; a device or a pipe takes the content as
+/// it comes.
 pub fn write_named(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     write_named_as(path, ORDINARY, content.as_ref()).map_err(|error| cannot("write", path, &error))
 }
 
-/// The same, for those only who may use it in this mode.
+/// Like `write_named`, for the users allowed by this mode only.
 pub fn write_named_as(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => return OpenOptions::new().write(true).open(path)?.write_all(content),
@@ -50,28 +50,28 @@ pub fn write_named_as(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> 
     replace_as(&place, mode, |file| file.write_all(content))
 }
 
-/// Puts a file in this very place: whole, or as it was before.
+/// Puts a file in this very place: complete, or as it was before.
 pub fn replace(place: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     replace_by(place, |file| file.write_all(content.as_ref()))
 }
 
-/// The same for whoever writes it piece by piece.
+/// Like `replace`, for content that is written piece by piece.
 pub fn replace_by(place: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Failure> {
     replace_as(place, ORDINARY, write).map_err(|error| cannot("write", place, &error))
 }
 
-/// The same, for those only who may use it in this mode.
+/// Like `replace_by`, for the users allowed by this mode only.
 pub fn replace_as(place: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let (beside, mut file) = create_beside(place, mode)?;
     let replaced = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&beside, place));
     if replaced.is_err() {
-        // What there is of it is of no use to anybody.
+        // A partial file is useless.
         let _ = fs::remove_file(&beside);
     }
     replaced
 }
 
-/// Makes a file beside this place under a name that nothing has.
+/// Makes a file beside this place under an unused name.
 fn create_beside(place: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     let mut name = OsString::from(".");
     name.push(place.file_name().ok_or(ErrorKind::IsADirectory)?);
@@ -82,7 +82,7 @@ fn create_beside(place: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             created => return created.map(|file| (beside, file)),
         }
-        // Process ids come round again.
+        // Process ids are reused.
         let mut other = name.clone();
         other.push(format!("-{attempt}"));
         beside.set_file_name(other);
@@ -95,20 +95,20 @@ pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What changes on a disk when results are put in their place. There is one implementation beside those of tests, which
+/// The changes on a disk when results are put in their place. There is one implementation beside those of tests, which
 /// stop after any of these calls.
 pub trait Disk: Send + Sync {
     /// Swaps two folders in one step.
     fn exchange(&self, a: &Path, b: &Path) -> io::Result<()>;
-    /// Moves a folder to where nothing is, or an empty folder.
+    /// Moves a folder to a free place, or over an empty folder.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Sees that a folder's entries survive a power cut.
+    /// Makes a folder's entries survive a power cut.
     fn sync(&self, folder: &Path) -> io::Result<()>;
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
 }
 
-/// That of this machine.
+/// The disk of this machine.
 pub struct RealDisk;
 
 impl Disk for RealDisk {
@@ -133,7 +133,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// Removes a folder with all that is in it; what is gone already is no matter.
+/// Removes a folder with all its contents; missing entries are no error.
 pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     let gone = |end: io::Result<()>| match end {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -153,7 +153,7 @@ pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     gone(disk.remove_dir(folder))
 }
 
-/// Says what cannot be done with a file, and why.
+/// The failure of an operation on a file, with the reason.
 pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
     let folder = parent(path);
     let why = match error.kind() {
@@ -163,12 +163,12 @@ pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::System(format!("cannot {verb} {}: {why}", path.display()))
 }
 
-/// The same of what was to be read, which whoever named it has to answer for.
+/// The failure to read a file, which the user who named it has to correct.
 pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::Input(format!("cannot read {}: {}", path.display(), plainly(error)))
 }
 
-/// What went wrong, without the number that the operating system gives it.
+/// An error without its operating system number.
 pub fn plainly(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::StorageFull => "the disk is full".to_owned(),
@@ -226,7 +226,7 @@ mod tests {
         fs::create_dir(at("there")).unwrap();
         symlink("again", at("link")).unwrap();
         symlink(at("there/file"), at("again")).unwrap();
-        // Whether there is a file already or not.
+        // With a file already there, and without.
         for content in ["first", "second"] {
             write_named(&at("link"), content).unwrap();
             assert_eq!(fs::read_to_string(at("there/file")).unwrap(), content);

@@ -1,7 +1,6 @@
-//! The thread between a launcher and the processes that it starts: each child holds the reading end of a pipe that
-//! nobody but its launcher can write to. When the launcher is gone, however it went, the pipe closes and the child
-//! leaves too; until then the launcher can tell the router what it sees. The first thing that comes through it is the
-//! child's identity.
+//! The thread between a launcher and its processes: each child holds the reading end of a pipe that only its launcher
+//! can write to. When the launcher is gone, in any way, the pipe closes and the child leaves too; until then the
+//! launcher can report to the router. The first data in the pipe is the child's identity.
 
 use std::io::{BufRead, Read as _, stdin};
 use std::path::{Path, PathBuf};
@@ -19,14 +18,14 @@ use super::stand_in::StandIn;
 use super::{Failure, tell};
 use crate::protocol::handshake::Party;
 
-/// What a launcher tells its router.
+/// Messages of a launcher to its router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// End the run and keep what there is.
+    /// End the run and keep the results so far.
     Interrupt,
-    /// End the run: a process of it could not be started, and why.
+    /// End the run: a process of it could not be started, for this reason.
     Failed { why: String },
-    /// This process is gone for good, and why.
+    /// This process is gone for good, for this reason.
     Lost { label: String, why: String },
     /// This process is gone, and another one is started in its place.
     Gone { label: String, process: u32, why: String },
@@ -60,16 +59,16 @@ fn on_one_line(why: &str) -> String {
     why.replace(['\n', '\t'], " ")
 }
 
-/// What nobody else can clear away once the launcher is gone.
+/// The files that no other process can remove once the launcher is gone.
 #[derive(Clone, Default)]
 pub struct Doomed {
     pub folders: Vec<PathBuf>,
-    /// Results that will never be whole; those that are being put in their place are let be until they are.
+    /// Results that will never be complete; those that are being put in their place are left alone until they are.
     pub results: Option<StandIn>,
 }
 
 impl Doomed {
-    /// Says how the run goes on, if its journal stays.
+    /// Removes them. Returns the command that resumes the run, if its journal stays.
     fn clear(&self) -> Option<String> {
         for folder in &self.folders {
             let _ = std::fs::remove_dir_all(folder);
@@ -78,11 +77,11 @@ impl Doomed {
     }
 }
 
-/// Ends the process of somebody who was interrupted twice.
+/// Ends a process that was interrupted twice.
 pub fn leave_at_once(resume: Option<String>) -> ! {
     let resume = resume.map(|how| format!("; resume with: {how}"));
     let text = format!("error: interrupted twice: ended at once{}", resume.unwrap_or_default());
-    // Where nobody reads, or another thread waits for somebody who does, this would never come to an end.
+    // A reader that is gone, or another thread that waits for one, could block this for ever.
     let (said, heard) = std::sync::mpsc::channel();
     let telling = super::thread("last words", move || {
         tell(&text);
@@ -96,7 +95,7 @@ pub fn leave_at_once(resume: Option<String>) -> ! {
 
 const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 
-/// Who asks a process to end.
+/// Source of a request to end.
 #[derive(Clone, Copy, Debug)]
 pub enum Asker {
     /// A signal.
@@ -104,30 +103,30 @@ pub enum Asker {
     Launcher,
 }
 
-/// How a run is ended from outside, by a signal or by a word of the launcher.
+/// Ends a run from outside, by a signal or by a message of the launcher.
 #[derive(Clone)]
 pub struct Brake {
     words: mpsc::UnboundedSender<Failure>,
     stop: Stop,
     doomed: Doomed,
-    /// Which askers have asked.
+    /// The askers that have asked.
     asked: Arc<[AtomicBool; 2]>,
     gone: Option<mpsc::UnboundedSender<Gone>>,
 }
 
 impl Brake {
-    /// Its words go to the run; the flag goes up with the first.
+    /// A brake: its messages go to the run; the flag is set with the first.
     pub fn new(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) -> Brake {
         Brake { words, stop, doomed, asked: Arc::default(), gone: None }
     }
 
-    /// Tells here of processes that are gone and will be replaced.
+    /// Reports processes that are gone and will be replaced to this channel.
     pub fn telling(self, gone: mpsc::UnboundedSender<Gone>) -> Brake {
         Brake { gone: Some(gone), ..self }
     }
 
-    /// Ends the run, or, if the same one has asked already, the process: whoever asks twice means it. A launcher and
-    /// its processes may all be sent one signal, as by a service manager.
+    /// Ends the run, or, if the same asker has asked already, the process. A launcher and its processes may all get the
+    /// same signal, as from a service manager.
     pub fn interrupt(&self, asker: Asker) {
         if self.asked[asker as usize].swap(true, Ordering::Relaxed) {
             leave_at_once(self.doomed.clear());
@@ -137,14 +136,14 @@ impl Brake {
 
     fn end(&self, failure: Failure) {
         self.stop.store(true, Ordering::Relaxed);
-        // A run that is over no longer listens, and needs no more words.
+        // A run that is over no longer listens, and needs no more messages.
         let _ = self.words.send(failure);
     }
 
-    /// Holds on to the launcher: when it is gone, clears away what is doomed and leaves the process. Only for processes
-    /// that a launcher has started.
+    /// Watches the launcher: when it is gone, removes the doomed files and ends the process. Only for processes that a
+    /// launcher has started.
     ///
-    /// A thread of its own, since the process may be busy with the run and deaf to everything else.
+    /// It has a thread of its own, since the process may be busy with the run.
     pub fn hold(self) -> Result<(), Failure> {
         let holding = super::thread("lifeline", move || {
             for line in stdin().lock().lines() {
@@ -168,10 +167,10 @@ impl Brake {
     }
 }
 
-/// What stands for a folder where a launcher hands over the identity: then no key is ever in a file.
+/// Replaces a folder where a launcher hands over the identity: then no key is ever in a file.
 pub const HANDED_OVER: &str = "-";
 
-/// The identity of a process that plays these: from its folder, or from its launcher, before any word.
+/// The identity of a process that plays these parties: from its folder, or from its launcher, before any message.
 pub fn identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failure> {
     if folder != Path::new(HANDED_OVER) {
         let identity =
@@ -186,7 +185,7 @@ pub fn identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failure> {
     Identity::taken_over(line).map_err(|error| Failure::Input(error.to_string()))
 }
 
-/// More than a line of an identity has.
+/// More than the length of a line of an identity.
 const LINE_MAX: u64 = 1 << 10;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The folder `OUT.partial-PID`, in which a result is made. It belongs to one process and goes when that does: by its
-//! own hand, by that of a launcher, or by that of the next run, which knows that nobody is using it any more because
-//! nobody holds the lock on it. (A process number tells nothing: in containers everybody is process 1.)
+//! The folder `OUT.partial-PID`, in which a result is made. It belongs to one process and is removed at its end: by the
+//! process, by a launcher, or by the next run, which knows from the free lock that no process uses it any more. (A
+//! process number is no evidence: in containers each process may be number 1.)
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -18,7 +18,7 @@ use super::journal::JOURNAL;
 const PARTIAL: &str = ".partial-";
 const ASIDE: &str = ".replaced";
 
-/// Shared between the thread that makes the result and whoever clears it away when the process has to leave.
+/// Shared between the thread that makes the result and the one that removes it when the process has to leave.
 #[derive(Clone)]
 pub struct StandIn(Arc<Inner>);
 
@@ -26,7 +26,7 @@ struct Inner {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     stage: Mutex<Stage>,
-    /// How the run goes on from the journal in here, if it can.
+    /// The command that resumes the run from the journal in here, if that is possible.
     resume: Mutex<Option<String>>,
     /// Held for as long as the process lives; none where the file system has no locks.
     _lock: Option<File>,
@@ -35,9 +35,9 @@ struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Making,
-    /// The result is in its place, and what bears the stand-in's name now is something else.
+    /// The result is in its place, and the stand-in's name is used for something else now.
     Placed,
-    /// Cleared away, or about to be.
+    /// Removed, or about to be.
     GivenUp,
 }
 
@@ -45,7 +45,7 @@ impl StandIn {
     /// Makes the folder beside `out`.
     pub fn create(out: &Path, disk: Arc<dyn Disk>) -> io::Result<StandIn> {
         let name = out.file_name().unwrap_or_default();
-        // Process ids come round again.
+        // Process ids are reused.
         for attempt in 0..1000 {
             let mut stand_in = name.to_owned();
             stand_in.push(format!("{PARTIAL}{}", std::process::id()));
@@ -61,7 +61,7 @@ impl StandIn {
             let lock = match Lock::take(&path) {
                 Lock::Held(lock) => Some(lock),
                 Lock::Unknown => None,
-                // Somebody has taken it for a dead one's, as long as it was not locked.
+                // Another process has taken it for a dead one's before it was locked.
                 Lock::Taken | Lock::Gone => continue,
             };
             let (stage, resume) = (Mutex::new(Stage::Making), Mutex::default());
@@ -74,15 +74,15 @@ impl StandIn {
         &self.0.path
     }
 
-    /// Makes something in the folder; `None` if it was given up before. Whoever clears the folder away thus sees all
-    /// that there will ever be.
+    /// Makes something in the folder; `None` if it was given up before. So a removal of the folder sees all that there
+    /// will ever be.
     pub fn while_making<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
         let stage = self.stage();
         (*stage != Stage::GivenUp).then(make)
     }
 
-    /// Puts the result in its place (`place`), and does what is left to do then (`after`). Whoever wants to clear the
-    /// folder away meanwhile has to wait until both are done. `None` if it was given up before.
+    /// Puts the result in its place (`place`), then does the rest (`after`). A removal of the folder has to wait until
+    /// both are done. `None` if it was given up before.
     pub fn commit<P, T, E>(
         &self,
         place: impl FnOnce() -> Result<P, E>,
@@ -98,14 +98,14 @@ impl StandIn {
         }))
     }
 
-    /// Says how the run goes on from its journal, which then stays when it is given up.
+    /// Sets the command that resumes the run from its journal, which then stays when the result is given up.
     pub fn resumable_by(&self, how: Option<String>) {
         *self.0.resume.lock().unwrap_or_else(PoisonError::into_inner) = how;
     }
 
-    /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more. A journal
-    /// from which the run can go on stays, and this says how: always the same, as whoever is asked to leave and whoever
-    /// makes the result may both do this.
+    /// Removes the folder, unless the result is in its place. From then on the result cannot get there any more. A
+    /// journal from which the run can resume stays, and the command for it is returned: it is always the same, as both
+    /// the thread that ends the process and the one that makes the result may call this.
     pub fn give_up(&self) -> Option<String> {
         let mut stage = self.stage();
         let resume = self.0.resume.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -117,26 +117,26 @@ impl StandIn {
         if resume.is_some() {
             leave_the_journal(&*self.0.disk, &self.0.path);
         } else {
-            // What has no lock to wait for, such as a journal, may come in between, but not for long.
+            // Files without a lock, such as a journal, may be written in between, but not for long.
             let _ = (0..10).find(|_| remove_tree(&*self.0.disk, &self.0.path).is_ok());
         }
         resume
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {
-        // What a panic has left half done is not in its place.
+        // After a panic, a half-made result is not in its place.
         self.0.stage.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-/// What is taken aside for this stand-in's sake, where folders cannot be exchanged.
+/// The name of the folder that is set aside for this stand-in, where folders cannot be exchanged.
 pub fn aside(stand_in: &Path) -> PathBuf {
     let mut aside = stand_in.as_os_str().to_owned();
     aside.push(ASIDE);
     PathBuf::from(aside)
 }
 
-/// The stand-ins for `out`; of some only what they took aside is there.
+/// The stand-ins for `out`; of some only the folder set aside exists.
 fn all_for(out: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let (Some(name), Ok(entries)) = (out.file_name(), fs::read_dir(parent(out))) else { return found };
@@ -150,14 +150,14 @@ fn all_for(out: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Those whose processes are gone.
+/// The stand-ins of dead processes.
 pub fn left_behind(out: &Path) -> Vec<PathBuf> {
     let mut found = all_for(out);
     found.retain(|path| matches!(Lock::take(path), Lock::Held(_) | Lock::Gone));
     found
 }
 
-/// Whether somebody makes a result for this place.
+/// True if a process makes a result for this place.
 pub fn is_in_the_making(out: &Path) -> bool {
     all_for(out).iter().any(|path| matches!(Lock::take(path), Lock::Taken))
 }
@@ -170,7 +170,7 @@ pub fn leave_the_journal(disk: &dyn Disk, stand_in: &Path) {
     }
 }
 
-/// The stand-ins for `out` that dead processes have left, and in which there is a journal; the latest comes last.
+/// The stand-ins for `out` of dead processes with a journal; the latest comes last.
 pub fn left_to_resume(out: &Path) -> Vec<PathBuf> {
     let written = |path: &PathBuf| fs::metadata(path.join(JOURNAL)).and_then(|found| found.modified()).ok();
     let mut found: Vec<_> = left_behind(out).into_iter().filter_map(|path| Some((written(&path)?, path))).collect();
@@ -178,7 +178,7 @@ pub fn left_to_resume(out: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The place for whose sake this is a stand-in, if it is one.
+/// The place of a stand-in, if it is one.
 pub fn place_of(stand_in: &Path) -> Option<PathBuf> {
     let name = stand_in.file_name()?.as_bytes();
     let at = end_of_place(name)?;
@@ -186,7 +186,7 @@ pub fn place_of(stand_in: &Path) -> Option<PathBuf> {
     Some(parent(stand_in).join(OsString::from_vec(name[..at].to_vec())))
 }
 
-/// Whether this is the stand-in of a process of this number.
+/// True if this is the stand-in of a process of this number.
 pub fn is_of(stand_in: &Path, process: u32) -> bool {
     let name = stand_in.file_name().unwrap_or_default().as_bytes();
     let number = end_of_place(name).map(|at| &name[at + PARTIAL.len()..]);
@@ -194,13 +194,13 @@ pub fn is_of(stand_in: &Path, process: u32) -> bool {
     first == Some(process.to_string().as_bytes())
 }
 
-/// Where the name of the place ends in that of its stand-in.
+/// End of the place's name in the name of its stand-in.
 fn end_of_place(stand_in: &[u8]) -> Option<usize> {
     stand_in.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes())
 }
 
-/// Removes what dead processes have left behind of their results for `out`, and says what it was. A result that has
-/// to be put back must have been before.
+/// Removes the stand-ins that dead processes have left for `out`, and returns them. A result that has to be restored
+/// must have been before.
 pub fn clear(out: &Path) -> Vec<PathBuf> {
     let left = left_behind(out).into_iter().flat_map(|stand_in| [aside(&stand_in), stand_in]);
     let remove = |path: &PathBuf| match Lock::take(path) {
@@ -210,7 +210,7 @@ pub fn clear(out: &Path) -> Vec<PathBuf> {
     left.filter(remove).collect()
 }
 
-/// `out.partial-12`, of that or of `out.partial-12.replaced`.
+/// The name `out.partial-12`, from that or from `out.partial-12.replaced`.
 fn stand_in_of<'a>(entry: &'a [u8], out: &[u8]) -> Option<&'a [u8]> {
     let stand_in = entry.strip_suffix(ASIDE.as_bytes()).unwrap_or(entry);
     let number = stand_in.strip_prefix(out)?.strip_prefix(PARTIAL.as_bytes())?;
@@ -220,21 +220,21 @@ fn stand_in_of<'a>(entry: &'a [u8], out: &[u8]) -> Option<&'a [u8]> {
     fits.then_some(stand_in)
 }
 
-/// Who holds a folder.
+/// Holder of a folder.
 pub enum Lock {
-    /// We do, from now on until this is dropped.
+    /// This process, from now on until this is dropped.
     Held(File),
-    /// A process that lives does.
+    /// Another live process.
     Taken,
-    /// It is not there, or not any more.
+    /// It does not exist (any more).
     Gone,
-    /// This file system does not tell.
+    /// This file system has no answer.
     Unknown,
 }
 
 impl Lock {
     pub fn take(folder: &Path) -> Lock {
-        // Whatever else goes by that name is none of ours, and a pipe would be waited for.
+        // Anything else of that name is not ours, and opening a pipe would block.
         let flags = (OFlags::DIRECTORY | OFlags::NONBLOCK).bits() as i32;
         let file = match OpenOptions::new().read(true).custom_flags(flags).open(folder) {
             Ok(file) => file,
@@ -246,7 +246,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Lock::Taken,
             Err(TryLockError::Error(_)) => return Lock::Unknown,
         }
-        // It may have been removed, and made again by somebody else, between the two.
+        // It may have been removed, and made again by another process, between the two.
         let same = |there: fs::Metadata| {
             file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         };
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_a_stand_in_is() {
+    fn the_owner_of_a_stand_in_is_known() {
         for (stand_in, is_of_12) in [
             ("/x/out.partial-12", true),
             ("out.partial-12-3", true),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gives_up_again_leaves_the_journal_too() {
+    fn giving_up_again_leaves_the_journal_too() {
         let scratch = tempfile::TempDir::new().unwrap();
         let stand_in = StandIn::create(&scratch.path().join("out"), Arc::new(RealDisk)).unwrap();
         stand_in.resumable_by(Some("with care".to_owned()));

@@ -1,4 +1,4 @@
-//! What can go wrong with files of results, in words.
+//! Errors about files of results, in words.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Failure {
         match error {
             FileError::Io { .. } => Failure::System(error.to_string()),
-            // Whoever has given it up is about to end this process.
+            // The process that has given it up is about to end this one.
             FileError::GivenUp(_) => Failure::Interrupted(error.to_string()),
             FileError::NotAResult(_)
             | FileError::OfAnExperiment(_)

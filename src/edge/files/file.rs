@@ -1,6 +1,6 @@
 //! One file of a result: written from its beginning to its end, with its hash.
 //!
-//! What is longer than a buffer is hashed, written and waited for beside what makes it.
+//! Data beyond one buffer is hashed and written on a second thread.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,24 +17,25 @@ use crate::report::{Output, Store};
 
 pub(super) const BUFFER: usize = 1 << 18;
 
-/// So much goes to the disk at a time while more is made: at the end all of it would have to be waited for.
+/// Number of bytes after which the file is synced while more is made: otherwise the end would have to wait for all of
+/// it.
 const SYNCED: u64 = 16 << 20;
 
-/// A file of a result folder in the making.
+/// A file of a result folder in progress.
 pub struct ResultFile {
     name: String,
     pub(super) path: PathBuf,
     body: Beside<Body, u8>,
 }
 
-/// A file that nothing is added to any more, and that may be on its way to the disk.
+/// A file that is complete, and may be on its way to the disk.
 pub struct Ended {
     name: String,
     pub(super) path: PathBuf,
     body: Ending<Body, u8>,
 }
 
-/// What has left the buffers.
+/// The part that has left the buffers.
 struct Body {
     file: File,
     hasher: Xxh3,
@@ -62,7 +63,7 @@ impl Work<u8> for Body {
 }
 
 impl ResultFile {
-    /// Makes one of a result, unless that was given up.
+    /// Makes a file of a result, unless that was given up.
     pub(super) fn of(folder: &StandIn, name: &str) -> Result<ResultFile, FileError> {
         let made = folder.while_making(|| ResultFile::create(name, folder.path().join(name)));
         made.unwrap_or_else(|| Err(FileError::GivenUp(folder.path().to_owned())))
@@ -74,12 +75,12 @@ impl ResultFile {
         Ok(ResultFile { name: name.to_owned(), path, body })
     }
 
-    /// Appends these bytes. That they cannot be written may be told later.
+    /// Appends these bytes. A failure to write them may be reported later.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.body.put(bytes).map_err(|error| io_error("write", &self.path, error))
     }
 
-    /// Says that nothing follows: a long file goes to the disk while something else is done.
+    /// Ends the file: a long one goes to the disk while its owner does something else.
     pub fn end(self) -> Ended {
         let ResultFile { name, path, body } = self;
         Ended { name, path, body: body.end() }
@@ -94,7 +95,7 @@ impl Ended {
     }
 }
 
-/// What is over during a run, until its tables are made.
+/// Finished jobs during a run, until its tables are made.
 pub struct Scratch(File);
 
 impl Scratch {

@@ -1,8 +1,8 @@
-//! The folder that a run's results go into: there when it is whole, and not before.
+//! The folder of a run's results: it appears when it is complete, and not before.
 //!
 //! Everything is written to `OUT.partial-PID` beside the final place. Only [`ResultFolder::finish`] moves it there,
-//! once all of it has reached the disk; a run that dies leaves nothing that looks like a result. A result that was
-//! there before is replaced in the same step, or kept beside it; whatever else is there is not touched.
+//! once all of it has reached the disk; a run that dies leaves nothing that looks like a result. An earlier result is
+//! replaced in the same step, or kept beside it; other contents of the place are not touched.
 
 mod error;
 mod file;
@@ -40,20 +40,20 @@ pub const JOBS: &str = "jobs.csv";
 pub const PAGE: &str = "report.html";
 pub const TRACE: &str = "trace.json";
 
-/// What is told of a folder that somebody has taken for that of a run.
+/// Description of a folder of an experiment that was given instead of one of a run.
 const OF_AN_EXPERIMENT: &str = "holds the results of an experiment, not of a run";
 
-/// What `hansa report` adds to a result folder.
+/// Files that `hansa report` adds to a result folder.
 const MADE_FROM_RESULTS: [&str; 2] = [PAGE, TRACE];
 
-/// A result folder in the making.
+/// A result folder in progress.
 pub struct ResultFolder {
-    /// As it was typed, for whoever is told.
+    /// The path as it was typed, for messages.
     asked: PathBuf,
     out: PathBuf,
     stand_in: StandIn,
     disk: Arc<dyn Disk>,
-    /// Folders above it that had to be made.
+    /// Parent folders that had to be made.
     made: Vec<PathBuf>,
     files: Vec<Output>,
     owner: Option<(u32, u32)>,
@@ -63,31 +63,31 @@ pub struct ResultFolder {
 /// A result that is in its place.
 #[derive(Debug)]
 pub struct Placed {
-    /// As it was typed.
+    /// The path as it was typed.
     pub out: PathBuf,
     pub earlier: Option<Earlier>,
 }
 
-/// The result that was there before.
+/// The earlier result in this place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Earlier {
     pub started: String,
     pub digest: String,
-    /// What somebody had made of it.
+    /// Reports that were made from it.
     pub made_from_it: Vec<&'static str>,
-    /// Where it is now, if it was kept.
+    /// Its present place, if it was kept.
     pub kept: Option<PathBuf>,
 }
 
 impl ResultFolder {
-    /// Makes the folder's stand-in, after a look at what is in its place now.
+    /// Makes the folder's stand-in, after a check of the present contents of its place.
     pub fn create(out: &Path) -> Result<ResultFolder, FileError> {
         ResultFolder::create_on(Arc::new(RealDisk), out)
     }
 
     fn create_on(disk: Arc<dyn Disk>, out: &Path) -> Result<ResultFolder, FileError> {
         let asked = out.to_owned();
-        // Renaming must replace what a link points at, not the link.
+        // Renaming must replace the target of a link, not the link.
         let out = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
         if out.file_name().is_none() {
             return Err(FileError::NoName(out));
@@ -103,7 +103,7 @@ impl ResultFolder {
         Ok(ResultFolder { asked, out, stand_in, disk, made, files, owner: None, keep_earlier: false })
     }
 
-    /// Lets a result that is there stay, under another name.
+    /// Keeps an earlier result under another name.
     pub fn keep_earlier(&mut self) {
         self.keep_earlier = true;
     }
@@ -112,9 +112,9 @@ impl ResultFolder {
         self.keep_earlier
     }
 
-    /// Gives the results to whoever owns `path`, if this process is root and so can; for containers, where the person
-    /// at the keyboard is known only by what was mounted. A parent folder that belongs to root was made by the
-    /// container engine for want of one, and is given along.
+    /// Gives the results to the owner of `path`, if this process is root and so can. It is for containers, where only a
+    /// mounted folder shows who the user is. A parent folder that belongs to root was made by the container engine for
+    /// lack of one, and is given along.
     pub fn give_to_owner_of(&mut self, path: &Path) -> Result<(), FileError> {
         let owner = fs::metadata(path).map_err(|error| io_error("read", path, error))?;
         if rustix::process::geteuid().is_root() {
@@ -128,17 +128,17 @@ impl ResultFolder {
         Ok(())
     }
 
-    /// Where it will be, as it was typed.
+    /// The final place, as it was typed.
     pub fn asked(&self) -> &Path {
         &self.asked
     }
 
-    /// Where its files are until it is whole.
+    /// The place of its files until it is complete.
     pub fn stand_in(&self) -> &StandIn {
         &self.stand_in
     }
 
-    /// A file for this run alone, which nobody else ever sees: it has no name.
+    /// A file for this run alone, invisible to all others: it has no name.
     pub fn scratch(&self) -> Result<Scratch, FileError> {
         let path = self.stand_in.path().join(".aside");
         let open = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
@@ -146,12 +146,12 @@ impl ResultFolder {
         Ok(Scratch::new(file.map_err(|error| io_error("create", &path, error))?))
     }
 
-    /// Those that have all their bytes, in the order in which they got them.
+    /// The complete files, in the order of their completion.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.name.as_str())
     }
 
-    /// For files that grow while the result is made.
+    /// A set of files that grow while the result is made.
     pub fn shelf(&self) -> Shelf {
         Shelf::new(self.stand_in.clone())
     }
@@ -160,12 +160,12 @@ impl ResultFolder {
         ResultFile::of(&self.stand_in, name)
     }
 
-    /// Takes a file that has all its bytes.
+    /// Takes a complete file.
     pub fn close(&mut self, file: ResultFile) -> Result<(), FileError> {
         self.take(file.end())
     }
 
-    /// The same, of one that may already be on its way to the disk.
+    /// Takes a complete file that may already be on its way to the disk.
     pub fn take(&mut self, file: Ended) -> Result<(), FileError> {
         let path = file.path.clone();
         self.files.push(file.finish()?);
@@ -190,7 +190,7 @@ impl ResultFolder {
 
         let place = || {
             let earlier = replaceable(&self.out)?.then(|| Earlier::of(&self.out));
-            // Whoever clears up after the dead must not take what we move away for theirs.
+            // A cleanup after dead processes must not take the moved folder for theirs.
             let lock = Lock::take(&self.out);
             let kept = if self.keep_earlier && earlier.as_ref().is_some_and(Option::is_some) {
                 Some(self.free_name()?)
@@ -203,7 +203,7 @@ impl ResultFolder {
             Ok((earlier, moved.map_err(|error| io_error("replace", &self.out, error))?, lock))
         };
         let after = |(earlier, moved, _lock): (Option<Earlier>, Option<PathBuf>, Lock)| {
-            // Before what was there is removed: a power cut must not take both.
+            // The sync comes before the removal of the earlier result: a power cut must not take both.
             let above = self.made.iter().map(|made| parent(made));
             for folder in [parent(&self.out)].into_iter().chain(above) {
                 self.disk.sync(folder).map_err(|error| io_error("write", folder, error))?;
@@ -219,12 +219,12 @@ impl ResultFolder {
         Ok(Placed { out: self.asked.clone(), earlier })
     }
 
-    /// Removes what the result has replaced.
+    /// Removes the result that has been replaced.
     fn clear_away(&self, moved: &Path) -> Result<(), FileError> {
         if replaceable(moved).is_ok() {
-            // Its owner may have taken away the right to write into it.
+            // Its owner may have removed the right to write into it.
             let _ = fs::set_permissions(moved, Permissions::from_mode(0o700));
-            // The new result is in its place and whole, so this is no failure of the run.
+            // The new result is in its place and complete, so this is no failure of the run.
             if let Err(error) = remove_tree(&*self.disk, moved) {
                 warn(&format!(
                     "the result in {} is complete, but the one that it replaced is left in {}, which cannot be \
@@ -236,7 +236,7 @@ impl ResultFolder {
             }
             return Ok(());
         }
-        // Somebody has put something into it in the last moment.
+        // A file has been put into it at the last moment.
         let (path, told) = self.free_name()?;
         self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
         let (asked, told) = (self.asked.display(), told.display());
@@ -244,7 +244,7 @@ impl ResultFolder {
         Ok(())
     }
 
-    /// `OUT.1`, or the next that is free: as it is, and as it is told.
+    /// `OUT.1`, or the next free name: the real path, and the one for messages.
     fn free_name(&self) -> Result<(PathBuf, PathBuf), FileError> {
         let numbered = |path: &Path, number: u32| {
             let mut name = path.as_os_str().to_owned();
@@ -256,7 +256,7 @@ impl ResultFolder {
         free.next().ok_or_else(|| FileError::NoName(self.out.clone()))
     }
 
-    // Some mounted file systems know no owners; results are none the worse for it.
+    // Some mounted file systems have no owners; results are none the worse for it.
     fn give(&self, path: &Path) {
         if let Some((user, group)) = self.owner {
             let _ = chown(path, Some(user), Some(group));
@@ -271,7 +271,7 @@ impl Drop for ResultFolder {
 }
 
 impl Earlier {
-    /// What is known of the result in a folder; `None` if that is empty.
+    /// Facts about the result in a folder; `None` if that is empty.
     fn of(folder: &Path) -> Option<Earlier> {
         let manifest: Manifest = serde_json::from_slice(&read_plain(&folder.join(MANIFEST)).ok()?).ok()?;
         let summary = read_plain(&folder.join(SUMMARY)).ok();
@@ -282,7 +282,7 @@ impl Earlier {
     }
 }
 
-/// Puts right what processes have left that were killed while they made or placed results for `out`.
+/// Cleans up after processes that were killed while they made or placed results for `out`.
 pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     bring_back(disk, out);
     for left in stand_in::clear(out) {
@@ -290,8 +290,9 @@ pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     }
 }
 
-/// The same, but leaves journals from which a run can go on; says where that of this dead process is, which may not
-/// have taken over the `earlier` one that it was to go on with. Others may have died of a run for the same place.
+/// Like `clear_after_the_dead`, but keeps journals from which a run can resume. Returns the journal's folder of this
+/// dead process, which may not have taken over the `earlier` one that it was to resume. Others may have died of a run
+/// for the same place.
 pub(super) fn settle_after_the_dead(
     disk: &dyn Disk,
     out: &Path,
@@ -299,7 +300,7 @@ pub(super) fn settle_after_the_dead(
     earlier: Option<&Path>,
 ) -> Option<PathBuf> {
     let mut resumable = stand_in::left_to_resume(out);
-    // Of a run of which not even that was written nothing has happened.
+    // A run without a head in its journal has not begun.
     resumable.retain(|left| Head::read(&left.join(JOURNAL)).is_ok());
     if resumable.is_empty() {
         clear_after_the_dead(disk, out);
@@ -315,7 +316,7 @@ fn bring_back(disk: &dyn Disk, out: &Path) {
     }
 }
 
-/// Whether something is there that a result may replace; an error if something is there that it may not.
+/// True if a result in this place may be replaced; an error if other contents are there.
 fn replaceable(out: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(out) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -330,7 +331,7 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
     if names.is_empty() {
         return Ok(true);
     }
-    // Only what a run has written, or was made of it, may go: a stray note in the folder saves it.
+    // Only files of a run, or made from it, may be removed: a stray note in the folder protects it.
     let manifest = read_plain(&out.join(MANIFEST)).ok();
     let Some(manifest) = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok()) else {
         return Err(match names.contains(STATE) {

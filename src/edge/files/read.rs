@@ -1,4 +1,4 @@
-//! Results that are there: reading one, and comparing two.
+//! Existing results: reading one, and comparing two.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -43,7 +43,7 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     Err(Failure::Different(text.trim_end().to_owned()))
 }
 
-/// A result folder to read: a failure that says so if it is none.
+/// Opens a result folder; fails with an explanation if it is none.
 pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
     let name = shown(&folder.display().to_string());
     let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
@@ -75,7 +75,8 @@ pub fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Resul
     serde_json::from_slice(&bytes).map_err(|error| Failure::Input(format!("{} is damaged: {error}", path.display())))
 }
 
-/// A file of a result, which may come from anybody: what it names is in its folder, and is a file that has an end.
+/// Opens a file of a result, which may come from anywhere: the name has to be that of a file in its folder, and the
+/// file regular.
 pub fn part(folder: &Path, name: &str) -> Result<File, Failure> {
     let path = folder.join(name);
     let mut parts = Path::new(name).components();
@@ -96,8 +97,8 @@ pub fn part(folder: &Path, name: &str) -> Result<File, Failure> {
     }
 }
 
-/// Those files of a result that do not have the size and hash they were written with. The events are not among them:
-/// the comparison has more to say about them.
+/// The files of a result that do not have the size and hash they were written with. The events are not among them: the
+/// comparison has more to say about them.
 pub fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, Failure> {
     let mut changed = Vec::new();
     for output in manifest.files.iter().filter(|output| output.name != EVENTS) {

@@ -1,11 +1,11 @@
-//! Files of one folder that grow side by side.
+//! Files of one folder that grow concurrently.
 
 use super::super::stand_in::StandIn;
 use super::FileError;
 use super::file::{Ended, ResultFile};
 use crate::few;
 
-/// Files by their names; each is made when something is first written to it.
+/// Files by their names; each is made at the first write to it.
 pub struct Shelf {
     folder: StandIn,
     open: few::Map<&'static str, ResultFile>,
@@ -24,12 +24,12 @@ impl Shelf {
         self.open.get_mut(name).expect("opened above").put(bytes)
     }
 
-    /// Nothing more is added to this one, if it is there.
+    /// Ends this file, if it is there.
     pub fn end(&mut self, name: &'static str) -> Option<Ended> {
         Some(self.open.remove(name)?.end())
     }
 
-    /// Nothing more is added to any; by their names.
+    /// Ends all files, by their names.
     pub fn end_all(&mut self) -> impl Iterator<Item = (&'static str, Ended)> {
         std::mem::take(&mut self.open).into_iter().map(|(name, file)| (name, file.end()))
     }

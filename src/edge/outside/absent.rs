@@ -1,5 +1,5 @@
-//! Whether programs outside can be started, as far as that can be seen beforehand: better than once everybody has
-//! joined.
+//! Checks whether external programs can be started, as far as possible beforehand: that is better than after all
+//! members have joined.
 
 use std::io::{Error, ErrorKind};
 use std::path::Path;
@@ -11,23 +11,23 @@ use crate::few;
 use crate::systems::managers::Tongue;
 use crate::topology::{Loaded, Plan, Topology};
 
-/// What is known of the programs of a topology before any is started.
+/// Facts about a topology's programs before any is started.
 #[derive(Default)]
 pub struct Absent {
-    /// Why some cannot be started here, each with its place.
+    /// Reasons why some cannot be started here, each with its place.
     pub programs: Vec<String>,
-    /// Files of theirs that are not there, as far as can be told.
+    /// Missing files of theirs, as far as can be told.
     pub files: Vec<String>,
 }
 
 impl Absent {
-    /// What a run says that needs them.
+    /// The failure of a run that needs them.
     pub fn failure(&self) -> Failure {
         Failure::Program(self.programs.join("\nerror: "))
     }
 }
 
-/// Endings of the names of files that another program runs.
+/// Extensions of files that another program runs.
 const SCRIPTS: &[&str] = &["py", "sh", "rb", "pl", "js", "mjs", "lua", "jar", "jl", "r"];
 
 /// Looks for the programs of a topology as a run would.
@@ -45,7 +45,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
         let as_started = |word: &str| named(&found(word, written_in));
         if let Err(error) = find(&as_started(program)) {
             let program = named(program);
-            // How to get it is told once.
+            // The hint is given once.
             let is_new = missed.insert(program.clone());
             let hint = how_to_get(&program).filter(|_| is_new).unwrap_or_default();
             let why = why_not(&program, &error);
@@ -62,7 +62,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
     absent
 }
 
-/// Why a program could not be started, and what helps against it.
+/// Reason why a program could not be started, with a remedy.
 pub fn cannot_start(who: &str, program: &str, error: &Error) -> String {
     format!("cannot start {who}: {}{}", why_not(program, error), how_to_get(program).unwrap_or_default())
 }
@@ -80,7 +80,7 @@ fn why_not(program: &str, error: &Error) -> String {
     }
 }
 
-/// How to get programs that our own topologies start.
+/// Installation of programs that our own topologies start.
 fn how_to_get(program: &str) -> Option<&'static str> {
     KNOWN.iter().find(|(name, _)| program.rsplit('/').next() == Some(name)).map(|(_, how)| *how)
 }
@@ -91,7 +91,7 @@ const KNOWN: &[(&str, &str)] = &[(
      (docs/batsim.md)",
 )];
 
-/// The key of a topology that says what is started.
+/// The key of a topology that names the program.
 fn key(topology: &Topology, wanted: Wanted<'_>) -> String {
     match wanted {
         Wanted::Bidder(_) => "market.bidder.command".to_owned(),

@@ -1,8 +1,8 @@
-//! A scheduler of Batsim's that manages a site.
+//! A scheduler for Batsim as a manager of a site.
 //!
-//! One that we start gets a socket of this machine in a folder of its own, so no two programs want one port, and nobody
-//! else can call it. It hears that the simulation begins before the run does, and that it ends when nobody asks any
-//! more.
+//! One that we start gets a socket of this machine in a folder of its own, so no two programs need one port, and no
+//! other process can call it. It is told of the begin of the simulation before the run begins, and of its end after the
+//! last question.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::time::Time;
 const EXPECTED: &str =
     r#"{"now":60.0,"events":[{"timestamp":60.0,"type":"EXECUTE_JOB","data":{"job_id":"w0!0","alloc":"0-3"}}]}"#;
 
-/// How long a scheduler may take to hear that the simulation is over.
+/// Time limit for a scheduler to take the end of the simulation.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
 
 pub struct Begun {
@@ -67,11 +67,11 @@ pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
 struct Program {
     talk: Talk,
     fault: Fault,
-    /// What it wants before anything has happened.
+    /// Its orders before any event.
     begun: Option<Advice>,
-    /// When it was asked last.
+    /// Time of the last question.
     last: Time,
-    /// Whether it is to hear of the end.
+    /// True if it is to be told of the end.
     ends_well: bool,
     _nest: Option<Nest>,
 }
@@ -111,7 +111,7 @@ impl Decides for Program {
 }
 
 impl Drop for Program {
-    /// Tells it that the simulation is over, if it still listens: whatever it answers comes too late.
+    /// Tells it that the simulation is over, if it still listens: its answer comes too late.
     fn drop(&mut self) {
         if self.ends_well && !self.fault.is_set() {
             self.talk.hurry(GOODBYE_WITHIN);

@@ -1,4 +1,4 @@
-//! A bid policy that is another program.
+//! An external program as a bid policy.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -54,20 +54,20 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble>
         asked: RefCell::default(),
         fault: around.fault.clone(),
     };
-    // As the market knows it.
+    // The type that the market expects.
     let bidder: Box<dyn BidPolicy> = Box::new(bidder);
     Ok(Box::new(bidder))
 }
 
-/// The program in the place of a policy.
+/// The program as a policy.
 struct Program {
     winner: Winner,
     course: Course,
     kinds: Vec<String>,
     talk: RefCell<Talk>,
-    /// The last bid of every task that the program has been told of and whose job is not over.
+    /// The last bid of every task that the program knows and whose job is not over.
     known: RefCell<BTreeMap<TaskId, f64>>,
-    /// Tasks whose jobs are over, of which the program has still to be told.
+    /// Tasks whose jobs are over, to be reported to the program.
     over: RefCell<Vec<TaskId>>,
     asked: RefCell<u64>,
     fault: Fault,
@@ -98,7 +98,7 @@ impl Program {
             let text = format!("gives {} for {} (question {number})", counts.0, counts.1);
             return Err(talk.wrong(&text).into());
         }
-        // JSON has no other numbers than finite ones.
+        // JSON has finite numbers only.
         known.extend(bidders.iter().map(id).zip(answer.bids));
         Ok(())
     }

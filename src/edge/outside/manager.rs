@@ -1,4 +1,4 @@
-//! A manager of a site that is another program, in JSON lines.
+//! An external program as a manager of a site, in JSON lines.
 
 use std::time::Duration;
 

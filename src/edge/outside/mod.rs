@@ -1,9 +1,9 @@
-//! Programs outside that decide in somebody's place: bid policies, managers of sites, planners of users.
+//! External programs that decide instead of actors: bid policies, managers of sites, planners of users.
 //!
-//! The run waits for every answer, so a program decides in virtual time, and the run is as deterministic as its answers
-//! are. `docs/outside.md` and `docs/batsim.md` describe the conversations. A program is started by the process that
-//! plays whom it decides for, and ends with it. Whatever goes wrong (it cannot be started, dies, keeps silent, talks
-//! nonsense) ends the run with an error that names it; until then nothing is decided any more.
+//! The run waits for every answer, so a program decides in virtual time, and the run is as deterministic as its
+//! answers. `docs/outside.md` and `docs/batsim.md` describe the conversations. A program is started by the process that
+//! plays its actor, and ends with it. Every fault (it cannot be started, dies, is silent, answers nonsense) ends the
+//! run with an error that names it; until then no decision is made any more.
 
 mod absent;
 mod batsim;
@@ -35,17 +35,17 @@ use talk::{Talk, Trouble};
 
 pub use absent::look_for;
 
-/// Goes up when a run is to end, for whatever reason.
+/// Set when a run is to end, for any reason.
 pub type Stop = Arc<AtomicBool>;
 
-/// Looks for what went wrong with a program, from outside of the actor that asks it.
+/// Access to a program's fault from outside of the actor that asks it.
 #[derive(Clone, Debug, Default)]
 pub struct Fault {
     text: Arc<Mutex<Option<String>>>,
     stop: Stop,
 }
 
-/// More than any of our own sentences, with the command in it.
+/// Longer than any of our own sentences, with the command in it.
 const TEXT_MAX: usize = 2_000;
 
 impl Fault {
@@ -57,11 +57,11 @@ impl Fault {
         self.text.lock().ok()?.take().map(Failure::Program)
     }
 
-    /// How a run ended: a program's fault goes before whatever came of it.
+    /// The end of a run: a program's fault takes precedence over its consequences.
     pub fn or(&self, end: Result<(), Failure>) -> Result<(), Failure> {
         match (self.take(), end) {
             (Some(failure), _) => Err(failure),
-            // Nothing was decided once the run was to end, so this is no end of its own.
+            // No decision was made once the run was to end, so this is no end of its own.
             (None, Ok(())) if self.stop.load(Ordering::Relaxed) => Err(interrupted()),
             (None, end) => end,
         }
@@ -89,7 +89,7 @@ fn interrupted() -> Failure {
     Failure::Interrupted("interrupted".to_owned())
 }
 
-/// For whom a program decides.
+/// The actor that a program decides for.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     Bidder(&'a Foreign),
@@ -99,7 +99,7 @@ enum Wanted<'a> {
     Planner(usize),
 }
 
-/// The programs that a topology asks for, by whom they decide for.
+/// The programs that a topology needs, by actor.
 fn wanted<'a>(topology: &'a Topology, plan: &Plan) -> Vec<(ActorId, Wanted<'a>)> {
     let of = |id: ActorId| match plan.roles[id.index()] {
         Role::Hub(system) => topology.systems[system].settings::<Market>()?.bidder.as_ref().map(Wanted::Bidder),
@@ -110,12 +110,12 @@ fn wanted<'a>(topology: &'a Topology, plan: &Plan) -> Vec<(ActorId, Wanted<'a>)>
     plan.all().into_iter().filter_map(|id| Some((id, of(id)?))).collect()
 }
 
-/// Whether a program decides for any of these.
+/// True if a program decides for any of these.
 pub fn decides_for(topology: &Topology, plan: &Plan, ids: &[ActorId]) -> bool {
     wanted(topology, plan).iter().any(|(id, _)| ids.contains(id))
 }
 
-/// Whether a run asks any program.
+/// True if a run asks any program.
 pub fn is_wanted(topology: &Topology) -> bool {
     !wanted(topology, &Plan::of(topology)).is_empty()
 }
@@ -125,7 +125,7 @@ pub fn programs(topology: &Topology) -> BTreeMap<ActorId, String> {
     wanted(topology, &Plan::of(topology)).into_iter().map(|(id, wanted)| (id, who(topology, wanted))).collect()
 }
 
-/// The files that commands name: they decide what comes of a run.
+/// The files that commands name, on which the results of a run depend.
 pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let mut files: Vec<Input> = Vec::new();
     for (_, wanted) in wanted(topology, &Plan::of(topology)) {
@@ -151,7 +151,7 @@ fn command<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a [String] {
     }
 }
 
-/// A program, and for whom it decides.
+/// A program, with its actor, in words.
 fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
     let command = command(topology, wanted).join(" ");
     match wanted {
@@ -168,7 +168,7 @@ fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
     }
 }
 
-/// Names files that commands mean by their whole paths, for whoever reads the topology elsewhere.
+/// Replaces files in commands by their absolute paths, for readers of the topology elsewhere.
 pub fn find_files(topology: &mut Topology, written_in: &str) {
     let of_sites = topology.sites.iter_mut().map(|site| &mut site.program);
     let of_users = topology.users.iter_mut().map(|user| &mut user.program);
@@ -184,7 +184,7 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
     }
 }
 
-/// A word of a command, where it names a file beside the topology's: the path of that, as of a log.
+/// A word of a command; if it names a file beside the topology's, the path of that, as for a log.
 fn found(word: &str, written_in: &str) -> String {
     let path = beside(written_in, word);
     match Path::new(&path).is_file() {
@@ -195,10 +195,10 @@ fn found(word: &str, written_in: &str) -> String {
     }
 }
 
-/// What a run is about, for whoever starts its programs.
+/// Facts about a run for the start of its programs.
 struct Around<'a> {
     topology: &'a Topology,
-    /// Where it is written.
+    /// Path of its file.
     written_in: &'a str,
     stop: &'a Stop,
     fault: &'a Fault,
@@ -218,7 +218,7 @@ enum Begun<'a> {
     Planner(planner::Begun),
 }
 
-/// Starts the programs that decide for these. They are no longer waited for once `stop` goes up.
+/// Starts the programs that decide for these. The wait for them ends once `stop` is set.
 pub fn start(
     topology: &Topology,
     ids: &[ActorId],

@@ -1,4 +1,4 @@
-//! A planner of a user that is another program, in JSON lines.
+//! An external program as a planner of a user, in JSON lines.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A program that has been started for a run.
 //!
-//! It and all that it starts are a process group of their own: what a terminal sends to ours does not reach it, and
-//! when we are gone, however we went, a shell that holds the end of a pipe ends it.
+//! It and all that it starts are a process group of their own: signals from our terminal do not reach it, and when we
+//! are gone, in any way, a shell that holds the end of a pipe ends it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -19,16 +19,16 @@ pub struct Running {
     guard: Option<Child>,
     /// The last line that it wrote to standard error, and to standard output if that is only kept.
     last_words: [Arc<Mutex<String>>; 2],
-    /// Is closed once they are.
+    /// Closed once all output has been read.
     said_all: Receiver<()>,
 }
 
-/// How a program is talked to.
+/// Channel of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Its standard input and output; what it says beside is shown as it is.
+    /// Its standard input and output; its other output is shown as it is.
     Pipes,
-    /// Elsewhere. Such programs are used to a terminal of their own, and print much: only the last of it is kept.
+    /// Another channel. Such programs print much, as on a terminal of their own: only the last line is kept.
     Socket,
 }
 
@@ -43,11 +43,11 @@ impl Running {
         let child = command.spawn()?;
         let guard = guard(child.id());
         let (open, said_all) = channel();
-        // From now on it is ended, whatever becomes of us.
+        // From now on it is ended in every case.
         let mut running = Running { child, guard, last_words: Default::default(), said_all };
         let stderr = running.child.stderr.take().expect("its standard error is piped");
         keep(stderr, over, &running.last_words[0], open.clone())?;
-        // Some give their reasons there.
+        // Some programs give their reasons there.
         if let Some(stdout) = running.child.stdout.take_if(|_| over == Over::Socket) {
             keep(stdout, over, &running.last_words[1], open)?;
         }
@@ -60,29 +60,29 @@ impl Running {
         (stdin, stdout)
     }
 
-    /// The last line that one that has ended printed.
+    /// The last line that an ended program printed.
     pub fn last_words(&self) -> String {
-        // What it has started may still hold the pipe.
+        // A child of it may still hold the pipe.
         let _ = self.said_all.recv_timeout(SAID_ALL_WITHIN);
         let mut said = self.last_words.iter().filter_map(|last| last.lock().ok().map(|last| last.clone()));
         said.find(|said| !said.is_empty()).unwrap_or_default()
     }
 
-    /// How it has ended, if it has.
+    /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Waits for it to leave, and makes it if it stays.
+    /// Waits for it to leave, and kills it if it stays.
     pub fn end(&mut self, within: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < within && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(2));
         }
-        // With whatever it has started.
+        // Its whole group ends.
         end_group(&self.child);
         let _ = self.child.wait();
-        // What it wrote last is still to be shown.
+        // Its last output is still to be shown.
         let _ = self.said_all.recv_timeout(SAID_ALL_WITHIN);
         if let Some(mut guard) = self.guard.take() {
             end_group(&guard);
@@ -91,13 +91,13 @@ impl Running {
     }
 }
 
-/// Longer lines are of no use to anybody.
+/// Longer lines are cut.
 const LINE_MAX: u64 = 1 << 16;
 
-/// How long what a program has written may take to be read once it has ended.
+/// Time limit for reading the rest of an ended program's output.
 const SAID_ALL_WITHIN: Duration = Duration::from_millis(500);
 
-/// Keeps the last line of what a program prints, and lets go of `open` when that is all.
+/// Keeps the last line of a program's output, and drops `open` at its end.
 fn keep(
     output: impl Read + Send + 'static,
     over: Over,
@@ -112,13 +112,13 @@ fn keep(
     .map(drop)
 }
 
-/// Shows it all, too, unless the program talks elsewhere.
+/// Reads a program's output, and shows it unless the program talks elsewhere.
 fn hear(output: impl Read, over: Over, last: &Mutex<String>) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while matches!(output.by_ref().take(LINE_MAX).read_until(b'\n', &mut line), Ok(1..)) {
         if over == Over::Pipes {
-            // Whoever does not read it must not end the program.
+            // A closed standard error must not end the program.
             let _ = std::io::stderr().write_all(&line);
         }
         let said = String::from_utf8_lossy(&line);
@@ -141,7 +141,7 @@ fn guard(group: u32) -> Option<Child> {
 
 fn end_group(leader: &Child) {
     if let Some(group) = i32::try_from(leader.id()).ok().and_then(Pid::from_raw) {
-        // There is nothing to end if everybody has left.
+        // The group may be empty already.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }

@@ -1,4 +1,4 @@
-//! Questions to a program and its answers, whatever carries them: one at a time, each waited for, but not for ever.
+//! Questions to a program and its answers, over any channel: one at a time, each with a time limit.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::ChildStdin;
@@ -20,17 +20,17 @@ use crate::protocol::outside::brief;
 /// The longest answer that a program may give.
 pub const ANSWER_MAX: u64 = 64 << 20;
 
-/// How long a program may take to leave when the run is over.
+/// Time limit for a program to leave when the run is over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 
-/// How often somebody who waits for an answer looks whether the run is to end.
+/// Period in which a wait for an answer checks whether the run is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 pub enum Trouble {
     /// The run is to end.
     Stopped,
-    /// What the program has done.
+    /// A fault of the program.
     Fault(String),
 }
 
@@ -40,9 +40,9 @@ impl From<String> for Trouble {
     }
 }
 
-/// A program that is talked to.
+/// A program in conversation.
 pub struct Talk {
-    /// The program, and for whom it decides.
+    /// The program, and the actor it decides for.
     who: String,
     running: Option<Running>,
     stop: Stop,
@@ -55,7 +55,7 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// Starts a program and talks to it over its standard input and output, a line each.
+    /// Starts a program and talks to it over its standard input and output, one line each.
     pub fn over_pipes(who: String, words: &[String], timeout: Duration, stop: &Stop) -> Result<Talk, String> {
         let mut running = Running::start(words, Over::Pipes).map_err(|error| cannot_start(&who, &words[0], &error))?;
         let (stdin, stdout) = running.pipes();
@@ -68,7 +68,7 @@ impl Talk {
         Ok(Talk { who, running, stop, questions, answers, timeout, caller: None })
     }
 
-    /// Calls a program that listens, or will as soon as it can, if these words start it.
+    /// Calls a program that listens, or will do so soon, if these words start it.
     pub fn over_socket(
         who: String,
         words: &[String],
@@ -78,7 +78,7 @@ impl Talk {
     ) -> Result<Talk, String> {
         let start = || Running::start(words, Over::Socket).map_err(|error| cannot_start(&who, &words[0], &error));
         let running = (!words.is_empty()).then(start).transpose()?;
-        // It gives up first, as it knows why.
+        // It gives up first, as it knows the reason.
         let caller = Caller::new(endpoint.clone(), timeout.mul_f64(0.9));
         let (questions, to_send) = sync_channel(1);
         let (heard, answers) = sync_channel(1);
@@ -88,7 +88,7 @@ impl Talk {
         Ok(Talk { who, running, stop, questions, answers, timeout, caller })
     }
 
-    /// Asks, and reads an answer in JSON; `expected` shows what such a one looks like.
+    /// Asks, and reads an answer in JSON; `expected` is an example of one.
     pub fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize, expected: &str) -> Result<T, Trouble> {
         let question =
             serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be sent a question: {error}")))?;
@@ -115,7 +115,7 @@ impl Talk {
             Some(Ok(())) => {}
             Some(Err(TrySendError::Full(_))) => return Err(self.wrong("does not read its input").into()),
             Some(Err(TrySendError::Disconnected(_))) | None => {
-                // Why is the last that was heard.
+                // The reason was the last answer.
                 let why = match self.answers.try_recv() {
                     Ok(Err(fault)) => self.ended_or(&fault),
                     _ => self.gone(),
@@ -131,7 +131,7 @@ impl Talk {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
                 Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => return Err(Trouble::Stopped),
-                // At a socket nobody else says that it is gone.
+                // At a socket nothing else shows that it is gone.
                 Err(RecvTimeoutError::Timeout) if self.caller.is_some() && self.has_ended() => {
                     return Err(self.gone().into());
                 }
@@ -149,7 +149,7 @@ impl Talk {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// From now on it is waited for only so long.
+    /// Limits the wait for answers from now on.
     pub fn hurry(&mut self, timeout: Duration) {
         self.timeout = self.timeout.min(timeout);
     }
@@ -158,7 +158,7 @@ impl Talk {
         self.running.as_mut().is_some_and(|running| running.ended().is_some())
     }
 
-    /// What to say of a program that answers no more.
+    /// Description of a program that answers no more.
     fn gone(&mut self) -> String {
         let what = match self.caller {
             Some(_) => "has closed the connection before the run was over",
@@ -167,9 +167,9 @@ impl Talk {
         self.ended_or(what)
     }
 
-    /// The same, unless it has ended, which says more.
+    /// Returns this description, unless the program has ended, which explains more.
     fn ended_or(&mut self, what: &str) -> String {
-        // Its output is closed; it is about to end, or does not mean to.
+        // Its output is closed; it is about to end, or continues without output.
         for _ in 0..20 {
             let Some(running) = &mut self.running else { break };
             if let Some(status) = running.ended() {
@@ -185,7 +185,7 @@ impl Talk {
 }
 
 impl Drop for Talk {
-    /// The end of its input tells it to leave; whoever stays is made to.
+    /// The end of its input tells it to leave; a program that stays is killed.
     fn drop(&mut self) {
         drop(self.questions.take());
         self.caller.iter().for_each(Caller::hang_up);
@@ -197,7 +197,7 @@ impl Drop for Talk {
 fn send(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
     while let Ok(mut line) = lines.recv() {
         line.push(b'\n');
-        // Whoever does not take its lines will not answer either.
+        // A program that does not take its lines will not answer either.
         if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
             return;
         }
@@ -241,9 +241,9 @@ fn in_words(said: Vec<u8>) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// Whether the question or the fault comes first is for the threads to settle.
+    /// Either the question or the fault may come first, depending on the threads.
     #[test]
-    fn who_fails_before_anything_is_asked_is_told_of_in_the_same_words() {
+    fn a_failure_before_any_question_is_reported_in_the_same_words() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::parse(&format!("tcp://{}", listener.local_addr().unwrap())).unwrap();
         let web = std::thread::spawn(move || {

@@ -1,8 +1,8 @@
-//! Asking over ZeroMQ: the REQ side of ZMTP 3.0 with the mechanism NULL, over TCP or a socket of this machine.
+//! Questions over ZeroMQ: the REQ side of ZMTP 3.0 with the mechanism NULL, over TCP or a socket of this machine.
 //!
 //! It is all that Batsim's schedulers need, and small, so it is ours: a pure Rust implementation would bring a runtime
-//! of its own and some thirty crates for one socket that asks and waits, and libzmq a C++ library to be built. Whatever
-//! comes in is bounded, and what is no answer is told in words. The specification is RFC 23 of ZeroMQ.
+//! of its own and some thirty crates for one socket that asks and waits, and libzmq a C++ library to be built. All
+//! input is bounded, and invalid answers are described in words. The specification is RFC 23 of ZeroMQ.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,7 +14,7 @@ use super::talk::ANSWER_MAX;
 use crate::grid::Endpoint;
 use crate::protocol::outside::brief;
 
-/// A connection over which one asks.
+/// A connection for questions.
 pub struct Requester<S> {
     stream: S,
 }
@@ -24,7 +24,7 @@ const MORE: u8 = 1;
 const LONG: u8 = 2;
 const COMMAND: u8 = 4;
 
-/// Frames of an answer, and commands before one: more than any honest peer sends.
+/// Largest number of frames of an answer, and of commands before one: more than any honest peer sends.
 const FRAMES_MAX: usize = 64;
 /// The longest command.
 const COMMAND_MAX: u64 = 1 << 12;
@@ -36,9 +36,9 @@ struct Frame {
 }
 
 impl<S: Read + Write> Requester<S> {
-    /// Agrees with the other side on how to talk, which has to be a socket that answers.
+    /// Agrees on the protocol with the other side, which has to be a socket that answers.
     pub fn greet(stream: S) -> Result<Requester<S>, String> {
-        // That is what a socket does that talks, but not with one that asks.
+        // A socket that does not serve questions closes the connection.
         Requester::agree(stream).map_err(|wrong| if wrong == CLOSED { UNFIT.to_owned() } else { wrong })
     }
 
@@ -59,7 +59,7 @@ impl<S: Read + Write> Requester<S> {
         put(&mut out, COMMAND, &ready);
         stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| lost(&error))?;
 
-        // Who speaks something else may send less than a greeting, and wait.
+        // A peer with another protocol may send less than a greeting, and wait.
         let mut theirs = [0; GREETING];
         stream.read_exact(&mut theirs[..1]).map_err(|error| lost(&error))?;
         if theirs[0] != 0xff {
@@ -115,7 +115,7 @@ impl<S: Read + Write> Requester<S> {
         Err("answers in too many parts".to_owned())
     }
 
-    /// Reads a command, or a part of a message that may have `room` more bytes.
+    /// Reads a command, or a part of a message with at most `room` bytes.
     fn frame(&mut self, room: u64) -> Result<Frame, String> {
         let mut flags = [0];
         self.stream.read_exact(&mut flags).map_err(|error| lost(&error))?;
@@ -138,7 +138,7 @@ impl<S: Read + Write> Requester<S> {
         if flags & COMMAND == 0 && size > room {
             return Err(format!("sends a message of more than {} MiB", ANSWER_MAX >> 20));
         }
-        // Grows with what comes, not with what is announced.
+        // Grows with the received data, not with the announced length.
         let mut body = Vec::new();
         Read::by_ref(&mut self.stream).take(size).read_to_end(&mut body).map_err(|error| lost(&error))?;
         match body.len() as u64 == size {
@@ -169,14 +169,14 @@ fn put(out: &mut Vec<u8>, flags: u8, body: &[u8]) {
     out.extend_from_slice(body);
 }
 
-/// What the other side says that it will not have us.
+/// The other side's reason for a refusal.
 fn refused(command: &[u8]) -> Option<String> {
     let reason = command.strip_prefix(b"\x05ERROR")?;
     let reason = brief(&String::from_utf8_lossy(reason.get(1..).unwrap_or_default()));
     Some(format!("refuses the connection: {reason}"))
 }
 
-/// Of a peer's properties, what its socket is.
+/// The type of a peer's socket, among its properties.
 fn socket_type(mut properties: &[u8]) -> Option<String> {
     loop {
         let (&length, rest) = properties.split_first()?;
@@ -190,7 +190,7 @@ fn socket_type(mut properties: &[u8]) -> Option<String> {
     }
 }
 
-/// Calls an endpoint until somebody is there; another thread may hang up.
+/// Calls an endpoint until it answers; another thread may hang up.
 #[derive(Clone)]
 pub struct Caller {
     endpoint: Endpoint,
@@ -204,7 +204,7 @@ enum Line {
     HungUp,
 }
 
-/// How long to wait before calling again.
+/// Pause before the next call.
 const AGAIN_AFTER: Duration = Duration::from_millis(10);
 
 impl Caller {
@@ -237,7 +237,7 @@ impl Caller {
         }
     }
 
-    /// Whoever waits for an answer gets none any more.
+    /// Ends the wait for an answer.
     pub fn hang_up(&self) {
         if let Ok(mut line) = self.line.lock()
             && let Line::Up(stream) = std::mem::replace(&mut *line, Line::HungUp)
@@ -266,7 +266,7 @@ impl Caller {
     }
 }
 
-/// A connection, whichever way it goes.
+/// A connection over either transport.
 pub enum Stream {
     Tcp(TcpStream),
     Ipc(UnixStream),
@@ -281,7 +281,7 @@ impl Stream {
     }
 
     fn shutdown(&self) {
-        // What is down already need not be brought down.
+        // The connection may be down already.
         let _ = match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Stream::Ipc(stream) => stream.shutdown(Shutdown::Both),
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
     use crate::random::SplitMix64;
 
-    /// What the other side says, byte for byte, and what it has been told.
+    /// The other side's bytes, and the bytes sent to it.
     struct Peer {
         says: std::io::Cursor<Vec<u8>>,
         told: Vec<u8>,
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// As libzmq 4.3 greets: version 3.1, NULL, and a socket of this type.
+    /// A greeting like that of libzmq 4.3: version 3.1, NULL, and a socket of this type.
     fn greeting(kind: &str) -> Vec<u8> {
         let mut says = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL".to_vec();
         says.resize(GREETING, 0);
@@ -358,7 +358,7 @@ mod tests {
         says
     }
 
-    /// Asks once, of somebody who says this.
+    /// Asks a peer with these bytes once.
     fn ask(says: Vec<u8>) -> (Result<Vec<u8>, String>, Vec<u8>) {
         match Requester::greet(Peer { says: std::io::Cursor::new(says), told: Vec::new() }) {
             Ok(mut requester) => (requester.ask(b"question"), requester.stream.told),
@@ -376,7 +376,7 @@ mod tests {
             let ready = b"\x04\x26\x05READY\x0bSocket-Type\0\0\0\x03REQ\x08Identity\0\0\0\0";
             assert!(told[GREETING..].starts_with(ready), "{told:?}");
         }
-        // Commands between messages are passed over.
+        // Commands between messages are skipped.
         let mut ping = Vec::new();
         put(&mut ping, COMMAND, b"\x04PING\0\0");
         let (got, _) = ask([greeting("ROUTER"), ping, answer(&[b"", b"yes"])].concat());
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_no_peer_is_told_of_in_words() {
+    fn an_invalid_peer_is_described_in_words() {
         let mut refuses = greeting("REP")[..GREETING].to_vec();
         put(&mut refuses, COMMAND, b"\x05ERROR\x09not today");
         let mut curve = greeting("REP");

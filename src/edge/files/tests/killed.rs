@@ -1,4 +1,4 @@
-//! Whenever whoever places a result is killed, one is whole.
+//! After a kill at any time of a placement, one result is complete.
 
 use std::io;
 use std::sync::Mutex;
@@ -98,11 +98,11 @@ fn whenever_the_process_is_killed_the_old_result_or_the_new_one_is_whole() {
                 // A replaced result that stays is no failure.
                 let finished = folder.finish(manifest()).is_ok() && !disk.is_dead();
 
-                // Where folders can be exchanged nobody has to do anything for it.
+                // Where folders can be exchanged, no recovery is needed.
                 if !exchanges {
                     bring_back(&RealDisk, &out);
                 }
-                // One that steps aside to stay needs nobody to bring it back to be found.
+                // A result that steps aside to stay can be found without being brought back.
                 let place =
                     if keep && !exchanges && !out.exists() { scratch.path().join("out.1") } else { out.clone() };
                 match whole(&place).as_str() {
