@@ -1,4 +1,4 @@
-//! The files that an experiment or a topology is read from, to be taken along into a cluster with their folders.
+//! The files that an experiment or a topology is read from, to be taken into a cluster with their folders.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use super::super::sweep::{Files, read_experiment};
 use crate::few;
 use crate::topology::{self, Override, Topology};
 
-/// Where they will be.
+/// Their folder there.
 pub const FOLDER: &str = "/files";
 
-/// What one ConfigMap holds, names and all.
+/// Capacity of one ConfigMap, including names.
 const BYTES_MAX: usize = 1_000_000;
 
-/// Files by their path below a folder that has them all.
+/// Files by their path below a common folder.
 #[derive(Default)]
 pub struct Bundle {
     pub files: few::Map<String, Vec<u8>>,
@@ -55,14 +55,14 @@ impl Bundle {
         Ok(Bundle { files, above })
     }
 
-    /// Where a file of these is in the cluster.
+    /// Path of one of these files in the cluster.
     pub fn inside(&self, path: &str) -> Result<String, Failure> {
         let below = absolute(path)?;
         let below = below.strip_prefix(&self.above).unwrap_or(&below);
         Ok(format!("{FOLDER}/{}", below.display()))
     }
 
-    /// Holds what will be read there against what is read here: files that are named by whole paths would not be found.
+    /// Compares the topology there with the one here: files with absolute paths would not be found.
     pub fn holds_topology(&self, path: &str, overrides: &[Override], here: &Topology) -> Result<(), Failure> {
         let mut files = self.as_read()?;
         let there = topology::load(&self.inside(path)?, overrides, &mut |path| files.read(path));
@@ -72,13 +72,13 @@ impl Bundle {
         }
     }
 
-    /// The same, of an experiment.
+    /// Like `holds_topology`, for an experiment.
     pub fn holds_experiment(&self, path: &str) -> Result<(), Failure> {
         let there = read_experiment(&self.inside(path)?, &mut self.as_read()?);
         there.map(drop).map_err(|_| strays(path))
     }
 
-    /// As who reads them there will have them.
+    /// The files as a process there will read them.
     fn as_read(&self) -> Result<Files, Failure> {
         let mut files = Files::sealed();
         for (name, bytes) in &self.files {
@@ -96,7 +96,7 @@ fn strays(path: &str) -> Failure {
     ))
 }
 
-/// Without links and dots, so that what is beside it there is what is beside it here.
+/// A path without links and dots, so that its neighbours there are its neighbours here.
 fn absolute(path: &str) -> Result<PathBuf, Failure> {
     std::fs::canonicalize(path).map_err(|error| unreadable(path.as_ref(), &error))
 }
@@ -117,7 +117,7 @@ mod tests {
         let path = file.to_str().unwrap();
         let loaded = load_topology(path, &[]).unwrap();
         let bundle = Bundle::of(path, std::iter::empty()).unwrap();
-        // Somebody goes on writing.
+        // The file changes after the bundle was made.
         std::fs::write(&file, "name = ").unwrap();
         bundle.holds_topology(path, &[], &loaded.topology).unwrap();
     }

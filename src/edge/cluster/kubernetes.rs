@@ -1,7 +1,7 @@
 //! Kubernetes: an indexed Job whose pods run shares, with one that gathers them; or one Job per role of a run, each
-//! with its identity as a Secret. Files come along in a ConfigMap, and what is written goes to a claim that pods share.
+//! with its identity as a Secret. Files come along in a ConfigMap, and results go to a claim that pods share.
 //!
-//! Pods have nothing but the static binaries, run as nobody in particular, read-only, and without any right.
+//! Pods have nothing but the static binaries, run as an unprivileged user, read-only, and without any right.
 
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
@@ -17,18 +17,18 @@ pub const PROGRAM: &str = "/hansa";
 pub const RESULTS: &str = "/results";
 const IDENTITY: &str = "/identity";
 const PORT: u16 = 4433;
-/// Whoever it is, it is not root.
+/// A user that is not root.
 const NOBODY: u32 = 65_532;
-/// Until all pods of a run have found machines, or all shares are done: 10 days.
+/// Time limit until all pods of a run have found machines, or all shares are done: 10 days.
 const PATIENCE: &str = "864000";
 
-/// In its place Kubernetes puts the number of the pod.
+/// Kubernetes replaces this by the number of the pod.
 const SHARE: &str = "$(SHARE)";
 
-/// What is the same for all pods.
+/// Settings common to all pods.
 pub struct Pods {
     pub image: String,
-    /// A claim that is there, instead of one of its own.
+    /// An existing claim, instead of one of its own.
     pub claim: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, F
     all["spec"]["completions"] = json!(parts);
     all["spec"]["parallelism"] = json!(parts);
     all["spec"]["completionMode"] = json!("Indexed");
-    // A share that was ended goes on where it was.
+    // A share that was ended resumes.
     all["spec"]["backoffLimit"] = json!(6 * parts);
     let gather = around.container(&shares.call(&["--gather", "--wait", PATIENCE]), true);
 
@@ -85,7 +85,7 @@ pub fn spread(spread: &Spread<'_>, pods: &Pods, bundle: &Bundle) -> Result<Strin
     Ok(head + &yaml::documents(&objects))
 }
 
-/// What all objects of one file have in common.
+/// The common part of all objects of one file.
 struct Around<'a> {
     name: &'a str,
     pods: &'a Pods,
@@ -145,7 +145,7 @@ impl<'a> Around<'a> {
         objects
     }
 
-    /// Where members find the router.
+    /// The service through which members find the router.
     fn service(&self) -> Value {
         let port = json!({ "name": "quic", "port": PORT, "targetPort": PORT, "protocol": "UDP" });
         self.object(
@@ -175,8 +175,8 @@ impl<'a> Around<'a> {
         }
         let secret = json!({ "name": "identity", "secret": { "secretName": self.named(&role), "defaultMode": 0o440 } });
         let mut job = self.job(&role, container, &[secret]);
-        // Who has been killed comes back, as the others wait for it; who leaves by itself says why, and would do so
-        // again.
+        // A killed member is restarted, as the others wait for it; one that ends by itself has reported the reason, and
+        // would do so again.
         job["spec"]["backoffLimit"] = json!(if is_router { 0 } else { RESTARTS });
         if !is_router {
             let left = json!({ "containerName": "hansa", "operator": "In", "values": Failure::CODES });
@@ -185,7 +185,7 @@ impl<'a> Around<'a> {
         job
     }
 
-    /// What a role of a run is started with.
+    /// The command of a role of a run.
     fn call(&self, party: &Party, spread: &Spread<'_>) -> Vec<String> {
         let Spread { program, file, results, flags, .. } = spread;
         let words = [program, party.role(), "--topology", file, "--identity", IDENTITY, "--join-within", PATIENCE];
@@ -202,7 +202,7 @@ impl<'a> Around<'a> {
     }
 
     fn container(&self, command: &[String], writes: bool) -> Value {
-        // But for the share's, no name is to be replaced.
+        // Only the share's name is to be replaced.
         let word = |word: &String| if word.starts_with(SHARE) { word.clone() } else { word.replace('$', "$$") };
         let command: Vec<String> = command.iter().map(word).collect();
         let mut mounts = vec![json!({ "name": "files", "mountPath": FOLDER, "readOnly": true })];
@@ -256,7 +256,7 @@ fn object_name(name: &str, what: &str) -> String {
     label(&format!("hansa-{name}-{what}"))
 }
 
-/// At most as long as a host name's part; what is cut off is still told apart.
+/// A label that is at most as long as a host name's part; different long texts have different labels.
 fn label(text: &str) -> String {
     if text.len() <= LABEL_MAX && !text.ends_with('-') {
         return text.to_owned();
@@ -265,7 +265,7 @@ fn label(text: &str) -> String {
     format!("{}-{:08x}", kept.trim_end_matches('-'), xxh3_64(text.as_bytes()) as u32)
 }
 
-/// Pods have names that are longer by what tells them apart.
+/// Limit on labels, as the names of pods are longer by a suffix.
 const LABEL_MAX: usize = 52;
 
 /// Files have folders, and keys have none.

@@ -1,9 +1,9 @@
-//! What submits an experiment, or a paper's, in shares, or one run on many machines, to somebody else's cluster: a
-//! script for Slurm, objects for Kubernetes, a job file for HyperQueue. Nothing is submitted here.
+//! Files that submit an experiment, or a paper's, in shares, or one run on many machines, to a cluster: a script for
+//! Slurm, objects for Kubernetes, a job file for HyperQueue. Nothing is submitted here.
 //!
-//! All of an experiment's commands are the same call of `hansa sweep` or `hansa reproduce` but for the share, and the
-//! last one gathers; so what a cluster runs can be typed by hand as well, and goes on where it was after any of its
-//! jobs was ended.
+//! All commands of an experiment are the same call of `hansa sweep` or `hansa reproduce` with different shares, and the
+//! last one gathers. So the commands of a cluster can be typed by hand as well, and resume after any of its jobs was
+//! ended.
 
 mod bundle;
 mod hyperqueue;
@@ -32,13 +32,13 @@ pub enum Engine {
     Hyperqueue,
 }
 
-/// What to write.
+/// The options of the command.
 #[derive(Debug)]
 pub struct Wish {
     pub engine: Engine,
     pub work: Work,
     pub overrides: Vec<Override>,
-    /// The same, as they were typed.
+    /// The overrides as they were typed.
     pub flags: Vec<String>,
     pub parts: Option<usize>,
     pub nodes: Option<usize>,
@@ -50,7 +50,7 @@ pub struct Wish {
     pub out: Option<PathBuf>,
 }
 
-/// What is to be run.
+/// The work to be done.
 #[derive(Debug)]
 pub enum Work {
     /// An experiment or a topology.
@@ -61,7 +61,7 @@ pub enum Work {
 /// A paper's experiment, as `hansa reproduce` takes it.
 #[derive(Debug)]
 pub struct Paper {
-    /// Its name, and flags that have been checked.
+    /// Its name, and checked flags.
     pub words: Vec<String>,
     pub reads_logs: bool,
 }
@@ -69,7 +69,7 @@ pub struct Paper {
 /// An experiment that is run in shares.
 pub(in crate::edge) struct Shares {
     pub name: String,
-    /// What hansa is told, but for places and shares; files as seen by who runs it.
+    /// Arguments of hansa without places and shares; files as the process that runs it sees them.
     pub work: Vec<String>,
     pub rows: String,
     pub program: String,
@@ -88,14 +88,14 @@ pub(in crate::edge) struct Spread<'a> {
     pub cpus: u16,
 }
 
-/// Shares of an experiment if nobody says how many.
+/// Default number of an experiment's shares.
 const PARTS: usize = 8;
-/// How often a member of a run is started again that has been killed.
+/// Number of restarts of a killed member of a run.
 const RESTARTS: u32 = 3;
-/// More tasks than that no array of Slurm has by default.
+/// Default limit on the tasks of an array in Slurm.
 const PARTS_MAX: usize = 1_000;
 
-/// Writes what the wish is for.
+/// Writes the file of a wish.
 pub fn cluster(wish: &Wish) -> Result<(), Failure> {
     let Wish { engine, work, .. } = wish;
     if matches!(work, Work::File(file) if file == "-") {
@@ -116,7 +116,7 @@ pub fn cluster(wish: &Wish) -> Result<(), Failure> {
         Work::Paper(_) => true,
     };
     only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment says what is [set]")?;
-    // What cannot be read is neither, which whoever reads it says.
+    // An unreadable file is neither, which the function that reads it reports.
     let is_there = |file: &str| Path::new(file).exists() && !Path::new(file).is_dir();
     let is_topology = !is_experiment && matches!(work, Work::File(file) if is_there(file));
     only("--parts", wish.parts.is_some(), !is_topology, "experiments: a topology is one run")?;
@@ -145,7 +145,7 @@ fn of_experiment(wish: &Wish, file: &str) -> Result<String, Failure> {
     }
 }
 
-/// Whatever a paper needs is in the program, but for logs.
+/// All inputs of a paper except logs are in the program.
 fn of_paper(wish: &Wish, paper: &Paper) -> Result<String, Failure> {
     if wish.engine == Engine::Kubernetes && paper.reads_logs {
         return Err(Failure::Input("--logs: pods cannot read that folder; expected slurm or hyperqueue".to_owned()));
@@ -201,7 +201,7 @@ fn pods(wish: &Wish) -> kubernetes::Pods {
     kubernetes::Pods { image: wish.image.clone().unwrap_or_else(|| "hansa".to_owned()), claim: wish.claim.clone() }
 }
 
-/// Where results go, as whoever writes them sees it; usually there.
+/// The place of results, as the process that writes them sees it.
 fn results(wish: &Wish, name: &str, usual: PathBuf) -> Result<String, Failure> {
     match wish.engine {
         Engine::Kubernetes => Ok(format!("{}/{name}", kubernetes::RESULTS)),
@@ -209,7 +209,7 @@ fn results(wish: &Wish, name: &str, usual: PathBuf) -> Result<String, Failure> {
     }
 }
 
-/// Where hansa is on the machines of the cluster: where it is here, if nobody says otherwise, or where images have it.
+/// Path of hansa on the machines of the cluster: by default its path here, or its path in images.
 fn program(wish: &Wish) -> Result<String, Failure> {
     if wish.engine == Engine::Kubernetes {
         return Ok(kubernetes::PROGRAM.to_owned());
@@ -223,7 +223,7 @@ fn program(wish: &Wish) -> Result<String, Failure> {
     if path.components().count() == 1 { text_of(&path) } else { seen(&path) }
 }
 
-/// From wherever one looks.
+/// A path that is valid from every folder.
 pub(in crate::edge) fn seen(path: &Path) -> Result<String, Failure> {
     let whole = std::path::absolute(path)
         .map_err(|error| Failure::Input(format!("cannot tell where {} is: {error}", path.display())))?;
@@ -235,7 +235,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     text.ok_or_else(|| Failure::Input(format!("{} cannot be written into a script", path.display())))
 }
 
-/// Writes a script so that it can be called, and what may hold keys so that nobody else can read it.
+/// Writes a script with the right to execute it, and a file that may hold keys readable for its owner only.
 fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
     let Some(out) = &wish.out else { return print(text) };
     let mode = match wish.engine {
@@ -247,7 +247,7 @@ fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
 }
 
 impl Shares {
-    /// The call of a share, or the last one; by words.
+    /// The words of the call of a share, or of the last call.
     fn call(&self, share: &[&str]) -> Vec<String> {
         let words = [&self.program].into_iter().chain(&self.work).map(String::as_str);
         words.chain(["--out", &self.rows]).chain(share.iter().copied()).map(str::to_owned).collect()

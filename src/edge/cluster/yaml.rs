@@ -1,4 +1,4 @@
-//! Values as YAML that people can read: blocks, and texts of several lines as they are.
+//! Values as readable YAML: blocks, and texts of several lines as they are.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::few;
 
-/// Keys that people look for first.
+/// Keys that come first.
 const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "name"];
 
 /// Documents, one after the other.
@@ -21,7 +21,7 @@ pub fn documents(all: &[Value]) -> String {
     text
 }
 
-/// A value where a line begins, or goes on behind `- `.
+/// A value at the begin of a line, or behind `- `.
 fn block(text: &mut String, value: &Value, indent: usize, goes_on: bool) {
     let margin = |first: bool| if first && goes_on { String::new() } else { " ".repeat(indent) };
     match value {
@@ -70,12 +70,12 @@ fn line(value: &Value) -> String {
     match value {
         Value::String(text) => plain(text),
         Value::Array(items) => format!("[{}]", items.iter().map(line).collect::<Vec<_>>().join(", ")),
-        // What is left is the same in both.
+        // Other values have the same form in both.
         value => value.to_string(),
     }
 }
 
-/// Whether it can stand as a block: all of it survives there.
+/// True if a text can be a block that preserves all of it.
 fn is_literal(text: &str) -> bool {
     let strange = |letter: char| {
         letter != '\n' && (letter.is_control() || matches!(letter, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}'))
@@ -84,7 +84,7 @@ fn is_literal(text: &str) -> bool {
 }
 
 fn literal(text: &mut String, words: &str, indent: usize) {
-    // The number is how far in it stands: a first line may begin with spaces of its own.
+    // The number is its indentation: a first line may begin with spaces of its own.
     let chomp = if words.ends_with('\n') { "+" } else { "-" };
     let _ = writeln!(text, " |2{chomp}");
     for line in words.strip_suffix('\n').unwrap_or(words).split('\n') {

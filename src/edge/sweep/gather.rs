@@ -1,4 +1,4 @@
-//! Puts the shares of a sweep together: all of one experiment, each once, none missing and none half done.
+//! Combines the shares of a sweep: all of one experiment, each once, none missing and all complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ pub fn gather(
     Ok(rows)
 }
 
-/// Where all shares are that make up a whole, once they are there.
+/// The folders of all shares of a whole, once they are complete.
 pub fn shares(
     label: Label<'_>,
     whole: &Path,
@@ -67,11 +67,11 @@ pub fn shares(
 
 enum Found {
     All(few::Map<Part, PathBuf>),
-    /// What is still to be done, in words.
+    /// The missing part, in words.
     Lacking(String),
 }
 
-/// Finds the shares. What can never become a whole is an error.
+/// Finds the shares. Shares that can never be combined are an error.
 fn look(label: Label<'_>, from: &[PathBuf]) -> Result<Found, Failure> {
     let mut found: few::Map<Part, (PathBuf, State)> = few::Map::new();
     for folder in from {

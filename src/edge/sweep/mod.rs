@@ -1,11 +1,11 @@
 //! Runs the runs of an experiment, many at a time, and keeps a row of each.
 //!
-//! `runs.csv` grows by a row whenever a run ends, so that whatever ends the sweep costs no more than the runs that were
-//! under way; the next call goes on with those that are missing. In the end, and after Ctrl-C, rows stand in the order
-//! of their runs, which makes the file the same however many threads there were.
+//! `runs.csv` grows by a row at the end of each run, so an early end of the sweep costs no more than the active runs;
+//! the next call continues with the missing ones. At the end, and after Ctrl-C, rows are in the order of their runs,
+//! which makes the file the same for any number of threads.
 //!
-//! Several machines may each run a share (`part.rs`), which is a sweep in a folder of its own. Whoever has all of these
-//! puts them together (`gather.rs`); the result is, byte for byte, that of one machine.
+//! Several machines may each run a share (`part.rs`), which is a sweep in a folder of its own. Their combination
+//! (`gather.rs`) is, byte for byte, the result of one machine.
 
 mod book;
 mod gather;
@@ -35,28 +35,28 @@ use crate::few;
 use crate::settings::counted;
 use crate::topology::{self, Complaints, Loaded};
 
-/// How a sweep is to be made.
+/// Options of a sweep.
 pub struct Sweeping {
-    /// Where rows go; `out/NAME` of the experiment if nobody says otherwise.
+    /// Place of the rows; by default `out/NAME` of the experiment.
     pub out: Option<PathBuf>,
-    /// How many runs at a time; as many as there are cores if nobody says otherwise.
+    /// Number of concurrent runs; by default the number of cores.
     pub threads: Option<usize>,
-    /// Whether to throw away what is there.
+    /// True if existing rows are to be discarded.
     pub fresh: bool,
     pub share: Share,
 }
 
-/// What one call does of a sweep.
+/// The part of a sweep that one call does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Share {
     Whole,
     /// Some of its runs, into a folder beside the place of the whole.
     Part(Part),
-    /// Nothing but to put shares together.
+    /// Only the combination of shares.
     Gather {
-        /// Shares, or folders of these; those beside the place of the whole if nobody says otherwise.
+        /// Shares, or folders of these; by default those beside the place of the whole.
         from: Vec<PathBuf>,
-        /// How long to wait for shares that are not complete.
+        /// Time limit for the completion of shares.
         wait: Duration,
     },
 }
@@ -66,14 +66,14 @@ pub struct Swept {
     pub out: PathBuf,
     pub experiment: Experiment,
     pub table: Table,
-    /// In order.
+    /// The rows in order.
     pub rows: Vec<Row>,
-    /// Which share it is, if it is not all.
+    /// The share, if it is not all.
     pub part: Option<Part>,
 }
 
 impl Swept {
-    /// What there is, and where.
+    /// The number of runs and their place, in words.
     pub fn told(&self) -> String {
         let (runs, path) = (counted(self.rows.len() as u64, "run"), self.out.join(RUNS));
         match self.part {
@@ -82,7 +82,7 @@ impl Swept {
         }
     }
 
-    /// What a page of it says of where it is from, and in which file its numbers are.
+    /// Facts on a page: its origin, and the file with its numbers.
     pub fn facts(&self, path: &str, numbers: &str) -> [String; 2] {
         let runs = counted(self.rows.len() as u64, "run");
         [
@@ -96,7 +96,7 @@ impl Swept {
 pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     let swept = run_experiment(path, &mut Files::default(), sweeping)?;
     if swept.part.is_some() {
-        // Means are of all.
+        // Means need all rows.
         return super::say(&swept.told());
     }
     let means = means(&swept.experiment, &swept.rows);
@@ -111,23 +111,23 @@ pub fn read_experiment(path: &str, files: &mut Files) -> Result<Experiment, Fail
     read_checked(path, files).map(|(experiment, _)| experiment)
 }
 
-/// The files that an experiment needs, each read once: what changes on disk during a sweep does not change the sweep.
+/// The files that an experiment needs, each read once: a change on disk during a sweep does not change the sweep.
 #[derive(Default)]
 pub struct Files {
-    /// Those that need not be on disk, by paths without detours.
+    /// Files that need not be on disk, by paths without detours.
     given: few::Map<String, Vec<u8>>,
     found: few::Map<String, Result<Vec<u8>, String>>,
-    /// Whether there is no disk.
+    /// True if there is no disk.
     sealed: bool,
 }
 
 impl Files {
-    /// Nothing but what is put there.
+    /// Files without a disk: only those that are put there.
     pub fn sealed() -> Files {
         Files { sealed: true, ..Files::default() }
     }
 
-    /// A file that need not be on disk.
+    /// Adds a file that need not be on disk.
     pub fn put(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
         self.given.insert(straight(path), bytes.into());
     }
@@ -143,13 +143,13 @@ impl Files {
         self.found.or_insert_with(path.to_owned(), read).clone()
     }
 
-    /// What has been read before.
+    /// A file that has been read before.
     fn again(&self, path: &str) -> Result<Vec<u8>, String> {
         let found = || self.found.get(path).cloned().unwrap_or_else(|| Err("it was not read before".to_owned()));
         self.given.get(&straight(path)).cloned().map_or_else(found, Ok)
     }
 
-    /// What has been found on disk.
+    /// The files found on disk.
     pub fn paths(&self) -> impl Iterator<Item = String> + '_ {
         self.found.iter().filter(|(_, found)| found.is_ok()).map(|(path, _)| path.clone())
     }
@@ -168,7 +168,7 @@ fn straight(path: &str) -> String {
     steps.join("/")
 }
 
-/// Runs the experiment at `path`, as far as its rows are not there yet.
+/// Runs the experiment at `path`, except runs whose rows exist already.
 pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Result<Swept, Failure> {
     let (experiment, Checked { fingerprint, told }) = read_checked(path, files)?;
     told.iter().for_each(|one| super::warn(one));
@@ -196,11 +196,11 @@ pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Res
     Ok(Swept { out, experiment, table, rows, part })
 }
 
-/// What is known of an experiment before it is run.
+/// Facts about an experiment before it is run.
 struct Checked {
-    /// Of all that its rows depend on.
+    /// Fingerprint of everything that its rows depend on.
     fingerprint: String,
-    /// What is wrong with its logs, each told once.
+    /// Faults of its logs, each once.
     told: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, Checked), 
     Ok((experiment, checked))
 }
 
-/// Reads the topology of every run, so that nothing begins which could not be finished.
+/// Reads the topology of every run, so that a sweep begins only if it can be finished.
 fn check_all(experiment: &Experiment, files: &mut Files) -> Result<Checked, Failure> {
     let mut all = format!("{}\n{}", env!("CARGO_PKG_VERSION"), Table::of(experiment).header());
     let (mut wrong, mut told): (Vec<String>, Vec<String>) = Default::default();
@@ -231,7 +231,7 @@ fn check_all(experiment: &Experiment, files: &mut Files) -> Result<Checked, Fail
                 told.dedup();
             }
             Err(complaints) => {
-                // Many runs share a fault: each is told once.
+                // Many runs share a fault: each is reported once.
                 for complaint in complaints.to_string().split("\n\n").map(|text| text.trim_end().to_owned()) {
                     if !wrong.contains(&complaint) {
                         wrong.push(complaint);
@@ -281,7 +281,7 @@ fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, 
     end
 }
 
-/// The topology of a run, from files that have been read when the experiment was.
+/// The topology of a run, from files that have been read with the experiment.
 pub fn load(experiment: &Experiment, run: &Run, files: &Files) -> Result<Loaded, Failure> {
     topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)
 }
@@ -291,7 +291,7 @@ fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result
     let loaded = load(experiment, run, files)?;
     let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
         Ok(Some(summary)) => summary,
-        // It may have been waiting for a program outside.
+        // It may have been waiting for an external program.
         Ok(None) | Err(Failure::Interrupted(_)) => return Ok(None),
         Err(failure) => return Err(in_run(run, experiment, failure)),
     };
@@ -303,7 +303,7 @@ fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result
     }))
 }
 
-/// Says which run it was.
+/// Adds the run to a failure.
 fn in_run(run: &Run, experiment: &Experiment, mut failure: Failure) -> Failure {
     let settings = experiment.axes.iter().zip(&run.values).map(|(axis, value)| format!("{}={value}", axis.key));
     let which = format!("run {} ({}): ", run.number, settings.collect::<Vec<_>>().join(", "));

@@ -14,7 +14,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// All there is, as if it were a share.
+    /// All runs, as one share.
     pub const WHOLE: Part = Part { of: 1, number: 1 };
 
     /// Reads `2/4`.
@@ -22,7 +22,7 @@ impl Part {
         Part::counted(text, 1)
     }
 
-    /// Reads `1/4` of those who count shares from 0.
+    /// Reads `1/4`, counted from 0.
     pub fn parse_from_zero(text: &str) -> Result<Part, String> {
         Part::counted(text, 0)
     }
@@ -43,13 +43,13 @@ impl Part {
         (1..=of).map(move |number| Part { number, of })
     }
 
-    /// The numbers of its runs, of so many in all; both count from 1. Whoever gathers a thousand shares must not look
-    /// at every run for each.
+    /// The numbers of its runs, of `count` in all; both count from 1. Gathering a thousand shares must not look at
+    /// every run for each.
     pub fn runs(self, count: usize) -> impl ExactSizeIterator<Item = usize> {
         (self.number..count + 1).step_by(self.of)
     }
 
-    /// Where its rows are while those of the whole are to be in `out`.
+    /// The place of its rows, if those of the whole are to be in `out`.
     pub fn folder(self, out: &Path) -> PathBuf {
         folder_of_parts(out).join(format!("{}-of-{}", self.number, self.of))
     }
@@ -61,7 +61,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// Beside the place of the whole, so that neither is in the other's way.
+/// The folder beside the place of the whole, so that neither is in the other's way.
 pub fn folder_of_parts(out: &Path) -> PathBuf {
     let mut name = out.as_os_str().to_owned();
     name.push(".parts");
