@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::state::{ASLEEP, AWAKE, FREE, Next, ON_DATA, PRESUMED, Page};
+use super::state::{ASLEEP, AWAKE, Next, ON_DATA, PRESUMED, Page};
 
 /// State of a thread in the system's eyes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,23 +74,16 @@ impl Stepper {
         let (activity, stirred) = (page.activity.load(SeqCst), page.stirred.load(SeqCst));
         let is_thorough = self.thorough || stirred != self.stirred;
         // A thread that runs may wake one that has been looked at, and sleep before it is looked at itself. If it marks
-        // its sleeps, `activity` tells of it; threads that are presumed to block do not, and are looked at twice.
-        let mut has_presumed = false;
-        for pass in 0..2 {
-            if pass == 1 && !has_presumed {
-                break;
-            }
+        // its sleeps, `activity` shows it; threads that are presumed to block do not, so they are looked at first, and
+        // again.
+        for looks_at in [PRESUMED, PRESUMED, ASLEEP] {
             for slot in 0..page.used() {
-                let is_looked_at = match page.state(slot) {
-                    FREE => false,
-                    ASLEEP => is_thorough || page.slots[slot].kind.load(SeqCst) == ON_DATA,
-                    PRESUMED => {
-                        has_presumed = true;
-                        true
-                    }
+                let is_due = match page.state(slot) {
                     AWAKE.. => return Step::Busy,
+                    ASLEEP if looks_at == ASLEEP => is_thorough || page.slots[slot].kind.load(SeqCst) == ON_DATA,
+                    state => state == looks_at,
                 };
-                match is_looked_at.then(|| world.look(page, slot)) {
+                match is_due.then(|| world.look(page, slot)) {
                     None | Some(Look::Blocks) => {}
                     Some(Look::Runs) => return Step::NotYet,
                     Some(Look::Gone) => {
@@ -121,7 +114,8 @@ impl Stepper {
             }
             match next {
                 Next::Slot(slot) => {
-                    if !has_looked_at_all && world.look(page, slot) == Look::Gone {
+                    let is_seen = has_looked_at_all || page.slots[slot].kind.load(SeqCst) == ON_DATA;
+                    if !is_seen && world.look(page, slot) == Look::Gone {
                         self.bury(page, slot);
                         return Step::NotYet;
                     }

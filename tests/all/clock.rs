@@ -336,6 +336,43 @@ fn no_kill_leaves_a_process_behind() {
     }
 }
 
+/// An unmodified Slurm: jobs wait for nodes, are ended at their limits, and an hour of it takes seconds.
+#[test]
+fn a_slurm_cluster_runs_in_virtual_time() {
+    if !Path::new("/usr/sbin/slurmctld").exists() || !Path::new("/usr/sbin/slurmd").exists() {
+        skip("slurmctld, slurmd and slurm-client");
+        return;
+    }
+    let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/slurm-cluster.sh");
+    let script = "date +%s > $BEGUN; for i in 1 2 3; do sbatch -N2 -t 20 -o /dev/null --wrap 'sleep 600'; done; \
+                  sbatch -N3 -t 5 -o /dev/null --wrap 'sleep 100000'; sbatch -N1 -t 5 -o /dev/null --wrap 'exit 3'; \
+                  while [ -n \"$(squeue -h)\" ]; do sleep 10; done; cat $SLURM_JOBS; exit 6";
+    let mut command = Command::new(HANSA);
+    command.args(["clock", "--", cluster, "4", "bash", "-c", script]).stdin(Stdio::null());
+    let scratch = Scratch::new();
+    let output = command.env("BEGUN", scratch.path("begun")).env("TZ", "UTC").output().unwrap();
+    let (told, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(6), "{told}{said}");
+    let begun: u64 = fs::read_to_string(scratch.path("begun")).unwrap().trim().parse().unwrap();
+    let seconds = |line: &str, key: &str| -> u64 {
+        let time = line.split(&format!(" {key}=2026-01-01T")).nth(1).unwrap_or_else(|| panic!("{key}: {line}"));
+        let parts: Vec<u64> = time[..8].split(':').map(|part| part.parse().unwrap()).collect();
+        1_767_225_600 + parts[0] * 3600 + parts[1] * 60 + parts[2] - begun
+    };
+    // Job, how it ended, and the earliest second at which it could start and end.
+    let jobs =
+        [(1, "COMPLETED", 0, 600), (2, "COMPLETED", 0, 600), (3, "COMPLETED", 600, 1200), (4, "TIMEOUT", 1200, 1500)];
+    for (job, state, start, end) in jobs {
+        let line =
+            told.lines().find(|line| line.starts_with(&format!("JobId={job} "))).unwrap_or_else(|| panic!("{told}"));
+        assert!(line.contains(&format!("JobState={state} ")), "{line}");
+        let (started, ended) = (seconds(line, "StartTime"), seconds(line, "EndTime"));
+        // Slurm looks for jobs to end every 30 s.
+        assert!((start..start + 15).contains(&started) && (end..end + 60).contains(&ended), "{started} {ended} {line}");
+    }
+    assert!(told.lines().any(|line| line.starts_with("JobId=5 ") && line.contains("JobState=FAILED ")), "{told}");
+}
+
 #[test]
 fn a_program_that_cannot_have_the_clock_does_not_run() {
     let removed = bash("rm \"$HANSA_CLOCK\"; /bin/date; echo $?");

@@ -31,6 +31,14 @@ impl Thread {
         Some(Thread { process, thread, stat: open("stat")?, call: open("syscall") })
     }
 
+    /// Like `state`, for a caller that needs no more than that the thread blocks.
+    pub fn blocks(&self) -> bool {
+        let mut text = [0; 256];
+        let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
+        // "running", or the number of a call, or -1 outside of one.
+        matches!(told, Some(Ok(length)) if length > 0 && text[0].is_ascii_digit())
+    }
+
     /// The state, and the system call in which the thread blocks, if the system tells. `is_alone` says that all threads
     /// share one processor with the caller.
     pub fn state(&self, is_alone: bool) -> (State, Option<Call>) {

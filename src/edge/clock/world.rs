@@ -276,6 +276,9 @@ impl Processes {
 impl World for Processes {
     fn look(&mut self, page: &Page, slot: usize) -> Look {
         let is_presumed = page.state(slot) == PRESUMED;
+        if !is_presumed && self.is_alone && self.thread(page, slot).is_some_and(|thread| thread.blocks()) {
+            return Look::Blocks;
+        }
         match self.state(page, slot) {
             (State::Gone, _) => Look::Gone,
             (State::Runs, _) => Look::Runs,
