@@ -336,6 +336,19 @@ impl Page {
         self.arm(index, if period == 0 { NEVER } else { deadline.saturating_add(period) }, period);
     }
 
+    /// Frees the timers of a process that has ended. A process of which a thread is left keeps them.
+    pub fn free_timers_of(&self, process: u32) {
+        let has_process = |slot: usize| self.state(slot) != FREE && self.slots[slot].process.load(SeqCst) == process;
+        if (0..self.used()).any(has_process) {
+            return;
+        }
+        for timer in 0..self.timers_used() {
+            if self.timers[timer].process.load(SeqCst) == process {
+                self.free_timer(timer);
+            }
+        }
+    }
+
     pub fn free_timer(&self, timer: usize) {
         self.timers[timer].state.store(TIMER_FREE, SeqCst);
     }

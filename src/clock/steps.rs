@@ -144,6 +144,8 @@ impl Stepper {
     /// Frees the slot of a thread that is gone. Its end may have woken others.
     pub fn bury(&mut self, page: &Page, slot: usize) {
         self.thorough = true;
+        let process = page.slots[slot].process.load(SeqCst);
         page.free(slot);
+        page.free_timers_of(process);
     }
 }

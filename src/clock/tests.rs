@@ -405,6 +405,21 @@ fn timers_expire_once_or_again_and_again() {
 }
 
 #[test]
+fn timers_end_with_their_process() {
+    let page = Page::zeros();
+    let (first, second) = (page.reserve(None, 1).unwrap(), page.reserve(None, 1).unwrap());
+    page.adopt(first, 7, 7);
+    page.adopt(second, 7, 8);
+    let timer = page.take_timer(first, 7).unwrap();
+    page.arm(timer, 20, 0);
+    let mut stepper = Stepper::new(30);
+    stepper.bury(&page, first);
+    assert_eq!(page.earliest(), Some((20, Next::Timer(timer))), "a thread is left");
+    stepper.bury(&page, second);
+    assert_eq!((page.earliest(), page.take_timer(first, 9)), (None, Some(timer)));
+}
+
+#[test]
 fn there_are_only_so_many_slots() {
     let page = Page::zeros();
     let taken = (0..).take_while(|_| page.reserve(None, 1).is_some()).count();

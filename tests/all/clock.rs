@@ -382,6 +382,9 @@ fn a_program_that_cannot_have_the_clock_does_not_run() {
         "{}",
         text(&removed.stderr)
     );
+    let nested = bash(&format!("{HANSA} clock -- true; echo $?"));
+    assert_eq!(text(&nested.stdout), "2\n");
+    assert!(text(&nested.stderr).contains("a clock already runs here"), "{}", text(&nested.stderr));
     let scratch = Scratch::new();
     let folder = scratch.path("two words");
     fs::create_dir(&folder).unwrap();

@@ -43,6 +43,9 @@ pub fn clock(args: &ClockArgs) -> Result<(), Failure> {
         let needs = "hansa clock needs Linux with the GNU C library, on x86-64 or 64-bit ARM";
         return Err(Failure::Input(format!("this hansa was built without it: {needs}")));
     }
+    if std::env::var_os("HANSA_CLOCK").is_some() {
+        return Err(Failure::Input("a clock already runs here, and one inside of it would have no time".to_owned()));
+    }
     match args.keeper_of {
         Some(parent) => run::keep(args, parent),
         None => watch(args),
