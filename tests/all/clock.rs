@@ -115,6 +115,15 @@ fn runs_repeat() {
     }
 }
 
+#[test]
+fn few_open_files_are_enough() {
+    let script = "for i in $(seq 40); do (sleep $i; echo $i) & done; wait";
+    let limited = format!("ulimit -n 40; exec {HANSA} clock -- bash -c '{script}'");
+    let output = Command::new("bash").args(["-c", &limited]).output().unwrap();
+    let expected: String = (1..=40).map(|i| format!("{i}\n")).collect();
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+}
+
 /// The waits of Python: threads, asyncio, select, signals, children, locks, sockets.
 const PYTHON: &str = r#"
 import asyncio, os, queue, select, signal, socket, struct, subprocess, threading, time

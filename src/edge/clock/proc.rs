@@ -1,8 +1,11 @@
 //! Threads as `/proc` shows them.
 
 use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use rustix::io::Errno;
 
 /// The states of a thread that matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +15,7 @@ pub enum State {
     Gone,
 }
 
-/// The open files of one thread.
+/// A thread, with an open file to look at it.
 ///
 /// The state in `stat` alone would not do: a thread has that of a sleeper from before it checks for what it waits for,
 /// so it may be on its way back. The system shows a call in `syscall` only if the thread has left its processor, but it
@@ -20,15 +23,18 @@ pub enum State {
 pub struct Thread {
     pub process: u32,
     pub thread: u32,
-    stat: File,
-    /// None if the system does not let us see it.
+    /// `syscall`; None if the system does not let us see it.
     call: Option<File>,
 }
 
 impl Thread {
-    pub fn open(process: u32, thread: u32) -> Option<Thread> {
-        let open = |name: &str| File::open(format!("/proc/{process}/task/{thread}/{name}")).ok();
-        Some(Thread { process, thread, stat: open("stat")?, call: open("syscall") })
+    pub fn open(process: u32, thread: u32) -> io::Result<Thread> {
+        let call = match File::open(format!("/proc/{process}/task/{thread}/syscall")) {
+            Ok(call) => Some(call),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Thread { process, thread, call })
     }
 
     /// Like `state`, for a caller that needs no more than that the thread blocks.
@@ -57,12 +63,16 @@ impl Thread {
         }
     }
 
+    /// Letter of the state; `?` if the file cannot be read now, None if there is no such thread.
     fn letter(&self) -> Option<u8> {
-        let mut text = [0; 128];
-        let length = self.stat.read_at(&mut text, 0).ok()?;
-        // The name in front may hold anything, but no more than 64 bytes, so the last bracket is that of its end.
-        let after_name = text[..length].iter().rposition(|&letter| letter == b')')?;
-        text.get(after_name + 2).copied()
+        match fs::read(format!("/proc/{}/task/{}/stat", self.process, self.thread)) {
+            Ok(text) => {
+                // The name in front may hold anything, so the last bracket is that of its end.
+                let after_name = text.iter().rposition(|&letter| letter == b')')?;
+                text.get(after_name + 2).copied()
+            }
+            Err(error) => (!is_gone(&error)).then_some(b'?'),
+        }
     }
 
     fn is_stopped(&self) -> bool {
@@ -76,6 +86,11 @@ impl Thread {
             Some(_) => State::Runs,
         }
     }
+}
+
+/// True if an error says that there is no such process or thread.
+pub fn is_gone(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +211,7 @@ pub fn has_mapped(process: u32, file: &Path) -> Option<bool> {
         Ok(maps) if maps.is_empty() => None,
         Ok(maps) => Some(file.to_str().is_some_and(|file| maps.lines().any(|line| line.ends_with(file)))),
         // That of another user, which the system has started without the library.
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Some(false),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(false),
         Err(_) => None,
     }
 }
@@ -223,7 +238,7 @@ mod tests {
         let own = std::process::id();
         let mine = Thread::open(own, rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
         assert_eq!(mine.state(false).0, State::Runs);
-        assert!(Thread::open(own, u32::MAX).is_none());
+        assert!(Thread::open(own, u32::MAX).is_err_and(|error| is_gone(&error)));
         assert!(threads(own).contains(&(rustix::thread::gettid().as_raw_nonzero().get() as u32)));
         assert_eq!(has_mapped(own, Path::new("/no/such/library.so")), Some(false));
     }

@@ -44,6 +44,8 @@ const IDLE: Duration = Duration::from_secs(5);
 /// often.
 const SEARCH: Duration = Duration::from_millis(40);
 const SEARCH_RARELY: Duration = Duration::from_secs(1);
+/// At most this many processes are named at a time.
+const NAMED: usize = 5;
 /// An interrupted command has this long to end.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -119,7 +121,10 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         .collect();
     end_descendants();
     if !left.is_empty() && keeper.status.is_some() && keeper.asked_to_end.is_none() {
-        note(&format!("ended what the command had left behind: {}; --wait would have waited for it", left.join(", ")));
+        let shown = left[..left.len().min(NAMED)].join(", ");
+        let more = left.len().saturating_sub(NAMED);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        note(&format!("ended what the command had left behind: {shown}{rest}; --wait would have waited for it"));
     }
     note(&account(page.now(), real, keeper.stepper.steps));
     match keeper.processes.unreached() {

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, kill_process, pidfd_getfd, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_getfd, pidfd_open,
+};
 use rustix::thread::futex;
 
 use super::super::warn;
@@ -19,6 +21,9 @@ pub struct Processes {
     library: PathBuf,
     /// True if all programs share one processor with the keeper.
     is_alone: bool,
+    /// Files of threads that are open, at most, and that may be.
+    open_files: usize,
+    most_files: usize,
     /// Open files of the threads in slots.
     threads: Vec<Option<Thread>>,
     /// The call in which a thread was seen to block that had not said so.
@@ -44,6 +49,13 @@ pub fn pid(process: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(process).ok()?)
 }
 
+/// Half of the files that this process may open besides those that it needs anyway.
+fn half_of_files() -> usize {
+    const NEEDED: usize = 20;
+    let limit = getrlimit(Resource::Nofile).current.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(1 << 20);
+    (limit.saturating_sub(NEEDED) / 2).max(2)
+}
+
 /// Processes and threads that have slots.
 fn numbers_in_slots(page: &Page) -> BTreeSet<(u32, u32)> {
     let taken = (0..page.used()).filter(|&slot| page.state(slot) != FREE);
@@ -55,6 +67,8 @@ impl Processes {
         Processes {
             library,
             is_alone,
+            open_files: 0,
+            most_files: half_of_files(),
             threads: Vec::new(),
             blocked: BTreeMap::new(),
             bells: BTreeMap::new(),
@@ -78,10 +92,17 @@ impl Processes {
             self.threads.resize_with(slot + 1, || None);
         }
         let known = &mut self.threads[slot];
+        // A slot's next thread may have another number.
         if known.as_ref().is_none_or(|known| (known.process, known.thread) != (process, thread)) {
-            *known = Thread::open(process, thread);
+            if self.open_files >= self.most_files {
+                // Each is opened again when it is needed.
+                self.threads.iter_mut().for_each(|thread| *thread = None);
+                self.open_files = 0;
+            }
+            self.threads[slot] = Thread::open(process, thread).ok();
+            self.open_files += 1;
         }
-        known.as_mut()
+        self.threads[slot].as_mut()
     }
 
     fn state(&mut self, page: &Page, slot: usize) -> (State, Option<Call>) {
@@ -213,7 +234,7 @@ impl Processes {
                 if known.contains(&(process, thread)) || is_reached && known.contains(&(process, 0)) {
                     continue;
                 }
-                let stranger = Thread::open(process, thread);
+                let stranger = Thread::open(process, thread).ok();
                 strangers.extend(stranger.filter(|stranger| stranger.state(self.is_alone).0 != State::Gone));
             }
         }
