@@ -37,7 +37,8 @@ impl Thread {
         Ok(Thread { process, thread, call })
     }
 
-    /// Like `state`, for a caller that needs no more than that the thread blocks.
+    /// True if a thread blocks that has said it would, and that shares its processor with the caller: `state` in one
+    /// call of the system.
     pub fn blocks(&self) -> bool {
         let mut text = [0; 256];
         let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
@@ -45,14 +46,13 @@ impl Thread {
         matches!(told, Some(Ok(length)) if length > 0 && text[0].is_ascii_digit())
     }
 
-    /// The state, and the system call in which the thread blocks, if the system tells. `is_alone` says that all threads
-    /// share one processor with the caller.
-    pub fn state(&self, is_alone: bool) -> (State, Option<Call>) {
+    /// The state, and the system call in which the thread blocks, if the system tells.
+    pub fn state(&self) -> (State, Option<Call>) {
         let mut text = [0; 256];
         let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
         let Some(Ok(length)) = told else { return (self.stat(), None) };
         match std::str::from_utf8(&text[..length]).ok().and_then(Call::read) {
-            Some(call) if is_alone => (State::Blocks, Some(call)),
+            // A thread that waits for a disk is in a call, too, but goes on by itself.
             Some(call) => (self.stat(), Some(call)),
             // It runs, is stopped, or waits for a page of memory; or there is no such thread.
             None => match self.stat() {
@@ -237,7 +237,7 @@ mod tests {
     fn a_thread_of_ours_runs_or_blocks() {
         let own = std::process::id();
         let mine = Thread::open(own, rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
-        assert_eq!(mine.state(false).0, State::Runs);
+        assert_eq!(mine.state().0, State::Runs);
         assert!(Thread::open(own, u32::MAX).is_err_and(|error| is_gone(&error)));
         assert!(threads(own).contains(&(rustix::thread::gettid().as_raw_nonzero().get() as u32)));
         assert_eq!(has_mapped(own, Path::new("/no/such/library.so")), Some(false));

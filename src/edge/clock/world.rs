@@ -106,8 +106,7 @@ impl Processes {
     }
 
     fn state(&mut self, page: &Page, slot: usize) -> (State, Option<Call>) {
-        let is_alone = self.is_alone;
-        self.thread(page, slot).map_or((State::Gone, None), |thread| thread.state(is_alone))
+        self.thread(page, slot).map_or((State::Gone, None), |thread| thread.state())
     }
 
     fn say_once(&mut self, process: u32, kind: &'static str, text: impl FnOnce(&str) -> String) {
@@ -235,7 +234,7 @@ impl Processes {
                     continue;
                 }
                 let stranger = Thread::open(process, thread).ok();
-                strangers.extend(stranger.filter(|stranger| stranger.state(self.is_alone).0 != State::Gone));
+                strangers.extend(stranger.filter(|stranger| stranger.state().0 != State::Gone));
             }
         }
         self.suspects = suspects;
@@ -349,11 +348,11 @@ impl World for Processes {
         let known = numbers_in_slots(page);
         let mut strangers = std::mem::take(&mut self.strangers);
         strangers.retain(|stranger| {
-            !known.contains(&(stranger.process, stranger.thread)) && stranger.state(self.is_alone).0 != State::Gone
+            !known.contains(&(stranger.process, stranger.thread)) && stranger.state().0 != State::Gone
         });
         let mut all_block = true;
         for stranger in &strangers {
-            match stranger.state(self.is_alone) {
+            match stranger.state() {
                 (State::Blocks, Some(call)) => {
                     if let Some(name) = call.timed() {
                         self.name_timed(stranger.process, name);
