@@ -115,9 +115,14 @@ fn table(bytes: &[u8]) -> Option<toml::Table> {
     if topology::other_format(text).is_some() { None } else { text.parse().ok() }
 }
 
-/// A topology file that means exactly this wherever it lies: logs are named by their whole paths, and so are files
-/// beside it that are programs of sites and users.
+/// Text of [`located`].
 pub fn written_out(topology: &Topology, written_in: &str) -> String {
+    located(topology, written_in).to_toml()
+}
+
+/// A topology that means the same wherever its file lies: logs have absolute paths, and so have files beside it that
+/// are programs of sites and users.
+pub fn located(topology: &Topology, written_in: &str) -> Topology {
     let mut topology = topology.clone();
     outside::find_files(&mut topology, written_in);
     for workload in &mut topology.workloads {
@@ -127,7 +132,7 @@ pub fn written_out(topology: &Topology, written_in: &str) -> String {
             log.path = path.to_string_lossy().into_owned();
         }
     }
-    topology.to_toml()
+    topology
 }
 
 /// Where the results of a topology go if nobody says otherwise.

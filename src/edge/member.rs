@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::identity::Identity;
-use super::input::load_topology;
+use super::input::{load_grid, load_topology};
 use super::keeper::Kept;
 use super::lifeline::{self, Doomed};
 use super::outside::{self, Stop};
@@ -16,13 +16,15 @@ use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
 use super::{Failure, freight, note, say};
 use crate::kernel::{ActorId, Leaf};
-use crate::protocol::handshake::{Hello, Party, label};
-use crate::topology::{self, Outsiders, Override, Plan, Topology};
+use crate::protocol::handshake::{Hello, Party, TopologyHash, label};
+use crate::topology::{self, Loaded, Outsiders, Override, Plan, Topology};
 
 /// How to take part in a run.
 #[derive(Debug)]
 pub struct Membership {
     pub topology: String,
+    /// Hash of the whole topology, if the file lacks its workloads, which sites do not need. None if the file is whole.
+    pub topology_hash: Option<TopologyHash>,
     pub overrides: Vec<Override>,
     pub parties: Vec<Party>,
     pub identity: PathBuf,
@@ -67,12 +69,15 @@ fn join_and_play(
     endings: &mut mpsc::UnboundedReceiver<Failure>,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let loaded = load_topology(&membership.topology, &membership.overrides)?;
+    let load: fn(&str, &[Override]) -> Result<Loaded, Failure> =
+        if membership.topology_hash.is_some() { load_grid } else { load_topology };
+    let loaded = load(&membership.topology, &membership.overrides)?;
     let topology = &loaded.topology;
+    let hash = membership.topology_hash.unwrap_or_else(|| topology.hash());
     let plan = Plan::of(topology);
     let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = identity?;
-    let hello = Hello::new(membership.parties.clone(), topology.hash());
+    let hello = Hello::new(membership.parties.clone(), hash);
     let part = Part { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
     let mut ending = part.play(membership.join_within, true, endings);
     // A router that comes back sends everything again, and nothing of what was before is of use.
@@ -139,7 +144,8 @@ impl Part<'_> {
         let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop);
         let end = started.and_then(|(outsiders, fault)| {
             let actors = early.map_or_else(|| build(outsiders), Ok)?;
-            let leaf = Leaf::new(actors, self.plan.latencies.clone());
+            let contract = topology::contract_of_leaves(self.topology);
+            let leaf = Leaf::new(actors, self.plan.latencies.clone()).with_contract(contract);
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
             play::play(leaf, Stage { kept, sender, receiver, names, endings, fault: &fault })
         });

@@ -58,6 +58,19 @@ pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Resul
     groups.map_err(Failure::Input)
 }
 
+/// Most processes for sites and users if nothing is said: beyond that, starting and connecting them costs more than it
+/// gains on one machine.
+pub const USUAL_PROCESSES: usize = 16;
+
+/// A process for each site and user of a small grid; few processes for a larger one, as few as certificates allow.
+pub fn usual_sharing(topology: &Topology) -> Sharing {
+    let (sites, users) = sites_and_users(topology);
+    let members = sites.len() + users.len();
+    let more = std::iter::successors(Some(USUAL_PROCESSES), |few| few.checked_mul(2));
+    let mut enough = more.take_while(|few| *few < members).map(Sharing::Processes);
+    enough.find(|sharing| groups(&sites, &users, sharing).is_ok()).unwrap_or(Sharing::Each(1))
+}
+
 pub fn sites_and_users(topology: &Topology) -> (Vec<Party>, Vec<Party>) {
     Plan::of(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
 }
@@ -236,6 +249,18 @@ mod tests {
     #[test]
     fn processes_share_out_who_there_is() {
         assert_eq!(sizes(4, 3, Sharing::Each(1)), [1; 7]);
+        let usual = |sites: u32, users: u32| {
+            let text = format!(
+                "name = \"usual\"\n[batch]\n[[site]]\nname = \"s-{{}}\"\ncount = {sites}\ncores = 1\n\
+                 [[user]]\nname = \"u-{{}}\"\ncount = {users}\n[[workload]]\nsource = \"lublin\"\njobs = 1\n"
+            );
+            usual_sharing(
+                &crate::topology::load("usual.toml", &[], &mut |_| Ok(text.clone().into_bytes())).unwrap().topology,
+            )
+        };
+        assert_eq!(usual(10, 6), Sharing::Each(1));
+        assert_eq!(usual(10, 7), Sharing::Processes(USUAL_PROCESSES));
+        assert_eq!(usual(1, 100_000), Sharing::Processes(128), "a certificate holds the names of its users");
         assert_eq!(sizes(4, 3, Sharing::Each(3)), [3, 1, 3]);
         assert_eq!(sizes(4, 3, Sharing::Processes(2)), [4, 3]);
         assert_eq!(sizes(4, 1000, Sharing::Processes(4)), [4, 333, 333, 334]);

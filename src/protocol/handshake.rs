@@ -3,6 +3,7 @@
 //! A refused peer reads the reason in the close of its connection, so a refusal has no type here.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +74,16 @@ pub struct TopologyHash(pub [u8; 16]);
 impl fmt::Display for TopologyHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for TopologyHash {
+    type Err = &'static str;
+
+    /// Reads what [`fmt::Display`] writes.
+    fn from_str(text: &str) -> Result<TopologyHash, &'static str> {
+        let digits = Some(text).filter(|text| text.len() == 32).and_then(|text| u128::from_str_radix(text, 16).ok());
+        digits.map(|digits| TopologyHash(digits.to_be_bytes())).ok_or("expected 32 hexadecimal digits")
     }
 }
 

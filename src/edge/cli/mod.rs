@@ -26,7 +26,7 @@ use super::input::{default_out, load_text, load_topology, written_out};
 use super::launch::{Asked, Cores, Launch, launch};
 use super::logs;
 use super::member::{Membership, take_part};
-use super::muster::Sharing;
+use super::muster::{Sharing, usual_sharing};
 use super::results::{Format, inputs};
 use super::resume::Left;
 use super::route::{Routing, check_live, irreplaceable, route};
@@ -307,10 +307,19 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         let (processes, members) = (count(processes as u64), count(members as u64));
         note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
     }
-    let sharing = match args.processes {
-        Some(processes) => Sharing::Processes(processes as usize),
-        None => Sharing::Each(args.per_process as usize),
+    let sharing = match (args.processes, args.per_process) {
+        (Some(processes), _) => Sharing::Processes(processes as usize),
+        (None, Some(each)) => Sharing::Each(each as usize),
+        // Between sites that share a process no bytes would go over any link.
+        (None, None) if args.live.is_some() => Sharing::Each(1),
+        (None, None) => usual_sharing(topology),
     };
+    if let (Sharing::Processes(processes), None) = (&sharing, args.processes) {
+        let (processes, members) = (count(*processes as u64), count(members as u64));
+        note(&format!(
+            "note: {members} sites and users share {processes} processes (--per-process 1 gives each its own)"
+        ));
+    }
     let may_return = irreplaceable(topology, args.live.is_some()).is_none() && !args.patience.is_zero();
     let ended = runtime()?.block_on(launch(Launch {
         topology,
@@ -405,6 +414,7 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
     let membership = Membership {
         overrides: args.overrides.parse()?,
         topology: args.topology,
+        topology_hash: args.topology_hash,
         parties: args.names.into_iter().map(role).collect(),
         identity: args.identity,
         router: args.router,

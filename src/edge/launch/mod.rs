@@ -22,14 +22,14 @@ use super::disk::{cannot, plainly};
 use super::heard::heard_up_to;
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
-use super::input::written_out;
+use super::input::located;
 use super::lifeline::{HANDED_OVER, Word};
 use super::muster::{Machine, Sharing, muster};
 use super::nest::Nest;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::Count;
 use super::{Failure, Loudness, loudness, pin, tell, typed_words};
-use crate::protocol::handshake::{Party, label};
+use crate::protocol::handshake::{Party, TopologyHash, label};
 use crate::report::Input;
 use crate::topology::Topology;
 use router::{NoRouter, Router, RouterEnd, Routers, look_at};
@@ -128,7 +128,12 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let authority = Authority::new(&launch.topology.name).map_err(system)?;
     let topology = nest.path.join("topology.toml");
     let written_in = launch.asked.inputs.first().map_or("", |input| &input.path);
-    write(&topology, &written_out(launch.topology, written_in))?;
+    let located = located(launch.topology, written_in);
+    write(&topology, &located.to_toml())?;
+    // Reading a log takes each site longer than all else before the run.
+    let idle = nest.path.join("sites.toml");
+    let topology_hash = located.hash();
+    write(&idle, &Topology { workloads: Vec::new(), ..located }.to_toml())?;
     let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), other_cores, ..launch.asked.clone() };
     write(&nest.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
@@ -141,8 +146,15 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         Err(NoRouter::Ended(last)) => return last.conclude(&launch, end, Ok(false)),
         Err(NoRouter::Failed(failure)) => return Err(failure),
     };
-    let meeting =
-        Meeting { nest: &nest, authority: &authority, topology: &topology, address, patience: launch.patience };
+    let meeting = Meeting {
+        nest: &nest,
+        authority: &authority,
+        topology: &topology,
+        idle: &idle,
+        topology_hash,
+        address,
+        patience: launch.patience,
+    };
     let (exits, mut exited) = mpsc::unbounded_channel();
     let starting = Starting::new(groups, meeting, exits);
     let mut grid = Grid { launch: &launch, routers, router, pulse: Pulse::new(), starting, interrupts, end };
@@ -333,6 +345,9 @@ struct Meeting<'a> {
     nest: &'a Nest,
     authority: &'a Authority,
     topology: &'a Path,
+    /// The topology without its workloads, for processes that play sites.
+    idle: &'a Path,
+    topology_hash: TopologyHash,
     address: SocketAddr,
     patience: Duration,
 }
@@ -462,7 +477,11 @@ async fn start_member(
     exits: mpsc::UnboundedSender<Exit>,
 ) -> Result<Member, Failure> {
     let first = &parties[0];
-    let mut command = hansa(first.role(), meeting.topology)?;
+    let only_sites = parties.iter().all(|party| matches!(party, Party::Site(_)));
+    let mut command = hansa(first.role(), if only_sites { meeting.idle } else { meeting.topology })?;
+    if only_sites {
+        command.arg("--topology-hash").arg(meeting.topology_hash.to_string());
+    }
     command.arg("--router").arg(meeting.address.to_string());
     command.arg("--patience").arg(format!("{}us", meeting.patience.as_micros()));
     parties.iter().for_each(|party| _ = command.args(["--name", party.name()]));

@@ -312,13 +312,13 @@ pub(super) struct RunArgs {
     /// Fail if a log of jobs has faults, like `strict = true` in its workload, or if a job can run at no site
     #[arg(long)]
     pub strict: bool,
-    /// How many sites, or users, share one process
+    /// How many sites, or users, share one process [default: 1 for up to 16 sites and users, which share 16 processes if
+    /// there are more]
     #[arg(
-        long, value_name = "N", default_value_t = 1, conflicts_with_all = ["inline", "processes"],
-        value_parser = whole::<u32>(1..=u32::MAX)
+        long, value_name = "N", conflicts_with_all = ["inline", "processes"], value_parser = whole::<u32>(1..=u32::MAX)
     )]
-    pub per_process: u32,
-    /// Spread sites and users over this many processes, as evenly as possible [default: one process each]
+    pub per_process: Option<u32>,
+    /// Spread sites and users over this many processes, as evenly as possible [default: see --per-process]
     #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = whole::<u32>(1..=u32::MAX))]
     pub processes: Option<u32>,
     /// Which cores the processes may use

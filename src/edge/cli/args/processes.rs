@@ -9,6 +9,7 @@ use clap::{Args, Parser};
 use super::shared::{LoudnessArgs, OverrideArgs, ResultArgs};
 use super::values::{address, folder, host_and_port, some_time, speed, time};
 use crate::edge::{EXIT_CODES, VERSION};
+use crate::protocol::handshake::TopologyHash;
 
 /// The binary `hansa-router`.
 #[derive(Parser)]
@@ -103,6 +104,9 @@ pub struct MemberArgs {
     pub patience: Duration,
     #[command(flatten)]
     pub overrides: OverrideArgs,
+    /// The hash of the whole topology, of which the file has all but the workloads: for launchers
+    #[arg(long, value_name = "HASH", hide = true)]
+    pub topology_hash: Option<TopologyHash>,
     /// Exit when standard input closes: for launchers
     #[arg(long, hide = true)]
     pub held: bool,
