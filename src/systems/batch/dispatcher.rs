@@ -4,6 +4,7 @@
 //! when it is there: so no policy has to do with jobs that could not start, and none of them holds up others. What it
 //! leaves goes back when it has ended, be it killed or not; the job is over when that is home.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use super::rules::Dispatch;
 use crate::few;
 use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::min_tree::MinTree;
 use crate::network::{Staged, Stager};
 use crate::protocol::{Declined, Ended, Enqueue, JobEnded, Lost, Message, Recall, Recalled, Record};
 use crate::roles::site::left_of;
@@ -22,6 +24,10 @@ pub struct Dispatcher {
     dispatch: Dispatch,
     /// Whose turn it is.
     turn: usize,
+    /// True if nodes of some site may fail.
+    may_fail: bool,
+    /// Loads of the sites, by index; kept only under `least-work`.
+    loads: MinTree<Load>,
     live: BTreeMap<JobId, Live>,
     /// Where jobs have waited in vain that their users have taken back, and how often each has been lost.
     returned: BTreeMap<JobId, (usize, u32)>,
@@ -69,7 +75,20 @@ pub(super) type Out = Outbox<Message, Record>;
 impl Dispatcher {
     pub fn new(places: Vec<KnownSite>, dispatch: Dispatch, stager: Option<Stager>) -> Dispatcher {
         let recovery = Recovery::default();
-        Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new(), returned: BTreeMap::new(), stager, recovery }
+        let mut loads = MinTree::new(places.len(), Load::MOST);
+        places.iter().enumerate().for_each(|(at, place)| loads.set(at, Load { work: place.work, nodes: place.nodes }));
+        let may_fail = places.iter().any(|place| place.news.is_some());
+        Dispatcher {
+            may_fail,
+            places,
+            dispatch,
+            turn: 0,
+            loads,
+            live: BTreeMap::new(),
+            returned: BTreeMap::new(),
+            stager,
+            recovery,
+        }
     }
 
     /// With this done about jobs whose nodes fail.
@@ -103,8 +122,8 @@ impl Dispatcher {
             Ok(number) => {
                 let task = job.tasks[0];
                 let work = work_of(&task);
+                self.add_work(number, work);
                 let place = &mut self.places[number];
-                place.work += work;
                 let (_, losses) = self.returned.get(&job.id).copied().unwrap_or_default();
                 let give = place.give(&job, needs.unwrap_or(Needs::NODE), losses);
                 let comes_back = place.news.is_some() && self.recovery.killed == Killed::Back;
@@ -130,46 +149,77 @@ impl Dispatcher {
         }
     }
 
-    /// Sites that have as many nodes up as it needs come before those that are said to have some down.
+    /// Chooses a site that is large enough for a job, and has enough nodes up if any such site does. A job that comes
+    /// back goes to another site than before, if it can.
+    ///
+    /// Costs: O(sites that are passed over), and O(log sites) to keep `least-work` up to date; O(sites) if nodes fail,
+    /// or if the site with the least work is too small.
     fn choose(&mut self, now: Time, job: &Job, allowed: Allowed, needs: Option<Needs>) -> Result<usize, Invalid> {
         let task = job.tasks[0];
+        makes_sense(&task, needs)?;
+        let up: Option<Vec<u32>> = self.may_fail.then(|| self.places.iter_mut().map(|place| place.up(now)).collect());
         let needed = |place: &KnownSite| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
         let could = |place: &KnownSite| place.could_take(task.cores, needs) && allowed.at(place);
-        let up: Vec<u32> = self.places.iter_mut().map(|place| place.up(now)).collect();
-        let is_up = |number: usize| up[number] >= needed(&self.places[number]);
-        let any_up = (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));
+        let is_up = |number: usize| up.as_ref().is_none_or(|up| up[number] >= needed(&self.places[number]));
+        let any_up = self.may_fail && (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));
         let fits = |number: usize| could(&self.places[number]) && (!any_up || is_up(number));
-        // Who comes again goes elsewhere, if there is anywhere else.
         let before = self.returned.get(&job.id).map(|(place, _)| *place);
-        let elsewhere = |number: usize| before.is_none_or(|before| before != number);
-        let has_choice = before.is_some() && (0..self.places.len()).any(|at| elsewhere(at) && fits(at));
-        makes_sense(&task, needs)?;
-        let mut fitting = (0..self.places.len()).filter(|at| fits(*at) && (!has_choice || elsewhere(*at)));
-        let chosen = match self.dispatch {
-            Dispatch::First => fitting.next(),
-            Dispatch::RoundRobin => {
-                let count = self.places.len();
-                let turn = self.turn;
-                let next = fitting.min_by_key(|number| (number + count - turn) % count);
-                self.turn = next.map_or(turn, |next| (next + 1) % count);
-                next
-            }
-            Dispatch::LeastWork => {
-                // Work a node, compared without dividing.
-                let before = |one: usize, other: usize| {
-                    let (one, other) = (&self.places[one], &self.places[other]);
-                    let left = one.work.saturating_mul(other.nodes.into());
-                    left < other.work.saturating_mul(one.nodes.into())
-                };
-                fitting.reduce(|best, next| if before(next, best) { next } else { best })
-            }
-        };
+        let is_elsewhere = |number: usize| before.is_none_or(|before| before != number);
+        let chosen = self.next_of(&|number| fits(number) && is_elsewhere(number));
+        let chosen = chosen.or_else(|| before.and_then(|_| self.next_of(&fits)));
+
         let why_not = |place: &KnownSite| place.why_not(task.cores, needs.unwrap_or(Needs::NODE));
         // Of several reasons the one that lacks least.
         let whys = [Invalid::TooManyNodes, Invalid::TooMuchMemory, Invalid::TooMuchCpu];
-        let place = |why: &Invalid| whys.iter().position(|one| one == why);
-        let places = || self.places.iter().filter(|place| allowed.at(place));
-        chosen.ok_or_else(|| places().map(why_not).max_by_key(place).unwrap_or(Invalid::TooManyNodes))
+        let rank = |why: &Invalid| whys.iter().position(|one| one == why);
+        let chosen = chosen.ok_or_else(|| {
+            let eligible = self.places.iter().filter(|place| allowed.at(place));
+            eligible.map(why_not).max_by_key(rank).unwrap_or(Invalid::TooManyNodes)
+        })?;
+        if self.dispatch == Dispatch::RoundRobin {
+            self.turn = (chosen + 1) % self.places.len();
+        }
+        Ok(chosen)
+    }
+
+    /// The next site that fits, in the order of the dispatch policy.
+    fn next_of(&self, fits: &dyn Fn(usize) -> bool) -> Option<usize> {
+        let count = self.places.len();
+        match self.dispatch {
+            Dispatch::First => (0..count).find(|number| fits(*number)),
+            Dispatch::RoundRobin => (self.turn..count).chain(0..self.turn).find(|number| fits(*number)),
+            Dispatch::LeastWork => {
+                let least = self.loads.place_of_min().filter(|number| fits(*number));
+                least.or_else(|| (0..count).filter(|number| fits(*number)).min_by_key(|number| self.load(*number)))
+            }
+        }
+    }
+
+    /// True for a site, which hands in no jobs.
+    fn is_site(&self, id: ActorId) -> bool {
+        self.places.binary_search_by_key(&id, |place| place.site).is_ok()
+    }
+
+    fn load(&self, number: usize) -> Load {
+        let place = &self.places[number];
+        Load { work: place.work, nodes: place.nodes }
+    }
+
+    /// Adds work to a site.
+    fn add_work(&mut self, number: usize, work: u128) {
+        self.set_work(number, self.places[number].work + work);
+    }
+
+    /// Removes work from a site.
+    fn remove_work(&mut self, number: usize, work: u128) {
+        self.set_work(number, self.places[number].work - work);
+    }
+
+    fn set_work(&mut self, number: usize, work: u128) {
+        self.places[number].work = work;
+        if self.dispatch == Dispatch::LeastWork {
+            self.loads.set(number, self.load(number));
+        }
     }
 
     /// A user wants a job back: where it waits is asked whether it still does.
@@ -202,7 +252,7 @@ impl Dispatcher {
     /// A job that waits somewhere leaves its place, and its user has it again.
     fn give_back(&mut self, job: JobId, losses: u32, out: &mut Out) {
         let Live { user, place, work, .. } = self.live.remove(&job).expect("it waits somewhere");
-        self.places[place].work -= work;
+        self.remove_work(place, work);
         self.returned.insert(job, (place, losses));
         let task = TaskId { job, index: 0 };
         out.send(user, Message::Recalled(Recalled { task, in_time: true, losses }));
@@ -230,28 +280,29 @@ impl Dispatcher {
         live.losses = live.losses.saturating_add(1);
         let stays = live.staging.as_ref().is_some_and(Staging::has_input);
         let (before, losses) = (live.place, live.losses);
+        let work_before = live.work;
         let again = live.again.as_mut().filter(|_| losses < self.recovery.attempts);
         let Some(again) = again else {
-            self.places[before].work -= live.work;
+            self.remove_work(before, work_before);
             return self.gone(id, out);
         };
         if live.is_recalled {
             // It does not run, so its user can have it.
             return self.give_back(id, losses, out);
         }
-        self.places[before].work -= live.work;
         again.saved = again.saved + lost.saved;
         let (needs, allowed) = (again.needs, again.allowed);
         let less = |all: Span| left_of(all, again.saved);
         let mut left = Job::clone(&again.job);
         let task = &mut left.tasks[0];
         (task.runtime, task.walltime) = (less(task.runtime), less(task.walltime));
+        self.remove_work(before, work_before);
         // Where its input is, it stays; else it goes where there is room, be it where it was.
         let chosen = if stays { Ok(before) } else { self.choose(now, &left, allowed, needs) };
         let Ok(number) = chosen else { return self.gone(id, out) };
-        let place = &mut self.places[number];
         let work = work_of(&left.tasks[0]);
-        place.work += work;
+        self.add_work(number, work);
+        let place = &mut self.places[number];
         let give = place.give(&left, needs.unwrap_or(Needs::NODE), losses);
         out.log(Record::Assigned { task: lost.task, site: place.site });
         place.hand_over(now, give, out);
@@ -271,9 +322,11 @@ impl Dispatcher {
         let job = ended.task.job;
         let has_it = |live: &&mut Live| live.is_given_to(from, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
-        self.places[live.place].work -= live.work;
+        let (place, work) = (live.place, live.work);
         // What its site says to a recall that meets this news comes when nobody knows of it any more.
         live.tell_too_late(job, out);
+        self.remove_work(place, work);
+        let live = self.live.get_mut(&job).expect("it is live");
         let bringing = self.stager.as_mut().zip(live.staging.as_ref());
         if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
             live.phase = Phase::Returning;
@@ -286,9 +339,9 @@ impl Dispatcher {
     fn declined(&mut self, from: ActorId, declined: Declined, out: &mut Out) {
         let job = declined.task.job;
         let Some(live) = self.live.get(&job).filter(|live| live.is_given_to(from, &self.places)) else { return };
-        let place = &mut self.places[live.place];
-        if place.takes == Takes::Entrusted {
-            place.work -= live.work;
+        let (place, work) = (live.place, live.work);
+        if self.places[place].takes == Takes::Entrusted {
+            self.remove_work(place, work);
             self.gone(job, out);
         }
     }
@@ -320,6 +373,41 @@ impl Live {
         }
     }
 }
+
+/// Requested work of a site per node.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    /// Node microseconds.
+    work: u128,
+    nodes: u32,
+}
+
+impl Load {
+    const MOST: Load = Load { work: u128::MAX, nodes: 1 };
+}
+
+impl Ord for Load {
+    /// Compares the quotients, exactly.
+    fn cmp(&self, other: &Load) -> Ordering {
+        let [nodes, others] = [self.nodes, other.nodes].map(u128::from);
+        let quotients = (self.work / nodes).cmp(&(other.work / others));
+        quotients.then_with(|| (self.work % nodes * others).cmp(&(other.work % others * nodes)))
+    }
+}
+
+impl PartialOrd for Load {
+    fn partial_cmp(&self, other: &Load) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Load {
+    fn eq(&self, other: &Load) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Load {}
 
 /// What is wrong with a job wherever it would go.
 pub(super) fn makes_sense(task: &Task, needs: Option<Needs>) -> Result<(), Invalid> {
@@ -360,9 +448,13 @@ impl Actor<Message, Record> for Dispatcher {
                 Cause::Message(Message::Ended(ended)) => self.ended(now, event.from, ended, out),
                 Cause::Message(Message::Lost(one)) => lost.push((event.from, one)),
                 Cause::Message(Message::Declined(declined)) => self.declined(event.from, declined, out),
-                Cause::Message(Message::Recall(recall)) => recalls.push((event.from, recall)),
+                Cause::Message(Message::Recall(recall)) if !self.is_site(event.from) => {
+                    recalls.push((event.from, recall))
+                }
                 Cause::Message(Message::Recalled(answer)) => recalled.push((event.from, answer)),
-                Cause::Message(Message::Enqueue(enqueue)) => handed_in.push((event.from, enqueue)),
+                Cause::Message(Message::Enqueue(enqueue)) if !self.is_site(event.from) => {
+                    handed_in.push((event.from, enqueue))
+                }
                 _ => {}
             }
         }
