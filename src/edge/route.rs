@@ -141,9 +141,15 @@ fn route_run(
     let freight = RefCell::new(freight(topology, &plan, &peers, &leaves, routing.live));
     let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
     let whole = plan.clone();
+    let mut contract = topology::contract(topology);
+    if routing.live.is_some() {
+        // There everything happens at its time.
+        contract.sources.clear();
+    }
     let witness = Witness::new(plan.latencies.clone(), &leaves);
     results.witnessed_by(witness.clone())?;
     let hub = Hub::new(actors, &leaves, plan.latencies.clone())
+        .with_contract(contract)
         .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)))
         .with_witness(Box::new(move |envelope| witness.see(envelope)));
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());

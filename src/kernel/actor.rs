@@ -72,11 +72,46 @@ impl Reaction {
     }
 }
 
-pub trait Message {
+pub trait Message: Clone + PartialEq + fmt::Debug {
     fn reaction(&self) -> Reaction;
 
     /// A short name for reports of stalls and breaches.
     fn name(&self) -> &'static str;
+
+    /// True if the sender expects its receiver to send something back. A source never sends such a message.
+    fn wants_answer(&self) -> bool {
+        false
+    }
+
+    /// The only thing that a receiver with settled answers ([`Contract::settled`]) sends in reaction to this message
+    /// when it arrives at `arrival`: the stamp at which that leaves it, and the answer to the sender. None if the
+    /// answer does not follow from the message.
+    fn foretold(&self, _arrival: Stamp) -> Option<(Stamp, Self)> {
+        None
+    }
+}
+
+/// What is known of the actors of a run beforehand, beside the reactions of messages. The hub relies on all of it and
+/// checks all of it; it changes how long the hub waits, and nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contract {
+    /// The actors on whose messages all decisions at the hub depend, by actor: nothing else that the actors at the hub
+    /// receive makes them send anything, or changes what they send. Empty if there is no such set.
+    pub sources: Vec<bool>,
+    /// The sender at the hub, by actor, whose messages the actor answers as these foretell, and to which it sends
+    /// nothing else. Empty if there are no such actors.
+    pub settled: Vec<Option<ActorId>>,
+}
+
+impl Contract {
+    pub(super) fn is_source(&self, id: ActorId) -> bool {
+        self.sources.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// True if messages of `from` to `to` foretell the answer.
+    pub(super) fn is_settled(&self, from: ActorId, to: ActorId) -> bool {
+        self.settled.get(to.index()).copied().flatten() == Some(from)
+    }
 }
 
 /// Actions and records of an actor in reaction to one batch.

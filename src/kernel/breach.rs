@@ -18,6 +18,8 @@ pub enum Breach {
     Floor { leaf: usize, promised: Stamp, floor: Stamp },
     /// A leaf sends a frame that no honest leaf sends.
     Protocol { leaf: usize, what: &'static str },
+    /// An actor with settled answers sends another one than the message foretold, or none.
+    Answer { leaf: Option<usize>, actor: ActorId, foretold: Option<String>, sent: Option<String> },
     /// The hub sends a frame that no honest hub sends.
     Hub { what: &'static str },
 }
@@ -50,6 +52,14 @@ impl Breach {
                 "{} broke its promise: it says that it may send from [{floor}] on, but had promised to send nothing before [{promised}]",
                 leaf(*who)
             ),
+            Breach::Answer { leaf: home, actor: who, foretold, sent } => {
+                let [foretold, sent] = [foretold, sent].map(|one| one.as_deref().unwrap_or("nothing"));
+                let culprit = home.map_or_else(|| actor(*who), leaf);
+                format!(
+                    "{culprit} broke its contract: {} sent {sent}, but what it received before foretold {foretold}",
+                    actor(*who)
+                )
+            }
             Breach::Protocol { leaf: who, what } => format!("{} violates the protocol: {what}", leaf(*who)),
             Breach::Hub { what } => format!("the router violates the protocol: {what}"),
         }

@@ -10,13 +10,23 @@
 //! Latencies are those of a star, so a detour over another leaf is never shorter than the direct path, and the bound
 //! above covers chains of reactions too.
 //!
+//! # What is known beforehand
+//!
+//! A [`Contract`] may say more than the messages do.
+//!
+//! - *Sources.* If only messages of certain actors make the hub send anything, it handles these ahead: as soon as no
+//!   leaf with a source can precede them, however far the others are. All else it handles in its time, as soon as no
+//!   leaf at all can precede it. At most [`LEAD_MAX`] batches are handled ahead, which bounds what has to be kept.
+//! - *Settled answers.* If the answer to a message follows from it, the hub enters it in its agenda when it posts the
+//!   message, and does not wait for it. The leaf sends it all the same, and the hub compares the two.
+//!
 //! Costs: O(log leaves) per event and message; O(leaves) per wait, to choose the leaves to contact; O(unacknowledged
 //! frames of the leaf) per answer.
 
 use std::collections::VecDeque;
 
-use super::place::{BoxedActor, Latencies, Place, STEPS_MAX};
-use super::{ActorId, Breach, Down, Entry, Envelope, Instruction, Message, Up};
+use super::place::{BoxedActor, Latencies, Place, STEPS_MAX, Which};
+use super::{ActorId, Breach, Contract, Down, Entry, Envelope, Instruction, Message, Up};
 use crate::min_tree::MinTree;
 use crate::time::{Span, Stamp, Time};
 
@@ -27,6 +37,20 @@ pub struct Hub<M, R> {
     leaves: Vec<LeafState<M>>,
     /// Earliest stamp at which anything from a leaf could still arrive here, by leaf.
     reach: MinTree<Stamp>,
+    /// True if all decisions here depend on sources alone.
+    has_sources: bool,
+    /// As `reach`, of leaves with sources.
+    source_reach: MinTree<Stamp>,
+    /// Stamps of the batches that were handled ahead of the rest, ascending.
+    lead: VecDeque<Stamp>,
+    /// Most of these, [`LEAD_MAX`] but in tests.
+    lead_max: usize,
+    /// True if the rest has to catch up before more is handled ahead.
+    catching_up: bool,
+    /// Answers that are foretold and have not arrived yet, by sender.
+    foretold: Vec<VecDeque<Envelope<M>>>,
+    /// Number of the last answer foretold, by sender.
+    foretold_numbers: Vec<u64>,
     /// Number of the last message from a leaf, by actor.
     last_numbers: Vec<u64>,
     logs: Vec<Vec<Entry<R>>>,
@@ -36,6 +60,8 @@ pub struct Hub<M, R> {
     record_check: RecordCheck<R>,
     witness: Witness<M>,
     finishing: bool,
+    /// True if the run was ended early.
+    stopped: bool,
 }
 
 /// Checks a record: an error if such an actor never writes it.
@@ -47,6 +73,7 @@ pub type Witness<M> = Box<dyn FnMut(&Envelope<M>) + Send>;
 struct LeafState<M> {
     /// Smallest latency of the leaf's actors.
     latency: Span,
+    has_source: bool,
     reported: Stamp,
     /// All records of the leaf before this have been received.
     done: Stamp,
@@ -85,6 +112,9 @@ pub enum Contact {
 
 /// Messages kept back for one leaf at most.
 const MAIL_KEPT: usize = 512;
+
+/// Batches that are handled ahead of the rest at most. Beyond that the rest catches up to half of them.
+pub const LEAD_MAX: usize = 1 << 14;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,16 +164,24 @@ impl<M: Message, R> Hub<M, R> {
         }
         Hub {
             last_numbers: vec![0; latencies.len()],
+            foretold: latencies.iter().map(|_| VecDeque::new()).collect(),
+            foretold_numbers: vec![0; latencies.len()],
             place: Place::new(actors, latencies),
             homes,
             logs: peers.iter().map(|_| Vec::new()).collect(),
+            source_reach: MinTree::new(peers.len(), Stamp::NEVER),
             leaves: peers,
             reach,
+            has_sources: false,
+            lead: VecDeque::new(),
+            lead_max: LEAD_MAX,
+            catching_up: false,
             received: 0,
             batches: 0,
             record_check: Box::new(|_, _| Ok(())),
             witness: Box::new(|_| {}),
             finishing: false,
+            stopped: false,
         }
     }
 
@@ -155,6 +193,26 @@ impl<M: Message, R> Hub<M, R> {
     /// Shows messages of leaves to a witness, once they have passed all checks.
     pub fn with_witness(self, witness: Witness<M>) -> Hub<M, R> {
         Hub { witness, ..self }
+    }
+
+    /// Relies on this contract, which each leaf must be given too.
+    pub fn with_contract(mut self, contract: Contract) -> Hub<M, R> {
+        self.has_sources = contract.sources.contains(&true);
+        for (index, home) in self.homes.iter().enumerate() {
+            if let Some(leaf) = home
+                && contract.is_source(ActorId(index as u32))
+            {
+                self.leaves[*leaf].has_source = true;
+            }
+        }
+        self.place.set_contract(contract);
+        (0..self.leaves.len()).for_each(|leaf| self.update(leaf));
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn limit_lead_to(&mut self, batches: usize) {
+        self.lead_max = batches;
     }
 
     /// Stamp of the last batch run at the hub.
@@ -191,24 +249,60 @@ impl<M: Message, R> Hub<M, R> {
         self.reach.min()
     }
 
-    /// Stamp of the next event here, if no leaf can precede it.
+    /// Stamp of the next batch here, if no leaf can precede it.
     pub fn due(&self) -> Option<Stamp> {
-        self.place.next().filter(|next| *next < self.safe())
+        self.next_lane().and_then(|lane| self.place.next_in(lane))
     }
 
     /// Runs up to `batches` batches that no leaf can precede. True if there were that many.
     pub fn advance(&mut self, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
-            match self.place.next() {
-                Some(next) if next < self.safe() => self.place.step()?,
-                _ => return Ok(false),
-            }
+            let Some(lane) = self.next_lane() else { return Ok(false) };
+            self.place.step(lane)?;
             self.batches += 1;
             for envelope in std::mem::take(&mut self.place.leaving) {
                 self.post(envelope);
             }
+            if lane == Which::Ahead {
+                self.lead.push_back(self.place.now_in(Which::Ahead));
+            }
+            self.limit_lead();
         }
         Ok(true)
+    }
+
+    /// The lane whose next batch may run: that of sources first, as what follows from it is always later.
+    fn next_lane(&self) -> Option<Which> {
+        let [ahead, main] = [Which::Ahead, Which::Main].map(|lane| self.place.next_in(lane));
+        let can_lead = self.has_sources && !self.catching_up && ahead.is_some_and(|next| next < self.sources_safe());
+        if can_lead {
+            return Some(Which::Ahead);
+        }
+        // Nothing overtakes a message of a source, as it may cause something earlier.
+        let is_first = |next: &Stamp| *next < self.safe() && ahead.is_none_or(|ahead| *next <= ahead);
+        main.filter(is_first).map(|_| Which::Main)
+    }
+
+    /// Messages of sources strictly before this may be handled here.
+    fn sources_safe(&self) -> Stamp {
+        self.source_reach.min()
+    }
+
+    /// Decides whether the rest has to catch up before more is handled ahead.
+    fn limit_lead(&mut self) {
+        if self.lead.is_empty() {
+            return;
+        }
+        let rest = self.place.next().unwrap_or(Stamp::NEVER).min(self.safe());
+        while self.lead.pop_front_if(|stamp| *stamp < rest).is_some() {}
+        let most = if self.catching_up { self.lead_max / 2 } else { self.lead_max };
+        self.catching_up = self.lead.len() > most;
+    }
+
+    /// True if the hub waits for sources only.
+    fn waits_for_sources(&self) -> bool {
+        let is_open = || !self.sources_safe().is_never() || self.place.next_in(Which::Ahead).is_some();
+        self.has_sources && !self.catching_up && is_open()
     }
 
     /// Processes a frame of a leaf.
@@ -229,13 +323,25 @@ impl<M: Message, R> Hub<M, R> {
         }
         self.received += (up.mail.len() + up.log.len()) as u64;
         for envelope in up.mail {
-            self.check(leaf, &envelope, promised)?;
+            self.check(leaf, &envelope)?;
+            let answers = &mut self.foretold[envelope.from.index()];
+            let was_foretold = answers.pop_front_if(|answer| answer.is_like(&envelope)).is_some();
+            if !was_foretold {
+                self.check_stamp(leaf, &envelope, promised)?;
+            }
             (self.witness)(&envelope);
             self.last_numbers[envelope.from.index()] = envelope.number;
             let peer = &mut self.leaves[leaf];
             peer.last_up = Some((envelope.message.name(), envelope.arrival));
             peer.messages_up += 1;
-            if self.place.lives_here(envelope.to) { self.place.accept(envelope) } else { self.post(envelope) }
+            match was_foretold {
+                true => {}
+                false if self.place.lives_here(envelope.to) => self.place.accept(envelope),
+                false => self.post(envelope),
+            }
+        }
+        if up.finished {
+            self.check_answers(leaf)?;
         }
         self.check_log(leaf, &up.log)?;
         self.leaves[leaf].last_entry =
@@ -245,23 +351,24 @@ impl<M: Message, R> Hub<M, R> {
         self.leaves[leaf].done = up.done;
         self.leaves[leaf].finished |= up.finished;
         self.update(leaf);
+        self.limit_lead();
         Ok(())
     }
 
     /// Sends the frames that are due before blocking: to leaves that have mail, or that could proceed with a later
     /// grant.
     pub fn flush(&mut self, contact: Contact, send: &mut dyn FnMut(usize, Down<M>)) {
-        let safe = self.safe();
-        if safe.is_never() && self.place.next().is_none() {
+        if self.safe().is_never() && self.next_here().is_none() {
             self.finishing = true;
         }
         for leaf in 0..self.leaves.len() {
             let grant = self.grant(leaf);
+            let holds_up = self.holds_up(leaf);
             let peer = &mut self.leaves[leaf];
             let ending = self.finishing && !peer.dismissed;
             let view = peer.view();
             let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
-            let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || peer.reach() == safe;
+            let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || holds_up;
             if ending || (useful && pressing) {
                 send(leaf, peer.frame(grant, if self.finishing { Instruction::Finish } else { Instruction::Run }));
             }
@@ -277,6 +384,7 @@ impl<M: Message, R> Hub<M, R> {
             send(leaf, peer.frame(grant, Instruction::Stop));
         }
         self.finishing = true;
+        self.stopped = true;
     }
 
     /// The log is complete before this stamp, though it may have later entries: the part that may be shown of a run
@@ -286,8 +394,15 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     /// Everything before this has run here.
-    fn done(&self) -> Stamp {
-        self.place.next().unwrap_or(Stamp::NEVER).min(self.safe()).max(self.place.now())
+    pub fn done(&self) -> Stamp {
+        let done = |lane, safe| self.place.next_in(lane).unwrap_or(Stamp::NEVER).min(safe).max(self.place.now_in(lane));
+        let main = done(Which::Main, self.safe());
+        if self.has_sources { main.min(done(Which::Ahead, self.sources_safe())) } else { main }
+    }
+
+    /// Stamp of the next event here.
+    fn next_here(&self) -> Option<Stamp> {
+        [Which::Main, Which::Ahead].into_iter().filter_map(|lane| self.place.next_in(lane)).min()
     }
 
     /// Requests progress from the leaves whose missing records keep the run's log from being complete as far as it
@@ -316,8 +431,13 @@ impl<M: Message, R> Hub<M, R> {
     /// Nothing unsent can reach the leaf before this.
     fn grant(&self, leaf: usize) -> Stamp {
         let peer = &self.leaves[leaf];
-        let from_leaves = if peer.latency.is_zero() { self.safe() } else { self.safe().after(peer.latency) };
-        let from_here = self.place.next().unwrap_or(Stamp::NEVER).after(peer.latency);
+        // Where only sources make the hub send, nothing else can lead to anything new.
+        let (safe, next) = match self.has_sources {
+            true => (self.sources_safe(), self.place.next_in(Which::Ahead)),
+            false => (self.safe(), self.place.next()),
+        };
+        let from_leaves = if peer.latency.is_zero() { safe } else { safe.after(peer.latency) };
+        let from_here = next.unwrap_or(Stamp::NEVER).after(peer.latency);
         from_leaves.min(from_here).max(peer.granted)
     }
 
@@ -326,9 +446,10 @@ impl<M: Message, R> Hub<M, R> {
         self.finishing && self.leaves.iter().all(|peer| peer.finished)
     }
 
-    /// Takes the hub's records since the last call.
-    pub fn take_log(&mut self) -> Vec<Entry<R>> {
-        self.place.take_log()
+    /// Takes the hub's records since the last call: those of all else, and those of messages handled ahead. Each is in
+    /// order; of one stamp and actor, the first come before the second.
+    pub fn take_logs(&mut self) -> [Vec<Entry<R>>; 2] {
+        [Which::Main, Which::Ahead].map(|lane| self.place.take_log_of(lane))
     }
 
     /// Takes the records received from leaves so far, by leaf.
@@ -337,20 +458,19 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     pub fn leaf_statuses(&self) -> Vec<LeafStatus> {
-        let safe = self.safe();
-        let status = |peer: &LeafState<M>| LeafStatus {
+        let status = |(leaf, peer): (usize, &LeafState<M>)| LeafStatus {
             floor: peer.view(),
             granted: peer.granted,
             unanswered: peer.unacked.len(),
             last_down: peer.last_down,
             last_up: peer.last_up,
-            blocks: peer.is_asked() || peer.holds_up(safe),
+            blocks: peer.is_asked() || self.holds_up(leaf),
             asked: peer.is_asked().then_some((peer.done, peer.asked)),
             finished: peer.finished,
             messages_down: peer.messages_down,
             messages_up: peer.messages_up,
         };
-        self.leaves.iter().map(status).collect()
+        self.leaves.iter().enumerate().map(status).collect()
     }
 
     /// True if only the leaves' last frames are missing.
@@ -364,11 +484,20 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     pub fn is_blocker(&self, leaf: usize) -> bool {
-        let (peer, safe) = (&self.leaves[leaf], self.safe());
         match self.finishing {
-            true => !peer.finished,
-            false => peer.holds_up(safe),
+            true => !self.leaves[leaf].finished,
+            false => self.holds_up(leaf),
         }
+    }
+
+    /// True if this leaf keeps the hub from proceeding.
+    fn holds_up(&self, leaf: usize) -> bool {
+        let peer = &self.leaves[leaf];
+        let (counts, safe) = match self.waits_for_sources() {
+            true => (peer.has_source, self.sources_safe()),
+            false => (true, self.safe()),
+        };
+        counts && !safe.is_never() && peer.reach() == safe
     }
 
     /// True if this leaf has sent its last frame.
@@ -378,9 +507,14 @@ impl<M: Message, R> Hub<M, R> {
 
     /// Appends a message to the mail of its receiver's leaf.
     fn post(&mut self, envelope: Envelope<M>) {
+        let Envelope { arrival, from, to, .. } = envelope;
+        let answer = self.place.answer_to(arrival, from, to, &envelope.message);
+        let reaction = if answer.is_some() { Stamp::NEVER } else { envelope.message.reaction().earliest(arrival) };
+        if let Some(answer) = answer {
+            self.foretell(answer);
+        }
         let leaf = self.homes[envelope.to.index()].expect("an actor that does not live here lives on a leaf");
         let peer = &mut self.leaves[leaf];
-        let reaction = envelope.message.reaction().earliest(envelope.arrival);
         peer.unsent = peer.unsent.min(reaction);
         peer.last_down = Some((envelope.message.name(), envelope.arrival));
         peer.messages_down += 1;
@@ -390,12 +524,41 @@ impl<M: Message, R> Hub<M, R> {
         }
     }
 
+    /// Enters an answer into the agenda as if it had arrived, and notes it for comparison.
+    fn foretell(&mut self, answer: Envelope<M>) {
+        let sender = answer.from.index();
+        self.foretold_numbers[sender] += 1;
+        self.place.accept(Envelope { number: self.foretold_numbers[sender], ..answer.clone() });
+        self.foretold[sender].push_back(answer);
+    }
+
+    /// After the last frame of a leaf: it must have sent all answers that were foretold, unless the run has failed.
+    fn check_answers(&self, leaf: usize) -> Result<(), Breach> {
+        if self.stopped {
+            return Ok(());
+        }
+        let missing = self.homes.iter().zip(&self.foretold).filter(|(home, _)| **home == Some(leaf));
+        match missing.filter_map(|(_, answers)| answers.front()).next() {
+            Some(answer) => Err(Breach::Answer {
+                leaf: Some(leaf),
+                actor: answer.from,
+                foretold: Some(answer.describe()),
+                sent: None,
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn update(&mut self, leaf: usize) {
-        self.reach.set(leaf, self.leaves[leaf].reach());
+        let peer = &self.leaves[leaf];
+        self.reach.set(leaf, peer.reach());
+        if peer.has_source {
+            self.source_reach.set(leaf, peer.reach());
+        }
     }
 
     /// Rejects messages that no honest leaf sends, before they can do harm.
-    fn check(&self, leaf: usize, envelope: &Envelope<M>, promised: Stamp) -> Result<(), Breach> {
+    fn check(&self, leaf: usize, envelope: &Envelope<M>) -> Result<(), Breach> {
         let wrong = |what| Err(Breach::Protocol { leaf, what });
         let known = |id: ActorId| id.index() < self.homes.len();
         if !known(envelope.from) || !known(envelope.to) {
@@ -407,8 +570,26 @@ impl<M: Message, R> Hub<M, R> {
         if self.homes[envelope.to.index()] == Some(leaf) {
             return wrong("a message that should have stayed at the leaf");
         }
+        if self.has_sources && !self.place.lives_here(envelope.to) {
+            return wrong("a message to another member, where all decisions are the router's");
+        }
+        if self.has_sources && envelope.message.wants_answer() {
+            return wrong("a message that asks for an answer, where no member needs any");
+        }
         if envelope.number <= self.last_numbers[envelope.from.index()] {
             return wrong("the messages of an actor are out of order");
+        }
+        Ok(())
+    }
+
+    /// Rejects a message with a stamp that its leaf may not give it.
+    fn check_stamp(&self, leaf: usize, envelope: &Envelope<M>, promised: Stamp) -> Result<(), Breach> {
+        let wrong = |what| Err(Breach::Protocol { leaf, what });
+        if let Some(answer) = self.foretold[envelope.from.index()].front()
+            && answer.to == envelope.to
+        {
+            let (foretold, sent) = (Some(answer.describe()), Some(envelope.describe()));
+            return Err(Breach::Answer { leaf: Some(leaf), actor: envelope.from, foretold, sent });
         }
         let earliest = promised.after(self.place.latency(envelope.from, envelope.to));
         if envelope.arrival < earliest {
@@ -452,6 +633,7 @@ impl<M> LeafState<M> {
     fn new(latency: Span) -> LeafState<M> {
         LeafState {
             latency,
+            has_source: false,
             reported: Stamp::ZERO,
             done: Stamp::ZERO,
             asked: Stamp::ZERO,
@@ -485,11 +667,6 @@ impl<M> LeafState<M> {
     /// Earliest stamp at which anything from this leaf could still arrive at the hub.
     fn reach(&self) -> Stamp {
         self.view().after(self.latency)
-    }
-
-    /// True if this leaf keeps the hub, which may run everything before `safe`, from proceeding.
-    fn holds_up(&self, safe: Stamp) -> bool {
-        !safe.is_never() && self.reach() == safe
     }
 
     /// Acknowledges frames up to `acked`. Returns the leaf's promise, given those frames.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::place::{BoxedActor, Latencies, Place};
-use super::{ActorId, Breach, Entry, Envelope, Message};
+use super::{ActorId, Breach, Contract, Entry, Envelope, Message};
 use crate::time::Stamp;
 
 /// Frame from the hub to a leaf.
@@ -115,6 +115,13 @@ impl<M: Message, R> Leaf<M, R> {
         }
     }
 
+    /// Relies on this contract, as its hub does.
+    pub fn with_contract(mut self, contract: Contract) -> Leaf<M, R> {
+        // A leaf handles everything in order, whoever it is from.
+        self.place.set_contract(Contract { sources: Vec::new(), ..contract });
+        self
+    }
+
     /// Stamp of the last batch run here.
     pub fn now(&self) -> Stamp {
         self.place.now()
@@ -147,7 +154,8 @@ impl<M: Message, R> Leaf<M, R> {
             if envelope.arrival < self.granted {
                 return Err(Breach::Hub { what: "a message that is earlier than its grant" });
             }
-            self.believed = self.believed.min(envelope.message.reaction().earliest(envelope.arrival));
+            let Envelope { arrival, from, to, .. } = envelope;
+            self.believed = self.believed.min(self.place.earliest_reaction(arrival, from, to, &envelope.message));
             self.place.accept(envelope);
         }
         self.waits = down.then == Instruction::Wait;
@@ -177,7 +185,7 @@ impl<M: Message, R> Leaf<M, R> {
             || self.asked
             || floor != self.believed
             || !self.place.leaving.is_empty()
-            || self.place.log.len() >= LOG_KEPT;
+            || self.place.log().len() >= LOG_KEPT;
         if !has_news {
             return Ok(None);
         }

@@ -15,7 +15,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-pub use actor::{Actor, ActorId, Cause, Event, Message, Outbox, Reaction};
+pub use actor::{Actor, ActorId, Cause, Contract, Event, Message, Outbox, Reaction};
 pub use breach::Breach;
 pub use hub::{Contact, Hub, LeafStatus, Progress, RecordCheck};
 pub use leaf::{Down, Instruction, Leaf, Promise, Up};

@@ -5,14 +5,14 @@
 //! stamp are independent, and a place may run its part of a stamp without knowing the others'.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::actor::Action;
 use super::agenda::{Agenda, Pending};
-use super::{Actor, ActorId, Breach, Cause, Entry, Event, Message, Outbox};
+use super::{Actor, ActorId, Breach, Cause, Contract, Entry, Event, Message, Outbox};
 use crate::time::{Span, Stamp, Time};
 
 pub type BoxedActor<M, R> = Box<dyn Actor<M, R> + Send>;
@@ -37,16 +37,34 @@ pub type Latencies = Arc<[Span]>;
 pub struct Place<M, R> {
     residents: Vec<Option<Resident<M, R>>>,
     latencies: Latencies,
-    agenda: Agenda<M>,
+    main: Lane<M, R>,
+    /// Messages of sources, where decisions depend only on these: a hub handles them as soon as it has them.
+    ahead: Lane<M, R>,
+    contract: Contract,
     floors: Floors,
     /// Messages for actors that live elsewhere, in the order of sending.
     pub(super) leaving: Vec<Envelope<M>>,
-    /// Records in log order.
-    pub(super) log: Vec<Entry<R>>,
     outbox: Outbox<M, R>,
     batch: Vec<Event<M>>,
+    /// Answers that the batch foretells, in its order.
+    answers: VecDeque<Envelope<M>>,
     events: u64,
+}
+
+/// Pending events that are handled in order of their stamps, and the records that handling them has made.
+struct Lane<M, R> {
+    agenda: Agenda<M>,
+    /// Records in log order.
+    log: Vec<Entry<R>>,
+    /// Stamp of the last batch.
     now: Stamp,
+}
+
+/// The lanes of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    Main,
+    Ahead,
 }
 
 struct Resident<M, R> {
@@ -76,14 +94,15 @@ impl<M: Message, R> Place<M, R> {
         let mut place = Place {
             residents: latencies.iter().map(|_| None).collect(),
             latencies,
-            agenda: Agenda::new(),
+            main: Lane::new(),
+            ahead: Lane::new(),
+            contract: Contract::default(),
             floors: Floors { kept, heap: BinaryHeap::new() },
             leaving: Vec::new(),
-            log: Vec::new(),
             outbox: Outbox::new(),
             batch: Vec::new(),
+            answers: VecDeque::new(),
             events: 0,
-            now: Stamp::ZERO,
         };
         for (id, actor) in actors {
             place.residents[id.index()] = Some(Resident { actor, next_number: 1 });
@@ -93,14 +112,19 @@ impl<M: Message, R> Place<M, R> {
         place
     }
 
+    /// Checks this contract and, at a hub, handles messages of its sources ahead.
+    pub(super) fn set_contract(&mut self, contract: Contract) {
+        self.contract = contract;
+    }
+
     /// Stamp of the next event here.
     pub fn next(&self) -> Option<Stamp> {
-        self.agenda.next().map(|(stamp, _)| stamp)
+        self.next_in(Which::Main)
     }
 
     /// Stamp of the last batch that ran.
     pub fn now(&self) -> Stamp {
-        self.now
+        self.now_in(Which::Main).max(self.now_in(Which::Ahead))
     }
 
     /// Events handled here.
@@ -110,28 +134,40 @@ impl<M: Message, R> Place<M, R> {
 
     /// Takes the records since the last call, in log order.
     pub fn take_log(&mut self) -> Vec<Entry<R>> {
-        std::mem::take(&mut self.log)
+        self.take_log_of(Which::Main)
     }
 
     /// Records since the last [`Place::clear_log`], in log order.
     pub fn log(&self) -> &[Entry<R>] {
-        &self.log
+        &self.main.log
     }
 
     /// Drops the records and keeps the allocation.
     pub fn clear_log(&mut self) {
-        self.log.clear();
+        self.main.log.clear();
     }
 
     /// Runs up to `batches` batches, all strictly before `bound`. True if there were that many.
     pub fn run_before(&mut self, bound: Stamp, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
             match self.next() {
-                Some(next) if next < bound => self.step()?,
+                Some(next) if next < bound => self.step(Which::Main)?,
                 _ => return Ok(false),
             }
         }
         Ok(true)
+    }
+
+    pub(super) fn next_in(&self, lane: Which) -> Option<Stamp> {
+        self.lane(lane).agenda.next().map(|(stamp, _)| stamp)
+    }
+
+    pub(super) fn now_in(&self, lane: Which) -> Stamp {
+        self.lane(lane).now
+    }
+
+    pub(super) fn take_log_of(&mut self, lane: Which) -> Vec<Entry<R>> {
+        std::mem::take(&mut self.lane_mut(lane).log)
     }
 
     pub(super) fn lives_here(&self, id: ActorId) -> bool {
@@ -148,6 +184,24 @@ impl<M: Message, R> Place<M, R> {
         self.push(Pending { stamp: arrival, to, from, number, floor: arrival, cause: Cause::Message(message) });
     }
 
+    /// The answer that the contract says this message gets; its number is zero. None if the contract says nothing.
+    pub(super) fn answer_to(&self, arrival: Stamp, from: ActorId, to: ActorId, message: &M) -> Option<Envelope<M>> {
+        if !self.contract.is_settled(from, to) {
+            return None;
+        }
+        let (sent, message) = message.foretold(arrival)?;
+        let arrival = sent.after(self.latency(to, from));
+        (arrival.time <= Time::LATEST).then_some(Envelope { arrival, from: to, to: from, number: 0, message })
+    }
+
+    /// Earliest stamp at which the receiver of this message could send anything that is not foretold.
+    pub(super) fn earliest_reaction(&self, arrival: Stamp, from: ActorId, to: ActorId, message: &M) -> Stamp {
+        match self.answer_to(arrival, from, to, message) {
+            Some(_) => Stamp::NEVER,
+            None => message.reaction().earliest(arrival),
+        }
+    }
+
     /// Earliest stamp at which any actor here could send because of pending events, given that everything before `done`
     /// has run.
     pub(super) fn floor(&mut self, done: Stamp) -> Stamp {
@@ -160,40 +214,60 @@ impl<M: Message, R> Place<M, R> {
         Stamp::NEVER
     }
 
-    /// Runs the next batch: all events of one actor at one stamp.
-    pub(super) fn step(&mut self) -> Result<(), Breach> {
-        let Some(first) = self.agenda.pop() else { return Ok(()) };
+    /// Runs the next batch of a lane: all events of one actor at one stamp.
+    pub(super) fn step(&mut self, lane: Which) -> Result<(), Breach> {
+        let Some(first) = self.lane_mut(lane).agenda.pop() else { return Ok(()) };
         let (now, to) = (first.stamp, first.to);
         if now.step > STEPS_MAX {
             return Err(Breach::Livelock { actor: to, stamp: now, cause: first.name() });
         }
 
-        let mut earliest = first.floor();
         let cause = first.name();
-        self.batch.push(Event { from: first.from, cause: first.cause });
-        while self.agenda.next() == Some((now, to))
-            && let Some(next) = self.agenda.pop()
+        let mut earliest = self.add_to_batch(first);
+        while self.lane(lane).agenda.next() == Some((now, to))
+            && let Some(next) = self.lane_mut(lane).agenda.pop()
         {
-            earliest = earliest.min(next.floor());
-            self.batch.push(Event { from: next.from, cause: next.cause });
+            earliest = earliest.min(self.add_to_batch(next));
+        }
+        if lane == Which::Main && !self.contract.sources.is_empty() {
+            // Only sources make actors at the hub send.
+            earliest = Stamp::NEVER;
         }
 
-        self.now = now;
         self.events += self.batch.len() as u64;
         let resident = self.residents[to.index()].as_mut().expect("only actors that live here have anything pending");
         self.outbox.begin(now);
         resident.actor.handle(now, &mut self.batch, &mut self.outbox);
         self.batch.clear();
+        let place = match lane {
+            Which::Main => &mut self.main,
+            Which::Ahead => &mut self.ahead,
+        };
+        place.now = now;
         if !self.outbox.records.is_empty() {
-            self.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
+            place.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
         }
-        if self.outbox.actions.is_empty() {
+        if self.outbox.actions.is_empty() && self.answers.is_empty() {
             return Ok(());
         }
         self.carry_out(to, earliest, cause)
     }
 
-    /// Numbers and delivers the actions of `actor`, none of which may take effect before `earliest`.
+    /// Appends an event to the batch, and what it foretells to the answers. Returns the earliest stamp at which it
+    /// could make its actor send anything else.
+    fn add_to_batch(&mut self, event: Pending<M>) -> Stamp {
+        let answer = match &event.cause {
+            Cause::Message(message) => self.answer_to(event.stamp, event.from, event.to, message),
+            Cause::Timer(_) | Cause::Start => None,
+        };
+        let floor = if answer.is_some() { Stamp::NEVER } else { event.floor() };
+        self.answers.extend(answer);
+        self.batch.push(Event { from: event.from, cause: event.cause });
+        floor
+    }
+
+    /// Numbers and delivers the actions of `actor`, none of which may take effect before `earliest`, unless it is an
+    /// answer that was foretold.
     fn carry_out(&mut self, actor: ActorId, earliest: Stamp, cause: &'static str) -> Result<(), Breach> {
         let mut actions = std::mem::take(&mut self.outbox.actions);
         let first = self.take_numbers(actor, actions.len());
@@ -204,11 +278,12 @@ impl<M: Message, R> Place<M, R> {
                     if arrival.time > Time::LATEST {
                         return Err(Breach::Late { actor, what: message.name(), due: arrival });
                     }
-                    if sent < earliest {
-                        let did = message.name();
+                    let envelope = Envelope { arrival, from: actor, to, number, message };
+                    let was_foretold = self.answers.pop_front_if(|answer| answer.is_like(&envelope)).is_some();
+                    if !was_foretold && sent < earliest {
+                        let did = envelope.message.name();
                         return Err(Breach::Promise { actor, cause, promised: earliest, did, at: sent });
                     }
-                    let envelope = Envelope { arrival, from: actor, to, number, message };
                     if self.lives_here(to) { self.accept(envelope) } else { self.leaving.push(envelope) }
                 }
                 Action::Wake { at, token, floor } => {
@@ -223,7 +298,12 @@ impl<M: Message, R> Place<M, R> {
             }
         }
         self.outbox.actions = actions;
-        Ok(())
+        match self.answers.front() {
+            Some(foretold) => {
+                Err(Breach::Answer { leaf: None, actor, foretold: Some(foretold.describe()), sent: None })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Reserves `count` consecutive numbers of the actor and returns the first.
@@ -236,11 +316,46 @@ impl<M: Message, R> Place<M, R> {
 
     fn push(&mut self, pending: Pending<M>) {
         if self.floors.kept {
-            let floor = pending.floor();
+            let floor = match &pending.cause {
+                Cause::Message(message) => self.earliest_reaction(pending.stamp, pending.from, pending.to, message),
+                Cause::Timer(_) | Cause::Start => pending.floor,
+            };
             if !floor.is_never() {
                 self.floors.heap.push(Reverse((floor, pending.stamp)));
             }
         }
-        self.agenda.push(pending);
+        let is_ahead = self.contract.is_source(pending.from);
+        if is_ahead { self.ahead.agenda.push(pending) } else { self.main.agenda.push(pending) }
+    }
+
+    fn lane(&self, lane: Which) -> &Lane<M, R> {
+        match lane {
+            Which::Main => &self.main,
+            Which::Ahead => &self.ahead,
+        }
+    }
+
+    fn lane_mut(&mut self, lane: Which) -> &mut Lane<M, R> {
+        match lane {
+            Which::Main => &mut self.main,
+            Which::Ahead => &mut self.ahead,
+        }
+    }
+}
+
+impl<M, R> Lane<M, R> {
+    fn new() -> Lane<M, R> {
+        Lane { agenda: Agenda::new(), log: Vec::new(), now: Stamp::ZERO }
+    }
+}
+
+impl<M: Message> Envelope<M> {
+    /// True if both carry the same message from and to the same actors at the same stamp.
+    pub(super) fn is_like(&self, other: &Envelope<M>) -> bool {
+        (self.arrival, self.from, self.to) == (other.arrival, other.from, other.to) && self.message == other.message
+    }
+
+    pub(super) fn describe(&self) -> String {
+        format!("{:?} to arrive at [{}]", self.message, self.arrival)
     }
 }

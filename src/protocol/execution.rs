@@ -17,6 +17,15 @@ pub struct Run {
     pub planned: NodeSet,
 }
 
+impl Run {
+    /// The end of the task, if it starts on arrival and nothing stops it: when it is sent, and what is sent. None if the
+    /// task is empty, or a node may fail before.
+    pub fn foretold(&self, arrival: Time) -> Option<(Time, Ended)> {
+        let is_certain = self.safe.is_none() && self.cores > 0 && !self.runtime.is_zero();
+        is_certain.then(|| (arrival + self.runtime, Ended { task: self.task, started: arrival }))
+    }
+}
+
 /// End of a task, sent by its site as of that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ended {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel;
 use crate::kernel::Reaction::{self, After, Never, Now};
-use crate::time::Span;
+use crate::time::{Span, Stamp};
 
 pub use batch::{Admit, Declined, Enqueue, Entrust, JobEnded, Queue};
 pub use execution::{Ended, Lost, Run};
@@ -50,6 +50,16 @@ macro_rules! messages {
                 match self {
                     $(Message::$name(_) => stringify!($name),)+
                 }
+            }
+
+            fn wants_answer(&self) -> bool {
+                matches!(self, Message::Recall(_) | Message::Enqueue(Enqueue { think: Some(_), .. }))
+            }
+
+            fn foretold(&self, arrival: Stamp) -> Option<(Stamp, Message)> {
+                let Message::Run(run) = self else { return None };
+                let (end, ended) = run.foretold(arrival.time)?;
+                Some((Stamp::at(end), Message::Ended(ended)))
             }
         }
     };

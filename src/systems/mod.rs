@@ -198,6 +198,18 @@ pub trait System: Alike {
         Err(CastError::NoService(self.row().key))
     }
 
+    /// True if its service decides by the messages of users alone: nothing that sites send makes it send anything, or
+    /// changes what it sends. Asked only where users hand in their jobs by the calendar and it is alone at the hub.
+    fn decides_by_users(&self, _grid: &Grid<'_>, _workloads: &[Workload]) -> bool {
+        false
+    }
+
+    /// True if a site of its own does nothing about messages of its service but to answer each as it foretells, unless
+    /// nodes fail.
+    fn has_settled_answers(&self, _site: &Site) -> bool {
+        false
+    }
+
     /// The actor of a site of the grid, to which all of `givers` may send work, with the failures of its nodes.
     /// `outsider` connects the external program that decides there, if one does.
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;

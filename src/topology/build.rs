@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Topology, faults, link_names, paths};
 use crate::few;
 use crate::grid::{self, Behaviour, Job, JobId, Site};
-use crate::kernel::{ActorId, BoxedActor, Latencies};
+use crate::kernel::{ActorId, BoxedActor, Contract, Latencies};
 use crate::near::nearest;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
@@ -152,6 +152,45 @@ impl Plan {
             Role::User(_) => Some(Party::User(name)),
         }
     }
+}
+
+/// What the hub of a run may rely on.
+pub fn contract(topology: &Topology) -> Contract {
+    let plan = Plan::of(topology);
+    let stage = Stage::of(topology, &plan);
+    Contract { sources: sources(&stage, &plan), settled: settled(&stage, &plan) }
+}
+
+/// The part of the contract that concerns leaves; needs no workload.
+pub fn contract_of_leaves(topology: &Topology) -> Contract {
+    let plan = Plan::of(topology);
+    Contract { sources: Vec::new(), settled: settled(&Stage::of(topology, &plan), &plan) }
+}
+
+/// The users, if all that is decided at the hub depends on them alone.
+fn sources(stage: &Stage<'_>, plan: &Plan) -> Vec<bool> {
+    let topology = stage.topology;
+    let is_script = |user: &grid::User| user.habit == Behaviour::Script;
+    let [system] = topology.systems.as_slice() else { return Vec::new() };
+    let decides_alone = plan.at_hub().len() == 1 && topology.users.iter().all(is_script);
+    if !decides_alone || !system.decides_by_users(&stage.grid(0), &topology.workloads) {
+        return Vec::new();
+    }
+    plan.roles.iter().map(|role| matches!(role, Role::User(_))).collect()
+}
+
+/// The service whose messages a site answers as these foretell, by actor.
+fn settled(stage: &Stage<'_>, plan: &Plan) -> Vec<Option<ActorId>> {
+    let topology = stage.topology;
+    let service = |role: &Role| {
+        let Role::Site(index) = *role else { return None };
+        let site = &topology.sites[index];
+        let [system] = site.systems.as_slice() else { return None };
+        let is_settled =
+            topology.systems[*system].has_settled_answers(site) && topology.failing().site(index).is_none();
+        stage.services[*system].filter(|_| is_settled)
+    };
+    plan.roles.iter().map(service).collect()
 }
 
 /// Builds the actors with these ids, in that order. Workloads are generated only if one of the actors needs them.

@@ -26,6 +26,35 @@ const TOPOLOGY: &str = "name = \"logged\"\n[batch]\n\
     [[user]]\nname = \"one\"\n[[user]]\nname = \"two\"\nlatency = \"2 ms\"\n\
     [[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\ndeal = \"group\"\n";
 
+/// The router decides ahead where only users matter: it waits about once for 64 jobs, not for each.
+#[test]
+fn the_router_of_an_open_loop_seldom_waits() {
+    let scratch = Scratch::new();
+    let site = |name: &str, scheduler: &str| {
+        format!(
+            "[[site]]\nname = \"{name}\"\ncores = 64\nlatency = \"5 ms\"\nscheduler = \"{scheduler}\"\nmemory_gb = 8\n"
+        )
+    };
+    let sites = [site("york", "conservative"), site("leeds", "GreedyPM */per/opt=min/minvt=600")].concat();
+    let text = |dispatch: &str| {
+        format!(
+            "name = \"open\"\nseed = 1\n[batch]\ndispatch = \"{dispatch}\"\n{sites}[[user]]\nname = \"alice\"\n\
+             [[workload]]\nsource = \"lublin\"\njobs = 2000\narrival_factor = 0.6\n"
+        )
+    };
+    for (dispatch, most) in [("round-robin", 60), ("first", 60), ("least-work", u64::MAX)] {
+        let topology = scratch.file("open.toml", &text(dispatch));
+        for (out, flags) in [("inline", &["--inline"][..]), ("processes", &[])] {
+            let out = scratch.path(out);
+            let arguments = ["run", topology.to_str().unwrap(), "--out", out.to_str().unwrap()];
+            hansa_ok(&[&arguments[..], flags].concat());
+        }
+        assert_eq!(digest(&scratch.path("inline")), digest(&scratch.path("processes")), "{dispatch}");
+        let waits = json(&scratch.path("processes").join("summary.json"))["run"]["hub_waits"].as_u64().unwrap();
+        assert!(waits <= most, "{dispatch}: {waits} waits");
+    }
+}
+
 #[test]
 fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
     let scratch = Scratch::new();

@@ -65,7 +65,10 @@ pub fn digest(out: &Path) -> String {
 
 /// A run of a few seconds, in which faults can be injected.
 pub fn long_topology() -> String {
-    let site = |name: &str, kind: &str| format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\n");
+    // As ends are reported later, nothing is foretold, so the router waits often.
+    let site = |name: &str, kind: &str| {
+        format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\nreport_every = \"1 s\"\n")
+    };
     format!(
         "name = \"long\"\nseed = 1\n[market]\npolicy = \"fifo\"\n{}{}{}[[user]]\nname = \"alice\"\n[[user]]\nname = \"bob\"\n\
          [[workload]]\nsource = \"market\"\njobs = 40000\nload = 0.7\n",

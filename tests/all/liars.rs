@@ -10,7 +10,7 @@ use hansa::grid::{JobId, TaskId};
 use hansa::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
 use hansa::protocol::handshake::{Hello, Party};
 use hansa::protocol::{Message, Record, codec};
-use hansa::time::{Stamp, Time};
+use hansa::time::{Span, Stamp, Time};
 use hansa::topology::{self, Plan, Topology};
 
 use crate::grid::{Machines, json};
@@ -39,7 +39,8 @@ async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>
     let topology = load(&machines.topology);
     let plan = Plan::of(&topology);
     let actors = topology::build(&topology, &[plan.find(&party).unwrap()]).unwrap();
-    let mut leaf: Leaf<Message, Record> = Leaf::new(actors, plan.latencies.clone());
+    let mut leaf: Leaf<Message, Record> =
+        Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology));
     let identity = Identity::load(&machines.scratch.path("identities").join(identity)).unwrap();
     let hello = Hello::new(vec![party], topology.hash());
     let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
@@ -94,6 +95,20 @@ fn a_user_who_writes_the_routers_records_is_named() {
 }
 
 #[test]
+fn a_site_that_reports_other_ends_than_foretold_is_named() {
+    let honest = ["york.site", "alice.user", "mallory.user"];
+    for lie in ["late", "never"] {
+        let (code, said, _) = run_with(site("hull"), "hull.site", &honest, &mut |up| match lie {
+            "late" => up.mail.iter_mut().for_each(|mail| mail.arrival.time = mail.arrival.time + Span::from_secs(60)),
+            _ => up.mail.clear(),
+        });
+        assert_eq!(code, Some(5), "{said}");
+        assert!(said.contains("site hull broke its contract: hull sent "), "{said}");
+        assert!(said.contains("but what it received before foretold Ended("), "{said}");
+    }
+}
+
+#[test]
 fn a_site_that_reports_another_sites_task_is_named_and_earlier_results_are_kept() {
     let honest = ["york.site", "alice.user", "mallory.user"];
     let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| {
@@ -116,8 +131,9 @@ fn a_user_that_keeps_jobs_back_is_named() {
     let honest = ["york.site", "alice.user", "mallory.user"];
     let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| up.mail.clear());
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("only 2 of 4 jobs have ended: site hull still has job 1 and 1 more"), "{said}");
-    assert_eq!(finished, 2);
+    let broken = "site hull broke its contract: hull sent nothing, but what it received before foretold Ended(";
+    assert!(said.contains(broken), "{said}");
+    assert!(finished >= 2, "{finished}");
 
     let honest = ["york.site", "hull.site", "alice.user"];
     let (code, said, finished) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| up.mail.clear());
@@ -174,7 +190,8 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let actors = topology::build(&topology, &[plan.find(&site("hull")).unwrap()]).unwrap();
-        let mut leaf: Leaf<Message, Record> = Leaf::new(actors, plan.latencies.clone());
+        let mut leaf: Leaf<Message, Record> =
+            Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology));
         let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
         let hello = Hello::new(vec![site("hull")], topology.hash());
         let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();

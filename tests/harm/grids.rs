@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hansa::random::mix;
 use hansa::report::Names;
 use hansa::systems;
 use hansa::topology::{self, Override, Plan, Topology};
@@ -96,6 +97,54 @@ pub fn all() -> Vec<Grid> {
         grids.push(Grid::read((*name).to_owned(), std::fs::read(path).unwrap(), settings));
     }
     grids
+}
+
+/// A random grid of a system whose contract may say more than its messages: queues behind a dispatcher, or a market.
+/// Some of these grids give it no reason to.
+pub fn random_with_contract(seed: u64) -> Grid {
+    let mut state = mix(seed);
+    let mut draw = |words: &[&'static str]| {
+        state = mix(state);
+        words[(state % words.len() as u64) as usize]
+    };
+    let is_market = draw(&["market", "batch"]) == "market";
+    let mut text = format!("name = \"random\"\nseed = {seed}\n");
+    text += match is_market {
+        true => {
+            draw(&["[market]\npolicy = \"pvr\"\n", "[market]\npolicy = \"fifo\"\n", "[market]\npolicy = \"pvdsq\"\n"])
+        }
+        false => draw(&["[batch]\n", "[batch]\ndispatch = \"round-robin\"\n", "[batch]\ndispatch = \"least-work\"\n"]),
+    };
+    let latency = |draw: &mut dyn FnMut(&[&'static str]) -> &'static str| {
+        format!("latency = \"{}\"\n", draw(&["0 s", "0 s", "1 us", "5 ms", "3 s", "1 h"]))
+    };
+    for site in 0..draw(&["1", "2", "3", "4"]).parse().unwrap() {
+        text += &format!("[[site]]\nname = \"site-{site}\"\ncores = {}\n", draw(&["64", "128", "70"]));
+        text += &latency(&mut draw);
+        if !is_market {
+            text += draw(&[
+                "",
+                "scheduler = \"easy\"\n",
+                "scheduler = \"fcfs\"\norder = \"shortest\"\n",
+                "scheduler = \"conservative\"\n",
+                "scheduler = \"GreedyPM */per/opt=min/minvt=600\"\nmemory_gb = 8\n",
+            ]);
+        } else if site == 0 {
+            text += draw(&["", "", "report_every = \"1 h\"\n"]);
+        }
+    }
+    for user in 0..draw(&["1", "2", "3"]).parse().unwrap() {
+        text += &format!("[[user]]\nname = \"user-{user}\"\n{}", latency(&mut draw));
+    }
+    text += draw(&["", "", "[[failure]]\nsite = \"site-0\"\nmtbf = \"2 d\"\nmttr = \"2 h\"\n"]);
+    text += match is_market {
+        true => "[[workload]]\nsource = \"market\"\njobs = 6\ncores_max = 16\n",
+        false => draw(&[
+            "[[workload]]\nsource = \"lublin\"\njobs = 40\narrival_factor = 3.0\n",
+            "[[workload]]\nsource = \"lublin\"\njobs = 12\n[[workload]]\nsource = \"lublin\"\njobs = 90\nsite = \"site-0\"\n",
+        ]),
+    };
+    Grid::read(format!("random {seed}"), text.into_bytes(), &[])
 }
 
 impl Grid {

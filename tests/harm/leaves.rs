@@ -57,10 +57,13 @@ impl<'g> Session<'g> {
             .into_iter()
             .filter(|id| matches!(plan.roles[id.index()], Role::Site(_) | Role::User(_)))
             .collect();
-        let leaf = |id: &ActorId| Leaf::new(topology::build(topology, &[*id]).unwrap(), plan.latencies.clone());
+        let leaf = |id: &ActorId| {
+            let actors = topology::build(topology, &[*id]).unwrap();
+            Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(topology))
+        };
         let homes: Vec<_> = members.iter().map(|id| vec![*id]).collect();
         let at_hub = topology::build(topology, &plan.at_hub()).unwrap();
-        let hub = Hub::new(at_hub, &homes, plan.latencies.clone());
+        let hub = Hub::new(at_hub, &homes, plan.latencies.clone()).with_contract(topology::contract(topology));
         let witness = Witness::new(plan.latencies.clone(), &homes);
         let sees = witness.clone();
         Session {
@@ -158,7 +161,7 @@ impl<'g> Session<'g> {
     /// Evaluates the logs as the router does.
     fn record(&mut self) -> End {
         let Grid { topology, names, .. } = self.grid;
-        let logs = self.hub.take_leaf_logs().into_iter().chain([self.hub.take_log()]).collect::<Vec<_>>();
+        let logs = self.hub.take_leaf_logs().into_iter().chain(self.hub.take_logs()).collect::<Vec<_>>();
         let mut log = LogMerger::new(logs.len());
         logs.into_iter().enumerate().for_each(|(place, entries)| log.add(place, entries));
         let mut recorder = Recorder::new(Tally::putting_aside(topology, names, Box::new(Vec::new()))).with_lines(names);

@@ -33,7 +33,7 @@ pub fn measure(pending: usize, events: u64, rounds: u32) -> Rates {
     best
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Token(u64);
 
 impl Message for Token {

@@ -132,7 +132,7 @@ fn conduct_those(
         stall,
         reached: Reached::default(),
         began,
-        log: LogMerger::new(players.len() + 1),
+        log: LogMerger::new(players.len() + 2),
         settled: began,
         worth: LOG_WORTH,
         waits: 0,
@@ -549,10 +549,11 @@ impl Conductor<'_, '_, '_> {
 
     /// Shows the outside world how far we are, and takes what the hub has of the log.
     fn look(&mut self, hub: &mut Hub<Message, Record>) {
-        let records = hub.take_log();
-        (self.watch.progress)(hub.now().time, hub.events(), &records);
+        let [records, ahead] = hub.take_logs();
+        (self.watch.progress)(hub.done().time.min(hub.now().time), hub.events(), &records);
         self.log.add(0, records);
-        (1..).zip(hub.take_leaf_logs()).for_each(|(place, log)| self.log.add(place, log));
+        self.log.add(1, ahead);
+        (2..).zip(hub.take_leaf_logs()).for_each(|(place, log)| self.log.add(place, log));
     }
 
     fn breach(&self, breach: &Breach, lines: &[Line]) -> Failure {

@@ -68,6 +68,25 @@ impl System for Batch {
         Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
 
+    /// Ends and refusals only tell it what to log, unless a policy counts the work of a site, a lost or staged job has
+    /// to go on, or a user waits for the end.
+    fn decides_by_users(&self, grid: &Grid<'_>, workloads: &[Workload]) -> bool {
+        let has_one_site = |workload: &Workload| match &workload.source {
+            Source::Rigid(rigids) => rigids.site.is_some(),
+            _ => false,
+        };
+        let has_followers = |workload: &Workload| match &workload.source {
+            Source::Rigid(rigids) => rigids.has_followers(),
+            _ => false,
+        };
+        let counts_work = match self.dispatch {
+            Dispatch::First | Dispatch::RoundRobin => false,
+            Dispatch::LeastWork => grid.sites.len() > 1 && !workloads.iter().all(has_one_site),
+        };
+        let may_fail = grid.sites.iter().any(|(id, _)| grid.fails(*id).is_some());
+        !counts_work && !may_fail && !grid.is_linked && !workloads.iter().any(has_followers)
+    }
+
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast {
         let policy =
             || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved, site.order));

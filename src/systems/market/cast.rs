@@ -79,6 +79,11 @@ impl System for Market {
         Ok(Box::new(if grid.is_linked { auctioneer.over((grid.network)()) } else { auctioneer }))
     }
 
+    /// A site whose ends are reported later, as by monitoring, answers later.
+    fn has_settled_answers(&self, site: &Site) -> bool {
+        site.report_every.is_zero()
+    }
+
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         in_turn(site, givers, fails)
     }

@@ -141,6 +141,11 @@ impl Rigids {
         self.content.shapes.get(place as usize).map(|shape| shape.needs)
     }
 
+    /// True if some job may wait for the end of another one.
+    pub fn has_followers(&self) -> bool {
+        self.follow && self.content.jobs.iter().any(|job| job.preceding.is_some())
+    }
+
     /// Data of each job; `None` if there is none.
     pub fn staging(&self) -> Option<Staging> {
         self.data.of(self.data.each)
