@@ -154,7 +154,7 @@ fn route_run(
         .with_witness(Box::new(move |envelope| witness.see(envelope)));
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
-    let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
+    let mut lines: Vec<Line> = Line::all(peers);
 
     let irreplaceable = irreplaceable(topology, routing.live.is_some());
     let mut returns = None;

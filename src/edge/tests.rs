@@ -174,7 +174,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
         }
     });
 
-    let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
+    let mut lines: Vec<Line> = Line::all(peers);
     let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &ids, latencies.clone());
     let (_words, mut interruptions) = mpsc::unbounded_channel();
     let mut passed_on = Vec::new();
@@ -298,7 +298,7 @@ fn falling(after: [u64; 3]) -> Conducted {
 
     let peers = kept.block_on(listener.admit(JoinTerms { roster: vec![party], topology: HASH })).unwrap();
     listener.let_return();
-    let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
+    let mut lines: Vec<Line> = Line::all(peers);
     let asker = Asker { left: 20, sites: 1, thinks: Duration::ZERO };
     let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &[vec![ActorId(1)]], latencies);
     let scratch = tempfile::TempDir::new().unwrap();

@@ -156,7 +156,7 @@ impl Grid {
         let homes: Vec<Vec<ActorId>> = (1..=leaves as u32).map(|id| vec![ActorId(id)]).collect();
         let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
         let hub = Hub::new(actors, &homes, latencies);
-        let mut lines: Vec<Line> = self.peers.drain(..).map(Line::new).collect();
+        let mut lines: Vec<Line> = Line::all(self.peers.drain(..));
         let (_words, mut interruptions) = mpsc::unbounded_channel();
         let watch = Watch {
             stall_after: Duration::from_secs(60),

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError, encode};
@@ -41,11 +43,23 @@ pub struct Line {
 /// How long a leaf that ends its stream may take to say why.
 const REASON_WITHIN: Duration = Duration::from_secs(1);
 
-/// What one leaf may have told of moments that are not over, in bytes of memory: some six million records.
+/// Bytes of memory that messages and records of all leaves may take which have to wait for virtual time: about six
+/// million records.
 const UNMOVED_MAX: usize = 512 << 20;
 
+/// Encoded bytes of a message or record beyond which it consists of a list, and most bytes of memory that a byte of an
+/// encoded list takes.
+const LIST_FROM: usize = 64;
+const LIST_FACTOR: usize = 10;
+
 impl Line {
-    pub fn new(peer: Peer) -> Line {
+    /// The connections of all leaves of a run, which share one bound on what has to wait.
+    pub fn all(peers: impl IntoIterator<Item = Peer>) -> Vec<Line> {
+        let all = Arc::<AtomicUsize>::default();
+        peers.into_iter().map(|peer| Line::new(peer, all.clone())).collect()
+    }
+
+    fn new(peer: Peer, all: Arc<AtomicUsize>) -> Line {
         let Peer { parties, process, sender, receiver, connection } = peer;
         Line {
             label: label(&parties),
@@ -57,7 +71,7 @@ impl Line {
             backlog: VecDeque::new(),
             last: Vec::new(),
             outgoing: Vec::new(),
-            unmoved: Unmoved::default(),
+            unmoved: Unmoved { all, ..Unmoved::default() },
             waits: 0,
             blocked: Duration::ZERO,
             frames_down: 0,
@@ -192,13 +206,16 @@ pub(super) struct Unmoved {
     pub bytes: usize,
     /// What is kept here, and until when, the earliest first.
     waiting: BinaryHeap<Reverse<(Stamp, usize)>>,
-    kept: usize,
+    pub kept: usize,
+    /// Bytes kept for all leaves together, and the most that may be.
+    all: Arc<AtomicUsize>,
     max: usize,
 }
 
 impl Default for Unmoved {
     fn default() -> Unmoved {
-        Unmoved { done: Stamp::ZERO, frames: 0, bytes: 0, waiting: BinaryHeap::new(), kept: 0, max: UNMOVED_MAX }
+        let all = Arc::default();
+        Unmoved { done: Stamp::ZERO, frames: 0, bytes: 0, waiting: BinaryHeap::new(), kept: 0, all, max: UNMOVED_MAX }
     }
 }
 
@@ -212,12 +229,14 @@ impl Unmoved {
             {
                 self.waiting.pop();
                 self.kept -= size;
+                self.all.fetch_sub(size, Ordering::Relaxed);
             }
         }
         self.frames += 1;
         self.bytes += frame.len();
-        // What messages and records have on the heap is about as long as their bytes.
+        // What messages and records have on the heap is about as long as their bytes, unless it is a list.
         let share = frame.len() / (up.mail.len() + up.log.len()).max(1);
+        let share = share + share.saturating_sub(LIST_FROM) * (LIST_FACTOR - 1);
         for mail in up.mail.iter().filter(|mail| mail.arrival >= up.done) {
             self.keep(mail.arrival, size_of_val(mail) + share);
         }
@@ -225,8 +244,9 @@ impl Unmoved {
         if let Some(last) = open.last() {
             self.keep(last.stamp, size_of_val(open) + open.len() * share);
         }
-        if self.kept > self.max {
-            return Err(LineError::TooMuch { kept: self.kept, max: self.max });
+        let all = self.all.load(Ordering::Relaxed);
+        if all > self.max {
+            return Err(LineError::TooMuch { all, max: self.max });
         }
         Ok(up)
     }
@@ -234,6 +254,7 @@ impl Unmoved {
     fn keep(&mut self, until: Stamp, size: usize) {
         self.waiting.push(Reverse((until, size)));
         self.kept += size;
+        self.all.fetch_add(size, Ordering::Relaxed);
     }
 }
 
@@ -277,17 +298,17 @@ pub(super) enum LineError {
     Gone(String),
     #[error("it received the same input as before but answers differently, so it is not deterministic: {0}")]
     Different(#[from] Divergence),
-    #[error("it has sent {kept} bytes that have to wait for virtual time to advance, but at most {max} are buffered")]
-    TooMuch { kept: usize, max: usize },
+    #[error("{all} bytes of all members have to wait for virtual time to advance, but at most {max} are buffered")]
+    TooMuch { all: usize, max: usize },
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{JobId, TaskId};
+    use crate::grid::{Area, BookingId, CableId, Edge, JobId, Kind, Offer, Part, Receipt, Task, TaskId};
     use crate::kernel::{ActorId, Entry, Envelope};
     use crate::protocol::Ended;
-    use crate::time::Time;
+    use crate::time::{Span, Time};
 
     fn frame(floor: u64, done: u64, records: u32) -> Vec<u8> {
         let stamp = |micros| Stamp::at(Time::from_micros(micros));
@@ -376,5 +397,48 @@ mod tests {
             codec::encode(&up, &mut bytes).unwrap();
             unmoved.take(&bytes).unwrap();
         }
+    }
+    #[test]
+    fn leaves_share_one_bound() {
+        let mut lines: Vec<Unmoved> = Vec::new();
+        let all = Arc::<AtomicUsize>::default();
+        let refused = loop {
+            let mut next = Unmoved { all: all.clone(), max: 8 << 20, ..Unmoved::default() };
+            let taken = next.take(&frame(0, 1, 10_000));
+            lines.push(next);
+            if let Err(error) = taken {
+                break error.to_string();
+            }
+            assert!(lines.len() < 100, "each keeps as much as it likes");
+        };
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.kept < 4 << 20), "one alone may keep more");
+        assert!(refused.contains("bytes of all members have to wait"), "{refused}");
+
+        // What one has done with is free for the others.
+        let before = all.load(Ordering::Relaxed);
+        let first = &mut lines[0];
+        first.take(&frame(2, 2, 0)).unwrap_err();
+        assert_eq!((first.kept, all.load(Ordering::Relaxed)), (0, before - lines[1].kept));
+        assert!(lines[1].take(&frame(0, 1, 1)).is_ok());
+    }
+
+    /// The shortest element of each kind of list.
+    #[test]
+    fn lists_take_no_more_memory_than_is_counted() {
+        fn costs<T: serde::Serialize>(element: T) {
+            let mut bytes = Vec::new();
+            codec::encode(&element, &mut bytes).unwrap();
+            let (memory, encoded) = (size_of::<T>(), bytes.len());
+            assert!(memory <= LIST_FACTOR * encoded, "{}: {memory}, {encoded}", std::any::type_name::<T>());
+        }
+        let part = Part { procs: 0, start: Time::ZERO, span: Span::ZERO };
+        costs(Task::new(Span::ZERO, 0, Kind(0)));
+        costs(Edge { from: 0, to: 0, data: 0 });
+        costs((0u32, 0u32));
+        costs((BookingId(0), 0u32));
+        costs((0u32, part));
+        costs(Receipt { booking: BookingId(0), part, rent: Area::ZERO, fee: Area::ZERO });
+        costs(Offer { start: Time::ZERO, fee: Area::ZERO });
+        costs(CableId(0));
     }
 }

@@ -41,9 +41,11 @@ impl Reached {
 /// A leaf that is gone: who, since when in virtual time, and why.
 pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
     if let LineError::TooMuch { .. } = error {
+        // The last straw may be an honest member's.
+        let most = lines.iter().max_by_key(|line| line.unmoved.kept).unwrap_or(&lines[leaf]);
+        let (label, kept) = (&most.label, most.unmoved.kept);
         return Failure::Breach(format!(
-            "{} floods the router at virtual time {}: {error}",
-            lines[leaf].label,
+            "{label} floods the router at virtual time {}: {error}, and it has sent {kept} of them",
             hub.now()
         ));
     }
