@@ -9,11 +9,14 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::few;
 use crate::settings::{
-    Attached, Complaint, Content, Findings, Keyed, Location, Node, Path, Table, Value, convert_table,
+    Attached, Complaint, Content, Findings, Keyed, Location, Node, Path, Table, Value, convert_table, count,
 };
 
 /// Size of the largest file that is read.
 pub const BYTES_MAX: usize = 64 << 20;
+
+/// Most keys of a file that is parsed. A parsed key takes about 400 bytes of memory.
+pub const KEYS_MAX: usize = 1_000_000;
 
 /// A file that a topology was read from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +95,14 @@ impl<'r, 'x> Library<'r, 'x> {
             let location = Location::of(source, at - mark..at - mark + 1);
             let message = format!("expected text in UTF-8, found the byte 0x{byte:02x}");
             self.findings.add(Complaint::new(location, "", message));
+            return None;
+        }
+        // Each key has one, and hardly anything else does.
+        let keys = text.bytes().filter(|byte| *byte == b'=').count();
+        if keys > KEYS_MAX {
+            let message = format!("expected at most {} keys, found {}", count(KEYS_MAX as u64), count(keys as u64));
+            let complaint = Complaint::new(Location::whole(source), "", message);
+            self.findings.add(complaint.hint("many jobs go into a file of their own, which a [[workload]] names"));
             return None;
         }
         document(&self.findings, source)

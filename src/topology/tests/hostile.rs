@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::topology::file::KEYS_MAX;
 
 /// True if the text is valid; errors must be renderable.
 fn survives(bytes: &[u8], settings: &[&str]) -> bool {
@@ -259,3 +260,16 @@ const PARTS: &[&str] = &[
     "ä",
     "🦀",
 ];
+
+/// A parsed key takes much more memory than its text.
+#[test]
+fn a_file_of_a_million_keys_is_refused_before_it_is_parsed() {
+    let mut text = String::from("name = \"x\"\n[market]\n");
+    for number in 0..KEYS_MAX {
+        text.push_str(&format!("k{number}=1\n"));
+    }
+    let refused = crate::topology::load("many.toml", &[], &mut |_| Ok(text.clone().into_bytes()));
+    let told = refused.err().unwrap().to_string();
+    assert!(told.contains("expected at most 1,000,000 keys, found 1,000,001"), "{told}");
+    assert!(told.len() < 1_000 && told.contains("a [[workload]] names"), "{told}");
+}
