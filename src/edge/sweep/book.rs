@@ -116,22 +116,28 @@ impl Book {
             return Err(Failure::System(format!("another sweep is writing to {}", out.display())));
         }
 
+        remove_half_written(out)?;
         let part = work.part.map(|part| part.to_string());
         let rows = match State::read(out) {
-            Err(Failure::Input(_)) if fresh => BTreeMap::new(),
+            Err(Failure::Input(_)) if fresh => None,
             Err(failure) => return Err(failure),
             Ok(None) => {
                 check_empty(out)?;
-                BTreeMap::new()
+                None
             }
-            Ok(Some(_)) if fresh => BTreeMap::new(),
+            Ok(Some(_)) if fresh => None,
             Ok(Some(state)) => {
                 if state.fingerprint != work.fingerprint || state.part != part {
                     return Err(changed(out, work, &state));
                 }
-                read_rows(out, work)?
+                Some(read_rows(out, work)?)
             }
         };
+        if rows.is_none() {
+            // Rows belong to the state beside them, whenever this process is killed.
+            remove(&out.join(RUNS))?;
+        }
+        let rows = rows.unwrap_or_default();
 
         if rows.len() < work.count() {
             remove_what_is_made_of_all(out)?;
@@ -145,8 +151,8 @@ impl Book {
             status: Status::Partial("not finished yet".to_owned()),
         };
         let table = Table::of(work.experiment);
-        replace(&out.join(RUNS), text(&table, &rows))?;
         replace(&out.join(STATE), pretty(&state))?;
+        replace(&out.join(RUNS), text(&table, &rows))?;
         let path = out.join(RUNS);
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| cannot("open", &path, &error))?;
         Ok(Book { out: out.to_owned(), table, state, rows, file, _lock: lock })
@@ -174,14 +180,30 @@ impl Book {
 
 /// Until all rows are there, nothing may look as if it were made of them.
 fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
-    for file in [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE] {
-        let path = out.join(file);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot("remove", &path, &error)),
-            _ => {}
+    [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE].into_iter().try_for_each(|file| remove(&out.join(file)))
+}
+
+/// Removes files that a killed sweep was writing. The folder is locked, so none is being written.
+fn remove_half_written(out: &Path) -> Result<(), Failure> {
+    let is_half = |name: &str| {
+        let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE];
+        files.iter().any(|file| name.starts_with(&format!(".{file}.partial-")))
+    };
+    for entry in fs::read_dir(out).map_err(|error| cannot("read", out, &error))? {
+        let entry = entry.map_err(|error| cannot("read", out, &error))?;
+        if is_half(&entry.file_name().to_string_lossy()) {
+            remove(&entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Removes a file, if there is one.
+fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", path, &error)),
+        _ => Ok(()),
+    }
 }
 
 fn check_empty(out: &Path) -> Result<(), Failure> {
