@@ -75,8 +75,13 @@ pub fn spread(spread: &Spread<'_>) -> Result<String, Failure> {
         );
     }
     text.push_str(
-        "\n# The run ends with its router, and so do its members.\n\
+        "\n# The run ends with its router, which tells its members. If it was killed, they would look for it for a while.\n\
          wait \"$router\" && status=0 || status=$?\n\
+         for _ in {1..10}; do\n    \
+             [ -n \"$(jobs -rp)\" ] || break\n    \
+             sleep 0.5\n\
+         done\n\
+         [ -z \"$(jobs -rp)\" ] || scancel --signal=TERM \"$SLURM_JOB_ID\" || true\n\
          wait\n\
          cat \"$work/router.out\"\n\
          exit \"$status\"\n",
@@ -114,12 +119,14 @@ on() {{
     srun --overlap --nodes=1 --ntasks=1 --nodelist=\"$node\" --input=none \"$@\"
 }}
 
-# The same for a member, which is started again if it is killed; the others wait for it. A member that exits by itself says why.
+# Runs a member. It is started again while the router lives: if it was killed, as the others wait for it, and if it was
+# refused (6), as the router may not have missed its predecessor yet. A member that exits by itself says why.
 member() {{
     local left={RESTARTS} status
     until on \"$@\"; do
         status=$?
-        [ \"$status\" -gt 130 ] && [ \"$left\" -gt 0 ] || return \"$status\"
+        {{ [ \"$status\" -gt 130 ] || [ \"$status\" -eq 6 ]; }} || return \"$status\"
+        [ \"$left\" -gt 0 ] && kill -0 \"$router\" 2>/dev/null || return \"$status\"
         left=$((left - 1))
     done
 }}
@@ -139,7 +146,7 @@ fn router(spread: &Spread<'_>) -> String {
 on 0 \"$hansa\" router --topology \"$topology\"{flags} --identity \"$work/router\" --bind 0.0.0.0:0 \\
     --join-within 600 --layout slurm --out \"$results\" >\"$work/router.out\" &
 router=$!
-until port=$(sed -n 's/^listening on .*:\\([0-9][0-9]*\\)$/\\1/p' \"$work/router.out\") && [ -n \"$port\" ]; do
+until port=$(sed -n 's/^listening on .*:\\([0-9][0-9]*\\)$/\\1/p' \"$work/router.out\" 2>/dev/null) && [ -n \"$port\" ]; do
     kill -0 \"$router\" 2>/dev/null || {{ wait \"$router\"; exit; }}
     sleep 0.2
 done

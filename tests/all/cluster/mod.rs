@@ -81,6 +81,44 @@ fn slurm_runs_the_shares_of_an_experiment_and_one_run_on_its_nodes() {
     assert!(!names.into_iter().any(|name| name.to_string_lossy().starts_with(".hansa-")));
 }
 
+/// A member that is refused, or killed, is started again; once the router is gone nobody is.
+#[test]
+fn members_of_a_slurm_job_live_and_end_with_its_router() {
+    let slurm = match Slurm::start() {
+        Ok(slurm) => slurm,
+        Err(why) => return skip(&why),
+    };
+    let case = Case::new();
+    let (topology, once, log) = (case.at("quickstart.toml"), case.at("once"), case.at("slurm.log"));
+    let submit = |wrapper: &str, out: &str| {
+        let program = case.scratch.file("wrapper", &format!("#!/bin/sh\n{wrapper}\nexec {HANSA} \"$@\"\n"));
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let program = program.display().to_string();
+        let flags = ["--nodes", "1", "--results", out, "--program", &program];
+        let script = case.write("slurm", &topology, &flags);
+        // `sbatch --wait` looks less and less often.
+        well(slurm.call("sbatch", &["--output", &log, &script]));
+        slurm.is_done().unwrap();
+        let job = text(&slurm.call("scontrol", &["--oneliner", "show", "job"]).stdout);
+        let job = job.lines().last().unwrap_or_default().to_owned();
+        let value = |key: &str| job.split(' ').find_map(|word| word.strip_prefix(key)).unwrap_or_default().to_owned();
+        (value("JobState="), value("RunTime="), std::fs::read_to_string(&log).unwrap_or_default())
+    };
+
+    let out = case.at("refused");
+    let refuses = format!("if [ $1 = site ] && [ ! -e {once} ]; then touch {once}; exit 6; fi");
+    let (state, _, said) = submit(&refuses, &out);
+    assert_eq!(state, "COMPLETED", "{said}");
+    assert_eq!(digest(Path::new(&out)), case.inline(&topology, &[]));
+
+    // The router is killed while it waits for a member that never comes.
+    let killed = format!(
+        "if [ $1 = user ]; then exec sleep 60; fi\nif [ $1 = router ]; then {HANSA} \"$@\" & id=$!; sleep 3; kill -9 $id; wait $id; exit; fi"
+    );
+    let (state, took, said) = submit(&killed, &case.at("killed"));
+    assert!(state == "FAILED" && took.as_str() < "00:00:20", "{state} after {took}: {said}");
+}
+
 #[test]
 fn hyperqueue_runs_the_shares_of_an_experiment() {
     let Some(python) = python_with("hyperqueue") else {
