@@ -6,6 +6,7 @@ import numbers
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -134,6 +135,16 @@ def check(code: int, said: str) -> None:
     if code != 0:
         # Warnings may come before.
         _, _, wrong = f"\n{said.strip()}".partition("\nerror: ")
+        if code < 0 and not wrong:
+            wrong = "\n".join([f"hansa was ended by a signal: {signal_name(-code)}", said.strip()]).strip()
         raise HansaError(wrong or said.strip() or f"hansa ended with {code}", code)
     if said:
         sys.stderr.write(said)
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`, for example; the number of a signal that has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -137,3 +137,23 @@ def test_errors_speak_of_the_call():
     )
     assert explained.code == 2
     assert "the command line" not in str(explain(hansa.HansaError("x: wrong\n --> the command line", 2)))
+
+
+class Slow(hansa.Bidder):
+    def bid(self, *_):
+        raise AssertionError("nobody asks it")
+
+
+@pytest.mark.parametrize("dies", ["kill -9 $$", "exec 1>&- 2>&-; kill -15 $$", "echo half a >&2; kill -6 $$", "exit 101"])
+def test_a_program_that_dies_is_an_error(dies, topologies, tmp_path, monkeypatch):
+    program = tmp_path / "hansa"
+    program.write_text(f"#!/bin/sh\n{dies}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("HANSA_PROGRAM", str(program))
+    signal = {"kill -9 $$": "SIGKILL", "exec 1>&- 2>&-; kill -15 $$": "SIGTERM", "echo half a >&2; kill -6 $$": "SIGABRT"}.get(dies)
+    for talks in ({}, {"bidder": Slow()}):
+        with pytest.raises(hansa.HansaError) as raised:
+            hansa.run("name = 'x'\n[market]\n", **talks)
+        assert raised.value.code != 0
+        if signal is not None:
+            assert f"hansa was ended by a signal: {signal}" in str(raised.value)
