@@ -3,13 +3,16 @@
 //! *At once*: all flows are released at one instant. *Together*: all are released within the duration of one flow, so
 //! all share the links. *Spread*: they arrive at random at two thirds of the capacity of the narrowest links, so few
 //! are under way at a time, however many there are.
+//!
+//! *Exact*: flows of a grid, which have fixed-point moments (`Transfers`), beside flows with floating-point times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-use hansa::network::{Efficiency, Flows, Link, LinkId, Mode};
+use hansa::network::{Efficiency, Flows, Link, LinkId, Mode, Transfers};
 use hansa::random::SplitMix64;
+use hansa::time::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes per microsecond: 1 Gbps.
@@ -17,7 +20,10 @@ const CAPACITY: f64 = 125.0;
 
 fn main() {
     one_link();
-    println!("\n{:<34}{:>9}{:>11}{:>11}{:>13}{:>15}", "network", "flows", "lie", "CPU s", "us a flow", "most at once");
+    println!(
+        "\n{:<34}{:>9}{:>11}{:>11}{:>13}{:>13}{:>8}{:>15}",
+        "network", "flows", "lie", "CPU s", "us a flow", "exact, us", "ratio", "most at once"
+    );
     for (name, lay) in NETWORKS {
         for count in [100, 1_000, 10_000, 100_000] {
             row(name, &lay(), count, Lie::Spread);
@@ -229,7 +235,34 @@ fn row(name: &str, network: &Network, count: usize, lie: Lie) {
         assert_eq!(ended.len(), asked.len());
         most
     });
-    println!("{name:<34}{count:>9}{words:>11}{seconds:>11.4}{:>13.3}{most:>15}", seconds * 1e6 / count as f64);
+    let (exact, ended) = least(rounds, || in_exact_time(&vec![link; network.links], &network.routes, &asked));
+    assert_eq!(ended, asked.len());
+    let us = |seconds: f64| seconds * 1e6 / count as f64;
+    println!(
+        "{name:<34}{count:>9}{words:>11}{seconds:>11.4}{:>13.3}{:>13.3}{:>8.2}{most:>15}",
+        us(seconds),
+        us(exact),
+        exact / seconds
+    );
+}
+
+/// Carries the flows as a grid does: released at whole microseconds, and ended at whole microseconds.
+fn in_exact_time(links: &[Link], routes: &[Vec<LinkId>], asked: &[(f64, usize, f64)]) -> usize {
+    let mut transfers = Transfers::new(links.to_vec());
+    let routes: Vec<_> = routes.iter().map(|route| transfers.flows().route(route)).collect();
+    let (mut ended, mut now) = (Vec::new(), Time::ZERO);
+    for &(at, route, volume) in asked {
+        let at = Time::from_micros(at as u64);
+        if at > now {
+            transfers.advance(at, &mut ended);
+            now = at;
+        }
+        transfers.start(at, routes[route], volume as u64);
+    }
+    while let Some(next) = transfers.next_change() {
+        transfers.advance(next, &mut ended);
+    }
+    ended.len()
 }
 
 /// Least CPU time of several rounds, and the result.
