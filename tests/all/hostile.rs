@@ -425,7 +425,7 @@ fn anonymous() -> rustls::ClientConfig {
 
 /// Opens this many connections and continues none beyond the proof of its address; returns the number for which the
 /// proof was requested.
-fn half_open(router: SocketAddr, count: usize) -> usize {
+pub fn half_open(router: SocketAddr, count: usize) -> usize {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
     let tls = Arc::new(quinn_proto::crypto::rustls::QuicClientConfig::try_from(anonymous()).unwrap());

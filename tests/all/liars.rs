@@ -174,6 +174,41 @@ fn what_a_member_says_of_another_is_reported_as_its_own_words() {
     }
 }
 
+/// A job whose second task needs data of its first over a link that takes no time.
+const FAR: &str = "name = \"far\"\n[market]\npolicy = \"fifo\"\n\
+    [[site]]\nname = \"york\"\ncores = 8\nkind = \"a\"\n[[site]]\nname = \"hull\"\ncores = 8\nkind = \"b\"\n\
+    [[link]]\nname = \"cable\"\ncapacity = \"100 Mbps\"\nlatency = \"0 s\"\nbetween = [\"york\", \"hull\"]\n\
+    [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\narrive = \"0 s\"\n\
+    tasks = [{ runtime = \"1 min\", cores = 4, kind = \"b\" }, { runtime = \"1 min\", cores = 4, kind = \"a\" }]\n\
+    edges = [[0, 1, 10_000_000]]\n";
+
+/// A site that stamps the end of a task at the end of time, or after it: what follows has no time left. Up to the end of
+/// time the stamp itself is allowed, so the run names what has no time; a later stamp is the site's breach.
+#[test]
+fn a_site_that_stamps_messages_at_the_end_of_time_ends_the_run_without_a_panic() {
+    let last = Time::LATEST.micros();
+    let breach = "site hull violates the protocol: a message that arrives at the end of time";
+    let late = "virtual time ends before";
+    for (micros, expected) in [
+        (last - 1_000_000_000, late),
+        (last - 1, late),
+        (last, late),
+        (last + 1, breach),
+        (u64::MAX - 2, breach),
+        (u64::MAX, breach),
+    ] {
+        let mut machines = Machines::router(FAR, &["--stall-after", "5"]);
+        machines.start(&["york.site", "alice.user"]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(pretend(&machines, site("hull"), "hull.site", &mut |up| {
+            up.mail.iter_mut().for_each(|mail| mail.arrival = Stamp::at(Time::from_micros(micros)));
+        }));
+        let (code, said) = machines.router.end(SOON);
+        assert_eq!(code, Some(5), "{micros}: {said}");
+        assert!(said.contains(expected) && !said.contains("panicked"), "{micros}: {said}");
+    }
+}
+
 /// Large enough for the router to request the progress of members.
 const BUSY: &str = "name = \"busy\"\n[market]\npolicy = \"fifo\"\n\
     [[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"hull\"\ncores = 64\n[[user]]\nname = \"alice\"\n\

@@ -29,6 +29,7 @@ mod relay;
 mod report;
 mod reservation;
 mod schema;
+mod siege;
 mod skip;
 mod starting;
 mod sweep;
