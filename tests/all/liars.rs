@@ -182,8 +182,8 @@ const FAR: &str = "name = \"far\"\n[market]\npolicy = \"fifo\"\n\
     tasks = [{ runtime = \"1 min\", cores = 4, kind = \"b\" }, { runtime = \"1 min\", cores = 4, kind = \"a\" }]\n\
     edges = [[0, 1, 10_000_000]]\n";
 
-/// A site that stamps the end of a task at the end of time, or after it: what follows has no time left. Up to the end of
-/// time the stamp itself is allowed, so the run names what has no time; a later stamp is the site's breach.
+/// A site that stamps the end of a task at the end of time, or after it: what follows has no time left. Up to the end
+/// of time the stamp itself is allowed, so the run names what has no time; a later stamp is the site's breach.
 #[test]
 fn a_site_that_stamps_messages_at_the_end_of_time_ends_the_run_without_a_panic() {
     let last = Time::LATEST.micros();

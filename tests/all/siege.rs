@@ -1,5 +1,5 @@
 //! Real processes under attack and neglect: wrong certificates, slow and crafted handshakes, members that are stopped,
-//! shares and results that somebody has tampered with. Runs go on, or end with an error that names the cause.
+//! shares and results that were tampered with. Runs go on, or end with an error that names the cause.
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -71,7 +71,7 @@ fn processes_with_expired_or_foreign_certificates_are_turned_away_and_the_run_go
     assert_eq!(code, Some(6), "{said}");
     assert!(said.contains("its certificate was signed by an authority that this run does not know"), "{said}");
 
-    // Somebody else's certificate of this run.
+    // The certificate of another member of this run.
     let (code, said) = york_with(&machines, &machines.scratch.path("identities/alice.user"));
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("york") && said.contains("alice"), "{said}");
@@ -336,7 +336,8 @@ fn shares_that_were_tampered_with_are_refused_or_gathered_without_a_panic() {
     assert_eq!(gather("whole again"), Some(0));
 }
 
-/// A result folder may come from anybody. What its manifest names outside of it is neither read, written nor removed.
+/// A result folder may come from any machine. What its manifest names outside of it is neither read, written nor
+/// removed.
 #[test]
 fn crafted_paths_in_manifests_lead_nowhere() {
     let scratch = Scratch::new();

@@ -81,7 +81,7 @@ fn slurm_runs_the_shares_of_an_experiment_and_one_run_on_its_nodes() {
     assert!(!names.into_iter().any(|name| name.to_string_lossy().starts_with(".hansa-")));
 }
 
-/// A member that is refused, or killed, is started again; once the router is gone nobody is.
+/// A member that is refused, or killed, is started again; once the router is gone none is.
 #[test]
 fn members_of_a_slurm_job_live_and_end_with_its_router() {
     let slurm = match Slurm::start() {
