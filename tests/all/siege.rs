@@ -15,7 +15,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
 use time::OffsetDateTime;
 
-use crate::faults::{no_children_left, who_plays};
+use crate::faults::{no_children_left, process_of};
 use crate::grid::{HANSA, Machines, Process, SITE, Scratch, digest, hansa, hansa_ok, long_topology, shipped, text};
 use crate::hostile::half_open;
 use crate::world::site;
@@ -215,7 +215,7 @@ fn a_live_run_whose_member_dies_ends_at_once_and_says_why_it_cannot_go_on() {
     launcher.says(BEGUN);
     std::thread::sleep(Duration::from_millis(1500));
     let id = launcher.child.id();
-    let bath = who_plays(id, "bath").unwrap().to_string();
+    let bath = process_of(id, "bath").unwrap().to_string();
     assert!(Command::new("kill").args(["-KILL", &bath]).status().unwrap().success());
     let killed = Instant::now();
     let (code, said) = launcher.end(SOON);
