@@ -69,15 +69,15 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// What one run has cost.
+/// Costs of one run.
 struct Run {
-    /// From the first event to the last.
+    /// Seconds from the first event to the last.
     run: f64,
-    /// Until all have joined.
+    /// Seconds until all have joined.
     join: f64,
-    /// Of the whole program.
+    /// Wall seconds of the whole program.
     wall: f64,
-    /// Of all its processes.
+    /// CPU seconds of all its processes.
     cpu: f64,
     waits: u64,
     jobs: u64,

@@ -91,7 +91,7 @@ pub trait Message: Clone + PartialEq + fmt::Debug {
     }
 }
 
-/// What is known of the actors of a run beforehand, beside the reactions of messages. The hub relies on all of it and
+/// Facts about the actors of a run that are known beforehand, beside the reactions of messages. The hub relies on all of it and
 /// checks all of it; it changes how long the hub waits, and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contract {

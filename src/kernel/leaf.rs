@@ -117,7 +117,7 @@ impl<M: Message, R> Leaf<M, R> {
 
     /// Relies on this contract, as its hub does.
     pub fn with_contract(mut self, contract: Contract) -> Leaf<M, R> {
-        // A leaf handles everything in order, whoever it is from.
+        // A leaf handles everything in order.
         self.place.set_contract(Contract { sources: Vec::new(), ..contract });
         self
     }

@@ -154,7 +154,7 @@ impl Plan {
     }
 }
 
-/// What the hub of a run may rely on.
+/// The contract of a run, for its hub.
 pub fn contract(topology: &Topology) -> Contract {
     let plan = Plan::of(topology);
     let stage = Stage::of(topology, &plan);

@@ -1,5 +1,5 @@
 //! Runs with a contract: open loops, whose decisions depend on sources alone, and actors whose answers are foretold.
-//! The log is that of one place, which knows no contract; whoever breaks one is named.
+//! The log is that of one place, which knows no contract; an actor that breaks one is named.
 
 use super::*;
 use crate::kernel::actor::Action;
@@ -297,8 +297,8 @@ fn a_desk_that_answers_workers_is_named() {
     assert!(promised.is_never());
 }
 
-/// What would follow from the words of workers cannot be found out here: the log is another one, which is why a system
-/// that says that it decides by users alone is tested with random grids.
+/// The kernel cannot see that words of workers change decisions: the log is another one. So a system that says that it
+/// decides by users alone is tested with random grids.
 #[test]
 fn a_desk_that_workers_sway_gives_another_log() {
     let differs = |seed| {

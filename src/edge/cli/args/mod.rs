@@ -312,8 +312,7 @@ pub(super) struct RunArgs {
     /// Fail if a log of jobs has faults, like `strict = true` in its workload, or if a job can run at no site
     #[arg(long)]
     pub strict: bool,
-    /// How many sites, or users, share one process [default: 1 for up to 16 sites and users, which share 16 processes if
-    /// there are more]
+    /// How many sites, or users, share one process [default: 1 for up to 16 sites and users; more share 16 processes]
     #[arg(
         long, value_name = "N", conflicts_with_all = ["inline", "processes"], value_parser = whole::<u32>(1..=u32::MAX)
     )]
