@@ -62,12 +62,17 @@ pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Resul
 /// gains on one machine.
 pub const USUAL_PROCESSES: usize = 16;
 
+/// Most sites and users that share processes if nothing is said. A crowd takes so long to join that its user has to
+/// choose.
+const USUAL_MEMBERS: usize = 1_024;
+
 /// A process for each site and user of a small grid; few processes for a larger one, as few as certificates allow.
 pub fn usual_sharing(topology: &Topology) -> Sharing {
     let (sites, users) = sites_and_users(topology);
     let members = sites.len() + users.len();
     let more = std::iter::successors(Some(USUAL_PROCESSES), |few| few.checked_mul(2));
-    let mut enough = more.take_while(|few| *few < members).map(Sharing::Processes);
+    let may_share = |few: &usize| *few < members && members <= USUAL_MEMBERS;
+    let mut enough = more.take_while(may_share).map(Sharing::Processes);
     enough.find(|sharing| groups(&sites, &users, sharing).is_ok()).unwrap_or(Sharing::Each(1))
 }
 
@@ -260,7 +265,8 @@ mod tests {
         };
         assert_eq!(usual(10, 6), Sharing::Each(1));
         assert_eq!(usual(10, 7), Sharing::Processes(USUAL_PROCESSES));
-        assert_eq!(usual(1, 100_000), Sharing::Processes(128), "a certificate holds the names of its users");
+        assert_eq!(usual(1, 1_023), Sharing::Processes(USUAL_PROCESSES));
+        assert_eq!(usual(1, 1_024), Sharing::Each(1));
         assert_eq!(sizes(4, 3, Sharing::Each(3)), [3, 1, 3]);
         assert_eq!(sizes(4, 3, Sharing::Processes(2)), [4, 3]);
         assert_eq!(sizes(4, 1000, Sharing::Processes(4)), [4, 333, 333, 334]);

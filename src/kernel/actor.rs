@@ -91,8 +91,8 @@ pub trait Message: Clone + PartialEq + fmt::Debug {
     }
 }
 
-/// Facts about the actors of a run that are known beforehand, beside the reactions of messages. The hub relies on all of it and
-/// checks all of it; it changes how long the hub waits, and nothing else.
+/// Facts about the actors of a run that are known beforehand, beside the reactions of messages. The hub relies on all
+/// of it and checks all of it; it changes how long the hub waits, and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contract {
     /// The actors on whose messages all decisions at the hub depend, by actor: nothing else that the actors at the hub

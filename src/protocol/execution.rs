@@ -18,8 +18,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Time and content of the message on the task's end, if it starts on arrival and nothing stops it. None if the task
-    /// is empty, or a node may fail before.
+    /// Time and content of the message on the task's end, if it starts on arrival and nothing stops it. None if the
+    /// task is empty, or a node may fail before.
     pub fn foretold(&self, arrival: Time) -> Option<(Time, Ended)> {
         let is_certain = self.safe.is_none() && self.cores > 0 && !self.runtime.is_zero();
         is_certain.then(|| (arrival + self.runtime, Ended { task: self.task, started: arrival }))

@@ -45,6 +45,8 @@ struct Live {
     is_recalled: bool,
     staging: Option<Staging>,
     phase: Phase,
+    /// Start of its time with its site: what that says of it as of an earlier time is no honest site's.
+    since: Time,
     /// How often it had been lost when it was given to its site.
     losses: u32,
     /// What to do if a node of it fails, where that is for the dispatcher to see to.
@@ -143,8 +145,10 @@ impl Dispatcher {
                     Phase::Given
                 };
                 let is_recalled = false;
-                self.live
-                    .insert(id, Live { user, place: number, work, think, is_recalled, staging, phase, losses, again });
+                self.live.insert(
+                    id,
+                    Live { user, place: number, work, think, is_recalled, staging, phase, since: now, losses, again },
+                );
             }
         }
     }
@@ -238,10 +242,10 @@ impl Dispatcher {
         }
     }
 
-    fn recalled(&mut self, from: ActorId, recalled: Recalled, out: &mut Out) {
+    fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
         // What nobody has asked for changes nothing.
-        let asked = |live: &&mut Live| live.is_recalled && live.is_given_to(from, &self.places);
+        let asked = |live: &&mut Live| live.is_recalled && live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
         if recalled.in_time {
             return self.give_back(job, recalled.losses, out);
@@ -275,7 +279,7 @@ impl Dispatcher {
     /// A node of a job has failed, and its site leaves it to the dispatcher what becomes of it.
     fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let id = lost.task.job;
-        let has_it = |live: &&mut Live| live.is_given_to(from, &self.places);
+        let has_it = |live: &&mut Live| live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
         live.losses = live.losses.saturating_add(1);
         let stays = live.staging.as_ref().is_some_and(Staging::has_input);
@@ -320,7 +324,7 @@ impl Dispatcher {
 
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
-        let has_it = |live: &&mut Live| live.is_given_to(from, &self.places);
+        let has_it = |live: &&mut Live| live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         let (place, work) = (live.place, live.work);
         // What its site says to a recall that meets this news comes when nobody knows of it any more.
@@ -336,9 +340,9 @@ impl Dispatcher {
     }
 
     /// A site will not have a job: nobody else is asked, and it is over.
-    fn declined(&mut self, from: ActorId, declined: Declined, out: &mut Out) {
+    fn declined(&mut self, now: Time, from: ActorId, declined: Declined, out: &mut Out) {
         let job = declined.task.job;
-        let Some(live) = self.live.get(&job).filter(|live| live.is_given_to(from, &self.places)) else { return };
+        let Some(live) = self.live.get(&job).filter(|live| live.is_given_to(from, now, &self.places)) else { return };
         let (place, work) = (live.place, live.work);
         if self.places[place].takes == Takes::Entrusted {
             self.remove_work(place, work);
@@ -355,8 +359,8 @@ impl Dispatcher {
 
 impl Live {
     /// Whether it is with this site, which may speak of it then; no other has anything to say about it.
-    fn is_given_to(&self, site: ActorId, places: &[KnownSite]) -> bool {
-        places[self.place].site == site && matches!(self.phase, Phase::Given)
+    fn is_given_to(&self, site: ActorId, now: Time, places: &[KnownSite]) -> bool {
+        places[self.place].site == site && matches!(self.phase, Phase::Given) && self.since <= now
     }
 
     /// If its user has asked for it back, the answer is no.
@@ -447,7 +451,7 @@ impl Actor<Message, Record> for Dispatcher {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(now, event.from, ended, out),
                 Cause::Message(Message::Lost(one)) => lost.push((event.from, one)),
-                Cause::Message(Message::Declined(declined)) => self.declined(event.from, declined, out),
+                Cause::Message(Message::Declined(declined)) => self.declined(now, event.from, declined, out),
                 Cause::Message(Message::Recall(recall)) if !self.is_site(event.from) => {
                     recalls.push((event.from, recall))
                 }
@@ -461,7 +465,7 @@ impl Actor<Message, Record> for Dispatcher {
         // A site that knows of a loss beforehand has told it in the order of starts.
         few::sort_by_key(&mut lost, |(_, lost)| lost.task);
         lost.into_iter().for_each(|(site, lost)| self.lost(now, site, lost, out));
-        recalled.into_iter().for_each(|(site, answer)| self.recalled(site, answer, out));
+        recalled.into_iter().for_each(|(site, answer)| self.recalled(now, site, answer, out));
         recalls.into_iter().for_each(|(user, recall)| self.recall(user, recall, out));
         // In order of submission, however long each was under way, and of their numbers within a moment.
         if handed_in.len() > 1 {
