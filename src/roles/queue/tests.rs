@@ -292,6 +292,10 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     let waiting = ran.iter().flatten().filter(|ran| ran.start >= second(at)).count();
     prop_assert_eq!(waiting, plan.len(), "{}: all are planned", name);
 
+    if name == "conservative-rebuild" && before.order == QueueOrder::MostStretched {
+        // It plans anew in the order of that moment, which is another one later.
+        return Ok(());
+    }
     let (ran, booked) = future(Some(extra));
     if !booked.iter().any(|(change, _)| *change == before.changes.len()) {
         return Ok(());
