@@ -143,7 +143,7 @@ impl Loaded {
         self.inputs.first().map_or("", |input| &input.path)
     }
 
-    /// Text of an error of [`build`], with its location.
+    /// Text of an error of [`build()`], with its location.
     pub fn tell(&self, error: &BuildError) -> String {
         self.location(error).map_or_else(|| error.to_string(), |location| format!("{error}\n --> {location}"))
     }
