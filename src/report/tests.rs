@@ -225,7 +225,7 @@ fn the_story_as_tables() {
     assert_eq!(serde_json::from_slice::<SummaryFile>(&json).unwrap(), file);
 }
 
-/// Whoever reads a table without knowing it takes `0.1` and `0.10` for one number.
+/// A reader that does not know a table takes `0.1` and `0.10` for one number.
 #[test]
 fn ids_stay_apart_when_they_are_read_as_numbers() {
     let long = job(0, 0, &[(1, 1, 0); 11], &[], false);
@@ -277,7 +277,7 @@ fn a_log_that_makes_no_sense_is_refused() {
     }
 }
 
-/// What a run says of an entry that contradicts those before it.
+/// The error of a run whose log has an entry that contradicts earlier ones.
 fn blame(tally: &mut Tally, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
     let Untaken::Inconsistent(wrong) = tally.add(entry).unwrap_err() else { panic!("nothing is written") };
     format!("{}: {wrong}", tally.blame(entry, &wrong, owners))
@@ -305,8 +305,8 @@ fn who_starts_what_was_not_given_out_or_taken_back_is_named() {
     }
 }
 
-/// Mallory hands alice's job in before she does: whether it is over by then or not, it is not she who contradicts
-/// herself.
+/// Mallory submits alice's job before alice does: mallory contradicts herself, not alice, if the job is over by then or
+/// not.
 #[test]
 fn who_hands_in_what_is_anothers_is_named() {
     let story = story();
@@ -322,7 +322,7 @@ fn who_hands_in_what_is_anothers_is_named() {
         let contradicts = format!("{} contradicts the records of the run", tally.who(mallory));
         let twice = format!("{contradicts}: job {} arrives twice", job.id);
         assert_eq!(blame(&mut tally, &by(*alice), &owners), twice);
-        // And the other way round.
+        // And with the two users exchanged.
         let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
         tally.add(&by(*alice)).unwrap();
         over.iter().for_each(|over| tally.add(over).unwrap());
@@ -506,7 +506,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     ]
 }
 
-/// What is written down of nodes and links that fail.
+/// Records of nodes and links that fail.
 fn any_failure() -> impl Strategy<Value = Record> {
     let task = || any::<(u32, u32)>().prop_map(|(job, index)| TaskId { job: JobId(job), index });
     let time = || any::<u32>().prop_map(|micros| Time::from_micros(micros.into()));
@@ -531,7 +531,7 @@ fn any_failure() -> impl Strategy<Value = Record> {
     ]
 }
 
-/// What is written down of bargaining.
+/// Records of negotiations.
 fn any_bargain() -> impl Strategy<Value = Record> {
     let user = || (0u32..6).prop_map(ActorId);
     let area = || any::<u64>().prop_map(Area::from_micros);
@@ -607,7 +607,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever a log says, in whatever order, and wherever it breaks off: a tally refuses it or its totals add up.
+    /// Any log, in any order and cut off anywhere, is refused by a tally, or its totals add up.
     #[test]
     fn totals_add_up(picks in prop::collection::vec((0usize..24, 0u64..9), 0..80)) {
         let story = story();

@@ -1,4 +1,4 @@
-//! "Value": what jobs brought to their users, and where the rest of it went. For runs of jobs with a worth.
+//! "Value": the value that users obtained from their jobs, and the causes of its loss. For runs of jobs with a worth.
 
 use super::chart::{Figure, Scale, columns};
 use super::html::{Digits, bar, count, counted, number, percent, table};
@@ -7,7 +7,7 @@ use super::{CHART, Page};
 use crate::report::tally::{JobRow, Standing};
 
 impl Page<'_> {
-    /// Nothing, if no job has a worth.
+    /// Returns an empty string if no job has a worth.
     pub(super) fn value(&self) -> String {
         let Some(value) = &self.results.value else { return String::new() };
         let mut sums = [(0u64, 0.0, 0.0); Outcome::ALL.len()];
@@ -98,7 +98,7 @@ fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
     .html()
 }
 
-/// What became of a job's value, from best to worst.
+/// Causes of obtained and lost value of a job, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     InTime,
@@ -111,7 +111,7 @@ enum Outcome {
     Unfinished,
 }
 
-/// With its colour and its words.
+/// An outcome with its colour and its words.
 type InWords = (Outcome, &'static str, &'static str);
 
 impl Outcome {
@@ -149,7 +149,7 @@ fn lost(row: &JobRow) -> f64 {
     (worth(row) - row.value().unwrap_or(0.0)).max(0.0)
 }
 
-/// Shares of a tenth's value in percent.
+/// Shares of a tenth's value, in percent, by outcome.
 fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     let max: f64 = tenth.iter().map(|row| worth(row)).sum();
     if max <= 0.0 {
@@ -167,7 +167,7 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     parts
 }
 
-/// Shares of a tenth's jobs in percent.
+/// Shares of a tenth's jobs, in percent, by outcome.
 fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     let jobs = tenth.iter().filter(|row| row.job.worth.is_some()).count().max(1) as f64;
     let share = |&(outcome, class, words): &InWords| {
@@ -179,7 +179,7 @@ fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     Outcome::ALL.iter().skip(2).map(share).collect()
 }
 
-/// Columns in words, for who cannot see them.
+/// Describes columns in words, for readers who cannot see them.
 fn listed(columns: &[Vec<(&str, f64, String)>]) -> String {
     let column = |(number, parts): (usize, &Vec<(&str, f64, String)>)| {
         let parts: Vec<&str> = parts.iter().filter(|part| part.1 > 0.0).map(|part| part.2.as_str()).collect();

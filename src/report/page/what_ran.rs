@@ -1,4 +1,4 @@
-//! "What ran": the topology in words, its sites and users, and what was asked of them.
+//! "What ran": the topology in words, its sites and users, and the load.
 
 use std::fmt::Write;
 
@@ -74,7 +74,7 @@ impl Page<'_> {
         html
     }
 
-    /// What was asked for and what came.
+    /// Describes the offered load: workloads, work that arrived, its share of the capacity, and refused work.
     fn load(&self) -> String {
         let mut words: Vec<String> = self.topology.workloads.iter().take(6).map(workload).collect();
         if let more @ 1.. = self.topology.workloads.len().saturating_sub(6) {
@@ -85,7 +85,7 @@ impl Page<'_> {
             let rows = self.tally.jobs.values().filter(|row| of(&row.fate));
             rows.map(|row| work(row) as f64 * self.tally.part_of_nodes(row)).sum()
         };
-        // What fits nowhere is nobody's load.
+        // A job that fits no site is not counted as load.
         let fits_nowhere = |fate: &Fate| matches!(fate, Fate::Refused | Fate::Rejected(_));
         let (all, refused) = (sum(&|fate| !fits_nowhere(fate)), sum(&fits_nowhere));
         let _ = write!(text, "; {} of work arrived", core_time(all / 1e6));

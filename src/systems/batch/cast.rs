@@ -1,4 +1,4 @@
-//! The row of batch queues, and who is who on their grid.
+//! The row of batch queues in the table of systems, and the actors of their grid.
 
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ impl System for Batch {
         Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
 
-    /// Ends and refusals only tell it what to log, unless a policy counts the work of a site, a lost or staged job has
-    /// to go on, or a user waits for the end.
+    /// Ends and refusals only lead to records of the dispatcher, unless a policy counts the work of a site, a lost or
+    /// staged job has to be placed again or brought back, or a user waits for the end.
     fn decides_by_users(&self, grid: &Grid<'_>, workloads: &[Workload]) -> bool {
         let has_one_site = |workload: &Workload| match &workload.source {
             Source::Rigid(rigids) => rigids.site.is_some(),
@@ -127,7 +127,7 @@ impl System for Batch {
     }
 }
 
-/// Deals jobs that are made when their time comes: all of them are looked at, and none is kept.
+/// Distributes jobs that are created at their submission times: checks all of them, keeps none.
 fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
     let Dealing { next, data, lines, misfits } = dealing;
     let (first, staging) = (*next, rigids.staging());
@@ -137,7 +137,7 @@ fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut D
     let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); users.len()];
     rigids.hand_out(next, users.len(), |Handed { place, job, user, after }| {
         check(&job, &staging, grid, data)?;
-        // Logs and models know nothing of kinds.
+        // Logs and models have no kinds of cores.
         if !fits(&job, rigids.needs(place), Allowed { site, kind: None }, &known) {
             misfits.add(job.id);
         }
@@ -155,7 +155,7 @@ fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut D
     Ok(())
 }
 
-/// The sites as the dispatcher knows them before it has heard of any.
+/// The sites as the dispatcher knows them at the start of a run.
 fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
     let takes = |site: &Site| match managers::find(&site.scheduler).map(|kind| kind.runs) {
         None => Takes::Queued,
@@ -165,7 +165,7 @@ fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
     grid.sites.iter().map(move |(id, site)| KnownSite::new(*id, site.cores, takes(site)).of_kind(site.kind))
 }
 
-/// Whether the dispatcher finds a place for a job, or for one that may only go to this site.
+/// True if the dispatcher finds a place for the job, at the site that `allowed` names, if it names one.
 fn fits(job: &Job, needs: Option<Needs>, allowed: Allowed, known: &[KnownSite]) -> bool {
     let [task] = job.tasks.as_slice() else { return false };
     makes_sense(task, needs).is_ok()
@@ -177,7 +177,7 @@ fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataL
     data.take_staged(staging).map_err(|error| DealError::Job { job: job.id, error })
 }
 
-/// The policies for queues that a site may name, the usual one first.
+/// The queue policies that a site may name; the default is first.
 pub fn policies() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
     few::sort_by_key(&mut all, |named| named.name != queue::USUAL);

@@ -1,8 +1,8 @@
 //! The dispatcher at the router: gives each job to a site, and tells users of ends that they wait for.
 //!
-//! The input of a job that has some sets out as soon as its site is chosen, and the job is handed to the site's queue
-//! when it is there: so no policy has to do with jobs that could not start, and none of them holds up others. What it
-//! leaves goes back when it has ended, be it killed or not; the job is over when that is home.
+//! The input of a job is sent as soon as the site of the job is chosen; the job is handed to the site's queue when its
+//! input has arrived. So no queue policy has to deal with jobs that cannot start, and such a job delays no other. The
+//! output returns after the end of the job, killed or not; the job is over when its output has arrived.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -22,16 +22,16 @@ use crate::time::{Span, Stamp, Time};
 pub struct Dispatcher {
     places: Vec<KnownSite>,
     dispatch: Dispatch,
-    /// Whose turn it is.
+    /// Index of the next site under `round-robin`.
     turn: usize,
     /// True if nodes of some site may fail.
     may_fail: bool,
     /// Loads of the sites, by index; kept only under `least-work`.
     loads: MinTree<Load>,
     live: BTreeMap<JobId, Live>,
-    /// Where jobs have waited in vain that their users have taken back, and how often each has been lost.
+    /// Jobs that their users have taken back: the last site of each, by index, and its number of losses.
     returned: BTreeMap<JobId, (usize, u32)>,
-    /// Who brings data, where there are links.
+    /// Moves input and output. None without a network.
     stager: Option<Stager>,
     recovery: Recovery,
 }
@@ -41,15 +41,15 @@ struct Live {
     place: usize,
     work: u128,
     think: Option<Span>,
-    /// Whether its user has asked for it back, and has not been answered.
+    /// True if its user has asked for it back and has had no answer.
     is_recalled: bool,
     staging: Option<Staging>,
     phase: Phase,
-    /// Start of its time with its site: what that says of it as of an earlier time is no honest site's.
+    /// Time at which its site gets it. A report of the site as of an earlier time is ignored: no honest site sends one.
     since: Time,
-    /// How often it had been lost when it was given to its site.
+    /// Number of losses before it was given to its site.
     losses: u32,
-    /// What to do if a node of it fails, where that is for the dispatcher to see to.
+    /// State for a restart after a failed node. None if the dispatcher does not restart the job.
     again: Option<Again>,
 }
 
@@ -58,13 +58,13 @@ struct Again {
     job: Arc<Job>,
     needs: Option<Needs>,
     allowed: Allowed,
-    /// How much of its work is saved.
+    /// Work that is saved by checkpoints.
     saved: Span,
 }
 
-/// How far a job has got.
+/// Progress of a job.
 enum Phase {
-    /// Its input is on its way; this is what its site is told when it is there.
+    /// Its input is under way; the message goes to its site when the input has arrived.
     Awaited(Message),
     /// Its site has it.
     Given,
@@ -93,7 +93,7 @@ impl Dispatcher {
         }
     }
 
-    /// With this done about jobs whose nodes fail.
+    /// Sets the treatment of jobs whose nodes fail.
     pub fn recovering(self, recovery: Recovery) -> Dispatcher {
         Dispatcher { recovery, ..self }
     }
@@ -102,7 +102,7 @@ impl Dispatcher {
         let Enqueue { job, site, kind, think, needs, staging } = enqueue;
         let allowed = Allowed { site, kind };
         let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
-        // No honest user hands in anything else.
+        // No honest user submits anything else.
         if job.tasks.len() != 1 || !staging.as_ref().is_none_or(can_bring) {
             return;
         }
@@ -115,7 +115,7 @@ impl Dispatcher {
                 if let Some(think) = think {
                     out.send(user, Message::JobEnded(JobEnded { job: job.id, think }));
                 }
-                // Who has been here before has arrived, and cannot be turned away any more.
+                // A job that was taken back earlier has arrived already, so it is removed, not rejected.
                 out.log(match self.returned.remove(&job.id) {
                     Some(_) => Record::Removed { job: job.id },
                     None => Record::Rejected { job, user, why },
@@ -173,7 +173,7 @@ impl Dispatcher {
         let chosen = chosen.or_else(|| before.and_then(|_| self.next_of(&fits)));
 
         let why_not = |place: &KnownSite| place.why_not(task.cores, needs.unwrap_or(Needs::NODE));
-        // Of several reasons the one that lacks least.
+        // If there are several reasons, the one of the site that comes closest is given.
         let whys = [Invalid::TooManyNodes, Invalid::TooMuchMemory, Invalid::TooMuchCpu];
         let rank = |why: &Invalid| whys.iter().position(|one| one == why);
         let chosen = chosen.ok_or_else(|| {
@@ -226,13 +226,13 @@ impl Dispatcher {
         }
     }
 
-    /// A user wants a job back: where it waits is asked whether it still does.
+    /// Asks the site of a job, on request of the job's user, to return the job if it still waits.
     fn recall(&mut self, from: ActorId, recall: Recall, out: &mut Out) {
         let can_be_back = |live: &&mut Live| live.user == from && !matches!(live.phase, Phase::Returning);
         match self.live.get_mut(&recall.task.job).filter(can_be_back) {
             Some(live) => {
                 live.is_recalled = true;
-                // Nobody stops data that is under way: it is answered when that is there.
+                // A transfer is not stopped: the request is answered when the input has arrived.
                 if let Phase::Given = live.phase {
                     let task = TaskId { job: recall.task.job, index: 0 };
                     out.send(self.places[live.place].site, Message::Recall(Recall { task }));
@@ -244,7 +244,7 @@ impl Dispatcher {
 
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
-        // What nobody has asked for changes nothing.
+        // An answer without a request changes nothing.
         let asked = |live: &&mut Live| live.is_recalled && live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
         if recalled.in_time {
@@ -253,7 +253,7 @@ impl Dispatcher {
         live.tell_too_late(job, out);
     }
 
-    /// A job that waits somewhere leaves its place, and its user has it again.
+    /// Returns a waiting job to its user.
     fn give_back(&mut self, job: JobId, losses: u32, out: &mut Out) {
         let Live { user, place, work, .. } = self.live.remove(&job).expect("it waits somewhere");
         self.remove_work(place, work);
@@ -263,7 +263,7 @@ impl Dispatcher {
         out.log(Record::Withdrawn { task });
     }
 
-    /// The input of a job is where it was to go.
+    /// Hands a job to its site when its input has arrived there.
     fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
         let live = self.live.get_mut(&job).expect("who waits for its input is there");
         if live.is_recalled {
@@ -276,7 +276,7 @@ impl Dispatcher {
         self.places[live.place].hand_over(now, give, out);
     }
 
-    /// A node of a job has failed, and its site leaves it to the dispatcher what becomes of it.
+    /// Handles the loss of a job to a failed node if its site leaves the restart to the dispatcher.
     fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let id = lost.task.job;
         let has_it = |live: &&mut Live| live.is_given_to(from, now, &self.places);
@@ -291,7 +291,7 @@ impl Dispatcher {
             return self.gone(id, out);
         };
         if live.is_recalled {
-            // It does not run, so its user can have it.
+            // The job does not run, so its user can have it.
             return self.give_back(id, losses, out);
         }
         again.saved = again.saved + lost.saved;
@@ -301,7 +301,7 @@ impl Dispatcher {
         let task = &mut left.tasks[0];
         (task.runtime, task.walltime) = (less(task.runtime), less(task.walltime));
         self.remove_work(before, work_before);
-        // Where its input is, it stays; else it goes where there is room, be it where it was.
+        // A job stays where its input is; without input it goes to any site with room, the previous one included.
         let chosen = if stays { Ok(before) } else { self.choose(now, &left, allowed, needs) };
         let Ok(number) = chosen else { return self.gone(id, out) };
         let work = work_of(&left.tasks[0]);
@@ -314,7 +314,7 @@ impl Dispatcher {
         (live.place, live.work) = (number, work);
     }
 
-    /// A job is lost for good, or no site takes it: nobody has it back any more.
+    /// Removes a job that is lost for good, or that no site takes. A pending request of its user is refused.
     fn gone(&mut self, job: JobId, out: &mut Out) {
         let mut live = self.live.remove(&job).expect("it is live");
         out.log(Record::Removed { job });
@@ -327,7 +327,7 @@ impl Dispatcher {
         let has_it = |live: &&mut Live| live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         let (place, work) = (live.place, live.work);
-        // What its site says to a recall that meets this news comes when nobody knows of it any more.
+        // The answer of the site to a recall that crosses this message arrives when the job is gone, and is ignored.
         live.tell_too_late(job, out);
         self.remove_work(place, work);
         let live = self.live.get_mut(&job).expect("it is live");
@@ -339,7 +339,7 @@ impl Dispatcher {
         }
     }
 
-    /// A site will not have a job: nobody else is asked, and it is over.
+    /// Removes a job that its site declines. No other site is asked.
     fn declined(&mut self, now: Time, from: ActorId, declined: Declined, out: &mut Out) {
         let job = declined.task.job;
         let Some(live) = self.live.get(&job).filter(|live| live.is_given_to(from, now, &self.places)) else { return };
@@ -358,12 +358,12 @@ impl Dispatcher {
 }
 
 impl Live {
-    /// Whether it is with this site, which may speak of it then; no other has anything to say about it.
+    /// True if the job is with this site, and was by `now`. Messages of other sites about it are ignored.
     fn is_given_to(&self, site: ActorId, now: Time, places: &[KnownSite]) -> bool {
         places[self.place].site == site && matches!(self.phase, Phase::Given) && self.since <= now
     }
 
-    /// If its user has asked for it back, the answer is no.
+    /// Refuses a pending request of the user to have the job back.
     fn tell_too_late(&mut self, job: JobId, out: &mut Out) {
         if std::mem::take(&mut self.is_recalled) {
             let task = TaskId { job, index: 0 };
@@ -413,7 +413,7 @@ impl PartialEq for Load {
 
 impl Eq for Load {}
 
-/// What is wrong with a job wherever it would go.
+/// Faults of a job that no site could repair.
 pub(super) fn makes_sense(task: &Task, needs: Option<Needs>) -> Result<(), Invalid> {
     match task.cores {
         _ if task.runtime.is_zero() || task.walltime.is_zero() => Err(Invalid::NoDuration),
@@ -429,8 +429,8 @@ fn work_of(task: &Task) -> u128 {
 }
 
 impl Actor<Message, Record> for Dispatcher {
-    /// Data arrives; then come ends and refusals, what is lost by its number, what sites give back, what users take
-    /// back, and jobs by their numbers.
+    /// Order within an instant: arrivals of data, then ends and refusals, losses by number of the task, jobs that sites
+    /// return, jobs that users take back, and new jobs by submission time and number.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let now = now.time;
         if let Some(stager) = &mut self.stager {
@@ -462,12 +462,12 @@ impl Actor<Message, Record> for Dispatcher {
                 _ => {}
             }
         }
-        // A site that knows of a loss beforehand has told it in the order of starts.
+        // A site that knows of a loss beforehand sends it in the order of starts.
         few::sort_by_key(&mut lost, |(_, lost)| lost.task);
         lost.into_iter().for_each(|(site, lost)| self.lost(now, site, lost, out));
         recalled.into_iter().for_each(|(site, answer)| self.recalled(now, site, answer, out));
         recalls.into_iter().for_each(|(user, recall)| self.recall(user, recall, out));
-        // In order of submission, however long each was under way, and of their numbers within a moment.
+        // In the order of submission, for any latency, and of numbers within an instant.
         if handed_in.len() > 1 {
             handed_in.sort_by_key(|(_, enqueue)| (enqueue.job.arrive, enqueue.job.id));
         }

@@ -155,7 +155,7 @@ words! {
     }
     /// The time at which a job is given up.
     Removal {
-        /// When one of its queued tasks is past the final deadline.
+        /// As soon as one of its queued tasks is past the final deadline.
         Deadline = "deadline",
         /// Also when a queued task can no longer meet the final deadline.
         Projected = "projected",
@@ -199,9 +199,9 @@ words! {
     }
     /// The times at which an external program is asked for a task's bid.
     AskWhen {
-        /// When the task joins the queue; the bid stays.
+        /// Only as the task joins the queue; the bid stays.
         Once = "once",
-        /// At every auction in which some task could start.
+        /// Again at every auction in which some task could start.
         Always = "always",
     }
     /// The best of an external program's bids.

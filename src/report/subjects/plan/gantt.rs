@@ -24,7 +24,7 @@ const LABELLED: f64 = 9.0;
 const GAP: f64 = 8.0;
 /// Letters of a name that fit in front.
 const NAME: usize = 29;
-/// More rows than these are not drawn: nobody could look at them.
+/// More rows than these are not drawn: a chart with more is unreadable.
 const ROWS_MAX: usize = 2_000;
 
 /// A bar: from and until in seconds, its row, and what it is.
