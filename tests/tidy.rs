@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Comments that break a rule of wording, at most, by room. A room that is not listed has none.
-const ROOMS: &[(&str, usize)] = &[("src/edge", 420), ("src/report", 13), ("src/systems", 23)];
+const ROOMS: &[(&str, usize)] = &[("src/edge", 205)];
 
 /// First words that no doc comment has, with a better opening.
 const OPENINGS: &[(&str, &str)] = &[

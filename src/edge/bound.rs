@@ -22,21 +22,21 @@ pub struct BoundArgs {
     /// The number of nodes of the cluster
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX))]
     nodes: u32,
-    /// For a log: what tasks need of their nodes (whole or dual-core) [default: whole]
+    /// Requirements of tasks on their nodes, for logs (whole or dual-core) [default: whole]
     #[arg(long, value_name = "WORD", value_parser = rule)]
     needs: Option<Rule>,
-    /// For a log, with --needs dual-core: the memory of a node in the units of the log [default: 2097152]
+    /// Memory of a node in the units of the log, for logs with --needs dual-core [default: 2097152]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=(1 << 53) - 1))]
     node_kilobytes: Option<u64>,
-    /// For a log: jobs submitted before this time are left out
+    /// Leave out jobs submitted before this time (logs only)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Span>,
-    /// For a log: jobs submitted at this time or later are left out
+    /// Leave out jobs submitted at this time or later (logs only)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Span>,
 }
 
-/// More would take more memory than most machines have.
+/// Limit of the number of jobs; more would take more memory than most machines have.
 const JOBS_MAX: usize = 20_000;
 
 pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
@@ -98,7 +98,7 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
         return Err(wrong(format!("{problem}: select a part of them, such as a week of a log (--from, --to)")));
     }
     let Bound { lo, hi } = bound(nodes, &timed);
-    // Of jobs that all come at once there is no such thing.
+    // Jobs that are all submitted at once have no offered load.
     let load = Some(offered_load(nodes, &timed)).filter(|load| load.is_finite());
     let load = load.map_or(String::new(), |load| format!(", offered load {load:.3}"));
     let mut text =

@@ -1,4 +1,4 @@
-//! Makes a run's identities for processes that somebody else will start.
+//! Makes a run's identities for processes that a person or another program starts.
 
 use std::path::Path;
 
@@ -7,10 +7,11 @@ use super::identity::{Authority, CA_KEY, IdentityError};
 use crate::protocol::handshake::Party;
 use crate::topology::{Plan, Topology};
 
-/// Writes one identity per role below `out`, and one for each group of names that one process will play.
+/// Writes one identity per role below `out`, and one for each group of names that one process plays.
 ///
-/// The authority's key is forgotten afterwards, so that nobody can make another york, unless `keep_authority` asks for
-/// it; where it was kept, a second call signs what is still missing. `renew` begins anew, whatever is there.
+/// The authority's key is deleted afterwards, so that no other process can be given an identity of this run, unless
+/// `keep_authority` is set; with a kept key a second call signs the identities that are missing. `renew` starts anew
+/// and replaces existing ones.
 pub fn make(
     topology: &Topology,
     out: &Path,
@@ -25,7 +26,7 @@ pub fn make(
     let system = |error: IdentityError| Failure::System(error.to_string());
 
     if renew {
-        // It would sign what nobody trusts any more.
+        // The old key would sign identities that no process trusts any more.
         let _ = std::fs::remove_file(out.join(CA_KEY));
     }
     let kept = out.join(CA_KEY).exists();
@@ -49,7 +50,7 @@ pub fn make(
     if keep_authority { authority.save(out).map_err(system) } else { Ok(()) }
 }
 
-/// `york.site`, or `york+durham.site` for a process that plays both.
+/// Name of the folder: `york.site`, or `york+durham.site` for a process that plays both.
 pub fn folder_name(parties: &[Party]) -> String {
     let names: Vec<&str> = parties.iter().map(Party::name).collect();
     match &parties[0] {

@@ -1,9 +1,9 @@
-//! Puts a finished folder where another one is, so that at every moment the old one or the new one is there, whole:
-//! whoever is killed, at whatever system call, and whenever the power goes.
+//! Exchanges a folder for a finished one, so that the old one or the new one is there at every moment, complete, even
+//! if the process is killed at any system call or the power fails.
 //!
-//! Linux exchanges two folders in one step. Some file systems cannot (NFS, 9P): there the old folder steps aside first,
-//! and for an instant nothing is in its place. Whoever is killed just then leaves it aside, and [`put_back`], which
-//! everybody calls before looking at a result, brings it back.
+//! Linux exchanges two folders in one step. Some file systems cannot (NFS, 9P): there the old folder is moved aside
+//! first, and for an instant its place is empty. A process that is killed in that instant leaves it aside, and
+//! [`put_back`], which is called before any use of a result, brings it back.
 
 use std::fs;
 use std::io;
@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use super::disk::Disk;
 use super::stand_in;
 
-/// Moves `new`, which must be on the disk already, to `out`. If something is there it is moved away in the same step,
-/// to `kept` if that is given; says where to.
+/// Moves `new`, which must be on the disk already, to `out`. An existing folder is moved away in the same step, to
+/// `kept` if given; returns its new path.
 pub fn put_in_place(
     disk: &dyn Disk,
     new: &Path,
@@ -26,7 +26,7 @@ pub fn put_in_place(
     if !replaces {
         return disk.rename(new, out).map(|()| None);
     }
-    // What is exchanged for the old result gives it its name.
+    // The exchange gives the old result the path of the new one, so that is renamed to `kept` first.
     let from = kept.unwrap_or(new);
     if kept.is_some() {
         disk.rename(new, from)?;
@@ -47,13 +47,13 @@ pub fn put_in_place(
     Ok(Some(aside))
 }
 
-/// Whether the file system does not know what was asked of it.
+/// True if the file system does not support the operation.
 fn is_unknown(error: &io::Error) -> bool {
     let unknown = [Errno::NOSYS, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOTSUP];
     error.raw_os_error().is_some_and(|raw| unknown.iter().any(|errno| errno.raw_os_error() == raw))
 }
 
-/// Brings back a result that stepped aside for one that never came; says whether there was one.
+/// Restores a result that was moved aside for a new one that never came; returns true if there was one.
 pub fn put_back(disk: &dyn Disk, out: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(out).is_ok() {
         return Ok(false);

@@ -1,13 +1,12 @@
 //! A topology as a docker-compose file: one container per role, and one that makes the identities first.
 //!
-//! The containers hold nothing but static binaries, read-only. They run as root, because only root can give results
-//! away and so needs to be told no user id, but keep none of root's rights except to read what is mounted and, for the
-//! router, to give what it writes to the owner of the topology file, who is the person that runs all this. Each role
-//! sees its own identity and no other, in a volume of its own.
+//! The containers hold only static binaries, read-only. They run as root, because only root can give results away and
+//! so needs no user id, but without root's rights, except to read mounted files and, in the router, to give its files
+//! to the owner of the topology file, the person that runs the whole. Each role sees only its own identity, in a volume
+//! of its own.
 //!
-//! A container that falls is started again by the engine. A site or a user is then brought back by the router, and a
-//! router goes on from the journal that the one before it has left (`--go-on`); so does the next `up` after a run that
-//! was stopped.
+//! The engine restarts a container that ends. The router then readmits a site or a user, and a restarted router
+//! continues from the journal of its predecessor (`--go-on`); so does the next `up` after a run that was stopped.
 //!
 //! The file has no `version` key: it means the same to docker-compose 1.29 and to the `docker compose` plugin.
 
@@ -25,7 +24,7 @@ const IDENTITIES: &str = "/identities";
 const TOPOLOGIES: &str = "/topologies";
 const OUT: &str = "/out";
 
-/// What the file needs to know beside the topology.
+/// Inputs of the compose file besides the topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub image: String,
@@ -130,7 +129,7 @@ fn router(text: &mut String, topology: &Topology, options: &Options) {
     let mut command = vec!["/hansa-router".to_owned()];
     command.extend(["--topology".to_owned(), inside(options), "--identity".to_owned(), identity(&Party::Router)]);
     command.extend(["--bind", "0.0.0.0:4433", "--out", &out, "--go-on", "--layout", "containers"].map(str::to_owned));
-    // The summary names the folder of the host, beside this file.
+    // The summary names the folder on the host, relative to this file.
     command.extend(["--shown-out".to_owned(), format!(".{out}")]);
     command.extend(["--owner-of".to_owned(), inside(options)]);
     command.extend(options.flags.iter().cloned());
@@ -171,10 +170,10 @@ fn mounted_identity(party: &Party) -> String {
     format!("{}:{}:ro", volume(party), identity(party))
 }
 
-/// The whole folder, for a topology may name files beside it.
+/// Mounts the whole folder, because a topology may name files next to it.
 fn topologies(options: &Options) -> String {
     let folder = options.topology.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Without a slash it would be a volume's name.
+    // A path without a slash would be taken for the name of a volume.
     let folder =
         if folder.starts_with(".") || folder.is_absolute() { folder.to_owned() } else { Path::new(".").join(folder) };
     format!("{}:{TOPOLOGIES}:ro", folder.display())
@@ -185,7 +184,7 @@ fn inside(options: &Options) -> String {
     format!("{TOPOLOGIES}/{}", name.to_string_lossy())
 }
 
-/// A string that means the same in JSON and in YAML; a dollar would begin a variable.
+/// A string with one meaning in JSON and in YAML. Dollars are doubled, as one would begin a variable.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON").replace('$', "$$")
 }

@@ -1,41 +1,41 @@
-//! What can make a command fail, and the exit code for it.
+//! Reasons for which a command fails, and their exit codes.
 
 use std::fmt;
 
 use crate::kernel::{ActorId, Breach};
 
-/// Why a command did not do what it was asked to. Its text is for the person who gave the command.
+/// Reason for which a command failed. Its text is for the person that gave the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Two results differ.
     Different(String),
-    /// A topology, a flag or another input is wrong; nothing was written.
+    /// A topology, a flag or another input is wrong; no file was written.
     Input(String),
-    /// A site or a user is gone.
+    /// A site or a user was lost.
     LostPeer { label: String, text: String },
-    /// The router is gone.
+    /// The router was lost.
     LostRouter(String),
     /// The run makes no progress any more.
     Stalled(String),
     /// A peer broke a rule that the run relies on.
     Breach(String),
-    /// The router refused us, or could not be reached, or not all members joined.
+    /// The router rejected this process or could not be reached, or not all members joined.
     NotJoined(String),
-    /// A program outside that decides in somebody's place could not be started, or failed.
+    /// An external program that decides for a site, bidder or user could not be started, or failed.
     Program(String),
-    /// A file, folder or socket of this machine would not do.
+    /// An operation on a file, folder or socket of this machine failed.
     System(String),
-    /// Ended from outside, by Ctrl-C for example.
+    /// Ended by a signal, by Ctrl-C for example.
     Interrupted(String),
     /// A bug in this program.
     Internal(String),
-    /// The reader of this command's output has stopped reading: there is no use in going on.
+    /// The reader of this command's output has stopped reading, so continuing is pointless.
     Unread,
-    /// Another process has reported it already; only its exit code is left to pass on.
+    /// Another process has reported it already; only its exit code is passed on.
     Told(u8),
 }
 
-/// What is to be said, by shared or by exclusive reference; nothing, if nobody reads it or somebody has said it
+/// The text of a failure, by shared or by exclusive reference. None if there is no reader, or if it has been reported
 /// already.
 macro_rules! text_of {
     ($failure:expr) => {
@@ -75,21 +75,21 @@ Exit codes:
 impl Failure {
     /// Two results differ.
     pub const DIFFERENT: u8 = 1;
-    /// What was typed or written is wrong.
+    /// The command line or an input file is wrong.
     pub const INPUT: u8 = 2;
-    /// Somebody was lost: a site, a user or the router.
+    /// A site, a user or the router was lost.
     pub const LOST: u8 = 3;
     pub const STALLED: u8 = 4;
     pub const BREACH: u8 = 5;
     pub const NOT_JOINED: u8 = 6;
     pub const SYSTEM: u8 = 7;
-    /// A program outside has failed.
+    /// An external program has failed.
     pub const PROGRAM: u8 = 8;
     pub const INTERNAL: u8 = 70;
-    /// As a shell has it of who was ended by Ctrl-C.
+    /// The code that shells give processes ended by Ctrl-C.
     pub const INTERRUPTED: u8 = 130;
 
-    /// All exit codes of a command that did not do what it was asked to and has left by itself.
+    /// All exit codes of a command that failed and was not killed.
     pub const CODES: [u8; 10] = [
         Failure::DIFFERENT,
         Failure::INPUT,
@@ -122,13 +122,13 @@ impl Failure {
 }
 
 impl Failure {
-    /// Tells who broke a rule of the run, by the names of all actors, by their numbers, and of leaves.
+    /// Names the actor or leaf that broke a rule of the run. `names` are those of the actors, by number.
     pub fn of_breach(breach: &Breach, names: &[String], leaf: impl Fn(usize) -> String) -> Failure {
         let actor = |id: ActorId| names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
         Failure::Breach(breach.describe(&actor, &leaf))
     }
 
-    /// The same, with another line.
+    /// Adds a line to the text.
     pub fn with(mut self, line: &str) -> Failure {
         if let Some(text) = text_of!(&mut self) {
             text.push('\n');

@@ -28,10 +28,10 @@ pub struct DagArgs {
     /// The share of the tasks of the level before that a task depends on
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     density: f64,
-    /// How equal the levels are in size; 1: all have the same size
+    /// Equality of the levels in size; 1: all have the same size
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     regularity: f64,
-    /// How many levels an edge may span
+    /// The largest number of levels that an edge may span
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=100_000))]
     jump: u32,
     /// Communication to computation ratio: an edge carries what --bandwidth moves in this share of a time drawn like
@@ -88,10 +88,10 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Larger files could not be read again.
+/// Limit of the number of edges: larger files could not be read again.
 const EDGES_MAX: f64 = 1e6;
 
-/// Whether a path can hold a workflow.
+/// Checks that a path has the extension of a workflow file.
 pub fn workflow_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     if is_json(&path) || path.extension().is_some_and(|extension| extension == "dot") {

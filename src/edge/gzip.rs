@@ -1,4 +1,4 @@
-//! Files that may be compressed: who reads them sees what is in them, and never more of it than there should be.
+//! Files that may be compressed: readers get their content, bounded in size.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
@@ -8,16 +8,17 @@ use rustix::fs::OFlags;
 
 use super::disk::open_regular;
 
-/// More than any log has, and less than fills a machine: a small file can pretend to be of any size.
+/// Limit of a decompressed file, in bytes: more than any log, less than fills a machine. A small file can expand to any
+/// size.
 pub const INFLATED_MAX: u64 = 1 << 30;
 
-/// The longest line of a file that is read as a whole: longer ones are no text that anybody wrote.
+/// Longest line of a file that is read as a whole, in bytes: longer ones are not text.
 const LINE_MAX: usize = 256 << 20;
 
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// A file as a stream, decompressed where it starts like gzip.
+/// Opens a file as a stream, decompressed if it starts like gzip.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = open_regular(path, OFlags::empty())?;
     let mut input = plain(BufReader::with_capacity(1 << 16, file))?;
@@ -27,7 +28,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(input)
 }
 
-/// Without the mark that some programs put before text in UTF-8.
+/// Removes the byte order mark that some programs put before text in UTF-8.
 pub fn without_mark(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.starts_with(&MARK) {
         bytes.drain(..MARK.len());
@@ -35,7 +36,7 @@ pub fn without_mark(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What is in a stream, compressed or not.
+/// Decompresses a stream if it starts like gzip.
 pub fn plain<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     if !input.fill_buf()?.starts_with(&MAGIC) {
         return Ok(Box::new(input));
@@ -48,7 +49,7 @@ pub fn is_packed(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// Bytes that have been read already, decompressed where they start like gzip.
+/// Decompresses bytes in memory if they start like gzip.
 pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
     if !bytes.starts_with(&MAGIC) {
         return Ok(bytes);
@@ -56,7 +57,7 @@ pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
     read_lines(Limited::new(&bytes[..], max))
 }
 
-/// Reads all of a text, unless it or one of its lines goes on for ever.
+/// Reads a text as a whole; fails if it or one of its lines is too long.
 pub fn read_lines(mut input: impl Read) -> io::Result<Vec<u8>> {
     let (mut bytes, mut lines, mut begun) = (Vec::new(), 1, 0);
     loop {
@@ -76,7 +77,7 @@ pub fn read_lines(mut input: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Ends in an error where there is more than there should be, or where a compressed file is cut off.
+/// A decompressor that fails beyond `max` bytes, or if the compressed file is cut off.
 struct Limited<R> {
     inner: MultiGzDecoder<R>,
     max: u64,

@@ -1,22 +1,22 @@
-//! What a peer has said, made fit to be shown and kept. It may be anything: words that move the cursor, turn the line
-//! round, pretend to be ours, or never end.
+//! Text from a peer, made fit to be shown and stored. It may be anything: characters that move the cursor, reverse the
+//! line, imitate messages of Hansa, or never end.
 
 use crate::settings::steers;
 
-/// More than the longest reason that a router or a member of ours gives.
+/// Limit in characters; more than the longest reason that a router or member gives.
 const HEARD_MAX: usize = 400;
 
-/// A reason that a peer gave for its end, as the peer's own words: the router accuses nobody because of it.
+/// The reason that a peer gave for its end, marked as the peer's own words: the router accuses no member because of it.
 pub fn reported(peer: &str, reason: &str) -> String {
     format!("{peer} reports: {reason}")
 }
 
-/// One line of at most so many characters, all of which can be seen.
+/// One line of at most `HEARD_MAX` characters, all of them visible.
 pub fn heard(said: &[u8]) -> String {
     heard_up_to(&String::from_utf8_lossy(&said[..said.len().min(4 * HEARD_MAX)]), HEARD_MAX)
 }
 
-/// The same for what has its own measure, such as a name.
+/// Like `heard`, with a limit of its own, for names for example.
 pub fn heard_up_to(said: &str, max: usize) -> String {
     let mut shown = String::new();
     for (at, letter) in said.chars().enumerate() {
@@ -32,7 +32,7 @@ pub fn heard_up_to(said: &str, max: usize) -> String {
     shown
 }
 
-/// The same for a text of ours that names what was typed: all of its lines.
+/// Like `heard`, for a text of ours that quotes what was typed: keeps all of its lines and has no limit.
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! What machine this is, and what time it is there.
+//! The machine that Hansa runs on, and its clock.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use crate::report::Host;
 
-/// As far as it can be found out; what cannot is empty.
+/// Describes this machine. Facts that cannot be found out stay empty.
 pub fn host() -> Host {
     let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let processors = read("/proc/cpuinfo");
@@ -20,27 +20,27 @@ pub fn host() -> Host {
     }
 }
 
-/// `2026-01-31T12:00:00Z`
+/// The present time in UTC, such as `2026-01-31T12:00:00Z`.
 pub fn utc_now() -> String {
     let now = OffsetDateTime::now_utc();
     let (year, month, day) = (now.year(), u8::from(now.month()), now.day());
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", now.hour(), now.minute(), now.second())
 }
 
-/// What a process of this machine is at.
+/// State of a process on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// By a signal, or by a debugger.
+    /// True if a signal or a debugger has stopped it.
     pub stopped: bool,
     pub waits_for_a_device: bool,
-    /// What it has used of its processors, in ticks.
+    /// CPU time used so far, in ticks.
     pub ticks: u64,
 }
 
-/// Looks at a process, where the system tells.
+/// State of a process. None if the system does not tell it.
 pub fn activity(process: u32) -> Option<Activity> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Its name comes before, in brackets, and may hold anything.
+    // The name of the process comes first, in brackets, and may contain any character.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     let ticks = fields.skip(10).take(2).map(|ticks| ticks.parse::<u64>().unwrap_or(0)).sum();

@@ -17,15 +17,15 @@ use crate::report::{Names, Recorder, Status, Summary, Tally};
 use crate::time::Stamp;
 use crate::topology::{self, Loaded, Plan, Topology};
 
-/// Batches between two looks at the outside world.
+/// Batches between two checks for interrupts and for time to write.
 const BATCHES_PER_LOOK: usize = 4096;
 
-/// A program outside may take its time for each.
+/// Checks after every batch if there are external programs, as each decision may take long.
 fn batches_per_look(topology: &Topology) -> usize {
     if outside::is_wanted(topology) { 1 } else { BATCHES_PER_LOOK }
 }
 
-/// Runs a topology here and now; `began` is when whoever asked for it did.
+/// Runs a topology in this process. `began` is the start of the command.
 pub fn run(
     loaded: &Loaded,
     began: Instant,
@@ -83,7 +83,7 @@ pub fn run(
     results.conducted(conducted, Setting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
 }
 
-/// The summary of a run in one place, without a network and without files; `None` if it was stopped.
+/// The summary of a run without network and files. None if it was stopped.
 pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
     let plan = Plan::of(topology);
     let (outsiders, fault) = outside::start(topology, &plan.all(), written_in, stop)?;
@@ -113,21 +113,21 @@ pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opt
 }
 
 fn breached(breach: &Breach, plan: &Plan) -> Failure {
-    // There are no leaves.
+    // A run in one process has no leaves.
     Failure::of_breach(breach, &plan.names, |_| String::new())
 }
 
-/// A flag that goes up on Ctrl-C.
+/// A flag that is set by Ctrl-C.
 pub fn watch_for_interrupts() -> Result<Stop, Failure> {
     watch_with(|| {})
 }
 
-/// The same, with what is to be done before a second one ends the process.
+/// Like `watch_for_interrupts`; a second Ctrl-C calls `last` and ends the process.
 fn watch_with(last: impl Fn() + Send + 'static) -> Result<Stop, Failure> {
     let flag = Stop::default();
     let raised = flag.clone();
     on_interrupt(move || {
-        // Whoever asks twice means it.
+        // A second Ctrl-C does not wait for an orderly end.
         if raised.swap(true, Ordering::Relaxed) {
             last();
             leave_at_once(None);

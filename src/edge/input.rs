@@ -14,38 +14,38 @@ use crate::topology::{self, BYTES_MAX, Loaded, Override, Told, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
 
-/// Files that workloads are read from, and which of their sources does that.
+/// Endings of files that workloads are read from, and the sources that read them.
 const FILES_OF_WORKLOADS: [(&str, &str); 4] =
     [(".swf", "\"swf\""), (".dax", "\"workflow\""), (".dot", "\"workflow\""), (".json", "\"batsim\" or \"workflow\"")];
 
-/// Which sources read a file of that name, if any does.
+/// The sources that read a file of this name. None if there are none.
 fn source_of(path: &str) -> Option<&'static str> {
     let name = path.strip_suffix(".gz").unwrap_or(path).to_ascii_lowercase();
     FILES_OF_WORKLOADS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, source)| *source)
 }
 
-/// What stands for the path of a topology that is in no file of its own.
+/// Path of a topology that is kept in another file, such as a journal.
 const WRITTEN_OUT: &str = "journal";
 
-/// What stands for standard input in the place of a path.
+/// The path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Reads and checks a topology; what is wrong with it is told all at once.
+/// Reads and checks a topology. Reports all of its faults at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
     load_by(topology::load, path, overrides).map_err(|(failure, _)| failure)
 }
 
-/// The same, with what is wrong also one by one, for a program.
+/// Like `load_topology`, with the faults also as a list, for programs.
 pub fn load_or_list(path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Told>)> {
     load_by(topology::load, path, overrides)
 }
 
-/// Reads and checks a topology for who brings the work along.
+/// Reads and checks a topology whose workloads are not used because the caller brings its own.
 pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
     load_by(topology::load_idle, path, overrides).map_err(|(failure, _)| failure)
 }
 
-/// A topology as [`written_out`] has written it.
+/// Reads a topology that [`written_out`] has written.
 pub fn load_text(text: &str) -> Result<Topology, Failure> {
     let read = &mut |path: &str| match path {
         WRITTEN_OUT => Ok(text.as_bytes().to_vec()),
@@ -82,13 +82,13 @@ pub fn reason(path: &str, error: &io::Error) -> String {
     format!("{}{}", plainly(error), near.unwrap_or_default())
 }
 
-/// A failure that is a single fault, and of which no place is known.
+/// A failure that is a single fault without a known place.
 pub fn listed(failure: Failure) -> (Failure, Vec<Told>) {
     let told = Told { message: failure.to_string(), ..Told::default() };
     (failure, vec![told])
 }
 
-/// Names what a file is that was taken for a topology, if it is known.
+/// Names the kind of a file that was taken for a topology. None if it is not known.
 fn mistaken(path: &str) -> Option<String> {
     let bytes = read(path).ok()?;
     if has_any_key(&bytes, &["vary"]) {
@@ -98,7 +98,7 @@ fn mistaken(path: &str) -> Option<String> {
     Some(format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file"))
 }
 
-/// True if a file is TOML with one of these keys at its top: the only thing wrong with it may be what it was taken for.
+/// True if a file is TOML with one of these keys at its top, and so may be of another kind than it was taken for.
 pub fn has_key(path: &str, keys: &[&str]) -> bool {
     read(path).is_ok_and(|bytes| has_any_key(&bytes, keys))
 }
@@ -120,8 +120,8 @@ pub fn written_out(topology: &Topology, written_in: &str) -> String {
     located(topology, written_in).to_toml()
 }
 
-/// A topology that means the same wherever its file lies: logs have absolute paths, and so have files beside it that
-/// are programs of sites and users.
+/// A topology with one meaning wherever its file is: paths of logs are absolute, and so are those of external programs
+/// next to it.
 pub fn located(topology: &Topology, written_in: &str) -> Topology {
     let mut topology = topology.clone();
     outside::find_files(&mut topology, written_in);
@@ -135,13 +135,13 @@ pub fn located(topology: &Topology, written_in: &str) -> Topology {
     topology
 }
 
-/// Where the results of a topology go if nobody says otherwise.
+/// Default folder of the results of a topology.
 pub fn default_out(topology: &Topology) -> PathBuf {
     PathBuf::from("out").join(&topology.name)
 }
 
-/// Reads what was named on the command line: a file, or standard input. That can be read only once, so what was in it
-/// is kept for whoever asks again.
+/// Reads a path of the command line: a file, or standard input. Standard input can be read only once, so its content is
+/// kept for later calls.
 pub fn read_typed(path: &str) -> io::Result<Vec<u8>> {
     static STANDARD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
     if path != STANDARD_INPUT {
@@ -154,7 +154,7 @@ pub fn read_typed(path: &str) -> io::Result<Vec<u8>> {
     Ok(kept.clone().unwrap_or_default())
 }
 
-/// Reads a file, packed or not, but no more of it than any topology has, and nothing that never ends.
+/// Reads a file, compressed or not, up to `READ_MAX` bytes; refuses files that are not regular.
 pub fn read(path: &str) -> io::Result<Vec<u8>> {
     let bytes = read_lines(open_bounded(path.as_ref())?)?;
     check_packed(path, &bytes)?;
@@ -172,14 +172,14 @@ fn check_packed(path: &str, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The same for a file of ours, which is as it is.
+/// Reads a file that Hansa has written, without decompressing it.
 pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_bounded(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What is in a file whose bytes these are, packed or not.
+/// Decompresses input if it is compressed, and removes a byte order mark.
 pub fn unpacked(input: impl Read) -> io::Result<Vec<u8>> {
     Ok(without_mark(inflate(read_lines(input)?, READ_MAX)?))
 }
@@ -192,7 +192,8 @@ fn open_bounded(path: &Path) -> io::Result<impl Read> {
     Ok(file.take(READ_MAX))
 }
 
-/// More than any topology has, as the reader of topologies says, and any log.
+/// Limit of a file, in bytes: more than any topology has, as their reader has a limit of its own, and more than any
+/// log.
 const READ_MAX: u64 = INFLATED_MAX;
 
 #[cfg(test)]

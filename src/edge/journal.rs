@@ -1,10 +1,10 @@
-//! The journal of a run as a file: what it is of, and then all that came from leaves and went to them, in the order in
-//! which it happened ([`crate::recovery`]).
+//! The journal of a run as a file: a head, and then all frames from leaves and to them in the order in which the hub
+//! took and sent them ([`crate::recovery`]).
 //!
-//! It is written in large pieces, and at least every [`WRITTEN_WITHIN`], but the disk is not waited for: a process that
-//! is killed loses what it has not written yet, and a machine that loses its power what the system has not put on the
-//! disk yet. What is there then is an earlier journal of the same run, which is as good a place to go on from. It takes
-//! as many bytes as the frames of the run, and some 15 more for each.
+//! It is written in large pieces, and at least every [`WRITTEN_WITHIN`], but the run does not wait for the disk: a
+//! process that is killed loses the part that it has not written yet, and a machine that loses its power the part that
+//! the system has not put on the disk. The rest is an earlier journal of the same run, from which the run can continue
+//! just as well. Size: the frames of the run, and about 15 bytes for each.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -22,32 +22,32 @@ use crate::protocol::{Message, Record, codec};
 use crate::recovery::journal::{Item, JournalWriter, Next, PIECE_MAX, Reader, Turn, parse_record};
 use crate::report::Input;
 
-/// Its name in the folder of a run that is not over.
+/// Name of the file, in the folder of a run that is not over.
 pub const JOURNAL: &str = "journal";
 
-/// Bytes that are written at a time.
+/// Size of a write, in bytes.
 const BUFFER: usize = 1 << 18;
-/// After that what has come is written in any case.
+/// Longest time for which data waits in the buffer.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(100);
 
-/// What a journal is of.
+/// The first item of a journal: the run that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Two releases may do different things.
+    /// Version of Hansa: two releases may run differently.
     pub release: String,
     pub topology_hash: String,
-    /// Whom each process plays, in the order of the hub's leaves.
+    /// Members that each process plays, in the order of the hub's leaves.
     pub groups: Vec<Vec<Party>>,
-    /// The topology as it is written for other processes.
+    /// The topology as text, as other processes get it.
     pub topology: String,
-    /// The files that it was read from, as they were typed.
+    /// The input files of the topology, as typed.
     pub inputs: Vec<Input>,
-    /// When the run began, for people.
+    /// Start of the run, for people.
     pub started: String,
 }
 
 impl Head {
-    /// What the journal in this file is of.
+    /// Reads the head of the journal in this file.
     pub fn read(path: &Path) -> Result<Head, Failure> {
         Pages::open(path)?.head()?.ok_or_else(|| no_head(path))
     }
@@ -61,7 +61,7 @@ pub struct Journal {
     writer: JournalWriter,
     buffer: Vec<u8>,
     written: Instant,
-    /// The hub had run so many batches when it was last told how many.
+    /// Number of batches that the hub had run at the last item.
     batches: u64,
 }
 
@@ -79,7 +79,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Goes on with the journal in this folder, behind all of it that is whole.
+    /// Opens the journal in this folder to append to it, after its last complete item.
     pub fn open(folder: &Path) -> Result<(Head, Journal), Failure> {
         let path = folder.join(JOURNAL);
         let mut pages = Pages::open(&path)?;
@@ -92,25 +92,25 @@ impl Journal {
         Ok((head, Journal { path, file, writer, buffer, written, batches }))
     }
 
-    /// A frame of a leaf, which the hub takes in when it has run so many batches in all.
+    /// Appends a frame of a leaf, which the hub takes when it has run `batches` batches in total.
     pub fn up(&mut self, batches: u64, leaf: usize, frame: &[u8]) -> Result<(), Failure> {
         let after = self.since(batches);
         self.put(Item::Up { after, leaf, frame });
         self.flush_if_due()
     }
 
-    /// The hub has something to say.
+    /// Appends an action that the hub takes without a frame.
     pub fn turn(&mut self, batches: u64, turn: Turn) {
         let after = self.since(batches);
         self.put(Item::Turn { after, turn });
     }
 
-    /// A frame to a leaf.
+    /// Appends a frame to a leaf.
     pub fn down(&mut self, leaf: usize, frame: &[u8]) {
         self.put(Item::Down { leaf, frame });
     }
 
-    /// Writes what has come, if it is much or has waited for long.
+    /// Writes the buffer if it is full or has waited for long.
     pub fn flush_if_due(&mut self) -> Result<(), Failure> {
         if self.buffer.len() >= BUFFER || (!self.buffer.is_empty() && self.written.elapsed() >= WRITTEN_WITHIN) {
             self.flush()?;
@@ -125,13 +125,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Sees that what has come survives a power cut.
+    /// Writes the buffer and waits for the disk.
     pub fn save(&mut self) -> Result<(), Failure> {
         self.flush()?;
         self.file.sync_data().map_err(|error| cannot("write the journal", &self.path, &error))
     }
 
-    /// Reads what has been written so far, after the head.
+    /// Reads the items written so far, after the head.
     pub fn read(&mut self) -> Result<Pages, Failure> {
         self.flush()?;
         let mut pages = Pages::open(&self.path)?;
@@ -148,7 +148,7 @@ impl Journal {
     }
 }
 
-/// Whether all of so many leaves have said their last word in the journal in this folder: then it tells all of the run.
+/// True if the journal in this folder has the last frame of all `leaves` leaves. Then it holds the whole run.
 pub fn is_whole(folder: &Path, leaves: usize) -> Result<bool, Failure> {
     let mut pages = Pages::open(&folder.join(JOURNAL))?;
     let mut last = vec![Vec::new(); leaves];
@@ -170,13 +170,13 @@ pub struct Pages {
     path: PathBuf,
     file: File,
     reader: Reader,
-    /// Bytes `start..end` are read and not yet looked at.
+    /// Bytes `start..end` are read but not yet parsed.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Where in the file the next item begins.
+    /// Offset of the next item in the file.
     at: u64,
-    /// How many batches the hub had run by then.
+    /// Number of batches that the hub had run by then.
     batches: u64,
 }
 
@@ -188,7 +188,7 @@ impl Pages {
         Ok(Pages { path, file, reader: Reader::default(), buffer, start: 0, end: 0, at: 0, batches: 0 })
     }
 
-    /// What the journal is of, before anything else is read.
+    /// Reads the head. Call it before anything else is read.
     pub fn head(&mut self) -> Result<Option<Head>, Failure> {
         let mut text = Vec::new();
         loop {
@@ -196,7 +196,7 @@ impl Pages {
             match self.next()? {
                 Some(Item::Head(piece)) => text.extend_from_slice(piece),
                 Some(_) => {
-                    // It is still in the buffer.
+                    // The item that follows the head is read again by the next call.
                     self.start -= (self.at - at) as usize;
                     (self.reader, self.at, self.batches) = (reader, at, 0);
                     break;
@@ -207,7 +207,7 @@ impl Pages {
         Ok(serde_json::from_slice(&text).ok())
     }
 
-    /// The next item; `None` where the journal ends, or is torn.
+    /// Reads the next item. None if the journal ends or is cut off there.
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Failure> {
         let length = loop {
             match self.reader.next(&self.buffer[self.start..self.end]) {
@@ -230,7 +230,7 @@ impl Pages {
         Ok(Some(item))
     }
 
-    /// Reads on until so many bytes are here; says whether there are.
+    /// Reads on until `wanted` bytes are in the buffer. Returns true if there are that many.
     fn fill(&mut self, wanted: usize) -> Result<bool, Failure> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;

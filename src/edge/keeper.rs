@@ -1,10 +1,10 @@
 //! Keeps a process's connections alive while its own thread computes.
 //!
-//! Actors compute outside of the runtime: whoever drives a hub or a leaf enters it only to write and to wait, which is
-//! fastest on one thread. But a planner may compute for minutes, and peers take for dead who is silent for seconds. So
-//! a second thread looks every second whether anybody drives the runtime, and does it itself as long as nobody else
-//! does: packets are answered and signals heard until the first thread is back. As long as that comes by often enough,
-//! the keeper costs it one look at a flag a visit.
+//! Actors compute outside of the runtime: the thread that drives a hub or a leaf enters the runtime only to write and
+//! to wait, which is fastest on one thread. But a planner may compute for minutes, and peers take a process for dead
+//! that is silent for seconds. So a second thread, the keeper, checks every second whether the runtime is driven. If
+//! not, it drives the runtime itself until the first thread is back, so packets are answered and signals handled. While
+//! the first thread comes by often enough, the keeper costs it one look at a flag per visit.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::Failure;
 
-/// How often the keeper looks: often enough for connections that are given up after ten times as long.
+/// Period of the keeper's checks: short enough for connections, which are given up after ten times as long.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A runtime that is driven even when the thread that owns it computes.
@@ -29,7 +29,7 @@ pub struct Kept {
 
 #[derive(Default)]
 struct State {
-    /// Grows for as long as anybody drives the runtime.
+    /// Grows as long as any thread drives the runtime.
     beats: AtomicU64,
     /// The keeper drives the runtime, or is about to.
     stands_in: AtomicBool,
@@ -57,21 +57,21 @@ impl Kept {
         Ok(Kept { runtime, state, keeper: Some(keeper) })
     }
 
-    /// Drives the runtime until this is done. Compute outside of it.
+    /// Drives the runtime until the future is done. Actors compute outside of this call.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        // Should the keeper come in just after this look, it drives the future too, until the next visit.
+        // If the keeper starts just after this look, it drives the future as well until the next visit.
         if self.state.stands_in.load(Ordering::Relaxed) {
             self.state.back.notify_one();
         }
         self.runtime.block_on(future)
     }
 
-    /// Lets the tasks of the runtime run, and the world be heard, without waiting for anything.
+    /// Runs the ready tasks of the runtime, without waiting.
     pub fn breathe(&self) {
         self.block_on(tokio::task::yield_now());
     }
 
-    /// For what wants to know its runtime without waiting for anything: tasks, timers, sockets.
+    /// Enters the runtime without driving it, for code that creates tasks, timers or sockets.
     pub fn enter(&self) -> EnterGuard<'_> {
         self.runtime.enter()
     }
@@ -102,7 +102,7 @@ fn keep(runtime: &Runtime, state: &State, pause: Duration) {
         state.stands_in.store(true, Ordering::Relaxed);
         runtime.block_on(async {
             let mut back = pin!(state.back.notified());
-            // A word that came too late for the last time is not meant for this one.
+            // A wake-up that came too late for the previous turn is not meant for this one.
             if back.as_mut().enable() && !state.over.load(Ordering::Relaxed) {
                 back.set(state.back.notified());
             }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Computes, as far as the runtime can tell.
+    /// Computes without entering the runtime.
     fn compute(time: Duration) {
         std::thread::sleep(time);
     }

@@ -1,4 +1,4 @@
-//! Logs of rigid jobs as files: one format into another, and jobs of a model into either.
+//! Logs of rigid jobs as files: conversion between formats, and jobs of a model in any of them.
 
 use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use crate::workload::rigids::{Origin, Rigids};
 use crate::workload::{Rigid, Source, Trace, batsim, swf};
 
-/// What a log is written as.
+/// Format of a log that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The Standard Workload Format
@@ -31,7 +31,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// How the names of such files end.
+    /// Extension of files of this format.
     fn ending(self) -> &'static str {
         match self {
             Format::Swf => "swf",
@@ -40,13 +40,13 @@ impl Format {
         }
     }
 
-    /// Fails if a file has the name of another format.
+    /// Fails if a file has the extension of another format.
     fn fits(self, out: Option<&Path>) -> Result<(), Failure> {
         fits(out, self.ending()).map_err(|failure| failure.with("  --to chooses another format"))
     }
 }
 
-/// Fails if a file has a name by which it would be taken for something else than what ends like this.
+/// Fails if the extension of a file is that of another format than `ending`.
 pub fn fits(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
     const ENDINGS: [&str; 12] =
         ["swf", "json", "toml", "gz", "csv", "tsv", "xml", "dax", "dot", "yaml", "parquet", "html"];
@@ -83,13 +83,13 @@ pub struct LublinArgs {
     /// Hansa's own stream of random numbers, or that of the authors' program (posix48)
     #[arg(long, value_name = "WORD", default_value = "own", value_parser = stream)]
     stream: Stream,
-    /// How much faster jobs arrive than in the model
+    /// The factor by which jobs arrive faster than in the model
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     arrival_factor: f64,
     /// The walltime that jobs request, as a multiple of their run time
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = overestimate)]
     overestimate: f64,
-    /// What to write
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Swf)]
     to: Format,
     /// With --to requests: the largest number of durations between arrival and ready time
@@ -98,12 +98,12 @@ pub struct LublinArgs {
     /// With --to requests: the largest number of durations between the earliest end and the deadline
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = at_least_none)]
     slack: f64,
-    /// Where to write it [default: standard output]
+    /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// Reads a log, packed or not, whichever format it is in; `None` if it is none of these.
+/// Reads a log in any known format, compressed or not. None if the format is not known.
 pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
     let unreadable = |error: std::io::Error| unreadable(path.as_ref(), &error);
@@ -126,7 +126,7 @@ pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
     }
 }
 
-/// Leaves the input at its first letter that shows.
+/// Advances the input to its first character that is not white space, and returns that.
 fn first_letter(input: &mut impl BufRead) -> std::io::Result<Option<u8>> {
     loop {
         let bytes = input.fill_buf()?;
@@ -138,7 +138,7 @@ fn first_letter(input: &mut impl BufRead) -> std::io::Result<Option<u8>> {
     }
 }
 
-/// Fails if anything is wrong with a log that a topology reads.
+/// Fails if a log that a topology reads has faults.
 pub fn check(topology: &Topology) -> Result<(), Failure> {
     let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
     let faults: Vec<String> = faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults)).collect();
@@ -152,7 +152,7 @@ pub fn told(topology: &Topology, with_all: bool) -> Vec<String> {
     logs(topology).filter_map(told).collect()
 }
 
-/// What is wrong with these logs, however much of them is run.
+/// Faults of these logs, in full, even if only a part of a log runs.
 pub fn faults(topology: &Topology) -> impl Iterator<Item = String> + '_ {
     let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
     faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults))
@@ -168,7 +168,7 @@ fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
     })
 }
 
-/// Writes a log as another one; what is wrong with it, or has no place there, is told, or with `strict` an error.
+/// Converts a log. Faults, and facts that the other format cannot hold, are reported; with `strict` they are an error.
 pub fn convert(
     path: &str,
     (trace, from): (Trace, Format),
@@ -206,7 +206,7 @@ pub fn convert(
     drop(activity);
     told.iter().for_each(|told| warn(told));
     let nodes = machine(&header, &jobs);
-    // A log that is written as a log again keeps what it says of itself.
+    // A log that is written in its own format keeps its comments.
     if header.is_empty() || from != Format::Swf {
         let path = if path == STANDARD_INPUT { "standard input" } else { path };
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
@@ -214,14 +214,14 @@ pub fn convert(
     write(&header, &jobs, nodes, to, Margins::default(), out)
 }
 
-/// What jobs say that whoever reads this format does not heed, and what it wants to know that they do not say.
+/// Facts of jobs that readers of a format ignore, and facts that the format needs and jobs lack.
 fn dropped(jobs: &[Rigid], to: Format) -> Vec<String> {
     let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
     let follow = (count(|job| job.preceding.is_some()), "follow another job");
     let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
     let (kinds, which) = match to {
         Format::Swf => return Vec::new(),
-        // Users are no matter to Batsim, and go along under the key `swf`.
+        // Batsim does not use users; they are kept under the key `swf`.
         Format::Batsim => (vec![follow], "Batsim ignores that; it is kept under the key `swf`"),
         Format::Requests => (vec![follow, have_users], "requests have no field for that"),
     };
@@ -238,8 +238,8 @@ fn dropped(jobs: &[Rigid], to: Format) -> Vec<String> {
     unheeded.into_iter().chain(unasked).collect()
 }
 
-/// When requests for reservations want to begin and have to be over: up to so many times their duration after they are
-/// handed in, and after they could have ended.
+/// Largest margins of requests for reservations, in multiples of the duration: from submission to ready time, and from
+/// the earliest end to the deadline.
 struct Margins {
     ahead: f64,
     slack: f64,
@@ -252,7 +252,7 @@ impl Default for Margins {
     }
 }
 
-/// Nodes of the machine, as the header has it, or as many as the largest job takes.
+/// Nodes of the machine, from the header; without a header those of the largest job.
 fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
     let field = |name: &str| {
         let value = |line: &String| line.trim().strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().parse().ok();
@@ -279,7 +279,7 @@ pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
     let mut jobs: Vec<Rigid> = model.generate().iter().collect();
     for job in &mut jobs {
         let runtime = job.runs_for().map_or(0, Span::micros) as f64;
-        // Whole seconds, as logs have them.
+        // Whole seconds, as in logs.
         job.requested_time = Some(Span::from_secs((runtime * args.overestimate / 1e6).ceil() as u64));
         job.status = Some(1);
     }
@@ -323,7 +323,7 @@ fn write(
     }
 }
 
-/// As the reservation paper has it: some time until the job is ready, and some between its end and its deadline.
+/// Requests as in the reservation paper: a random margin before the ready time, and one before the deadline.
 fn requests(jobs: &[Rigid], margins: &Margins) -> String {
     use std::fmt::Write;
     let mut text = String::from("source = \"requests\"\n");
@@ -331,7 +331,7 @@ fn requests(jobs: &[Rigid], margins: &Margins) -> String {
     for job in jobs {
         let (Ok(nodes), Ok(runtime)) = (job.nodes(), job.runs_for()) else { continue };
         let duration = job.walltime().unwrap_or(runtime);
-        // Whoever would go on for longer is stopped there.
+        // A job that runs for longer is stopped at its walltime.
         let runtime = runtime.min(duration);
         let mut part = |most: f64| Span::from_secs((stream.unit() * most * duration.micros() as f64 / 1e6) as u64);
         let ready = job.submit + part(margins.ahead);
@@ -403,12 +403,12 @@ mod tests {
         assert!(Format::Swf.fits(None).is_ok());
     }
 
-    /// What `sacct` writes is no log, however it is called.
+    /// The output of `sacct` is not a log, with any extension.
     #[test]
     fn other_tables_are_not_taken_for_logs() {
         let path = std::env::temp_dir().join(format!("hansa-sacct-{}.swf", std::process::id()));
         std::fs::write(&path, "JobID|User|Submit\n1|ann|2026-01-01T00:00:00\n").unwrap();
-        // The fault of the input comes before that of the output.
+        // The fault of the input is reported before that of the output.
         let told = super::super::convert::convert(path.to_str().unwrap(), None, false, Some(Path::new("x.csv")));
         std::fs::remove_file(&path).unwrap();
         let told = told.unwrap_err().to_string();

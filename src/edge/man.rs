@@ -1,4 +1,4 @@
-//! Manual pages, made of what `--help` says.
+//! Manual pages, made of the texts of `--help`.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::disk::cannot;
 use super::{Failure, VERSION, note, print};
 use crate::near::nearest;
 
-/// Prints the page of one command, named by its words.
+/// Prints the page of the command with these words.
 pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     let mut found = command;
     found.build();
@@ -33,18 +33,18 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     print(&help.to_string())
 }
 
-/// The command inside of this one that was probably meant.
+/// The subcommand with the name nearest to `typed`. None if none is near.
 pub fn nearest_command<'a>(within: &'a Command, typed: &str) -> Option<&'a str> {
     let shown = within.get_subcommands().filter(|inner| !inner.is_hide_set());
     nearest(typed, shown.map(Command::get_name))
 }
 
-/// Lets somebody read a page, if there is a program for that.
+/// Shows a page in `man`. Returns false if there is no such program.
 fn is_read(page: &[u8]) -> bool {
     let mut man = std::process::Command::new("man");
     let Ok(mut man) = man.args(["-l", "-"]).stdin(Stdio::piped()).spawn() else { return false };
     if let Some(mut pages) = man.stdin.take() {
-        // Whoever leaves before the end has read enough.
+        // A reader that quits before the end has read enough.
         let _ = pages.write_all(page);
     }
     man.wait().is_ok_and(|status| status.success())
@@ -65,7 +65,7 @@ fn write_pages(command: &Command, out: &Path) -> std::io::Result<()> {
     page(command.clone()).generate_to(out).map(drop)
 }
 
-/// Every page says which program it belongs to, of which its command is a word.
+/// The page of a command, with the program's name as its source.
 fn page(command: Command) -> Man {
     Man::new(command).source(format!("hansa {VERSION}"))
 }

@@ -1,4 +1,4 @@
-//! A process that plays sites or users: finds the router, joins, plays its part, leaves.
+//! A process that plays sites or users: finds the router, joins, plays its members, leaves.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party, TopologyHash, label};
 use crate::topology::{self, Loaded, Outsiders, Override, Plan, Topology};
 
-/// How to take part in a run.
+/// Settings of a process that takes part in a run.
 #[derive(Debug)]
 pub struct Membership {
     pub topology: String,
@@ -30,16 +30,16 @@ pub struct Membership {
     pub identity: PathBuf,
     pub router: String,
     pub join_within: Duration,
-    /// How long to look for a router that is lost.
+    /// Longest search for a router that is lost.
     pub patience: Duration,
-    /// Started by a launcher: leave when it is gone.
+    /// True if a launcher has started the process, which then leaves when the launcher is gone.
     pub held: bool,
 }
 
-/// How long the router may take to say how the run ended.
+/// Longest wait for the router's verdict on the run.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Takes part in a run from joining to its end.
+/// Takes part in a run, from joining to its end.
 pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let kept = Kept::new()?;
     let _within = kept.enter();
@@ -52,7 +52,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let ending = stop.clone();
     let (who, asked) = (label(&membership.parties), AtomicBool::default());
     on_interrupt(move || {
-        // Whoever asks twice means it, and does not wait for actors that compute.
+        // A second Ctrl-C does not wait for actors that compute.
         if asked.swap(true, Ordering::Relaxed) {
             std::process::exit(Failure::INTERRUPTED.into());
         }
@@ -80,19 +80,19 @@ fn join_and_play(
     let hello = Hello::new(membership.parties.clone(), hash);
     let part = Part { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
     let mut ending = part.play(membership.join_within, true, endings);
-    // A router that comes back sends everything again, and nothing of what was before is of use.
+    // A router that comes back sends everything again, so the state of the previous attempt is dropped.
     while let PartEnd::LostRouter(failure, finished) = ending {
         if membership.patience.is_zero() {
             return if finished { Ok(()) } else { Err(failure) };
         }
         let (who, patience) = (label(&membership.parties), membership.patience.as_secs_f64());
         note(&format!("{who}: {failure}; looking for it for {patience} s"));
-        // A router that shuts its door is the one that was there: who has nothing left to do need not wait for another
-        // one.
+        // A router that rejects this process is the old one, which is closing: a member with nothing left to do need
+        // not wait for another one.
         ending = match part.play(membership.patience, !finished, endings) {
             PartEnd::Over(Err(Failure::NotJoined(why))) => {
                 let text = format!("{failure}\n  it did not come back: {why}");
-                // One whose part is over is not to blame for a router that left without a word.
+                // A member that has finished is not to blame for a router that left without a verdict.
                 PartEnd::Over(if finished { Ok(()) } else { Err(Failure::LostRouter(text)) })
             }
             ending => ending,
@@ -105,7 +105,7 @@ fn join_and_play(
     })
 }
 
-/// What a process is to play, from the start as often as it takes.
+/// The members that a process plays, and all that it needs to play them from the start again.
 struct Part<'a> {
     kept: &'a Kept,
     membership: &'a Membership,
@@ -117,10 +117,10 @@ struct Part<'a> {
     stop: &'a Stop,
 }
 
-/// How a part ended.
+/// End of an attempt.
 enum PartEnd {
     Over(Result<(), Failure>),
-    /// The router is gone without a word, before the run was over as far as is known; whether the part itself was.
+    /// The router was lost before the end of the run was known; true if the members themselves had finished.
     LostRouter(Failure, bool),
 }
 
@@ -130,7 +130,7 @@ impl Part<'_> {
             let built = topology::build_with(self.topology, self.ids, outsiders);
             built.map_err(|error| Failure::Input(error.to_string()))
         };
-        // A program starts when there is somebody to tell of its faults.
+        // A program is started only after joining, when there is a router that its faults can be reported to.
         let asks = outside::decides_for(self.topology, self.plan, self.ids);
         let early = if asks { Ok(None) } else { build(Outsiders::new()).map(Some) };
         let joined = early.and_then(|early| Ok((early, self.join(join_within, insists, endings)?)));
@@ -154,7 +154,7 @@ impl Part<'_> {
         ending
     }
 
-    /// Joins; gives nothing if the run is over, and nobody is needed any more.
+    /// Joins. None if the run is over and this process is not needed any more.
     fn join(
         &self,
         join_within: Duration,
@@ -184,17 +184,17 @@ impl Part<'_> {
     }
 }
 
-/// Waits to hear how the run ended, if all went well here, and goes.
+/// Waits for the router's verdict, if this side ended well, and leaves.
 async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> PartEnd {
     match end {
         Ok(played) => {
-            // The router closes the connection once it has everybody's last words.
+            // The router closes the connection once it has the last frames of all members.
             let last = play::listen_to_the_end(played, &mut joined.receiver).await;
             let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.closed()).await;
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
                 return PartEnd::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
             }
-            // A close may be lost; then only who has not heard all else is in doubt about the run's end.
+            // A close may be lost. Then the end of the run is in doubt only if other frames are missing, too.
             if let Ok(lost) = &closed
                 && lost.is_without_a_word()
                 && last.played == Played::Finished
@@ -205,7 +205,7 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> PartEnd {
             joined.connection.leave(joined.sender, Close::Finished, "").await;
             PartEnd::Over(match last.played {
                 Played::Finished => Ok(()),
-                // Its reason travels with the close, which is lost.
+                // The reason is part of the close, which is lost.
                 Played::Stopped => {
                     Err(Failure::LostRouter("the router stopped the run; the reason has not arrived".to_owned()))
                 }

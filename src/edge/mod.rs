@@ -1,6 +1,6 @@
 //! The only code that touches the world: processes, sockets, files, the terminal and the wall clock.
 
-// The edge may look at the clock and hash as it likes: nothing of it reaches an actor.
+// The edge may read the clock and hash as it likes: none of it reaches an actor.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the edge is where the world is")]
 
 pub mod bench;
@@ -62,13 +62,13 @@ use std::sync::OnceLock;
 use disk::plainly;
 pub use failure::{EXIT_CODES, Failure};
 
-/// What `--version` says: the release, and the commit where that is known.
+/// Text of `--version`: the release, and the commit if it is known.
 pub const VERSION: &str = env!("HANSA_VERSION");
 
-/// How much is said besides what was asked for. One process, one voice.
+/// Amount of output besides the requested one. One value per process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loudness {
-    /// Only what is wrong, or may be.
+    /// Warnings and errors only.
     Quiet,
     Usual,
     Verbose,
@@ -76,7 +76,7 @@ pub enum Loudness {
 }
 
 impl Loudness {
-    /// As another process is told of it.
+    /// Flags that pass this value on to another process.
     fn flags(self) -> &'static [&'static str] {
         match self {
             Loudness::Quiet => &["--quiet"],
@@ -89,7 +89,7 @@ impl Loudness {
 
 static LOUDNESS: OnceLock<Loudness> = OnceLock::new();
 
-/// As the command line has it; the first to say it counts.
+/// Sets the value of the command line; only the first call has an effect.
 fn set_loudness(loudness: Loudness) {
     let _ = LOUDNESS.set(loudness);
 }
@@ -98,24 +98,24 @@ fn loudness() -> Loudness {
     LOUDNESS.get().copied().unwrap_or(Loudness::Usual)
 }
 
-/// The command as it was typed, the program first; what is no text is shown as well as it can be.
+/// The command as typed, program name first; invalid Unicode is replaced.
 fn typed_words() -> impl Iterator<Item = String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned())
 }
 
-/// Tells what may be wrong, or was left out, however quiet there is to be.
+/// Writes a warning to standard error, with `--quiet`, too.
 fn warn(text: &str) {
     tell(&format!("warning: {text}"));
 }
 
-/// Tells how things go, which nobody has to know, unless there is to be quiet.
+/// Writes a remark on progress to standard error, unless `--quiet`.
 fn note(text: &str) {
     if loudness() != Loudness::Quiet {
         tell(text);
     }
 }
 
-/// Prints what a command has done, unless there is to be quiet. What it was asked to print is printed in any case.
+/// Prints the effect of a command, unless `--quiet`. The output that a command was called for is printed with `print`.
 fn say(text: &str) -> Result<(), Failure> {
     if loudness() == Loudness::Quiet { Ok(()) } else { print(text) }
 }
@@ -134,16 +134,16 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<s
     started.map_err(|error| std::io::Error::new(error.kind(), format!("cannot start a thread: {error}")))
 }
 
-/// Writes to standard output.
+/// Writes to standard output. A closed pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     match show(text) {
-        // Whoever reads through `head` has seen enough.
+        // A reader such as `head` that stops early has all it wants.
         Err(Failure::Unread) => Ok(()),
         end => end,
     }
 }
 
-/// The same, for a command that is of no use any more once nobody reads what it prints.
+/// Writes to standard output; a closed pipe is an error, for commands that only serve their reader.
 fn show(text: &str) -> Result<(), Failure> {
     use std::io::{ErrorKind, Write};
     let mut stdout = std::io::stdout().lock();
@@ -153,7 +153,7 @@ fn show(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes a line to standard error. Whoever does not read it must not end us.
+/// Writes a line to standard error. A failure to write does not end the process.
 fn tell(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr().lock(), "{text}");

@@ -1,4 +1,4 @@
-//! Who plays with whom in one process, and whether this machine can hold so many processes.
+//! Assignment of sites and users to processes, and the number of processes that this machine can hold.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,44 +11,46 @@ use crate::protocol::handshake::Party;
 use crate::settings::counted;
 use crate::topology::{Plan, Topology};
 
-/// How sites and users are spread over processes.
+/// Number of sites and users per process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// So many sites, or users, in each.
+    /// This many sites, or users, in each process.
     Each(usize),
-    /// So many processes for all of them: whoever asks for that many wants them.
+    /// This many processes in total, an explicit choice of the user.
     Processes(usize),
-    /// As they were before.
+    /// The assignment of an earlier run.
     As(Vec<Vec<Party>>),
 }
 
-/// What this machine has to give.
+/// Resources of this machine that limit the number of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     pub cores: usize,
-    /// Bytes that are free; nothing where the system does not tell.
+    /// Free bytes. None if the system does not tell.
     pub memory: Option<u64>,
-    /// Processes and threads that may still be started, where that is limited.
+    /// Processes and threads that may still be started. None if there is no limit.
     pub threads: Option<u64>,
-    /// Files that one process may have open, once it has asked for as many as it may have.
+    /// Files that one process may have open, after raising its limit as far as possible.
     pub files: u64,
 }
 
-/// More than that start so slowly that the first have given up before the last have come.
+/// With more, processes start so slowly that the first give up before the last have joined.
 const PROCESSES_PER_CORE: u64 = 512;
-/// Measured: 5 MB of its own a site's process has, and its connection costs the router less than 1 MB.
+/// Memory of a process, in bytes. Measured: 5 MB in a site's process, and less than 1 MB in the router for its
+/// connection.
 const BYTES_PER_PROCESS: u64 = 8 << 20;
-/// What every process knows of every site and user. Measured: 0.7 kB.
+/// Memory in every process for each site and user of the grid, in bytes. Measured: 0.7 kB.
 const BYTES_PER_PARTY: u64 = 1 << 10;
 const THREADS_PER_PROCESS: u64 = 6;
-/// For the launcher: the pipe to a process, and what tells of its end.
+/// Files of the launcher per process: the pipe to it, and a handle that signals its end.
 const FILES_PER_PROCESS: u64 = 2;
 /// Other open files of the launcher. Measured: 13, and a few more while it starts a process.
 const FILES_BESIDES: u64 = 32;
-/// What is advised to those who have asked for too many.
+/// Processes per core that a message advises if more than possible were requested.
 const ADVISED_PER_CORE: usize = 8;
 
-/// Who plays together, sites with sites and users with users, if this machine can hold so many processes.
+/// Assigns sites and users to processes, sites with sites and users with users. Fails if this machine cannot hold that
+/// many.
 pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Result<Vec<Vec<Party>>, Failure> {
     let (sites, users) = sites_and_users(topology);
     let groups = groups(&sites, &users, &sharing).and_then(|groups| {
@@ -58,15 +60,16 @@ pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Resul
     groups.map_err(Failure::Input)
 }
 
-/// Most processes for sites and users if nothing is said: beyond that, starting and connecting them costs more than it
-/// gains on one machine.
+/// Default limit of the number of processes: with more, starting and connecting them costs more than it gains on one
+/// machine.
 pub const USUAL_PROCESSES: usize = 16;
 
-/// Most sites and users that share processes if nothing is said. A crowd takes so long to join that its user has to
+/// Largest number of sites and users that share processes by default. More take so long to join that the user has to
 /// choose.
 const USUAL_MEMBERS: usize = 1_024;
 
-/// A process for each site and user of a small grid; few processes for a larger one, as few as certificates allow.
+/// The default: a process for each site and user of a small grid; for a larger one as few processes as certificates
+/// allow.
 pub fn usual_sharing(topology: &Topology) -> Sharing {
     let (sites, users) = sites_and_users(topology);
     let members = sites.len() + users.len();
@@ -92,7 +95,7 @@ fn groups(sites: &[Party], users: &[Party], sharing: &Sharing) -> Result<Vec<Vec
             if processes < kinds {
                 return Err("sites and users never share a process: expected --processes 2 or more".to_owned());
             }
-            // To each kind its part, to the nearest process, but one at least.
+            // Each kind gets its share of the processes, rounded, but at least one.
             let all = (sites.len() + users.len()).max(1);
             let share = (processes * sites.len() + all / 2) / all;
             let most = if users.is_empty() { processes } else { processes - 1 };
@@ -110,7 +113,7 @@ fn groups(sites: &[Party], users: &[Party], sharing: &Sharing) -> Result<Vec<Vec
     }
 }
 
-/// Cuts into so many pieces, or as many as there are, whose lengths differ by no more than one.
+/// Cuts into this many pieces, or one per member if there are fewer, whose lengths differ by one at most.
 pub fn evenly(parties: &[Party], pieces: usize) -> Vec<Vec<Party>> {
     let pieces = pieces.min(parties.len());
     let edge = |piece: usize| piece * parties.len() / pieces;
@@ -118,7 +121,7 @@ pub fn evenly(parties: &[Party], pieces: usize) -> Vec<Vec<Party>> {
 }
 
 impl Machine {
-    /// This one, as far as it can be found out. Asks for all the open files that it may have.
+    /// Limits of this machine, as far as they can be found out. Raises the limit of open files.
     pub fn here() -> Machine {
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let files = match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
@@ -180,7 +183,7 @@ impl Machine {
         // A run that is resumed keeps its processes.
         if !matches!(sharing, Sharing::As(_)) {
             let room = usize::try_from(limit.processes.saturating_sub(1)).unwrap_or(usize::MAX);
-            // Few are best, but a certificate may not hold the names that each of them would have.
+            // Few processes are best, but a certificate may not hold the names that each of them would have.
             let few = std::iter::successors(Some(self.cores * ADVISED_PER_CORE), |few| few.checked_mul(2));
             let mut few = few.take_while(|few| *few < room).chain([room]);
             if let Some(advised) = few.find(|few| groups(sites, users, &Sharing::Processes(*few)).is_ok()) {
@@ -219,7 +222,7 @@ fn free_memory() -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// What our control group and those above it leave of something: the least of them.
+/// The least that our control group and those above it leave of a resource.
 fn left_in_groups(limit: &str, used: &str) -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let ours = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -272,7 +275,7 @@ mod tests {
         assert_eq!(sizes(4, 1000, Sharing::Processes(4)), [4, 333, 333, 334]);
         assert_eq!(sizes(1000, 4, Sharing::Processes(4)), [333, 333, 334, 4]);
         assert_eq!(sizes(5, 0, Sharing::Processes(2)), [2, 3]);
-        // No process is left without anybody.
+        // No process is left without members.
         assert_eq!(sizes(2, 1, Sharing::Processes(50)), [1; 3]);
     }
 
@@ -290,7 +293,7 @@ mod tests {
         let holds = |machine: Machine, parties| machine.tightest(parties).processes;
         assert_eq!(holds(HERE, 100), 1024);
         assert_eq!(holds(Machine { memory: Some(1 << 30), ..HERE }, 0), 128);
-        // All know of all.
+        // Every process knows all sites and users.
         assert_eq!(holds(Machine { memory: Some(1 << 30), ..HERE }, 8 << 10), 64);
         assert_eq!(holds(Machine { threads: Some(600), ..HERE }, 0), 100);
         assert_eq!(holds(Machine { files: 232, ..HERE }, 0), 100);

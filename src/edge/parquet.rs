@@ -1,5 +1,5 @@
-//! The log and the tables of a result as Parquet, made of the files that are there already: twice read, once to see
-//! which columns there are and what stands in them, and once to write.
+//! The log and the tables of a result as Parquet, made from the finished files. Each is read twice: once to find its
+//! columns and their types, and once to convert it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
@@ -16,7 +16,8 @@ use super::files::{EVENTS, ResultFolder};
 use crate::few;
 use crate::report::parquet::{Cell, Column, Kind, Packing, Writer};
 
-/// Columns of whole numbers. What else looks like a number is a floating one, so a column is the same in every run.
+/// Columns of whole numbers. Any other column that looks like numbers is one of floats, so that a column has one type
+/// in all runs.
 const INTS: [&str; 21] = [
     "because",
     "booking",
@@ -41,7 +42,7 @@ const INTS: [&str; 21] = [
     "version",
 ];
 
-/// Columns that look like numbers now and then, and are texts.
+/// Columns that may look like numbers but are text.
 const TEXTS: [&str; 19] = [
     "accepted",
     "actor",
@@ -64,12 +65,12 @@ const TEXTS: [&str; 19] = [
     "workload_name",
 ];
 
-/// What the log has of each event; `step` is not written where it is 0, and yet has a column in each log.
+/// Columns of every event, in order. `step` is left out of the log if it is 0, but always has a column.
 const FIRST: [&str; 4] = ["t", "step", "actor", "event"];
 
 const GZIP: Packing = Packing { codec: 2, pack };
 
-/// Adds them to a folder whose other files are closed.
+/// Adds the files to a folder whose other files are closed.
 pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
     let is_table = |name: &&str| *name == EVENTS || name.ends_with(".csv");
     let tables: Vec<String> = folder.names().filter(is_table).map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! Which cores a grid of local processes may use.
+//! Core affinity of a grid of local processes.
 //!
 //! Hub and leaves mostly take turns. A wake-up that crosses cores costs several times what a turn on one core does,
 //! so a local grid is faster on one core, unless its actors compute for long between messages.
@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Where threads may run that take no part in the turns.
+/// Cores for threads that take no part in the turns.
 static OTHERS: OnceLock<Vec<usize>> = OnceLock::new();
 
-/// Keeps this process, and all that it starts from now on, on one of the cores that it may use. Several grids at a
-/// time spread over the cores by their process numbers. Where the system does not allow it, nothing changes. Gives the
-/// cores that it might use before.
+/// Keeps this process, and all that it starts from now on, on one of its allowed cores. Several grids at a time spread
+/// over the cores by their process numbers. If the system does not allow it, nothing changes. Returns the cores that
+/// were allowed before.
 pub fn to_one_core() -> Vec<usize> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
@@ -24,12 +24,12 @@ pub fn to_one_core() -> Vec<usize> {
     cores
 }
 
-/// Threads that work beside the turns may use these cores, wherever this process was put.
+/// Sets the cores for threads that work beside the turns.
 pub fn let_others_use(cores: Vec<usize>) {
     let _ = OTHERS.set(cores);
 }
 
-/// Lets this thread work beside the turns.
+/// Moves this thread to the cores for threads beside the turns.
 pub fn to_any_core() {
     let Some(cores) = OTHERS.get().filter(|cores| !cores.is_empty()) else { return };
     let mut any = CpuSet::new();

@@ -14,12 +14,12 @@ use crate::time::{Span, Time};
 use crate::topology::{self, Ground, Override, Topology};
 use crate::workload::workflow::{self, Written};
 
-/// What to plan, and how to tell it.
+/// Settings of a plan, and its output.
 pub struct Wish {
     pub topology: String,
     pub overrides: Vec<Override>,
     pub workflow: String,
-    /// That of the topology if nobody says otherwise.
+    /// None selects the policy of the topology.
     pub policy: Option<Policy>,
     pub alpha: Option<f64>,
     pub at: Option<Span>,
@@ -27,14 +27,14 @@ pub struct Wish {
     pub svg: Option<PathBuf>,
 }
 
-/// A policy that plans, and whose it is.
+/// A policy that plans, and its system.
 #[derive(Clone, Copy)]
 pub struct Policy {
     row: &'static Row,
     maker: &'static Maker,
 }
 
-/// Cost and time count alike.
+/// Default weight of cost: as much as that of time.
 const ALPHA: f64 = 0.5;
 
 pub fn plan(wish: &Wish) -> Result<(), Failure> {
@@ -84,7 +84,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
     print(&if wish.json { json(&made) } else { table(&made) })
 }
 
-/// Of the first system that plans at all; where there is none, the first that there is.
+/// The policy of the first system that plans; without one the first policy of all.
 fn usual(topology: &Topology) -> Result<Policy, Failure> {
     let Some(system) = topology.systems.iter().find(|system| !system.row().plans.is_empty()) else {
         return Ok(all().next().expect("some policy plans"));
@@ -101,14 +101,14 @@ fn all() -> impl Iterator<Item = Policy> + Clone {
     systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |maker| Policy { row, maker }))
 }
 
-/// For people.
+/// Names of policies, for messages.
 fn names(are: fn(&Maker) -> bool) -> String {
     let names: Vec<&str> =
         all().map(|policy| policy.maker).filter(|maker| are(maker)).map(|maker| maker.name).collect();
     names.join(" or ")
 }
 
-/// For the command line.
+/// Parses the name of a policy.
 pub fn policy(text: &str) -> Result<Policy, String> {
     all().find(|policy| policy.maker.name == text).ok_or_else(|| {
         let near = nearest(text, all().map(|policy| policy.maker.name));
@@ -117,24 +117,24 @@ pub fn policy(text: &str) -> Result<Policy, String> {
     })
 }
 
-/// For its help: each policy with a line about it.
+/// Policies for the help text, each with a line about it.
 pub fn policies() -> String {
     let told = all().map(|Policy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
     format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
 }
 
-/// What cost counts beside time.
+/// Parses the weight of cost against time.
 pub fn alpha(text: &str) -> Result<f64, String> {
     let alpha = text.parse().ok().filter(|alpha| (0.0..=1.0).contains(alpha));
     alpha.ok_or_else(|| "expected a number from 0 (an early end) to 1 (a low cost)".to_owned())
 }
 
-/// A moment, counted from the start.
+/// Parses a time, counted from the start.
 pub fn moment(text: &str) -> Result<Span, String> {
     units::span(text).map_err(|error| format!("expected {error}"))
 }
 
-/// Whether a path can hold a picture.
+/// Checks that a path has the extension of a picture.
 pub fn picture(text: &str) -> Result<PathBuf, String> {
     match Path::new(text).extension() {
         Some(extension) if extension == "svg" => Ok(text.into()),

@@ -1,5 +1,5 @@
-//! Drives a leaf: plays one or more of a run's actors for a hub that is elsewhere. They compute here, and the runtime
-//! is entered to write and to wait.
+//! Drives a leaf: runs some of the actors of a run for a hub in another process. Actors compute outside of the runtime,
+//! which is entered to write and to wait.
 
 use std::time::{Duration, Instant};
 
@@ -12,24 +12,24 @@ use super::quic::{self, FrameReceiver, FrameSender, WireError};
 use crate::kernel::{Breach, Down, Instruction, Leaf};
 use crate::protocol::{Message, Record, codec};
 
-/// A leaf that has much to say lets go of what it has so far when it is so many bytes, or after so long.
+/// Flush thresholds: a busy leaf sends after this many bytes or this long.
 const KEPT_BYTES: usize = 64 << 10;
 const KEPT_FOR: Duration = Duration::from_millis(20);
 
-/// Where a leaf meets its hub.
+/// Inputs and outputs of a leaf.
 pub struct Stage<'a> {
     pub kept: &'a Kept,
     pub sender: &'a mut FrameSender,
     pub receiver: &'a mut FrameReceiver,
     /// The names of all actors, by their numbers.
     pub names: &'a [String],
-    /// Something from outside that ends the part.
+    /// Failures from outside that end the leaf.
     pub endings: &'a mut mpsc::UnboundedReceiver<Failure>,
-    /// What a program does that decides for one of the actors.
+    /// Fault of the external program that decides for one of the actors, if there is one.
     pub fault: &'a Fault,
 }
 
-/// What the router has said about the end of a run.
+/// The router's verdict on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Played {
     Finished,
@@ -37,7 +37,7 @@ pub enum Played {
     Stopped,
 }
 
-/// Plays the leaf's part until the hub says that the run is over.
+/// Drives the leaf until the hub ends the run.
 pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played, Failure> {
     let Stage { kept, sender, receiver, names, endings, fault } = stage;
     let mut outgoing = Vec::new();
@@ -53,7 +53,7 @@ pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played,
         leaf.receive(down).map_err(|breach| breached(&breach, names))?;
         let mut let_go = Instant::now();
         while let Some(up) = leaf.turn().map_err(|breach| breached(&breach, names))? {
-            // What came of it is not to be taken for decisions.
+            // Results of a failed program must not be taken for decisions.
             if let Some(failure) = fault.take() {
                 return Err(failure);
             }
@@ -74,17 +74,17 @@ pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played,
     Ok(if leaf.stopped() { Played::Stopped } else { Played::Finished })
 }
 
-/// What a leaf has heard that has said its last word.
+/// The router's verdict after a leaf's last frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Last {
     pub played: Played,
-    /// The router has ended its stream in order, as it does once it has everybody's last words. One that was killed has
-    /// not.
+    /// True if the router has ended its stream in order, as it does once it has the last frames of all members. A
+    /// killed router has not.
     pub is_whole: bool,
 }
 
-/// Waits until the router has no more to say, and tells what it has said by then: a run may still fail after a leaf has
-/// said its last word.
+/// Reads until the router ends its stream, and returns its last verdict: a run may still fail after a leaf has sent its
+/// last frame.
 pub async fn listen_to_the_end(mut played: Played, receiver: &mut FrameReceiver) -> Last {
     loop {
         let is_whole = match receiver.next().await {
@@ -100,7 +100,7 @@ pub async fn listen_to_the_end(mut played: Played, receiver: &mut FrameReceiver)
     }
 }
 
-/// Writes what there is to say, and waits for the next frame of the router, or for something else that ends it all.
+/// Writes the outgoing frames, and waits for the next frame of the router or for a failure from outside.
 async fn exchange<'r>(
     sender: &mut FrameSender,
     receiver: &'r mut FrameReceiver,

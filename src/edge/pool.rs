@@ -1,4 +1,4 @@
-//! Many pieces of work on all cores.
+//! Parallel work on all cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::scope;
 use std::time::Duration;
 
-/// Does the work of all items on so many threads, until somebody says stop. Hands over results as they come, and `None`
-/// now and then where there are none.
+/// Processes all items on `threads` threads until `stopped`. Passes each result to `take` as it comes, and `None` now
+/// and then if there is none.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -29,7 +29,7 @@ pub fn in_parallel<T: Sync, R: Send>(
     });
 }
 
-/// What has been done is looked at now and then, and once there is something new.
+/// Calls `look` after each item and at regular intervals.
 fn each(
     many: usize,
     threads: usize,
@@ -62,7 +62,7 @@ fn each(
     });
 }
 
-/// Nobody panics while results are handed over.
+/// Locks the results. The lock is never poisoned by a panic while results are handed over.
 fn lock<R>(done: &Mutex<Vec<R>>) -> MutexGuard<'_, Vec<R>> {
     done.lock().unwrap_or_else(PoisonError::into_inner)
 }

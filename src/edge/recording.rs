@@ -1,4 +1,4 @@
-//! What is made of a run's log while the run goes on, on a thread of its own: the lines, the digest, the tally.
+//! Processing of a run's log while the run goes on, on a thread of its own: lines, digest and tally.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,17 +14,17 @@ use crate::topology::{self, Topology};
 
 pub const TRANSFERS: &str = "transfers.csv";
 
-/// Bytes that are handed over at once.
+/// Size of a batch of items, in bytes.
 const PIECE: usize = 1 << 16;
 
 pub struct Recording {
     pub recorder: Recorder,
-    /// Where its files grow.
+    /// Files of the result that grow during the run.
     pub shelf: Shelf,
     moves_data: bool,
-    /// The first entry that contradicts those before it, and how. What comes after that is not recorded.
+    /// The first entry that contradicts earlier ones, and the contradiction. Later entries are not recorded.
     contradicted: Option<(Entry<Record>, Inconsistent)>,
-    /// Goes up then.
+    /// Set when an entry contradicts earlier ones.
     alarm: Arc<AtomicBool>,
 }
 
@@ -33,7 +33,7 @@ impl Recording {
         Recording { recorder, shelf, moves_data, contradicted: None, alarm }
     }
 
-    /// When and by whom the log was contradicted, if it was.
+    /// Time and author of the first contradiction in the log. None if there is none.
     pub fn contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
         let (entry, wrong) = self.contradicted.as_ref()?;
         let owners = topology::owners(topology).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Recording {
         Some((at, format!("{blame} at virtual time {at}: {wrong}")))
     }
 
-    /// Writes what lines there are.
+    /// Writes the lines collected so far.
     fn write_lines(&mut self) -> Result<(), FileError> {
         self.shelf.put(EVENTS, self.recorder.lines())?;
         self.recorder.lines().clear();
@@ -58,7 +58,7 @@ impl Work<Entry<Record>> for Recording {
                 break;
             }
             match self.recorder.record(entry) {
-                // Our own actors tell no such story: a peer has made something up.
+                // Our own actors write no such log, so a peer has invented something.
                 Err(Unrecorded::Untaken(Untaken::Inconsistent(wrong))) => {
                     self.contradicted = Some((entry.clone(), wrong));
                     self.alarm.store(true, Ordering::Relaxed);

@@ -53,7 +53,7 @@ pub fn make(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// What `jobs.csv` says that jobs are called in their logs: a result is read without them.
+/// Numbers and names of jobs in their logs, from `jobs.csv`: a result is read without the logs.
 fn numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> {
     let path = folder.join(JOBS);
     let damaged = || Failure::Input(format!("{} is damaged: it has no numbers of jobs", path.display()));
@@ -71,21 +71,21 @@ fn numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> 
     Ok(numbers)
 }
 
-/// The run as it would have been had the router known everything at once, if this one knew things late.
+/// Summary of the run under up-to-date information. None if the router had that, or if it cannot be computed.
 fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Option<Summary>, Failure> {
     let complete = results.status == Status::Complete;
-    // A program from outside may have changed since, and is not started just to be read about.
+    // An external program may have changed since the run, and is not started for a report.
     if outside::is_wanted(topology) || !complete || !results.view.is_some_and(|view| view.is_old()) {
         return Ok(None);
     }
-    // Logs are read again, which may have gone or changed since.
+    // Logs are read again; they may have changed since.
     let stop = watch_for_interrupts()?;
     let played = load_text(text).and_then(|topology| inline::summary(&topology.with_a_fresh_view(), MANIFEST, &stop));
     match played {
         Ok(Some(fresh)) => Ok(Some(fresh)),
         Ok(None) => Err(Failure::Interrupted("interrupted: an existing report was not changed".to_owned())),
         Err(failure @ Failure::Interrupted(_)) => Err(failure),
-        // The run itself is complete, and can be read about.
+        // The run itself is complete, so it has a report without the comparison.
         Err(why) => {
             warn(&format!("no comparison with an up-to-date view: {why}"));
             Ok(None)
@@ -93,7 +93,7 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
     }
 }
 
-/// The topology as the manifest has it: resolved, so that nothing else needs to be read.
+/// The topology from the manifest: resolved, so no other file is read.
 fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
     let damaged = |what: &str| Failure::Input(format!("{} is damaged: {what}", folder.join(MANIFEST).display()));
     let read = &mut |path: &str| match path {

@@ -1,4 +1,4 @@
-//! What a run leaves behind: its log, tables, summary and manifest, in one folder that is whole or says that it is not.
+//! The results of a run: log, tables, summary and manifest, in one folder that is complete or marked as partial.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,14 @@ use crate::settings::{count, counted};
 use crate::time::Time;
 use crate::topology::{self, Loaded, Topology};
 
-/// Measured times beside those of the model, drawn.
+/// Figure of measured times beside those of the model.
 pub const LIVE_PLOT: &str = "live.svg";
 
-/// Entries of the log that are handed over at once, and how long fewer may wait.
+/// Flush thresholds of the log: this many entries or this long.
 const ENTRIES: usize = 1 << 11;
 const KEPT_FOR: Duration = Duration::from_millis(200);
 
-/// How a run's summary is shown to whoever waits for it.
+/// Format of a run's summary on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     #[default]
@@ -47,7 +47,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Prints what there is in this folder.
+    /// Prints the summary of the results in this folder.
     pub fn print(self, summary: &SummaryFile, out: &Path) -> Result<(), Failure> {
         match self {
             Format::Json => {
@@ -62,47 +62,48 @@ impl Format {
     }
 }
 
-/// The results of one run, being made.
+/// The results of one run while it goes on.
 pub struct Results<'a> {
     loaded: &'a Loaded,
     names: Names,
-    /// Before the folder: it is not cleared away while something is still written into it.
+    /// Declared before the folder, so it is dropped first: the folder must not be removed while files in it are still
+    /// written.
     recording: Beside<Recording, Entry<Record>>,
     folder: ResultFolder,
-    /// Goes up when the log is contradicted.
+    /// Set when a record contradicts earlier ones.
     alarm: Arc<AtomicBool>,
-    /// When all that had been taken was last handed over in any case.
+    /// Time of the last flush that was due.
     handed: Instant,
-    /// How long recording and writing have held the run up so far.
+    /// Time for which recording and writing have blocked the run so far.
     written_for: Duration,
     started: String,
     command: Vec<String>,
     inputs: Vec<report::Input>,
     format: Format,
-    /// The path of the results in the printed summary, if it is not the one that this process uses.
+    /// The path of the results in the printed summary. None if it is the one that this process uses.
     shown_out: Option<PathBuf>,
     parquet: bool,
-    /// How to go on with the run, if it ends early.
+    /// The command to resume the run if it ends early. None if it cannot be resumed.
     resume: Option<String>,
 }
 
-/// Where and when a run was made.
+/// Circumstances of a run.
 pub struct Setting {
     pub layout: String,
-    /// When the process began.
+    /// Start of the process.
     pub began: Instant,
-    /// How long it took from there until everybody had joined.
+    /// Time from the start until all members had joined.
     pub joined: Duration,
-    /// What was really moved from site to site.
+    /// Transfers of real bytes between sites.
     pub moved: Option<Moved>,
     /// The speed of a live run.
     pub live: Option<f64>,
 }
 
 impl Results<'_> {
-    /// Prepares the folder, so that a run does not begin whose results cannot be written.
+    /// Creates the folder, so that no run starts whose results cannot be written.
     ///
-    /// What is over is put aside in a file there; a live run keeps all flows, to compare them with what is measured.
+    /// Finished jobs are set aside in a file there; a live run keeps all flows, to compare them with measurements.
     pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded, keep: bool, live: bool) -> Result<Results<'a>, Failure> {
         let out = out.map_or_else(|| default_out(&loaded.topology), Path::to_owned);
         let mut folder = ResultFolder::create(&out)?;
@@ -136,8 +137,8 @@ impl Results<'_> {
         })
     }
 
-    /// Takes the next entries of the run's log. What is made of them is made beside the run, so what is wrong with them
-    /// may be told later.
+    /// Takes the next entries of the run's log. They are processed on another thread, so an error in them may be
+    /// reported later.
     pub fn record(&mut self, log: Vec<Entry<Record>>) -> Result<(), Failure> {
         let begun = Instant::now();
         let taken = self.recording.give(log).and_then(|()| match begun.duration_since(self.handed) > KEPT_FOR {
@@ -160,23 +161,23 @@ impl Results<'_> {
         self.shown_out = path;
     }
 
-    /// Consults this witness of the run's messages before members are blamed.
+    /// Sets the witness of the run's messages that is consulted before a member is blamed.
     pub fn witnessed_by(&mut self, witness: Witness) -> Result<(), Failure> {
         self.recording.back().map(|recording| recording.recorder.tally.witnessed_by(witness))
     }
 
-    /// Writes the log and the tables as Parquet too.
+    /// Sets if the log and the tables are written as Parquet, too.
     pub fn with_parquet(&mut self, parquet: bool) {
         self.parquet = parquet;
     }
 
-    /// Says what was typed, and read, by whoever has started this process.
+    /// Sets the command and the input files of the user, if a launcher has started this process.
     pub fn asked(&mut self, command: Vec<String>, inputs: Vec<report::Input>) {
         self.command = command;
         self.inputs = inputs;
     }
 
-    /// What is left of this run is of use, and how, should it end early; or it is of none, and the journal goes.
+    /// Sets the command by which the run is resumed if it ends early. None makes it impossible and removes the journal.
     pub fn resumable_by(&mut self, how: Option<String>) {
         match &how {
             Some(_) => self.stand_in().resumable_by(how.clone()),
@@ -185,12 +186,12 @@ impl Results<'_> {
         self.resume = how;
     }
 
-    /// What contradicts the log, if anything does: a run that goes on would not be recorded.
+    /// The error of a log that contradicts itself, if that is known already: the rest of the run would not be recorded.
     pub fn contradiction(&mut self) -> Result<(), Failure> {
         if self.alarm.load(Ordering::Relaxed) { self.caught_up() } else { Ok(()) }
     }
 
-    /// Waits until all of the log so far has been looked at, and says what contradicts it.
+    /// Waits until all of the log so far has been processed. Returns an error if it contradicts itself.
     pub fn caught_up(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
         let contradiction = self.recording.back().map(|recording| recording.contradiction(&self.loaded.topology));
@@ -198,8 +199,8 @@ impl Results<'_> {
         contradiction?.map_or(Ok(()), |(_, text)| Err(Failure::Breach(text)))
     }
 
-    /// The verdict on a run whose actors have nothing left to do: waits until all of the log was looked at. An error if
-    /// the log contradicts itself, or if a job has not ended.
+    /// The verdict on a run whose actors have nothing left to do: waits until all of the log has been processed. An
+    /// error if the log contradicts itself, or if a job has not ended.
     pub fn verdict(&mut self, reached: Time) -> Result<(), Failure> {
         self.caught_up()?;
         let topology = &self.loaded.topology;
@@ -207,32 +208,33 @@ impl Results<'_> {
         unfinished.map_or(Ok(()), Err)
     }
 
-    /// How long recording and writing have taken so far.
+    /// Time that recording and writing have taken so far.
     pub fn written_for(&self) -> Duration {
         self.written_for
     }
 
-    /// Gives the results to whoever owns `path`, where that is not us.
+    /// Gives the results to the owner of `path`, if that is another user.
     pub fn give_to_owner_of(&mut self, path: &Path) -> Result<(), Failure> {
         Ok(self.folder.give_to_owner_of(path)?)
     }
 
-    /// Where they will be, as it was typed.
+    /// Path of the results, as typed.
     pub fn out(&self) -> &Path {
         self.folder.asked()
     }
 
-    /// Where the results are until they are whole.
+    /// The folder of the results until they are complete.
     pub fn stand_in(&self) -> &StandIn {
         self.folder.stand_in()
     }
 
-    /// A line that shows how far the run is.
+    /// A progress line for the run.
     pub fn progress(&self) -> RunProgress {
         RunProgress { line: Progress::new(Some(self.loaded.topology.jobs())), ended: 0 }
     }
 
-    /// Writes everything, prints the summary, and passes on how the run ended; where it can go on, tells how.
+    /// Writes all files, prints the summary, and returns the end of the run; if it can be resumed, the error names the
+    /// command.
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
         let recorded = self.caught_up();
         if [&conducted.end, &recorded].into_iter().any(|end| end.as_ref().is_err_and(|end| !may_be_resumed(end))) {
@@ -247,7 +249,7 @@ impl Results<'_> {
 
     fn write_all(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
         let host = host();
-        // There are no turns any more.
+        // No more turns are taken, so this thread may use all cores.
         pin::to_any_core();
         let mut facts = facts(&conducted, &setting);
         let writing = Instant::now();
@@ -308,10 +310,10 @@ impl Results<'_> {
         let digest = summary.results.digest.clone();
         let Placed { out, earlier } = self.folder.finish(manifest)?;
         if end.is_ok() {
-            // Not before the result is in its place.
+            // Only after the result is in its place.
             let _ = std::fs::remove_file(out.join(JOURNAL));
         }
-        // The file cannot know how long it takes to put it in its place.
+        // The file itself cannot contain the time that it takes to put it in its place.
         tell_time(&mut summary.run);
         let printed = self.format.print(&summary, self.shown_out.as_deref().unwrap_or(&out));
         if end.is_ok()
@@ -325,11 +327,11 @@ impl Results<'_> {
             let told = of_earlier(&earlier, &digest, remade);
             match end {
                 Ok(()) => note(&format!("note: {told}")),
-                // What is there now is less than what was there.
+                // A partial result has replaced a complete one.
                 Err(_) => warn(&told),
             }
         }
-        // A run that ended early has more to say than that nobody could read this.
+        // The failure of the run is more important than a failure to print.
         end.and(printed)
     }
 }
@@ -346,7 +348,7 @@ fn many_refused(jobs: &Counts) -> Option<String> {
     })
 }
 
-/// How a run has ended, now that all of its log has been looked at, and when.
+/// End of a run and its time, after all of the log has been processed.
 fn judge(
     mut end: Result<(), Failure>,
     mut reached: Time,
@@ -354,12 +356,12 @@ fn judge(
     topology: &Topology,
 ) -> (Result<(), Failure>, Time) {
     if let Some((at, contradiction)) = recording.contradiction(topology) {
-        // What came before it is whole, and whatever else went wrong came later.
+        // Entries before the contradiction are valid, and any other failure came later.
         reached = at;
         end = Err(Failure::Breach(contradiction));
     }
     end = end.and_then(|()| unfinished(recording, reached, topology).map_or(Ok(()), Err));
-    // Whoever broke a rule did so at some time.
+    // Adds the time to the message about a broken rule.
     if let Err(Failure::Breach(text)) = &mut end {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let first = in_time(first, reached);
@@ -383,7 +385,7 @@ fn unfinished(recording: &Recording, reached: Time, topology: &Topology) -> Opti
     )))
 }
 
-/// Writes what comes of the log, and gives the summary of it.
+/// Writes all that is made of the log, and returns its summary.
 fn write_tables(
     folder: &mut ResultFolder,
     Recording { recorder, shelf, .. }: &mut Recording,
@@ -392,7 +394,7 @@ fn write_tables(
     live: bool,
 ) -> Result<Summary, Failure> {
     let mut ended: few::Map<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
-    // Another run of a live one would measure something else.
+    // A live run has no digest, as its repetition would measure other times.
     let digest = if live { String::new() } else { recorder.digest() };
     let tally = &recorder.tally;
     let put = |name, rows: &[u8]| shelf.put(name, rows).map_err(Failure::from);
@@ -407,7 +409,7 @@ fn write_tables(
     Ok(summary)
 }
 
-/// Writes what a live run has measured beside what its model says.
+/// Writes the measurements of a live run beside the times of its model.
 fn write_measured(
     folder: &mut ResultFolder,
     tally: &Tally,
@@ -422,12 +424,12 @@ fn write_measured(
     Ok(live.facts())
 }
 
-/// Whether a run that ended like this may do better if it goes on.
+/// True if a run with this failure may succeed when it is resumed.
 fn may_be_resumed(failure: &Failure) -> bool {
     !matches!(failure, Failure::Breach(_) | Failure::Internal(_) | Failure::Input(_))
 }
 
-/// Nobody can go on with this run.
+/// Makes a run impossible to resume, and removes its journal.
 fn put_away_journal(stand_in: &StandIn) {
     stand_in.resumable_by(None);
     let _ = std::fs::remove_file(stand_in.path().join(JOURNAL));
@@ -445,7 +447,7 @@ impl From<Unrecorded> for Failure {
 impl From<Untaken> for Failure {
     fn from(error: Untaken) -> Failure {
         match error {
-            // Our own actors tell no such story: a peer has made something up.
+            // Our own actors write no such log, so a peer has invented something.
             Untaken::Inconsistent(wrong) => {
                 Failure::Breach(format!("the records of the run contradict each other: {wrong}"))
             }
@@ -454,7 +456,7 @@ impl From<Untaken> for Failure {
     }
 }
 
-/// Counts what has ended, for the line.
+/// Counts ended jobs for the progress line.
 pub struct RunProgress {
     line: Progress,
     ended: u64,
@@ -483,7 +485,7 @@ impl RunProgress {
     }
 }
 
-/// A sentence on the result that was there before; `remade` if its page and trace have been made again.
+/// A sentence on the earlier result in this place; `remade` if its page and trace have been made again.
 fn of_earlier(earlier: &Earlier, digest: &str, remade: Option<Result<(), Failure>>) -> String {
     let Earlier { started, digest: before, made_from_it, kept } = earlier;
     let which = if before.is_empty() || digest.is_empty() {
@@ -556,7 +558,7 @@ fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<
 mod tests {
     use super::*;
 
-    /// A run in which nothing, or hardly anything, could run says so though it ends well.
+    /// A run that refuses all or most of its jobs warns, although it ends without an error.
     #[test]
     fn a_run_that_refuses_half_of_its_jobs_warns() {
         let told =

@@ -1,5 +1,5 @@
-//! Runs that ended before they were over, and left a journal from which they can go on: in the folder of their results,
-//! which say that they are partial, or in the stand-in of a process that was killed.
+//! Runs that ended early and left a journal from which they can continue: in the folder of their results, which are
+//! marked as partial, or in the unfinished folder of a process that was killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ use super::stand_in::{Lock, is_in_the_making, left_to_resume, place_of};
 use crate::protocol::handshake::RELEASE;
 use crate::report::{Manifest, Status};
 
-/// A run that can go on.
+/// A run that can be resumed.
 pub struct Left {
-    /// Where its results belong.
+    /// Final folder of its results.
     pub out: PathBuf,
     pub head: Head,
-    /// Where its journal is.
+    /// Folder of its journal.
     pub folder: PathBuf,
-    /// Keeps others from going on with it too, or from clearing it away.
+    /// Keeps other processes from resuming or removing the run.
     _lock: Lock,
 }
 
 impl Left {
-    /// Finds what was left of a run whose results belong in this folder, or whose stand-in this is.
+    /// Finds the run to resume whose results belong in this folder, or whose unfinished folder this is.
     pub fn find(folder: &Path) -> Result<Left, Failure> {
         let out = place_of(folder).unwrap_or_else(|| folder.to_owned());
         let out = fs::canonicalize(&out).unwrap_or(out);
@@ -34,7 +34,7 @@ impl Left {
         let found = if place_of(folder).is_some() {
             Some(folder.to_owned()).filter(holds)
         } else {
-            // Until whoever has just been killed is gone, nobody knows that there is something to resume.
+            // A process that is being killed may still hold the run, so its end is waited for.
             let is_over = || !is_in_the_making(&out);
             wait_until(is_over, || {
                 format!("{}: another process is still running or resuming a run for this folder", out.display())
@@ -51,7 +51,7 @@ impl Left {
             !matches!(lock, Lock::Taken)
         };
         wait_until(is_ours, || format!("{}: another process is still at work on this run", folder.display()))?;
-        // Several may have waited for the lock: the first has moved the journal away.
+        // Several processes may have waited for the lock: the first has moved the journal away.
         if !holds(&found) {
             return Err(taken());
         }
@@ -67,7 +67,7 @@ impl Left {
         Ok(Left { out, head, folder: found, _lock: lock })
     }
 
-    /// Moves the journal to where the run goes on.
+    /// Moves the journal into the folder of the run that continues.
     pub fn hand_over(self, stand_in: &Path) -> Result<(), Failure> {
         let (from, to) = (self.folder.join(JOURNAL), stand_in.join(JOURNAL));
         fs::rename(&from, &to).map_err(|error| {
@@ -81,13 +81,13 @@ impl Left {
     }
 }
 
-/// How the run ended whose results are in this folder, if there are any.
+/// Status of the run whose results are in this folder. None if there are no readable results.
 pub fn status_of(out: &Path) -> Option<Status> {
     let manifest = read_plain(&out.join(MANIFEST)).ok()?;
     Some(serde_json::from_slice::<Manifest>(&manifest).ok()?.status)
 }
 
-/// Waits as long as somebody may take who has just been killed.
+/// Waits for a condition, at most as long as a killed process may take to end.
 fn wait_until(mut is_so: impl FnMut() -> bool, otherwise: impl Fn() -> String) -> Result<(), Failure> {
     let begun = Instant::now();
     while !is_so() {
@@ -125,7 +125,7 @@ mod tests {
         fs::create_dir(&dead).unwrap();
         let refused = || Left::find(&dead).err().unwrap().to_string();
         assert!(refused().contains("there is nothing to resume"), "{}", refused());
-        // The winner has moved the journal into its own folder.
+        // The first process has moved the journal into its own folder.
         let winner = StandIn::create(&out, Arc::new(RealDisk)).unwrap();
         fs::write(winner.path().join(JOURNAL), "").unwrap();
         assert!(refused().ends_with("out.partial-1: another process is resuming this run"), "{}", refused());

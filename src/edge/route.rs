@@ -1,4 +1,4 @@
-//! The router process: admits everybody, conducts the run, writes the results.
+//! The router process: admits all members, drives the run, writes the results.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -33,7 +33,7 @@ use crate::protocol::handshake::{Party, RELEASE, label};
 use crate::report::{Input, Witness};
 use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
 
-/// How to be the router of a run.
+/// Settings of a router.
 #[derive(Debug)]
 pub struct Routing {
     pub topology: String,
@@ -41,34 +41,34 @@ pub struct Routing {
     pub identity: PathBuf,
     pub bind: SocketAddr,
     pub out: Option<PathBuf>,
-    /// Whose owner gets the results, if this process is root.
+    /// The file whose owner gets the results, if this process runs as root.
     pub owner_of: Option<PathBuf>,
-    /// The path of the results in the summary, where it is not the one that this process uses.
+    /// The path of the results in the summary. None if it is the one that this process uses.
     pub shown_out: Option<PathBuf>,
-    /// What the manifest says about where the processes ran.
+    /// The layout of the processes, for the manifest.
     pub layout: String,
     pub stall_after: Duration,
-    /// Virtual seconds in a second of the wall's clock, for a live run.
+    /// Virtual seconds per second of real time, for a live run.
     pub live: Option<f64>,
     pub join_within: Duration,
-    /// How long a process that is lost may take to come back; nothing if the run ends without it.
+    /// Longest time for which a lost process may be absent. Zero if the run ends with its loss.
     pub patience: Duration,
-    /// The folder of a run that ended early, to go on with.
+    /// The folder of an earlier run that is to be resumed.
     pub resume: Option<PathBuf>,
-    /// Goes on with what is left where the results go, if there is anything of this topology.
+    /// Resumes the run left in the folder of the results, if it has this topology.
     pub goes_on: bool,
-    /// Lets an earlier result stay, under another name.
+    /// Keeps an earlier result, under another name.
     pub keep: bool,
     pub format: Format,
-    /// Writes the log and the tables as Parquet too.
+    /// Writes the log and the tables as Parquet, too.
     pub parquet: bool,
-    /// Started by a launcher: leave when it is gone.
+    /// True if a launcher has started the process, which then leaves when the launcher is gone.
     pub held: bool,
-    /// Where that launcher has written what it was asked.
+    /// The launcher's file with its command line and inputs.
     pub asked: Option<PathBuf>,
 }
 
-/// Whether there is something to measure.
+/// Fails if a live run of the topology has nothing to measure, or fails links.
 pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
     match &topology.cables {
         Some(cables) => match topology.failing_links().first() {
@@ -84,7 +84,7 @@ pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// Runs the router from the first peer to the last result.
+/// Runs the router from the first connection to the last result.
 pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
     let identity = lifeline::identity(&routing.identity, &[Party::Router]);
@@ -107,10 +107,10 @@ fn route_run(
     let plan = Plan::of(topology);
     let build = |outsiders| {
         topology::build_with(topology, &plan.at_hub(), outsiders)
-            // A launcher has handed over a topology that its user does not know, and tells the place itself.
+            // The user does not know the topology file of a launcher, which names the place itself.
             .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
     };
-    // A program is not waited for before somebody listens to whoever wants to end that.
+    // A program is started only when interrupts are handled, because its start may take long.
     let asks = outside::decides_for(topology, &plan, &plan.at_hub());
     let early = if asks { None } else { Some(build(Outsiders::new())?) };
     let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
@@ -122,7 +122,7 @@ fn route_run(
     let actors = early.map_or_else(|| build(outsiders), Ok)?;
 
     let terms = JoinTerms { roster: plan.parties(), topology: topology.hash() };
-    // Once all have said their last word they may have left.
+    // Members may have left once all have sent their last frames.
     let over =
         groups.as_ref().map(|groups| is_whole(results.stand_in().path(), groups.len())).transpose()? == Some(true);
     let mut peers = Vec::new();
@@ -143,7 +143,7 @@ fn route_run(
     let whole = plan.clone();
     let mut contract = topology::contract(topology);
     if routing.live.is_some() {
-        // There everything happens at its time.
+        // In a live run every event waits for its real time.
         contract.sources.clear();
     }
     let witness = Witness::new(plan.latencies.clone(), &leaves);
@@ -194,7 +194,7 @@ fn route_run(
         false => conduct::conduct(kept, hub, &mut lines, watch),
     };
     conducted.wall = conducted.wall.saturating_sub(results.written_for());
-    // All members are still connected, and learn of a failure that shows only now.
+    // All members are still connected, and are told of a failure that shows only now.
     let played_out = conducted.end.is_ok();
     conducted.end = fault.or(conducted.end).and_then(|()| results.verdict(conducted.reached));
     let mut moved = None;
@@ -216,7 +216,7 @@ fn route_run(
     send_home(kept, listener, lines, over, results, conducted, setting)
 }
 
-/// Tells everybody how the run has ended, and writes the results.
+/// Reports the end of the run to all members, and writes the results.
 fn send_home(
     kept: &Kept,
     listener: Listener,
@@ -232,29 +232,29 @@ fn send_home(
     };
     let senders = lines.into_iter().map(Line::into_sender).collect();
     if over {
-        // Who still looks for a router is told meanwhile.
+        // Members that still look for a router are told meanwhile.
         let end = results.conducted(conducted, setting);
         kept.block_on(listener.close(senders, close, ""));
         return end;
     }
-    // First, so that nobody has to wait for the results to be written.
+    // Before the results, so that no member has to wait until they are written.
     kept.block_on(listener.close(senders, close, reason.lines().next().unwrap_or_default()));
     results.conducted(conducted, setting)
 }
 
-/// What there is before anybody is listened to.
+/// The state before the first connection.
 struct Prepared<'a> {
     results: Results<'a>,
-    /// Whom each process played, if the run goes on.
+    /// The members that each process played. None if the run is new.
     groups: Option<Vec<Vec<Party>>>,
-    /// The file in which the topology was written, and all that it was read from, as typed by whoever began this.
+    /// The file of the topology, and all files that it was read from, as typed by the user.
     written_in: String,
     inputs: Vec<Input>,
-    /// When that was.
+    /// Start of the command.
     begun: Instant,
 }
 
-/// Makes a place for the results, with the journal of a run that goes on, and learns what a launcher was asked.
+/// Creates the folder of the results, with the journal of a resumed run, and reads the launcher's command line.
 fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Result<Prepared<'a>, Failure> {
     let mut left = routing.resume.as_deref().map(|folder| go_on_with(folder, loaded)).transpose()?;
     if routing.goes_on {
@@ -265,7 +265,7 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
     let mut results = Results::create(out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
     let mut groups = None;
     if let Some(left) = left {
-        // From now on it is ours, whatever becomes of us.
+        // From now on this process owns the journal, and its results say how to resume.
         results.resumable_by(Some(how_to_resume(routing, results.out())));
         groups = Some(left.head.groups.clone());
         left.hand_over(results.stand_in().path())?;
@@ -276,7 +276,7 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
     if let Some(path) = &routing.asked {
         let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
         let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
-        // The launcher's time is ours: processes of one machine share its clock, but no moments.
+        // The launcher's start is ours: the processes share a clock, but cannot exchange instants.
         begun = begun.checked_sub(Duration::from_secs_f64(asked.seconds)).unwrap_or(begun);
         pin::let_others_use(asked.other_cores);
         if let Some(input) = asked.inputs.first() {
@@ -292,19 +292,19 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
     Ok(Prepared { results, groups, written_in, inputs, begun })
 }
 
-/// Opens the door, and says where it is.
+/// Opens the socket, and prints its address.
 fn listen(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
     let mut listener = Listener::bind(routing.bind, identity, &Options::default())
         .map_err(|error| Failure::System(error.to_string()))?;
     announce(&format!("{LISTENING}{}", listener.address()))?;
     if routing.held {
-        // A launcher that no longer listens has left, which is noticed elsewhere.
+        // A launcher that no longer reads has left, which is noticed elsewhere.
         listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
     }
     Ok(listener)
 }
 
-/// The journal of the run: that with which it goes on, or a new one.
+/// The journal of the run: that of the resumed run, or a new one.
 fn journal(
     results: &Results<'_>,
     goes_on: bool,
@@ -341,7 +341,7 @@ async fn all_arrived(freight: Freight, interruptions: &mut Interruptions) -> Res
     }
 }
 
-/// What was left in this folder of a run of this topology.
+/// The run of this topology that can be resumed in this folder.
 fn go_on_with(folder: &Path, loaded: &Loaded) -> Result<Left, Failure> {
     let left = Left::find(folder)?;
     let ours = loaded.topology.hash().to_string();
@@ -363,7 +363,7 @@ fn how_to_resume(routing: &Routing, out: &Path) -> String {
     }
 }
 
-/// Others play together than did before.
+/// The failure of a resumed run whose members are grouped otherwise than before.
 fn regrouped(kept: &Kept, listener: Listener, groups: &[Vec<Party>]) -> Failure {
     let groups: Vec<String> = groups.iter().map(|group| label(group)).collect();
     let text = format!(
@@ -374,8 +374,8 @@ fn regrouped(kept: &Kept, listener: Listener, groups: &[Vec<Party>]) -> Failure 
     Failure::Input(text)
 }
 
-/// Why a process that is lost cannot be replaced, if it cannot: what it has measured, loads on their way to it, or what
-/// a program that nobody can start again knows of it, would be gone.
+/// The reason for which a lost process cannot be replaced: its loss would also lose its measurements, loads on their
+/// way to it, or the state of a program that the process cannot start again. None if it can be replaced.
 pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
     let moves_bytes = topology.cables.as_ref().is_some_and(|cables| cables.payload.is_some());
     let runs_already = |program: &Program| !program.socket.is_empty() && program.command.is_empty();
@@ -393,7 +393,7 @@ pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
     }
 }
 
-/// Whatever moves the bytes of this topology's transfers, if any are to be moved.
+/// The mover of real bytes. None if the topology moves none.
 fn freight(
     topology: &Topology,
     plan: &Plan,
@@ -427,13 +427,13 @@ fn freight(
     Some(Freight::new(homes, plan.names.clone(), topology.seed, amount, live))
 }
 
-/// Gathers what may end the run from outside: a signal, or a word of the launcher.
+/// Collects all that may end the run from outside: signals and messages of the launcher.
 fn listen_for_the_end(
     routing: &Routing,
     results: StandIn,
     stop: &Stop,
 ) -> Result<(Interruptions, mpsc::UnboundedReceiver<Gone>), Failure> {
-    // Where there is a launcher, its folder goes when it is gone.
+    // If the launcher is gone, its folder is removed.
     let nest = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
     let doomed = Doomed { folders: nest.into_iter().collect(), results: Some(results) };
     let (words, interruptions) = mpsc::unbounded_channel();
@@ -446,7 +446,8 @@ fn listen_for_the_end(
     Ok((interruptions, gone))
 }
 
-/// Says where the router can be reached, for example: whoever started it may not know, if it asked for any free port.
+/// Prints a line for the process that started the router, such as the address, which it cannot know if any port will
+/// do.
 fn announce(line: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")
@@ -456,7 +457,7 @@ fn announce(line: &str) -> Result<(), Failure> {
 
 type Interruptions = mpsc::UnboundedReceiver<Failure>;
 
-/// Lets everybody in; where some do not come, nobody stays.
+/// Admits all members. If some do not join, all others are sent away.
 async fn admit(
     mut listener: Listener,
     terms: JoinTerms,
@@ -469,7 +470,7 @@ async fn admit(
     let mut admitting = Box::pin(listener.admit(terms));
     let end = loop {
         tokio::select! {
-            // Who is told to be gone has not come back yet.
+            // A lost process is reported before a new one is admitted in its place.
             biased;
             Some(Gone { label, process, why }) = gone.recv() => {
                 note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
@@ -498,12 +499,12 @@ async fn admit(
         Err(Failure::NotJoined(text)) => Failure::NotJoined(format!("{text}{}", listed(&listener.missing()))),
         Err(failure) => failure,
     };
-    // Those who have come already should not wait for a run that will not be.
+    // Members that have joined should not wait for a run that will not start.
     listener.close(Vec::new(), Close::Stopped, &failure.to_string()).await;
     Err(failure)
 }
 
-/// By their names, as long as these are few.
+/// Names of members, if there are few of them.
 fn listed(parties: &[Party]) -> String {
     let (named, others) = parties.split_at(parties.len().min(NAMED));
     let mut text = named.iter().map(Party::to_string).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin.
+//! Ctrl-C and similar signals.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -9,20 +9,20 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Failure, runtime};
 
-/// The signals by which a person, a terminal that closes or an operating system asks a process to end.
+/// The signals by which a person, a closing terminal or the system asks a process to end.
 pub struct Interrupts {
     signals: Vec<Signal>,
-    /// When the last one came that counts.
+    /// Time of the last signal that counted.
     last: Option<Instant>,
 }
 
-/// Nobody asks twice in so short a time; but `timeout` and others send each signal to a process and to its group.
+/// Shortest time between two requests of a person; `timeout` and others send each signal to a process and to its group.
 const ONCE: Duration = Duration::from_millis(100);
 
 impl Interrupts {
     pub fn new() -> Result<Interrupts, Failure> {
         let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
-        // Whoever runs us under nohup wants us to outlive the terminal.
+        // Under nohup the process outlives the terminal.
         if !is_ignored(Number::HUP) {
             kinds.push(SignalKind::hangup());
         }
@@ -48,8 +48,8 @@ fn listen(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::System(format!("cannot listen for signals: {error}")))
 }
 
-/// Calls back for every such signal from now on, from a thread of its own: the others may be deaf while they compute or
-/// write. Listens when this returns.
+/// Calls back for every such signal from now on, on a thread of its own: the others may not notice signals while they
+/// compute or write. Signals are handled when this returns.
 pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
     let runtime = runtime()?;
     let mut interrupts = {
@@ -67,11 +67,11 @@ pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
     listening.map(drop).map_err(|error| Failure::System(error.to_string()))
 }
 
-/// The exit code of whoever has panicked.
+/// Exit code after a panic.
 pub const PANICKED: i32 = 101;
 
-/// Lets a panic of any thread end the process, once it has been told: nobody goes on after one, and where nothing is
-/// unwound the system would end it by a signal and keep its memory in a file.
+/// Makes a panic of any thread end the process after its message: no code continues after a panic, and without
+/// unwinding the system would end the process by a signal and dump its memory into a file.
 pub fn leave_on_panic() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -80,15 +80,15 @@ pub fn leave_on_panic() {
     }));
 }
 
-/// Makes a file that may not grow any larger an error like a full disk, instead of the end of this process.
+/// Turns the signal of a file that reaches its size limit into an error like a full disk.
 pub fn survive_limits() {
     let Ok(runtime) = runtime() else { return };
     let _inside = runtime.enter();
-    // Listening once replaces what the system would do, for good.
+    // Handling it once replaces the default action, for good.
     let _ = listen(SignalKind::from_raw(Number::XFSZ.as_raw()));
 }
 
-/// As whoever started us has left it.
+/// True if the parent process has set the signal to be ignored.
 fn is_ignored(number: Number) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Set for the process of which the test below sees the end.
+    /// Set for the child process whose end the test below checks.
     const TO_PANIC: &str = "HANSA_TEST_TO_PANIC";
 
     #[test]

@@ -1,4 +1,4 @@
-//! One line that tells how far a run has come, for whoever watches a terminal.
+//! Progress of a run, in one line on the terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,24 +9,24 @@ use super::{Loudness, loudness, thread};
 use crate::settings::counted;
 use crate::time::Time;
 
-/// Whoever waits no longer than this needs no telling.
+/// Tasks shorter than this show no line.
 const PATIENCE: Duration = Duration::from_secs(2);
 const REDRAW: Duration = Duration::from_millis(100);
-/// Events between two looks at the clock.
+/// Events between two reads of the clock.
 const EVENTS_PER_LOOK: u64 = 256;
-/// For events a second: about how far back the rate looks.
+/// Length of time over which the event rate is measured.
 const WINDOW: Duration = Duration::from_secs(1);
 
 const CLEAR: &str = "\r\x1b[2K";
 
-/// Silent unless standard error is a terminal.
+/// Progress of a run. Silent unless standard error is a terminal.
 pub struct Progress {
     total_jobs: Option<u64>,
     terminal: bool,
     began: Instant,
     drawn: Option<Instant>,
     events_looked: u64,
-    /// When the rate was taken last, and the events until then.
+    /// Time of the last measurement of the rate, and the number of events until then.
     rate_taken: (Instant, u64),
     rate: f64,
 }
@@ -45,7 +45,8 @@ impl Progress {
         }
     }
 
-    /// Cheap enough to be called every few hundred events. `done` counts jobs, all others are totals so far too.
+    /// Redraws the line if it is time. Cheap enough to be called every few hundred events. All arguments are totals so
+    /// far; `done` counts jobs.
     pub fn update(&mut self, now: Time, done: u64, events: u64) {
         if !self.terminal || events < self.events_looked + EVENTS_PER_LOOK {
             return;
@@ -63,11 +64,11 @@ impl Progress {
         }
         self.drawn = Some(clock);
         let line = line(now, done, self.total_jobs, self.rate, clock.duration_since(self.began));
-        // Nobody is hurt by a line that does not get through.
+        // A line that cannot be written is no error.
         let _ = write!(io::stderr(), "{CLEAR}{line}");
     }
 
-    /// Takes the line away, so that other words can follow.
+    /// Removes the line, so that other output can follow.
     pub fn clear(&mut self) {
         if self.drawn.take().is_some() {
             let _ = write!(io::stderr(), "{CLEAR}");
@@ -85,12 +86,12 @@ impl Drop for Progress {
     }
 }
 
-/// Tells how many of several things are done. Silent unless standard error is a terminal.
+/// A counter of finished items. Silent unless standard error is a terminal.
 pub struct Count {
-    /// What is counted, as it follows the numbers.
+    /// Name of the items, which follows the numbers.
     what: &'static str,
     total: usize,
-    /// Done before this call.
+    /// Items done before this call.
     earlier: usize,
     terminal: bool,
     began: Instant,
@@ -178,7 +179,7 @@ impl Drop for Activity {
     }
 }
 
-/// What an earlier call has done says nothing about how fast this one is.
+/// A line on finished items. Only those done by this call count for the estimated time.
 fn count_line(what: &str, done: usize, earlier: usize, total: usize, elapsed: Duration) -> String {
     let now = done.saturating_sub(earlier);
     let eta = if now > 0 {
@@ -191,7 +192,7 @@ fn count_line(what: &str, done: usize, earlier: usize, total: usize, elapsed: Du
 }
 
 fn line(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) -> String {
-    // Fractions of seconds would only flicker.
+    // Fractions of seconds would flicker.
     let now = Time::from_micros(now.micros() / 1_000_000 * 1_000_000);
     let total = total.filter(|total| *total > 0);
     let jobs =
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(count_line("runs", 10, 10, 110, Duration::from_secs(3)), "10/110 runs (9 %)  3 s");
     }
 
-    /// A screen that keeps what is written.
+    /// A screen that stores its content.
     #[derive(Clone, Default)]
     struct Screen(Arc<Mutex<Vec<u8>>>);
 

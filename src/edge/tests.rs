@@ -22,12 +22,12 @@ use crate::time::{Span, Stamp, Time};
 
 const HASH: TopologyHash = TopologyHash([0; 16]);
 const IDLE: Duration = Duration::from_millis(600);
-/// Longer than anybody may be silent.
+/// Longer than the idle timeout.
 const LONG: Duration = Duration::from_millis(1500);
-/// Bytes of a load: so many of them take much longer than frames that go first.
+/// Bytes of a load: loads take much longer than frames, which have priority.
 const LOAD: u64 = 4 << 20;
 
-/// Starts a task at a site, again and again, and thinks before it does.
+/// Starts a task at a site, again and again, and computes before each.
 struct Asker {
     left: u32,
     sites: u32,
@@ -41,7 +41,7 @@ impl Actor<Message, Record> for Asker {
             self.left -= 1;
             std::thread::sleep(self.thinks);
             let task = TaskId { job: JobId(0), index: 0 };
-            // All of them in turn.
+            // All sites in turn.
             let site = ActorId(1 + self.left % self.sites);
             out.send_at(
                 now.time,
@@ -52,7 +52,7 @@ impl Actor<Message, Record> for Asker {
     }
 }
 
-/// Runs what it is given, and thinks before it does.
+/// Runs the tasks that it gets, and computes before each.
 struct Runner {
     thinks: Duration,
 }
@@ -69,7 +69,7 @@ impl Actor<Message, Record> for Runner {
     }
 }
 
-/// Is never done talking of a task before its end, a microsecond after the other.
+/// Sends records about a task before its end, one a microsecond.
 struct Talker {
     moments: u64,
     records: u32,
@@ -100,7 +100,7 @@ fn thinks(thinks: Duration) -> Cast {
     Box::new(Runner { thinks })
 }
 
-/// A run between a router and a site: both think that long in each of two rounds; keepers look that often.
+/// A run between a router and a site: both compute that long in each of two rounds; keepers check at that interval.
 fn thinking(router: Duration, site: Duration, keepers_look: Duration) -> (Conducted, Result<(), Failure>) {
     let options = Options { idle_timeout: IDLE, keep_alive: Duration::from_millis(100), ..Options::default() };
     let asker = Asker { left: 2, sites: 1, thinks: router };
@@ -108,17 +108,17 @@ fn thinking(router: Duration, site: Duration, keepers_look: Duration) -> (Conduc
     (ran.conducted, ran.leaves.remove(0))
 }
 
-/// How a run went.
+/// Result of a run.
 struct Ran {
     conducted: Conducted,
     leaves: Vec<Result<(), Failure>>,
-    /// Bytes of loads that went meanwhile.
+    /// Bytes of loads that were transferred meanwhile.
     through: u64,
-    /// How many records were passed on at a time.
+    /// Numbers of records that were passed on at a time.
     passed_on: Vec<usize>,
 }
 
-/// A run of the router with these sites. From the first of them to the second so many loads go meanwhile.
+/// A run of the router with these sites. Meanwhile this many loads go from the first site to the second.
 fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration, loads: u32) -> Ran {
     let count = sites.len();
     let party = |at: usize| Party::Site(format!("s{at}"));
@@ -244,7 +244,7 @@ fn records_are_passed_on_while_one_creeps_and_another_has_nothing_to_say() {
     assert!(*most <= 150_000, "{passed_on:?}: what waits is bounded, however long the run is");
 }
 
-/// Answers so many microseconds later, and hangs up when it has answered so often.
+/// Answers `after` microseconds later, and hangs up after `left` answers.
 struct Faller {
     after: u64,
     left: u32,
@@ -266,7 +266,7 @@ impl Actor<Message, Record> for Faller {
     }
 }
 
-/// A run of twenty rounds with one site, which falls twice and comes back as one that answers after so long.
+/// A run of twenty rounds with one site, which fails twice and comes back as one that answers after the next delay.
 fn falling(after: [u64; 3]) -> Conducted {
     let options = Options::default();
     let party = Party::Site("s0".to_owned());

@@ -1,18 +1,18 @@
-//! `hansa tournament`: runs an experiment with entrants, and tells who is good at what.
+//! `hansa tournament`: runs an experiment with entrants, and ranks them.
 
 use super::Failure;
 use super::disk::replace;
 use super::sweep::{Files, STANDINGS, STANDINGS_PAGE, Sweeping, read_experiment, run_experiment};
 use crate::experiment::tournament::{compared, csv, page, standings, table};
 
-/// Runs the experiment in a file, as far as it has not been run yet, and writes its standings beside its rows.
+/// Runs the experiment in a file, except for runs that are complete, and writes standings next to its rows.
 pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
     let mut files = Files::default();
     let no_standings = |error| Failure::Input(format!("{path}: {error}"));
     compared(&read_experiment(path, &mut files)?, against).map_err(no_standings)?;
     let swept = run_experiment(path, &mut files, sweeping)?;
     if swept.part.is_some() {
-        // Standings are of all.
+        // A share has no standings, as these need all runs.
         return super::say(&swept.told());
     }
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;

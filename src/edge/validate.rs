@@ -1,5 +1,5 @@
-//! `hansa validate`: whether a topology can be run, and what a run would leave out of its logs; or whether all runs of
-//! an experiment can.
+//! `hansa validate`: checks that a topology, or all runs of an experiment, can run, and lists the parts of logs that
+//! would be left out.
 
 use serde_json::json;
 
@@ -12,8 +12,8 @@ use crate::experiment::{ENTRANT, Experiment};
 use crate::settings::counted;
 use crate::topology::{self, Loaded, Override};
 
-/// Checks a topology or an experiment. With `strict`, what would be left out is an error, and so is a program that is
-/// not here.
+/// Checks a topology or an experiment. With `strict`, jobs and fields that would be left out are errors, and so are
+/// missing programs.
 pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
     if is_experiment(path) {
         if !overrides.is_empty() {
@@ -62,7 +62,7 @@ fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failu
     say(&format!("{}: fine\n{}\n", shown(path), in_short(&experiment)))
 }
 
-/// Checks the topology of every run, and gives what is told of any of them, once.
+/// Checks the topology of every run. Returns the distinct remarks on all of them.
 fn check_runs(path: &str, strict: bool) -> Result<(Experiment, Vec<String>), Failure> {
     let mut files = Files::default();
     let experiment = read_experiment(path, &mut files)?;
@@ -82,7 +82,7 @@ fn check_runs(path: &str, strict: bool) -> Result<(Experiment, Vec<String>), Fai
     Ok((experiment, told))
 }
 
-/// How many runs there are, and what varies in them.
+/// The number of runs, and the axes.
 fn in_short(experiment: &Experiment) -> String {
     let axes: Vec<String> =
         experiment.axes.iter().map(|axis| format!("{} of {}", axis.values.len(), axis.key)).collect();
@@ -94,13 +94,13 @@ pub fn check_fit(loaded: &Loaded) -> Result<(), Failure> {
     misfits(loaded, true).map(drop)
 }
 
-/// Lines about workloads with jobs that can run at no site; with `strict` they are an error.
+/// Remarks on workloads with jobs that can run at no site; with `strict` they are an error.
 fn misfits(loaded: &Loaded, strict: bool) -> Result<Vec<String>, Failure> {
     let jobs = topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
     if strict && !jobs.is_empty() { Err(Failure::Input(jobs.join("\n"))) } else { Ok(jobs) }
 }
 
-/// Builds what a run would build, and gives what it would tell of its logs.
+/// Builds all that a run would build, and returns remarks on its logs.
 fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure> {
     if strict {
         logs::check(&loaded.topology)?;
@@ -112,7 +112,7 @@ fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure>
     }
     let mut told = loaded.topology.warnings();
     told.extend(loaded.notes.iter().cloned());
-    // They may be where the parts of the grid are played.
+    // Files and programs may exist on the machines that run these parts of the grid.
     told.extend(absent.programs.into_iter().chain(absent.files));
     told.extend(logs::told(&loaded.topology, true));
     told.extend(jobs);
