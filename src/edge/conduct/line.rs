@@ -1,4 +1,5 @@
-//! One leaf's connection at the router: frames to it and from it, and how much it may say of moments that are not over.
+//! One leaf's connection at the router: its frames in both directions, and a bound on its data about moments that are
+//! not over.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -18,17 +19,17 @@ use crate::time::Stamp;
 
 /// One leaf's connection.
 pub struct Line {
-    /// Who lives there, for people: `site york`.
+    /// Name of the leaf's members in messages, such as `site york`.
     pub label: String,
     pub(super) parties: Vec<Party>,
-    /// The number of the process that was there first.
+    /// Number of the process that played the leaf first.
     pub(super) process: u32,
     pub(super) sender: FrameSender,
     pub(super) receiver: FrameReceiver,
     pub(super) connection: Connection,
-    /// Frames that came in while we were busy writing.
+    /// Frames that arrived during a write.
     pub(super) backlog: VecDeque<(Up<Message, Record>, Vec<u8>)>,
-    /// The frame that was handed out last, as it came.
+    /// Bytes of the frame that `read` or `ready` returned last.
     pub(super) last: Vec<u8>,
     pub(super) outgoing: Vec<u8>,
     pub(super) unmoved: Unmoved,
@@ -36,24 +37,23 @@ pub struct Line {
     pub(super) blocked: Duration,
     pub(super) frames_down: u64,
     pub(super) frames_up: u64,
-    /// Of frames from the leaf.
+    /// Bytes of all frames from the leaf.
     pub(super) bytes_up: u64,
 }
 
-/// How long a leaf that ends its stream may take to say why.
+/// Time that a leaf has to close the connection with a reason after the end of its stream.
 const REASON_WITHIN: Duration = Duration::from_secs(1);
 
-/// Bytes of memory that messages and records of all leaves may take which have to wait for virtual time: about six
-/// million records.
+/// Memory, in bytes, for messages and records of all leaves that wait for virtual time: about six million records.
 const UNMOVED_MAX: usize = 512 << 20;
 
-/// Encoded bytes of a message or record beyond which it consists of a list, and most bytes of memory that a byte of an
-/// encoded list takes.
+/// Encoded size in bytes from which a message or record is taken for a list, and the most bytes of memory that a byte
+/// of an encoded list takes.
 const LIST_FROM: usize = 64;
 const LIST_FACTOR: usize = 10;
 
 impl Line {
-    /// The connections of all leaves of a run, which share one bound on what has to wait.
+    /// The connections of all leaves of a run, which share one bound on waiting data.
     pub fn all(peers: impl IntoIterator<Item = Peer>) -> Vec<Line> {
         let all = Arc::<AtomicUsize>::default();
         peers.into_iter().map(|peer| Line::new(peer, all.clone())).collect()
@@ -80,7 +80,7 @@ impl Line {
         }
     }
 
-    /// Goes on with the same leaf in another process, which begins from the start.
+    /// Continues with the leaf in another process, which starts from the beginning.
     pub(super) fn replace(&mut self, peer: Peer) {
         let Peer { sender, receiver, connection, .. } = peer;
         (self.sender, self.receiver, self.connection) = (sender, receiver, connection);
@@ -88,7 +88,8 @@ impl Line {
         self.outgoing.clear();
     }
 
-    /// Writes what is to go out, and holds what comes against what had come, until all of that is here again.
+    /// Writes the outgoing bytes, and compares incoming frames with the previous ones, until all of those have been
+    /// repeated.
     pub(super) async fn repeat(&mut self, repeats: &mut Repeats, moved: &Cell<u64>) -> Result<(), LineError> {
         let mut written = self.outgoing.is_empty();
         {
@@ -115,7 +116,7 @@ impl Line {
         Ok(())
     }
 
-    /// A frame that came while what had come before was held against it.
+    /// Keeps a frame that arrived before the comparison was complete and is new.
     pub(super) fn keep(&mut self, frame: Vec<u8>) -> Result<(), LineError> {
         self.frames_up += 1;
         self.bytes_up += frame.len() as u64;
@@ -124,12 +125,12 @@ impl Line {
         Ok(())
     }
 
-    /// What is left to close once the run is over.
+    /// The stream that is left to close once the run is over.
     pub fn into_sender(self) -> FrameSender {
         self.sender
     }
 
-    /// Writes what is to go out. Meanwhile it takes in what comes, lest two full pipes wait for each other.
+    /// Writes the outgoing bytes. Meanwhile it reads incoming frames, because two full pipes would wait for each other.
     pub(super) async fn write(&mut self) -> Result<(), LineError> {
         {
             let mut writing = pin!(self.sender.write(&self.outgoing));
@@ -151,7 +152,7 @@ impl Line {
         Ok(())
     }
 
-    /// The next frame from the leaf.
+    /// Waits for the next frame from the leaf.
     pub(super) async fn read(&mut self) -> Result<Up<Message, Record>, LineError> {
         if let Some(up) = self.kept() {
             return Ok(up);
@@ -165,21 +166,21 @@ impl Line {
                 self.unmoved.take(frame)
             }
             None => {
-                // Whoever leaves in good order says why when it closes, which is just after.
+                // A leaf that leaves in order closes the connection with a reason just after its stream.
                 let closed = tokio::time::timeout(REASON_WITHIN, self.connection.closed()).await;
                 Err(closed.map_or(LineError::Closed, LineError::Wire))
             }
         }
     }
 
-    /// The next of those that came while we were busy.
+    /// The next frame of the backlog.
     pub(super) fn kept(&mut self) -> Option<Up<Message, Record>> {
         let (up, frame) = self.backlog.pop_front()?;
         self.last = frame;
         Some(up)
     }
 
-    /// The next frame, if it is here already.
+    /// The next frame, if it has arrived.
     pub(super) fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LineError> {
         if let Some(up) = self.kept() {
             return Ok(Some(up));
@@ -193,21 +194,21 @@ impl Line {
     }
 }
 
-/// What a leaf has sent since it last told how far it is, and what of all that it has sent is of moments that it has
-/// not told of. An honest one may have much to say of one moment, and says it in pieces, and may send ahead what is to
-/// arrive later; but all of that has to be kept until its time comes, so there is an end to it. That a leaf says that
-/// it is a little further changes nothing of what waits.
+/// Counts frames of a leaf since its last progress, and its data about moments that are not over. An honest leaf may
+/// have many records of one moment, which it sends in pieces, and may send messages ahead that arrive later; but all of
+/// them have to be kept until their time comes, so their amount is bounded. Progress of a leaf frees only data whose
+/// time has come.
 #[derive(Debug)]
 pub(super) struct Unmoved {
-    /// Before when it has told everything.
+    /// Stamp before which the leaf has reported everything.
     done: Stamp,
     pub frames: u64,
-    /// As they came.
+    /// Bytes of these frames, as received.
     pub bytes: usize,
-    /// What is kept here, and until when, the earliest first.
+    /// Sizes of kept data, with the stamp until which each is kept, earliest first.
     waiting: BinaryHeap<Reverse<(Stamp, usize)>>,
     pub kept: usize,
-    /// Bytes kept for all leaves together, and the most that may be.
+    /// Bytes kept for all leaves together, and their limit.
     all: Arc<AtomicUsize>,
     max: usize,
 }
@@ -234,7 +235,7 @@ impl Unmoved {
         }
         self.frames += 1;
         self.bytes += frame.len();
-        // What messages and records have on the heap is about as long as their bytes, unless it is a list.
+        // Messages and records take about as much memory as their encoding, unless they contain lists.
         let share = frame.len() / (up.mail.len() + up.log.len()).max(1);
         let share = share + share.saturating_sub(LIST_FROM) * (LIST_FACTOR - 1);
         for mail in up.mail.iter().filter(|mail| mail.arrival >= up.done) {
@@ -258,7 +259,7 @@ impl Unmoved {
     }
 }
 
-/// Tells leaves that have sent their last frames that the run has failed after all. The close of a connection says so
+/// Tells leaves that have sent their last frames that the run has failed after all. The close of a connection says so,
 /// too, but may be lost.
 pub async fn call_off(lines: &mut [Line]) {
     let stop: Down<Message> = Down { grant: Stamp::NEVER, then: Instruction::Stop, mail: Vec::new() };
@@ -273,18 +274,18 @@ pub async fn call_off(lines: &mut [Line]) {
 const CALL_OFF_WITHIN: Duration = Duration::from_millis(250);
 
 impl LineError {
-    /// Whether a process that is started again may do better.
+    /// True if a restarted process may do better.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             LineError::Closed | LineError::Gone(_) => true,
-            // Closed here where another process has taken its place.
+            // Closed on this side because another process has taken its place.
             LineError::Wire(wire) => wire.is_without_a_word() || *wire == WireError::ClosedHere,
             LineError::Garbage(_) | LineError::Different(_) | LineError::TooMuch { .. } => false,
         }
     }
 }
 
-/// What can go wrong on one line.
+/// Faults of one connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     #[error(transparent)]
@@ -293,7 +294,7 @@ pub(super) enum LineError {
     Garbage(#[from] CodecError),
     #[error("it left before the run was over")]
     Closed,
-    /// Others know that it is gone, and why.
+    /// The end of the process was reported by the launcher, with the reason.
     #[error("{0}")]
     Gone(String),
     #[error("it received the same input as before but answers differently, so it is not deterministic: {0}")]
@@ -331,7 +332,7 @@ mod tests {
         let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
         let mut kept = 0;
         let refused = loop {
-            // What it promises to send no more is of no help.
+            // Its promise to send nothing more does not help.
             match unmoved.take(&frame(unmoved.frames, 1, 1000)) {
                 Ok(up) => kept += up.log.capacity() * size_of::<Entry<Record>>(),
                 Err(error) => break error.to_string(),
@@ -368,7 +369,7 @@ mod tests {
                     false => ((0..100).map(|number| mail(100 * frames + number)).collect(), Vec::new()),
                     true => (Vec::new(), vec![entry.clone(); 100]),
                 };
-                // A microsecond a frame.
+                // Each frame advances time by a microsecond.
                 let up: Up<Message, Record> =
                     Up { acked: 1, floor: later, done: stamp(frames), finished: false, mail, log };
                 let mut bytes = Vec::new();
@@ -381,7 +382,7 @@ mod tests {
             assert!(refused.contains("have to wait for virtual time"), "{refused}");
         }
 
-        // Once their time has come they are no longer kept.
+        // Data whose time has come is not kept.
         let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
         for done in 1..2000 {
             let ahead = (0..100).map(|number| Envelope { arrival: stamp(done + 10), ..mail(100 * done + number) });
@@ -414,7 +415,7 @@ mod tests {
         assert!(lines.len() > 2 && lines.iter().all(|line| line.kept < 4 << 20), "one alone may keep more");
         assert!(refused.contains("bytes of all members have to wait"), "{refused}");
 
-        // What one has done with is free for the others.
+        // Memory that one leaf frees is available to the others.
         let before = all.load(Ordering::Relaxed);
         let first = &mut lines[0];
         first.take(&frame(2, 2, 0)).unwrap();
@@ -422,7 +423,7 @@ mod tests {
         assert!(lines[1].take(&frame(0, 1, 1)).is_ok());
     }
 
-    /// The shortest element of each kind of list.
+    /// Uses the shortest element of each kind of list.
     #[test]
     fn lists_take_no_more_memory_than_is_counted() {
         fn costs<T: serde::Serialize>(element: T) {

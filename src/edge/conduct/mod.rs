@@ -1,5 +1,5 @@
-//! Drives the hub of a distributed run: runs ahead while promises last, writes to all before waiting for any, and
-//! waits only for those leaves that hold it up. Explains itself when nothing moves.
+//! Drives the hub of a distributed run: advances while promises allow, writes to all leaves before it waits for any,
+//! and waits only for leaves that block it. Explains a run in which nothing moves.
 
 mod line;
 mod progress;
@@ -29,20 +29,20 @@ use progress::{Reached, explain_loss, explain_stall, place_in_time};
 pub use returns::{Gone, Returns};
 use returns::{Losses, Player};
 
-/// What a conducted run leaves behind, whether it came to its end or not.
+/// Result of a run, complete or not.
 pub struct Conducted {
-    /// How far the log goes.
+    /// Virtual time up to which the log goes.
     pub reached: Time,
     pub events: u64,
-    /// How often the hub could not go on before it had heard from leaves.
+    /// Number of times that the hub had to wait for leaves.
     pub waits: u64,
     pub leaves: Vec<LeafFacts>,
-    /// From the first event to the last.
+    /// Real time from the first event to the last.
     pub wall: Duration,
     pub end: Result<(), Failure>,
 }
 
-/// What one leaf cost.
+/// Costs of one leaf.
 #[derive(Clone, Debug, Default)]
 pub struct LeafFacts {
     pub label: String,
@@ -56,62 +56,61 @@ pub struct LeafFacts {
     pub packets_up: u64,
 }
 
-/// Takes the next entries of the run's log, if there are any; whatever is wrong with them, or with earlier ones, ends
-/// the run.
+/// Takes the next entries of the run's log, maybe none. An error in them, or in earlier ones, ends the run.
 pub type Taking<'a> = dyn FnMut(Vec<Entry<Record>>) -> Result<(), Failure> + 'a;
 
-/// Is shown how far a run is.
+/// Receives the progress of a run.
 pub type Progress<'a> = dyn FnMut(Time, u64, &[Entry<Record>]) + 'a;
 
-/// How a run is watched while it goes on.
+/// Inputs and outputs of a run besides its leaves.
 pub struct Watch<'a> {
     /// After this long without a frame, the run is taken for stalled.
     pub stall_after: Duration,
-    /// Called every now and then with (virtual time, events so far, the records that have come up at the hub).
+    /// Called now and then with (virtual time, events so far, records that have arrived at the hub).
     pub progress: &'a mut Progress<'a>,
-    /// Given the log of the run, in order, as soon as it is whole.
+    /// Called with the log of the run, in order, as soon as it is complete up to some moment.
     pub record: &'a mut Taking<'a>,
     pub contact: Contact,
-    /// Virtual seconds in a second of the wall's clock, where the run is tied to that.
+    /// Virtual seconds per second of real time. None if the run is not tied to real time.
     pub speed: Option<f64>,
-    /// The names of all actors, by their numbers.
+    /// Names of all actors, by number.
     pub names: &'a [String],
-    /// How many bytes of loads have passed: the run goes on as long as they do.
+    /// Bytes of loads that have passed: they count as progress of the run.
     pub carried: Arc<AtomicU64>,
-    /// Something from outside that ends the run.
+    /// Failures from outside that end the run.
     pub interruptions: &'a mut mpsc::UnboundedReceiver<Failure>,
-    /// Where processes that are lost may come back.
+    /// Return of lost processes. None if a lost process ends the run.
     pub returns: Option<Returns<'a>>,
 }
 
-/// How long leaves may take to say their last words when a run has ended early.
+/// Time that leaves have to send their last frames after an early end.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 
-/// Batches after which the clock is looked at, where they are quick, and how often the outside world is.
+/// Batches between two reads of the clock, if they are quick, and the period of checks for outside events.
 const BATCHES_PER_LOOK: usize = 128;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Records that may wait for those of leaves that have not told how far they are, and how long they may: then they are
-/// asked.
+/// Records that may wait for leaves that have not reported their progress, and the time that they may wait; then those
+/// leaves are asked.
 const LOG_KEPT: usize = 1 << 16;
 const LOG_KEPT_FOR: Duration = Duration::from_millis(500);
 
-/// How long it takes to read what a leaf has sent before.
+/// Time to read the frames that a leaf has sent already.
 const HERE_WITHIN: Duration = Duration::from_millis(50);
 
-/// Records that are worth going through the log for.
+/// Records that are worth a pass over the log.
 const LOG_WORTH: usize = 1 << 12;
 
-/// Bytes of one leaf's frames that are taken in before others are looked after.
+/// Bytes of one leaf's frames that are read before other leaves get their turn.
 const BYTES_AT_ONCE: u64 = 4 << 20;
 
-/// Conducts a run to its end: actors compute here, and the runtime is entered to write and to wait.
+/// Drives a run to its end. Actors compute in this thread, and the runtime is entered to write and to wait.
 pub fn conduct(kept: &Kept, hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
     let players = lines.iter().map(Player::of).collect();
     conduct_those(kept, hub, lines, players, watch)
 }
 
-/// Does again what the journal tells of a run, where that is all of it: these leaves have left, and are not needed.
+/// Repeats a run from a journal that holds all of it: its leaves have left and are not needed.
 pub fn conclude(kept: &Kept, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> Conducted {
     let players = labels.into_iter().map(|label| Player { label, process: 0 }).collect();
     conduct_those(kept, hub, &mut [], players, watch)
@@ -144,18 +143,18 @@ fn conduct_those(
     let mut end = conductor.run(&mut hub, lines);
     let wall = began.elapsed();
     if let Err(Failure::LostPeer { label, .. }) = &end {
-        // Nobody is to wait for its last words, or for it to take ours.
+        // The run does not wait for this leaf's last frames, nor for it to read ours.
         lines.iter().filter(|line| line.label == *label).for_each(|line| line.connection.close(Close::Dropped, ""));
     }
     if end.is_err() && !lines.is_empty() {
         kept.block_on(conductor.wind_up(&mut hub, lines));
     }
     if let Some(returns) = &mut conductor.watch.returns {
-        // What cannot be saved is told where results cannot be written either.
+        // A journal that cannot be saved is reported where results cannot be written either.
         let _ = if end.is_ok() { returns.journal.flush() } else { returns.journal.save() };
     }
     conductor.look(&mut hub);
-    // What leaves have not told yet cannot be shown, and so neither can what came of it.
+    // Records that leaves have not reported yet cannot be shown, and so neither can their consequences.
     let (settled, reached) = match end.is_ok() {
         true => (Stamp::NEVER, hub.now().time),
         false => (hub.settled(), hub.settled().time.min(hub.now().time)),
@@ -189,26 +188,26 @@ struct Conductor<'k, 'w, 's> {
     kept: &'k Kept,
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
-    /// How far the run was when the stall clock was last wound up.
+    /// Progress of the run when the stall timer was last reset.
     reached: Reached,
     began: Instant,
     log: LogMerger<Record>,
-    /// When what was whole of the log was last passed on in any case.
+    /// Time of the last flush of the log that was due.
     settled: Instant,
-    /// How much of it has to wait before that is tried again.
+    /// Number of waiting records at which the next flush is tried.
     worth: usize,
     waits: u64,
     losses: Losses,
-    /// Those who are gone and have not been missed yet.
+    /// Lost processes whose loss has not been handled yet.
     missing: Vec<Gone>,
-    /// Of all leaves.
+    /// Processes of all leaves.
     players: Vec<Player>,
 }
 
-/// Why the run does not go on as it is.
+/// Reason for which the run cannot continue as it is.
 enum Halt {
     Failure(Failure),
-    /// This leaf is lost, but may come back.
+    /// This leaf is lost, but may return.
     Lost(usize, Failure),
 }
 
@@ -240,12 +239,12 @@ impl Conductor<'_, '_, '_> {
                 if looked.elapsed() < LOOK_EVERY {
                     continue;
                 }
-                // Actors that compute for long are looked after more often.
+                // Actors that compute for long are interrupted more often.
                 batches = (batches / 2).max(1);
                 looked = Instant::now();
                 self.look(hub);
                 self.pass_on(hub, lines)?;
-                // Lets the runtime keep the connections alive, and hear what ends the run from outside.
+                // Lets the runtime keep connections alive and receive what ends the run from outside.
                 kept.breathe();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
                     return Err(place_in_time(failure, hub, lines).into());
@@ -256,14 +255,14 @@ impl Conductor<'_, '_, '_> {
                 return Ok(());
             }
             self.look(hub);
-            // Whoever was asked may have sent something that is to be run before anybody is waited for.
+            // A leaf that was asked may have sent something to run before the hub waits.
             if !self.pass_on(hub, lines)? {
                 kept.block_on(self.exchange(hub, lines))?;
             }
         }
     }
 
-    /// Writes to whoever should hear something, and hears those that hold the hub up.
+    /// Writes to all leaves that need a frame, and reads from those that block the hub.
     async fn exchange(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         self.flush(hub, lines).await?;
         let mut waited = false;
@@ -274,7 +273,7 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// In a live run: lets nothing happen before its time on the wall's clock.
+    /// In a live run: lets no event happen before its real time.
     fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         let Some(speed) = self.watch.speed else { return Ok(()) };
         while let Some(due) = hub.due() {
@@ -301,12 +300,12 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// Passes on what is whole of the log, if that is much, or has been for long; where too much is not, leaves are
-    /// asked. Says whether they were.
+    /// Passes on the complete part of the log if it is large or old. If too much is incomplete, asks leaves for their
+    /// records. Returns true if it asked.
     fn pass_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<bool, Halt> {
         let is_late = self.log.waiting() > 0 && self.settled.elapsed() >= LOG_KEPT_FOR;
         if self.log.waiting() < self.worth && !is_late {
-            // What was passed on before may have been found wrong since.
+            // Entries passed on earlier may have turned out to be wrong.
             (self.watch.record)(Vec::new())?;
             return Ok(false);
         }
@@ -328,7 +327,7 @@ impl Conductor<'_, '_, '_> {
         (self.watch.record)(self.log.settle(before))
     }
 
-    /// Has leaves tell all that they may have run.
+    /// Asks leaves to report all that they may have run.
     async fn ask(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         self.send(hub, lines, Turn::Ask).await?;
         for leaf in hub.asked() {
@@ -345,7 +344,7 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// One is heard after the other: who has answered while another was waited for does not hold the run up.
+    /// Leaves are read in turn; a leaf that answered meanwhile does not count as stalled.
     async fn without_those_who_have_answered(
         &self,
         failure: Failure,
@@ -360,7 +359,7 @@ impl Conductor<'_, '_, '_> {
                     && hub.receive(leaf, up).is_ok()
                 {}
             };
-            // What it has said is here.
+            // Its answer has arrived already.
             let _ = tokio::time::timeout(HERE_WITHIN, hear).await;
         }
         if hub.asked().is_empty() {
@@ -370,12 +369,12 @@ impl Conductor<'_, '_, '_> {
         }
     }
 
-    /// Writes to all leaves that should hear something, before waiting for any.
+    /// Writes to all leaves that need a frame, before the hub waits for any.
     async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         self.send(hub, lines, Turn::Flush(self.watch.contact)).await
     }
 
-    /// Writes what the hub has to say.
+    /// Writes the frames of the hub.
     async fn send(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], turn: Turn) -> Result<(), Halt> {
         let (mut problem, mut silent, batches) = (None, true, hub.batches());
         let mut journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
@@ -419,7 +418,7 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// Takes in the frames of this leaf, of which there must be at least one; says whether it had to be waited for.
+    /// Reads the frames of this leaf, at least one. Returns true if it had to wait.
     async fn hear(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], leaf: usize) -> Result<bool, Halt> {
         let waits = lines[leaf].waits;
         let first = match self.wait(hub, lines, leaf).await? {
@@ -432,7 +431,7 @@ impl Conductor<'_, '_, '_> {
                 returns.journal.up(hub.batches(), leaf, &lines[leaf].last)?;
             }
             hub.receive(leaf, up).map_err(|breach| self.breach(&breach, lines))?;
-            // One that never stops talking must not keep the log from being passed on.
+            // A leaf that never stops sending must not keep the log from being passed on.
             if lines[leaf].bytes_up - before >= BYTES_AT_ONCE {
                 break;
             }
@@ -444,7 +443,7 @@ impl Conductor<'_, '_, '_> {
         Ok(lines[leaf].waits > waits)
     }
 
-    /// Waits until this leaf has sent a frame, unless something else ends the run.
+    /// Waits for a frame of this leaf, unless an outside event ends the run.
     async fn wait(
         &mut self,
         hub: &Hub<Message, Record>,
@@ -462,15 +461,15 @@ impl Conductor<'_, '_, '_> {
         end.map_err(|end| self.ended(end, hub, lines))
     }
 
-    /// Does something that takes this leaf's help, until it is done, or somebody ends the run, or nothing moves any
-    /// more. Tells how long it took, if it was not done at once.
+    /// Runs a future that needs this leaf until it is done, the run is ended from outside, or nothing moves any more.
+    /// Returns the waiting time. None if it was done at once.
     async fn guard<T>(
         &mut self,
         hub: &Hub<Message, Record>,
         leaf: usize,
         doing: impl Future<Output = T>,
     ) -> (Result<T, End>, Option<Duration>) {
-        // It may have been told while another one's help was waited for.
+        // Its loss may have been reported during a wait for another leaf.
         if let Some(at) = self.missing.iter().position(|gone| self.players[leaf].is_gone(gone))
             && !hub.has_finished(leaf)
         {
@@ -500,7 +499,7 @@ impl Conductor<'_, '_, '_> {
                 Event::Gone(gone) if self.players[leaf].is_gone(&gone) && !hub.has_finished(leaf) => {
                     break Err(End::Gone(leaf, gone.why));
                 }
-                // A write that is left alone half-way leaves half a frame.
+                // An abandoned write would leave an incomplete frame on another leaf's stream.
                 Event::Gone(gone) => self.missing.push(gone),
                 Event::Alarm => {
                     let reached = Reached { run: hub.progress(), carried: self.watch.carried.load(Ordering::Relaxed) };
@@ -523,16 +522,16 @@ impl Conductor<'_, '_, '_> {
         }
     }
 
-    /// After a run that ended early: lets those leaves that still answer say their last words.
+    /// After an early end: lets leaves that still answer send their last frames.
     async fn wind_up(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) {
         hub.stop(&mut |leaf, down: Down<Message>| {
             lines[leaf].outgoing.clear();
-            // A leaf that cannot be told is one whose last words are not heard.
+            // A leaf that cannot receive is one whose last frames are not read.
             let _ = quic::encode_in_pieces(down, Down::cut, &mut lines[leaf].outgoing);
         });
         let last_words = async {
             for line in lines.iter_mut() {
-                // One that does not listen must not keep the others from being heard.
+                // A leaf that does not read must not delay the others.
                 let _ = tokio::time::timeout(WIND_UP_WITHIN / 8, line.write()).await;
             }
             for leaf in hub.blockers() {
@@ -547,7 +546,7 @@ impl Conductor<'_, '_, '_> {
         let _ = tokio::time::timeout(WIND_UP_WITHIN, last_words).await;
     }
 
-    /// Shows the outside world how far we are, and takes what the hub has of the log.
+    /// Reports the progress, and takes the records of the hub into the log.
     fn look(&mut self, hub: &mut Hub<Message, Record>) {
         let [records, ahead] = hub.take_logs();
         (self.watch.progress)(hub.done().time.min(hub.now().time), hub.events(), &records);
@@ -569,10 +568,10 @@ enum Event<T> {
     Alarm,
 }
 
-/// What can end a run from outside of its rules.
+/// Outside events that end a wait.
 enum End {
     Interruption(Failure),
-    /// This leaf is gone, and why.
+    /// This leaf is lost, with the reason.
     Gone(usize, String),
     Stall,
 }

@@ -1,4 +1,4 @@
-//! Whether a run gets on, and what to tell of one that does not: who is gone, or who is waited for.
+//! Progress of a run, and the explanation of a lost or stalled one: the lost member, or those that the run waits for.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::kernel::{self, Hub};
 use crate::protocol::{Message, Record};
 use crate::settings::counted;
 
-/// Bytes that belong to no frame, beyond what packets cost.
+/// Bytes besides frames, beyond the overhead of packets.
 const NO_FRAMES: u64 = 1 << 20;
 
-/// Virtual time in which nothing happens creeps when it is so many times slower than the wall's clock.
+/// Virtual time without events creeps if it is this many times slower than real time.
 const CREEP: u128 = 1000;
 
-/// How far a run has come, by all that may be waited for.
+/// Progress of a run by every measure that may be waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reached {
     pub run: kernel::Progress,
@@ -26,8 +26,8 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// Whether the run has got on since, which is so long ago. Frames that bring nothing new do not count, and neither
-    /// does virtual time that creeps while nothing happens in it.
+    /// True if the run has progressed since `before`, which is this long ago. Frames without news do not count, nor
+    /// does virtual time that creeps without events.
     pub fn is_beyond(&self, before: &Reached, after: Duration) -> bool {
         let (run, then) = (&self.run, &before.run);
         if run.events > then.events || run.leaves_finished > then.leaves_finished || self.carried > before.carried {
@@ -38,10 +38,10 @@ impl Reached {
     }
 }
 
-/// A leaf that is gone: who, since when in virtual time, and why.
+/// The failure of a lost leaf: its name, virtual time and reason.
 pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
     if let LineError::TooMuch { .. } = error {
-        // The last straw may be an honest member's.
+        // The frame that exceeds the bound may be that of an honest member.
         let most = lines.iter().max_by_key(|line| line.unmoved.kept).unwrap_or(&lines[leaf]);
         let (label, kept) = (&most.label, most.unmoved.kept);
         return Failure::Breach(format!(
@@ -49,7 +49,7 @@ pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, erro
             hub.now()
         ));
     }
-    // A member reports itself what happened to its program or its actors, and at which virtual time.
+    // A member reports a failure of its program or actors itself, with the virtual time.
     if let LineError::Wire(WireError::Closed { close: Some(close), reason }) = &error {
         let reported = || reported(&lines[leaf].label, reason);
         match close {
@@ -61,7 +61,7 @@ pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, erro
     explain_loss(hub, lines, leaf, &error.to_string())
 }
 
-/// The same, whoever has found it out.
+/// The failure of a lost leaf, for a reason from any source.
 pub(super) fn explain_loss(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, why: &str) -> Failure {
     let standing = &hub.leaf_statuses()[leaf];
     let mut text = format!("lost {} at virtual time {}: {why}", lines[leaf].label, hub.now().time);
@@ -91,7 +91,7 @@ pub(super) fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, lines:
     }
 }
 
-/// Who waits for whose promise, at which virtual time, and the last message between them.
+/// Names the leaves that block the run, with their promises and the last messages in both directions.
 pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration) -> String {
     let mut text = format!(
         "no frame has moved for {} s: the router stands at {} and may not pass {}",
@@ -99,7 +99,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
         hub.now(),
         hub.safe()
     );
-    // Whoever has been asked how far it is is waited for before anybody's promises are.
+    // If leaves were asked for their records, the hub waits for these before it waits for promises.
     let asks = !hub.asked().is_empty();
     for (line, standing) in lines.iter().zip(hub.leaf_statuses()) {
         let holds_up = match hub.finishing() {

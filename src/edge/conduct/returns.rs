@@ -1,7 +1,7 @@
-//! Leaves that are lost and come back: each begins from the start in a new process, is sent its mail again as the
-//! journal has it, and says again what it had said, which goes no further. Then the run goes on where it was.
+//! Return of lost leaves: a leaf starts from the beginning in a new process, is sent its mail again from the journal,
+//! and repeats its frames, which are only compared. Then the run continues.
 //!
-//! Costs: one pass over the journal, however many have come back; memory for some frames a leaf.
+//! Costs: one pass over the journal for any number of returning leaves, and memory for some frames per leaf.
 
 use std::cell::Cell;
 use std::task::Poll;
@@ -22,28 +22,28 @@ use crate::recovery::journal::Item;
 use crate::recovery::{Divergence, Rehearsal, Repeats};
 use crate::settings::counted;
 
-/// What a run has where processes that are lost may come back.
+/// All that a run needs to let lost processes return.
 pub struct Returns<'w> {
     pub journal: Journal,
     pub door: &'w mut Listener,
-    /// Processes of which others know that they are gone.
+    /// Lost processes, as a launcher reports them.
     pub gone: &'w mut mpsc::UnboundedReceiver<Gone>,
-    /// How long a process is waited for.
+    /// Longest wait for a lost process.
     pub patience: Duration,
-    /// The journal is that of an earlier router, and the run goes on from there.
+    /// True if the journal is that of an earlier router, and the run continues from it.
     pub goes_on: bool,
 }
 
-/// A process that is gone, and why.
+/// A lost process, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
     pub label: String,
-    /// Its number, as another may have taken its place before its end is told.
+    /// Its number, as another process may have taken its place before its end is reported.
     pub process: u32,
     pub why: String,
 }
 
-/// The process that plays a leaf at present.
+/// The present process of a leaf.
 pub(super) struct Player {
     pub label: String,
     pub process: u32,
@@ -59,29 +59,29 @@ impl Player {
     }
 }
 
-/// Items of a journal after which the world is looked after.
+/// Items of a journal between two checks for outside events.
 const ITEMS_PER_LOOK: u64 = 1024;
 
-/// How often a leaf may be lost before the run has got any further.
+/// Number of losses of a leaf without progress of the run after which it is given up.
 const LOSSES_MAX: u32 = 5;
 
-/// Bytes of the journal that are sent, and waited for, at a time.
+/// Bytes of the journal that are sent, and compared, at a time.
 const BYTES_AT_ONCE: usize = 2 << 20;
 
 const MAY_RETURN: &str = "nobody is waited for who cannot come back";
 
-/// How often a leaf was lost where the run was, as its events and what leaves had told by then.
+/// Number of losses of each leaf at one state of the run, given as its events and the frames of leaves.
 pub(super) type Losses = few::Map<usize, ((u64, u64), u32)>;
 
 impl Conductor<'_, '_, '_> {
-    /// What is to be done about a leaf whose line has failed.
+    /// Decides on a leaf whose connection has failed.
     pub(super) fn lost(&self, hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Halt {
         let may_come_back = self.watch.returns.is_some() && error.may_pass();
         let failure = progress::lost(hub, lines, leaf, error);
         if may_come_back { Halt::Lost(leaf, failure) } else { Halt::Failure(failure) }
     }
 
-    /// Notices who is gone, as others know.
+    /// Handles losses that the launcher has reported.
     pub(super) fn miss(&mut self, hub: &Hub<Message, Record>, lines: &[Line]) -> Result<(), Halt> {
         let Some(returns) = &mut self.watch.returns else { return Ok(()) };
         while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
@@ -92,7 +92,7 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// Takes the hub to where that of an earlier router was, and all leaves with it.
+    /// Takes the hub to the state of an earlier router, and then all leaves.
     pub(super) fn go_on_from_before(
         &mut self,
         hub: &mut Hub<Message, Record>,
@@ -155,7 +155,7 @@ impl Conductor<'_, '_, '_> {
         }
     }
 
-    /// Waits until those who are lost are back where they were, and all that are lost meanwhile.
+    /// Waits until all lost leaves have returned and caught up, including those that are lost meanwhile.
     pub(super) fn recover(
         &mut self,
         hub: &Hub<Message, Record>,
@@ -178,14 +178,14 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// Waits until all who are lost have joined again.
+    /// Waits until all lost leaves have joined again.
     async fn wait_for(
         &mut self,
         hub: &Hub<Message, Record>,
         lines: &mut [Line],
         lost: &mut few::Map<usize, Failure>,
     ) -> Result<(), Failure> {
-        // Those whose loss was told while another one was waited for.
+        // Losses that were reported during a wait for another leaf.
         for gone in std::mem::take(&mut self.missing) {
             if let Some(leaf) = who_is_missed(hub, &self.players, &gone) {
                 lost.or_insert_with(leaf, || explain_loss(hub, lines, leaf, &gone.why));
@@ -205,7 +205,7 @@ impl Conductor<'_, '_, '_> {
                 Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
                 Some(gone) = returns.gone.recv() => {
                     let Some(leaf) = who_is_missed(hub, &self.players, &gone) else { continue };
-                    // Of one that is missed already this is no news.
+                    // The loss is known already.
                     if lost.contains_key(&leaf) && !here.contains_key(&leaf) {
                         continue;
                     }
@@ -218,7 +218,7 @@ impl Conductor<'_, '_, '_> {
                     let Some(leaf) = lines.iter().position(|line| line.parties == peer.parties) else { continue };
                     self.players[leaf].process = peer.process;
                     here.insert(leaf, peer);
-                    // It may have come before it was missed.
+                    // The process may have returned before its loss was noticed.
                     let replaced = || explain_loss(hub, lines, leaf, "another process has taken its place");
                     lost.or_insert_with(leaf, replaced);
                 }
@@ -235,7 +235,7 @@ impl Conductor<'_, '_, '_> {
         Ok(())
     }
 
-    /// Lets a leaf come back that is lost, unless that has been so too often; says until when it is waited for.
+    /// Allows a lost leaf to return, unless it was lost too often. Returns the deadline.
     fn expect(
         &mut self,
         hub: &Hub<Message, Record>,
@@ -262,8 +262,8 @@ impl Conductor<'_, '_, '_> {
         Ok(tokio::time::Instant::now() + returns.patience)
     }
 
-    /// Tells those who are back what they had been told, and hears what they had said. Whoever is lost over it is put
-    /// on the list again. Gives how many frames each has said again.
+    /// Sends returning leaves their mail again, and compares their frames. A leaf that is lost meanwhile is added to
+    /// `lost`. Returns the number of repeated frames per leaf.
     async fn catch_up(
         &mut self,
         hub: &Hub<Message, Record>,
@@ -273,7 +273,7 @@ impl Conductor<'_, '_, '_> {
     ) -> Result<few::Map<usize, u64>, Failure> {
         let end = self.tell_again(hub, lines, back, lost).await;
         if let Err(failure) = &end {
-            // Whoever is only half-way there knows nothing of the moment at which the run ends.
+            // A leaf that has not caught up does not know the time at which the run ends.
             let reason = failure.to_string();
             let reason = reason.lines().next().unwrap_or_default();
             back.iter().for_each(|leaf| lines[*leaf].connection.close(Close::Stopped, reason));
@@ -316,8 +316,8 @@ impl Conductor<'_, '_, '_> {
         Ok(repeated)
     }
 
-    /// Lets those who are back hear a piece and say again what they had said by then; tells how that has ended for
-    /// each of them.
+    /// Sends returning leaves a piece of their mail, and compares their frames up to there. Returns the outcome for
+    /// each leaf.
     async fn repeat_piece(
         &mut self,
         hub: &Hub<Message, Record>,
@@ -376,13 +376,13 @@ impl Conductor<'_, '_, '_> {
     }
 }
 
-/// The leaf of a process that is gone, if it is one that is missed: whoever has said goodbye is not.
+/// The leaf of a lost process. None if no leaf has this process, or if the leaf has finished.
 fn who_is_missed(hub: &Hub<Message, Record>, players: &[Player], gone: &Gone) -> Option<usize> {
     players.iter().position(|player| player.is_gone(gone)).filter(|leaf| !hub.has_finished(*leaf))
 }
 
-/// Takes the next piece of the journal for those who are back: what they are to be told, and what they had said. Says
-/// whether there is more.
+/// Reads the next piece of the journal for returning leaves: their mail, and the frames to compare. Returns true if
+/// there is more.
 fn read_piece(
     pages: &mut Pages,
     hub: &Hub<Message, Record>,
@@ -410,7 +410,7 @@ fn read_piece(
     Ok(true)
 }
 
-/// A leaf that was told the same and says something else.
+/// The failure of a returned leaf that answers the same input differently.
 fn different_now(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, different: Divergence) -> Failure {
     Failure::Breach(format!(
         "{} is not deterministic: it came back at virtual time {}, received the same input as before, and answers differently; {different}",

@@ -1,5 +1,5 @@
-//! Starts a whole grid on this machine: one process for the router, one for each site and user, talking over
-//! loopback. Watches over them until the run is over, and leaves none behind.
+//! Starts a whole grid on this machine: one process for the router, one for each site and user, connected over
+//! loopback. Watches them until the end of the run, and leaves no process behind.
 
 mod router;
 
@@ -34,32 +34,32 @@ use crate::report::Input;
 use crate::topology::Topology;
 use router::{NoRouter, Router, RouterEnd, Routers, look_at};
 
-/// What to start.
+/// Settings of a grid of local processes.
 pub struct Launch<'a> {
     pub topology: &'a Topology,
     pub sharing: Sharing,
     pub cores: Cores,
-    /// Where the router puts the results.
+    /// Folder of the results.
     pub out: PathBuf,
-    /// Where what is left of the run is that it goes on with, if there is any.
+    /// Folder of the unfinished run that is resumed. None for a new run.
     pub resume: Option<PathBuf>,
-    /// For the manifest.
+    /// The user's command, for the manifest.
     pub asked: Asked,
     pub began: Instant,
-    /// Flags that are handed on to the router: how the run is watched.
+    /// Flags that are passed on to the router: how the run is watched.
     pub router_flags: Vec<String>,
-    /// How long a router that should end may do nothing at all, if that is longer than it waits for others at its end.
+    /// Longest time for which a router that should end may be idle, if that is longer than it waits for others at its
+    /// end.
     pub stall_after: Duration,
-    /// How often a process is started again when it is lost.
+    /// Number of times that a lost process is started again.
     pub restarts: u32,
-    /// How long somebody who is lost is waited for.
+    /// Longest wait for a lost process.
     pub patience: Duration,
-    /// How long a process of sites or users that is stopped is waited for before another takes its place; for ever if
-    /// not given.
+    /// Time after which a stopped process of sites or users is replaced. None waits for ever.
     pub replace_after: Option<Duration>,
 }
 
-/// Which cores the processes of a grid may use.
+/// The cores that the processes of a grid may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Cores {
     /// All on one: best for actors that compute little between messages
@@ -68,58 +68,59 @@ pub enum Cores {
     All,
 }
 
-/// What the user of a launcher has typed, and when: its router has seen none of it.
+/// Command line and time of a launcher's start, for its router, which has its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Asked {
     pub command: Vec<String>,
     /// The files that the topology was read from.
     pub inputs: Vec<Input>,
-    /// How long ago that was when the router was started.
+    /// Seconds from the launcher's start to that of the router.
     pub seconds: f64,
-    /// The cores that threads of the router may use beside the one where all take turns, if there is only one for that.
+    /// Cores for threads of the router beside the core on which processes take turns. Empty unless there is only one
+    /// such core.
     pub other_cores: Vec<usize>,
 }
 
 impl Asked {
-    /// By this command, just now, of these files.
+    /// The command line of this process, now, with these inputs.
     pub fn new(inputs: Vec<Input>) -> Asked {
         Asked { command: typed_words().collect(), inputs, seconds: 0.0, other_cores: Vec::new() }
     }
 }
 
-/// How the router says where it listens; the first line of its standard output.
+/// First line of the router's standard output, followed by its address.
 pub const LISTENING: &str = "listening on ";
-/// How it tells a launcher how many processes have joined; the lines after that.
+/// Following lines of the router's standard output, with the number of processes that have joined.
 pub const JOINED: &str = "joined ";
 
 const ASKED: &str = "asked.json";
-/// How long a process may take to leave by itself once the run is over.
+/// Time that a process has to leave by itself once the run is over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
-/// How long processes get to hear of the end of a run that has failed before they are told to leave.
+/// Time that processes have to learn of a failed run before they are told to leave.
 const GRACE: Duration = Duration::from_millis(300);
-/// How long a router may take to leave when it is told for the second time.
+/// Time that a router has to leave after a second interrupt.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// How often the launcher looks whether the router does anything.
+/// Period at which the launcher checks the activity of the router and of stopped processes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a router that winds up may have to wait for others.
+/// Shortest time for which a router that winds up may be idle, waiting for others.
 const QUIET_MIN: Duration = Duration::from_secs(10);
-/// How long a router may take to write partial results.
+/// Time that a router has to write partial results.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(600);
-/// How long everybody may take to join, and how much longer for each process.
+/// Time that all processes have to join, plus an amount for each process.
 const JOIN_WITHIN: Duration = Duration::from_secs(120);
 const JOIN_WITHIN_EACH: Duration = Duration::from_secs(1);
-/// How long a process may take to listen to its launcher.
+/// Time that a process has to read its identity from the launcher.
 const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
-/// How many processes are on their way to the router at a time. All at once stand in each other's way: 200 of them gave
-/// one another up again and again.
+/// Number of processes that are starting and have not joined yet. If all start at once, they delay each other: of 200
+/// some gave up again and again.
 const STARTING_AT_ONCE: usize = 8;
-/// What is shown of the log of a process that has failed: so many lines, of so many letters, from so many bytes at its
-/// end.
+/// The excerpt of a failed process's log that is shown: at most this many lines of this many characters, from this many
+/// bytes at its end.
 const LOG_TAIL_LINES: usize = 12;
 const LOG_LINE_MAX: usize = 2_000;
 const LOG_TAIL_BYTES: u64 = 64 << 10;
 
-/// Runs the grid; the error, if any, has been told by the router already.
+/// Runs the grid. If the error is `Told`, the router has reported it already.
 pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let groups = muster(launch.topology, launch.sharing.clone(), &Machine::here())?;
     let other_cores = if launch.cores == Cores::One { pin::to_one_core() } else { Vec::new() };
@@ -130,7 +131,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let written_in = launch.asked.inputs.first().map_or("", |input| &input.path);
     let located = located(launch.topology, written_in);
     write(&topology, &located.to_toml())?;
-    // Reading a log takes each site longer than all else before the run.
+    // Sites get no workloads: reading a log would take each of them longer than all other work before the run.
     let idle = nest.path.join("sites.toml");
     let topology_hash = located.hash();
     write(&idle, &Topology { workloads: Vec::new(), ..located }.to_toml())?;
@@ -138,7 +139,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     write(&nest.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
     let mut end = End::default();
-    // One that comes back is known by its identity, and found where it was.
+    // A restarted router has the identity and the address of its predecessor.
     let identity = authority.issue(&[Party::Router], 30).map_err(system)?;
     let mut routers = Routers::new(&launch, join_within(groups.len()), &identity, &topology);
     let (router, address) = match routers.first(&mut interrupts, &mut end).await {
@@ -166,7 +167,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
 struct Grid<'a> {
     launch: &'a Launch<'a>,
     routers: Routers<'a>,
-    /// The one that there is now, and whether it does anything.
+    /// The present router, and its activity.
     router: Router,
     pulse: Pulse,
     starting: Starting<'a>,
@@ -174,11 +175,11 @@ struct Grid<'a> {
     end: End,
 }
 
-/// Whose process has left, its number, and how.
+/// Label, process number and exit status of a process that has left.
 type Exit = (String, u32, ExitStatus);
 
 impl Grid<'_> {
-    /// Sees to everybody until there is no router any more; says how the last one has ended.
+    /// Serves all processes until the last router has ended, and returns its end.
     async fn watch(&mut self, exited: &mut mpsc::UnboundedReceiver<Exit>) -> Result<RouterEnd, Failure> {
         let mut looks = tokio::time::interval(LOOK_EVERY);
         loop {
@@ -213,13 +214,12 @@ impl Grid<'_> {
         }
     }
 
-    /// Starts another router where one was that has ended like this; if there is to be none, says how the last one has
-    /// ended.
+    /// Replaces a router that has ended with this status. If it is not to be replaced, returns the end of the last one.
     async fn replace_router(&mut self, status: ExitStatus) -> Option<RouterEnd> {
         match self.routers.next(status, &mut self.interrupts, &mut self.end).await {
             Ok((router, _)) => {
                 (self.router, self.pulse) = (router, Pulse::new());
-                // Everybody joins again.
+                // All members join again.
                 self.starting.joined(0);
                 None
             }
@@ -234,10 +234,10 @@ impl Grid<'_> {
     async fn has_left(&mut self, label: String, process: u32, status: ExitStatus) {
         let Some(place) = self.starting.started.iter().position(|member| member.label == label) else { return };
         let member = &mut self.starting.started[place];
-        // The number may be another's soon.
+        // The number may soon be that of another process.
         member.process = None;
         let may_return = !self.end.is_near() && fell(status) && member.restarts < self.launch.restarts;
-        // Of a program that has failed its process tells the router itself.
+        // A process whose external program has failed reports that to the router itself.
         let has_told = program_failed(status);
         if has_told {
             self.end.failed_programs.push(label.clone());
@@ -260,21 +260,21 @@ impl Grid<'_> {
     }
 
     async fn interrupt(&mut self) {
-        // Whoever asks twice means it.
+        // A second Ctrl-C leaves less time.
         self.router.deadline(if self.end.interrupted { AT_ONCE } else { WIND_UP_WITHIN });
         self.end.interrupted = true;
         self.pulse.restart();
         self.router.tell(&Word::Interrupt).await;
     }
 
-    /// Ends the run, as a process of it cannot be started.
+    /// Ends the run because one of its processes cannot be started.
     async fn give_up(&mut self, failure: Failure) {
         self.router.tell(&Word::Failed { why: failure.to_string() }).await;
         self.router.deadline(WIND_UP_WITHIN);
         self.end.failed = Some(failure);
     }
 
-    /// Lets everybody leave once there is no router any more, and tells what is left to tell.
+    /// Lets all processes leave after the last router, and reports what is left to report.
     async fn wind_up(self, last: RouterEnd, mut exited: mpsc::UnboundedReceiver<Exit>) -> Result<(), Failure> {
         let Grid { launch, mut router, mut starting, mut end, .. } = self;
         let printed = router.output.await.map_err(system)?;
@@ -284,7 +284,7 @@ impl Grid<'_> {
         let Starting { started: mut members, progress, joined, exits, .. } = starting;
         drop((progress, exits));
         if !last.is_well() || joined < members.len() {
-            // Nobody is there any more for those that have not even joined.
+            // Members that have not joined yet will find no router any more.
             sleep(GRACE).await;
             members.iter_mut().for_each(|member| drop(member.lifeline.take()));
         }
@@ -296,26 +296,26 @@ impl Grid<'_> {
     }
 }
 
-/// Shows what those wrote last who have brought the run to its end.
+/// Shows the ends of the logs of processes that have ended the run early.
 fn show_logs(members: &[Member], last: &RouterEnd, end: &End) {
-    // Whoever left because the run was ended has nothing to add.
+    // Processes that left because the run was ended have nothing to add.
     if let Some(lost) = end.lost
         && last.code().is_none_or(|code| [Failure::LOST, Failure::BREACH].map(i32::from).contains(&code))
     {
         show_log_tail(&members[lost], |_| true);
     }
     for member in members.iter().filter(|member| end.failed_programs.contains(&member.label)) {
-        // What else is there is its own, and has been told by the router.
+        // Other lines are the program's; those of the process itself were reported by the router.
         show_log_tail(member, |line| !line.starts_with(&member.label) && !line.starts_with("error: "));
     }
 }
 
-/// What brings a run to an early end.
+/// Causes of an early end of a run.
 #[derive(Default)]
 struct End {
-    /// By its place among those that were started.
+    /// The lost process, by its index in `started`.
     lost: Option<usize>,
-    /// Whose programs have failed.
+    /// Labels of processes whose programs have failed.
     failed_programs: Vec<String>,
     interrupted: bool,
     /// A process that could not be started.
@@ -334,12 +334,12 @@ struct Starting<'a> {
     started: Vec<Member>,
     joined: usize,
     meeting: Meeting<'a>,
-    /// Where it is told who has left.
+    /// Receives the processes that have left.
     exits: mpsc::UnboundedSender<Exit>,
     progress: Option<Count>,
 }
 
-/// What a process needs to find its run.
+/// All that a process needs to find and join its run.
 #[derive(Clone, Copy)]
 struct Meeting<'a> {
     nest: &'a Nest,
@@ -370,7 +370,7 @@ impl<'a> Starting<'a> {
         Ok(())
     }
 
-    /// Names whoever is stopped, and ends whoever has been for that long: it is then started again.
+    /// Reports stopped processes, and kills those that have been stopped for too long, which are then started again.
     fn look(&mut self, replace_after: Option<Duration>) {
         for member in &mut self.started {
             let Some(id) = member.process else { continue };
@@ -395,7 +395,7 @@ impl<'a> Starting<'a> {
         }
     }
 
-    /// Starts a process again that is gone.
+    /// Starts a lost process again.
     async fn start_again(&mut self, member: usize) -> Result<(), Failure> {
         let Member { parties, restarts, .. } = &self.started[member];
         let (parties, restarts) = (parties.clone(), restarts + 1);
@@ -413,7 +413,7 @@ impl<'a> Starting<'a> {
     }
 }
 
-/// How long a router waits for so many processes that are started by and by.
+/// Time that a router waits for its processes, which are started a few at a time.
 fn join_within(processes: usize) -> Duration {
     JOIN_WITHIN + JOIN_WITHIN_EACH * processes as u32
 }
@@ -422,24 +422,24 @@ fn join_within(processes: usize) -> Duration {
 struct Member {
     label: String,
     parties: Vec<Party>,
-    /// How often it was started again.
+    /// Number of times that it was started again.
     restarts: u32,
-    /// Its number, as long as it is to be looked after.
+    /// Its number. None if it is no longer watched.
     process: Option<u32>,
     pulse: Pulse,
-    /// Closing it tells the process to leave.
+    /// The process leaves when this is closed.
     lifeline: Option<ChildStdin>,
     log: PathBuf,
 }
 
 fn end_process(id: u32) {
     if let Some(process) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-        // There is nothing to end if it has left.
+        // The process may have left already.
         let _ = kill_process(process, Signal::KILL);
     }
 }
 
-/// Whether a process does anything.
+/// Activity of a process, to find out if it is stopped or idle.
 struct Pulse {
     last: Option<Activity>,
     since: Instant,
@@ -451,7 +451,7 @@ impl Pulse {
         Pulse { last: None, since: Instant::now(), told: false }
     }
 
-    /// Says whether it is news that the process is stopped.
+    /// Records the present activity. Returns true if the process is stopped, and was not reported as such.
     fn feel(&mut self, now: Option<Activity>) -> bool {
         let before = std::mem::replace(&mut self.last, now);
         if self.last != before || now.is_none_or(|now| now.waits_for_a_device) {
@@ -461,7 +461,7 @@ impl Pulse {
         stopped && !std::mem::replace(&mut self.told, stopped)
     }
 
-    /// From now on it should do something.
+    /// Restarts the clock of `still_for`.
     fn restart(&mut self) {
         self.since = Instant::now();
     }
@@ -486,11 +486,11 @@ async fn start_member(
     command.arg("--patience").arg(format!("{}us", meeting.patience.as_micros()));
     parties.iter().for_each(|party| _ = command.args(["--name", party.name()]));
     let log = meeting.nest.path.join(format!("{}.log", first.slug()));
-    // One that is started again writes behind what it wrote before.
+    // A restarted process appends to the log of its predecessor.
     let file = File::options().create(true).append(true).open(&log);
     let file = file.map_err(|error| cannot("create", &log, &error))?;
     let stdout = file.try_clone().map_err(system)?;
-    // Whoever wants to see what the processes do does not look for it in files that go with the run.
+    // With --verbose the processes write to the terminal, as their logs are removed with the run.
     command.stdout(stdout).stderr(if loudness() > Loudness::Usual { Stdio::inherit() } else { file.into() });
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let number = process.id().expect("it has not been waited for");
@@ -507,24 +507,24 @@ async fn start_member(
     Ok(Member { label, parties, restarts: 0, process: Some(number), pulse: Pulse::new(), lifeline, log })
 }
 
-/// This program again, in another role, with an identity that it is handed through its standard input: a key in a file
-/// might outlive us.
+/// A command that runs this program in another role. The process gets its identity through its standard input, as a key
+/// in a file might outlive the launcher.
 fn hansa(role: &str, topology: &Path) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(system)?;
     let mut command = Command::new(program);
     command.arg(role).arg("--topology").arg(topology).args(["--identity", HANDED_OVER, "--held"]);
     command.args(loudness().flags());
-    // Ctrl-C is for the launcher alone, which knows how to end a run in good order.
+    // Only the launcher handles Ctrl-C: it knows how to end a run in order.
     command.stdin(Stdio::piped()).process_group(0).kill_on_drop(true);
     Ok(command)
 }
 
 async fn hand_over(identity: &Identity, to: &mut ChildStdin) {
-    // One that has left already is noticed by its exit, and one that does not listen does not join.
+    // A process that has left is noticed by its exit, and one that does not read does not join.
     let _ = timeout(HAND_OVER_WITHIN, to.write_all(identity.handed_over().as_bytes())).await;
 }
 
-/// Lets everybody leave, and sees to it that they do; tells who has left, and how.
+/// Waits until all processes have left, and asks those that do not to leave. Returns their exits.
 async fn farewell(members: &mut [Member], exited: &mut mpsc::UnboundedReceiver<Exit>) -> Vec<Exit> {
     let mut left = Vec::new();
     let mut all_left = async || {
@@ -547,17 +547,17 @@ fn how_it_went(status: ExitStatus) -> String {
     }
 }
 
-/// Whether a process has left because a program outside failed.
+/// True if a process has left because its external program failed.
 fn program_failed(status: ExitStatus) -> bool {
     status.code() == Some(i32::from(Failure::PROGRAM))
 }
 
-/// Whether a process has fallen, and did not leave by itself: whoever leaves says why, and would do so again.
+/// True if a process was killed or panicked. A process that leaves by itself reports the reason, and would do so again.
 fn fell(status: ExitStatus) -> bool {
     status.signal().is_some() || status.code() == Some(PANICKED)
 }
 
-/// Shows the last of the lines that a failed process wrote, as far as they are `wanted`.
+/// Shows the last of the `wanted` lines in a failed process's log.
 fn show_log_tail(member: &Member, wanted: impl Fn(&str) -> bool) {
     let Ok(log) = end_of_file(&member.log) else { return };
     if log.is_empty() && loudness() <= Loudness::Usual {
@@ -578,14 +578,15 @@ fn end_of_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     if begin > 0 {
-        // What is left of a line says nothing.
+        // The first line is probably incomplete, so it is dropped.
         let line_end = bytes.iter().position(|byte| *byte == b'\n');
         bytes.drain(..line_end.map_or(0, |at| at + 1));
     }
     Ok(bytes)
 }
 
-/// Programs outside write to it, too, and may write anything.
+/// The last `LOG_TAIL_LINES` of the `wanted` lines, sanitized: external programs write to the log, too, and may write
+/// anything.
 fn last_lines(log: &[u8], wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let text = String::from_utf8_lossy(log);
     let lines: Vec<&str> = text.lines().filter(|line| wanted(line)).collect();

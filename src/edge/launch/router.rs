@@ -1,4 +1,4 @@
-//! The launcher's side of the router: starts it, and starts another one in its place when it falls.
+//! The launcher's side of the router: starts it, and replaces it after a crash.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -28,23 +28,23 @@ use crate::edge::signals::Interrupts;
 use crate::edge::{Failure, host, note, print, tell};
 use crate::report::{Status, SummaryFile};
 
-/// A router that listens.
+/// A router that accepts connections.
 pub(super) struct Router {
     pub process: Child,
     words: ChildStdin,
-    /// How many processes have joined.
+    /// Numbers of joined processes, as the router reports them.
     pub joins: mpsc::UnboundedReceiver<usize>,
-    /// Hands what the router prints on to our own standard output, and says whether that was anything.
+    /// Copies the router's output to our own. Returns true if there was any.
     pub output: tokio::task::JoinHandle<Result<bool, Failure>>,
 }
 
 impl Router {
     pub async fn tell(&mut self, word: &Word) {
-        // A router that has left cannot be told anything, and its exit is about to be noticed.
+        // A router that has left cannot receive, and its exit is about to be noticed.
         let _ = self.words.write_all(word.to_line().as_bytes()).await;
     }
 
-    /// Ends the router if it has not left by then.
+    /// Kills the router if it has not left after this time.
     pub fn deadline(&self, within: Duration) {
         let Some(id) = self.process.id() else { return };
         tokio::spawn(async move {
@@ -54,7 +54,7 @@ impl Router {
     }
 }
 
-/// Names a router that is stopped, once.
+/// Reports a router that is stopped, once.
 pub(super) fn look_at(router: u32, pulse: &mut Pulse) {
     if pulse.feel(host::activity(router)) {
         tell(&format!(
@@ -63,25 +63,25 @@ pub(super) fn look_at(router: u32, pulse: &mut Pulse) {
     }
 }
 
-/// What a router that has fallen leaves of its run.
+/// State that a crashed router has left on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Remains {
-    /// The results are in their place, and whole.
+    /// The results are in their place, complete.
     Results,
-    /// A journal in this folder, from which the run can go on.
+    /// A journal in this folder, from which the run can be resumed.
     Journal(PathBuf),
-    /// Not even the beginning of a journal: all can begin anew.
+    /// No usable journal, so the run starts anew.
     Nothing,
 }
 
-/// How the last router of a run has ended.
+/// End of the last router of a run.
 pub(super) struct RouterEnd {
-    /// None if there could not be one.
+    /// None if it could not be started.
     status: Option<ExitStatus>,
     remains: Remains,
 }
 
-/// Why there is no router any more.
+/// Reason for which there is no router any more.
 pub(super) enum NoRouter {
     Ended(RouterEnd),
     Failed(Failure),
@@ -106,10 +106,10 @@ impl RouterEnd {
         self.status.and_then(|status| status.code())
     }
 
-    /// How the run has ended with it, which has printed the summary by then, or has not.
+    /// The result of the launcher after this end. `printed` is true if the router has printed the summary.
     pub fn conclude(self, launch: &Launch<'_>, end: End, printed: Result<bool, Failure>) -> Result<(), Failure> {
         if let Some(failure) = end.failed {
-            // A router that was told of it has said so.
+            // A router that got the message has reported the failure itself.
             let told = self.code().filter(|code| *code != 0);
             return Err(told.map_or(failure, |code| Failure::Told(u8::try_from(code).unwrap_or(1))));
         }
@@ -121,7 +121,7 @@ impl RouterEnd {
         let resume = format!("resume with: hansa run --resume {}", launch.out.display());
         let failure = match self.code() {
             Some(0) => return printed.map(drop),
-            // It has said itself what is wrong.
+            // The router has reported the failure itself.
             Some(code) => {
                 if matches!(self.remains, Remains::Journal(_)) {
                     tell(&format!("  {resume}"));
@@ -135,7 +135,7 @@ impl RouterEnd {
     }
 }
 
-/// Prints what a router has put in place but not told of.
+/// Prints the summary of results that the router has put in place but not printed.
 fn print_summary(launch: &Launch<'_>) -> Result<(), Failure> {
     let path = launch.out.join(SUMMARY);
     let summary = read_plain(&path).ok().and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
@@ -150,18 +150,18 @@ pub(super) struct Routers<'a> {
     join_within: Duration,
     identity: &'a Identity,
     topology: &'a Path,
-    /// Which folder was in the place of the results before the run.
+    /// Device and inode of the folder in the place of the results before the run. None if there was none.
     before: Option<(u64, u64)>,
-    /// Where the first one listens, and so all others.
+    /// Address of the first router, which all others take over.
     address: Option<SocketAddr>,
-    /// How many have taken the place of another.
+    /// Number of replaced routers.
     restarts: u32,
-    /// The process of the last one, and the journal that it was to go on with.
+    /// Process number of the last router, and the folder of the journal that it was to resume.
     process: u32,
     journal: Option<PathBuf>,
 }
 
-/// A router and where it listens; or how it has ended before it did.
+/// A router and its address, or the exit status of one that ended before it accepted connections.
 type Started = Result<(Router, SocketAddr), ExitStatus>;
 
 impl<'a> Routers<'a> {
@@ -176,7 +176,7 @@ impl<'a> Routers<'a> {
         Routers { launch, join_within, identity, topology, before, address: None, restarts: 0, process: 0, journal }
     }
 
-    /// The first one.
+    /// Starts the first router.
     pub async fn first(
         &mut self,
         interrupts: &mut Interrupts,
@@ -188,8 +188,8 @@ impl<'a> Routers<'a> {
         }
     }
 
-    /// Another one where the last one was that has ended like this, if it has fallen and not too many have before. One
-    /// that falls before it listens is one of them.
+    /// Replaces a router that has ended with this status, if it has crashed and the number of restarts allows it. One
+    /// that crashes before it accepts connections counts as a restart, too.
     pub async fn next(
         &mut self,
         mut status: ExitStatus,
@@ -218,11 +218,11 @@ impl<'a> Routers<'a> {
         }
     }
 
-    /// Looks for what is left of the run, and clears away what is of no use.
+    /// Finds the state that the last router has left, and removes what is useless.
     fn remains(&self, status: ExitStatus) -> Remains {
         let out = &self.launch.out;
         if !fell(status) {
-            // It has done so itself.
+            // A router that leaves by itself has cleaned up.
             return Remains::Nothing;
         }
         let is_placed = folder_at(out) != self.before;
@@ -269,7 +269,7 @@ impl<'a> Routers<'a> {
     }
 }
 
-/// What a router says first, which may take it long; meanwhile it is looked after.
+/// Reads the first line of a router, which may take it long to write; meanwhile interrupts are passed on to it.
 async fn first_line(
     lines: &mut BufReader<ChildStdout>,
     process: &mut Child,
@@ -300,7 +300,8 @@ async fn first_line(
     Ok(first)
 }
 
-/// Tells how many have joined, line by line, and hands all that comes after on to our own standard output.
+/// Passes on the numbers of joined processes, line by line, and copies all that follows to our own standard output.
+/// Returns true if anything followed.
 async fn pass_on(mut lines: BufReader<ChildStdout>, joined: mpsc::UnboundedSender<usize>) -> Result<bool, Failure> {
     let mut rest = Vec::new();
     loop {
@@ -316,7 +317,7 @@ async fn pass_on(mut lines: BufReader<ChildStdout>, joined: mpsc::UnboundedSende
     Ok(!rest.is_empty())
 }
 
-/// Which folder is there: another one has another number.
+/// Device and inode of a folder, by which a replaced one is recognised. None if there is none.
 fn folder_at(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
