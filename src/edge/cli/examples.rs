@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// By the words of the command. A test reads them all as if they had been typed.
+/// Examples by command. A test parses all of them.
 pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "run",

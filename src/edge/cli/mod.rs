@@ -41,7 +41,7 @@ use crate::protocol::handshake::Party;
 use crate::settings::count;
 use crate::topology;
 
-/// What programs outside are told and say, for whoever checks that.
+/// JSON Schema of the messages to and from external programs.
 const CONVERSATION: &str = include_str!("../../../docs/conversation.schema.json");
 
 /// Entry of the binary `hansa`.
@@ -94,8 +94,8 @@ fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) ->
     }
 }
 
-/// Tells what is wrong with a command line, or the help or version that was asked for. Those are output like any other:
-/// whoever cannot have it must hear of it.
+/// Reports a wrong command line, or prints the requested help or version. If that cannot be printed, it is an error
+/// like for any other output.
 fn unparsed(error: &clap::Error) -> Result<(), Failure> {
     if error.use_stderr() {
         let _ = error.print();
@@ -106,7 +106,7 @@ fn unparsed(error: &clap::Error) -> Result<(), Failure> {
     print(&if styled { text.ansi().to_string() } else { text.to_string() })
 }
 
-/// Names the command that was probably meant where clap finds none: it takes swapped letters for another word.
+/// Adds the command that was probably meant if clap finds none: clap takes swapped letters for another word.
 fn with_near_command(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
         && error.get(ContextKind::SuggestedSubcommand).is_none()
@@ -121,7 +121,7 @@ fn with_near_command(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Lets flags have negative numbers and times as values, so that whoever types one is told what is expected.
+/// Lets flags have negative numbers and times as values, so that the message names the expected form.
 fn taking_negatives(command: clap::Command) -> clap::Command {
     let takes_values = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
     let is_time = |arg: &Arg| arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "TIME"));
@@ -238,7 +238,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// A paper's experiment for a cluster, checked as if it had been typed.
+/// A paper's experiment for a cluster, with its arguments checked by the command line's parser.
 fn reproduction(told: &str) -> Result<cluster::Paper, Failure> {
     let mut words: Vec<String> = told.split_whitespace().map(str::to_owned).collect();
     let typed = ["hansa", "reproduce"].into_iter().chain(words.iter().map(String::as_str));
@@ -277,10 +277,10 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         validate::check_fit(&loaded)?;
     }
     if loudness() == Loudness::Quiet {
-        // Otherwise the summary tells of them.
+        // Otherwise the summary contains them.
         logs::told(&loaded.topology, false).iter().for_each(|told| warn(told));
     }
-    // All is played here, so what is not here is missed.
+    // All members run in this process, so every file and program must be here.
     let absent = outside::look_for(&loaded);
     absent.files.iter().for_each(|file| warn(file));
     if !absent.programs.is_empty() {
@@ -298,7 +298,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     let mut cores = args.cores;
     if let Some(speed) = args.live {
         router_flags.extend(["--live".to_owned(), speed.to_string()]);
-        // Whoever measures must not make processes wait for each other's turn on one core.
+        // For a measurement, processes must not wait for their turn on one core.
         cores = Cores::All;
     }
     let topology = &loaded.topology;
@@ -310,7 +310,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     let sharing = match (args.processes, args.per_process) {
         (Some(processes), _) => Sharing::Processes(processes as usize),
         (None, Some(each)) => Sharing::Each(each as usize),
-        // Between sites that share a process no bytes would go over any link.
+        // No bytes would go over links between sites that share a process.
         (None, None) if args.live.is_some() => Sharing::Each(1),
         (None, None) => usual_sharing(topology),
     };
@@ -339,15 +339,15 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         && let Err(error) = topology::check_jobs(&loaded.topology)
         && let Some(location) = loaded.location(&error)
     {
-        // The router has said what is wrong, but it has not seen the file.
+        // The router has reported the failure, but does not know the place in the user's file.
         tell(&format!(" --> {location}"));
     }
     ended
 }
 
-/// Goes on with a run that ended early.
+/// Resumes a run that ended early.
 fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
-    // The router finds it again, and nothing else that comes up meanwhile.
+    // The router takes exactly this folder, and none that appears meanwhile.
     let Left { out, head, folder, .. } = Left::find(folder)?;
     let topology = load_text(&head.topology)?;
     runtime()?.block_on(launch(Launch {
@@ -366,7 +366,7 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
     }))
 }
 
-/// What a launcher hands on to its router of how the run is watched and told of.
+/// Flags that a launcher passes on to its router: how the run is watched and reported.
 fn watching(args: &RunArgs) -> Vec<String> {
     let micros = |time: Duration| format!("{}us", time.as_micros());
     let (stall_after, patience) = (micros(args.stall_after), micros(args.patience));
@@ -429,9 +429,9 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Names of files, for example, may have been made to steer a terminal.
+            // Names of files, for example, may contain characters that steer a terminal.
             let text = shown(&failure.to_string());
-            // Two results that differ are an answer.
+            // A difference between two results is an answer, not an error.
             if matches!(failure, Failure::Different(_)) {
                 tell(&text);
             } else if !text.is_empty() {
@@ -442,7 +442,7 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.
+/// Log messages of the processes of a grid go to standard error; RUST_LOG chooses the level.
 fn log_to_stderr() {
     let level = match loudness() {
         Loudness::Quiet | Loudness::Usual => LevelFilter::WARN,

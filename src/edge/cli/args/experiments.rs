@@ -1,4 +1,4 @@
-//! What commands take that make many runs: the papers' experiments, sweeps, and shares of them.
+//! Flags of commands that make many runs: the papers' experiments, sweeps, and shares of them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub enum Paper {
         /// The paper's scale: 20 draws of costs for each of 1,296 graphs [default: one draw]
         #[arg(long)]
         full: bool,
-        /// Where to write the tables
+        /// The folder for the tables
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-heft")]
         out: PathBuf,
         #[command(flatten)]
@@ -54,7 +54,7 @@ pub enum Paper {
             value_parser = whole::<u32>(1..=1_000)
         )]
         workloads: u32,
-        /// Where to write the tables and figures
+        /// The folder for the tables and figures
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-reservation")]
         out: PathBuf,
         #[command(flatten)]
@@ -70,7 +70,7 @@ pub enum Paper {
         /// A folder with a log of HPC2N, for the paper's weeks of a real cluster
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
-        /// Where to write the tables and figures
+        /// The folder for the tables and figures
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-dfrs")]
         out: PathBuf,
         #[command(flatten)]
@@ -84,7 +84,7 @@ pub enum Paper {
         /// A folder with logs of both machines, CTC*.swf.gz and SDSC*.swf.gz [default: a model of such jobs]
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
-        /// Where to write the tables and figures
+        /// The folder for the tables and figures
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-provisioning")]
         out: PathBuf,
         #[command(flatten)]
@@ -93,7 +93,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// The folder of logs that it reads.
+    /// The folder of logs that the experiment reads. None if it reads none.
     pub fn logs(&self) -> Option<&Path> {
         match self {
             Paper::Dfrs { logs, .. } | Paper::Provisioning { logs, .. } => logs.as_deref(),
@@ -104,7 +104,7 @@ impl Paper {
 
 #[derive(Args)]
 pub struct SweepArgs {
-    /// Where to write rows, means and the page [default: out/NAME of the experiment]
+    /// The folder for rows, means and the page [default: out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The number of runs at a time [default: one per core]
@@ -124,7 +124,7 @@ impl SweepArgs {
     }
 }
 
-/// How the experiment of a paper is made.
+/// Flags for the execution of a paper's experiment.
 #[derive(Args)]
 pub struct MakingArgs {
     /// The number of runs at a time [default: one per core]
@@ -140,13 +140,13 @@ impl MakingArgs {
     }
 }
 
-/// Which part of an experiment one of several machines runs.
+/// The share of an experiment that one of several machines runs.
 #[derive(Args)]
 pub struct ShareArgs {
     /// Run only share I of N (every N-th run), and write it to DIR.parts/I-of-N
     #[arg(long, value_name = "I/N", value_parser = Part::parse)]
     pub part: Option<Part>,
-    /// The same, with shares counted from 0, as Kubernetes does
+    /// Like --part, with shares counted from 0, as Kubernetes does
     #[arg(long, value_name = "I/N", value_parser = Part::parse_from_zero, conflicts_with = "part")]
     pub index: Option<Part>,
     /// Run nothing, but put together the shares in these folders [default: those in DIR.parts]

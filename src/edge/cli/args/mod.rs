@@ -1,4 +1,4 @@
-//! What may be typed.
+//! The command line of hansa: its commands and their flags.
 
 mod experiments;
 mod processes;
@@ -22,7 +22,7 @@ pub(super) use self::processes::{MemberArgs, MemberProgram, RouterArgs, RouterPr
 pub(super) use self::shared::LoudnessArgs;
 pub(in crate::edge) use self::values::{some_time, whole};
 
-/// What makes everything else easier to find.
+/// Shown below the list of commands: where to find everything else.
 const FIRST_STEPS: &str = "\
 First steps:
   hansa run topologies/quickstart.toml --inline        a first grid, and its results in out/quickstart
@@ -92,11 +92,11 @@ pub(super) enum Command {
         /// The planning policy, one of those below [default: that of the topology]
         #[arg(long, value_name = "NAME", value_parser = plan::policy)]
         policy: Option<plan::Policy>,
-        /// For users who negotiate: what to optimise, from 0 (an early end) to 1 (a low cost) [default: 0.5]
+        /// The objective for users who negotiate, from 0 (an early end) to 1 (a low cost) [default: 0.5]
         #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
         alpha: Option<f64>,
-        /// Plan this long after the start, beside the jobs of users who only queue
-        /// [default: at the start, on idle sites]
+        /// Plan this long after the start, beside the jobs of users who only queue [default: at the start, on idle
+        /// sites]
         #[arg(long, value_name = "TIME", value_parser = plan::moment)]
         at: Option<crate::time::Span>,
         /// Print JSON instead of a table
@@ -115,13 +115,13 @@ pub(super) enum Command {
     Convert {
         /// The file to convert; may be gzipped
         file: String,
-        /// What to convert a log of jobs to [default: batsim for SWF, swf for a Batsim workload]
+        /// The format to write a log of jobs in [default: batsim for SWF, swf for a Batsim workload]
         #[arg(long, value_enum)]
         to: Option<logs::Format>,
         /// Fail if anything is wrong with a log, instead of skipping and reporting it
         #[arg(long)]
         strict: bool,
-        /// Where to write it [default: standard output]
+        /// The file to write [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
@@ -166,7 +166,7 @@ pub(super) enum Command {
     Compose {
         #[command(flatten)]
         topology: TopologyArgs,
-        /// Where to write it [default: standard output]
+        /// The file to write [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
         /// The image made by docker/build
@@ -252,7 +252,7 @@ pub(super) enum Generated {
     Dag {
         #[command(flatten)]
         dag: generate::DagArgs,
-        /// Where to write it: DOT as daggen writes it (.dot), or WfFormat 1.5 (.json) [default: DOT on standard output]
+        /// The file to write: DOT like daggen's (.dot), or WfFormat 1.5 (.json) [default: DOT on standard output]
         #[arg(long, value_name = "FILE", value_parser = generate::workflow_file)]
         out: Option<PathBuf>,
     },
@@ -277,7 +277,7 @@ pub(super) struct ClusterArgs {
     /// Cores of each share, or of each node
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>(1..=1024))]
     pub cpus: u16,
-    /// Where to write rows or results, on a file system that all nodes share [default: out/NAME]
+    /// The folder for rows or results, on a file system that all nodes share [default: out/NAME]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// The path of hansa on the nodes [default: its path on this machine]
@@ -289,7 +289,7 @@ pub(super) struct ClusterArgs {
     /// An existing persistent volume claim for the rows or results of pods [default: a new one]
     #[arg(long, value_name = "NAME")]
     pub claim: Option<String>,
-    /// Where to write it [default: standard output]
+    /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -312,7 +312,7 @@ pub(super) struct RunArgs {
     /// Fail if a log of jobs has faults, like `strict = true` in its workload, or if a job can run at no site
     #[arg(long)]
     pub strict: bool,
-    /// How many sites, or users, share one process [default: 1 for up to 16 sites and users; more share 16 processes]
+    /// Number of sites, or users, per process [default: 1 for up to 16 sites and users; more share 16 processes]
     #[arg(
         long, value_name = "N", conflicts_with_all = ["inline", "processes"], value_parser = whole::<u32>(1..=u32::MAX)
     )]
@@ -320,7 +320,7 @@ pub(super) struct RunArgs {
     /// Spread sites and users over this many processes, as evenly as possible [default: see --per-process]
     #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = whole::<u32>(1..=u32::MAX))]
     pub processes: Option<u32>,
-    /// Which cores the processes may use
+    /// The cores that the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
     pub cores: Cores,
     /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
@@ -330,7 +330,7 @@ pub(super) struct RunArgs {
     /// Consider the run stalled when no frame has moved for this long, for example 30s
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
     pub stall_after: Duration,
-    /// How often each process is restarted when it dies; 0 ends the run instead
+    /// Number of times that a process is restarted when it dies; 0 ends the run instead
     #[arg(
         long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"],
         value_parser = whole::<u32>(0..=u32::MAX)
@@ -340,7 +340,7 @@ pub(super) struct RunArgs {
     /// [default: wait for it]
     #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = time)]
     pub replace_after: Option<Duration>,
-    /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
+    /// Longest absence of a lost process, for example 5min; 0 ends the run at once
     #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with_all = ["inline", "live"], value_parser = time)]
     pub patience: Duration,
 }

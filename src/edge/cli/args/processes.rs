@@ -1,4 +1,4 @@
-//! What the processes of a run take: the router, and whoever plays sites and users.
+//! Flags of the processes of a run: the router, and processes that play sites and users.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,16 +37,17 @@ pub struct RouterArgs {
     /// Consider the run stalled when no frame has moved for this long, for example 30s
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
     pub stall_after: Duration,
-    /// Give up if some site or user has not joined after this long
+    /// Give up if any site or user has not joined after this long
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
     pub join_within: Duration,
-    /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
+    /// Longest absence of a lost process, for example 5min; 0 ends the run at once
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub patience: Duration,
     /// Resume a run whose router died; this is the folder that holds its results, or would have held them
     #[arg(long, value_name = "DIR", value_parser = folder(), conflicts_with_all = ["out", "live"])]
     pub resume: Option<PathBuf>,
-    /// Go on with what an earlier router has left where the results go, if that is of this topology: for supervisors
+    /// Resume the run that an earlier router has left in the folder of the results, if it has this topology: for
+    /// supervisors
     #[arg(long, hide = true, conflicts_with_all = ["resume", "live"])]
     pub go_on: bool,
     /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
@@ -61,13 +62,13 @@ pub struct RouterArgs {
     /// The folder that the summary names as that of the results: for containers, which see it under another path
     #[arg(long, value_name = "DIR", hide = true)]
     pub shown_out: Option<PathBuf>,
-    /// What the manifest calls this layout
+    /// Name of this layout in the manifest
     #[arg(long, default_value = "machines", hide = true)]
     pub layout: String,
     /// Exit when standard input closes: for launchers
     #[arg(long, hide = true)]
     pub held: bool,
-    /// What the launcher was asked, for the manifest
+    /// File with the launcher's command line, for the manifest
     #[arg(long, value_name = "FILE", hide = true)]
     pub asked: Option<PathBuf>,
 }
@@ -93,18 +94,18 @@ pub struct MemberArgs {
     /// The folder with the identity for these names, made by `hansa certs`
     #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
     pub identity: PathBuf,
-    /// Where the router listens: HOST:PORT
+    /// Address of the router: HOST:PORT
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     pub router: String,
     /// Give up if the router has not been found after this long
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
     pub join_within: Duration,
-    /// How long to keep looking for a lost router before giving up, for example 5min; 0 gives up at once
+    /// Longest search for a lost router before giving up, for example 5min; 0 gives up at once
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub patience: Duration,
     #[command(flatten)]
     pub overrides: OverrideArgs,
-    /// The hash of the whole topology, of which the file has all but the workloads: for launchers
+    /// The hash of the whole topology, if the file lacks its workloads: for launchers
     #[arg(long, value_name = "HASH", hide = true)]
     pub topology_hash: Option<TopologyHash>,
     /// Exit when standard input closes: for launchers

@@ -1,4 +1,4 @@
-//! What several commands take.
+//! Flags that several commands share.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use super::values::{folder, whole};
 use crate::edge::Failure;
 use crate::topology::Override;
 
-/// What every command takes stands apart from what is its own.
+/// Heading of the flags of all commands, which stand apart from a command's own.
 const COMMON: &str = "Common options";
 
-/// How much is logged besides what was asked for.
+/// Amount of output besides the requested one.
 #[derive(Args, Clone, Copy)]
 pub struct LoudnessArgs {
-    /// Print only errors and warnings, and what was asked for and goes to no file (JSON, a plan, a schema)
+    /// Print only errors, warnings, and output that is not saved to a file (JSON, a plan, a schema)
     #[arg(short, long, global = true, help_heading = COMMON, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Log more of what the processes of a run do; repeat for more detail (RUST_LOG allows finer control)
@@ -33,7 +33,7 @@ pub struct OverrideArgs {
 }
 
 impl OverrideArgs {
-    /// As they were given, for another process.
+    /// The flags as typed, for another process.
     pub fn flags(&self) -> Vec<String> {
         let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
         let seed = self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]);
@@ -54,7 +54,7 @@ impl OverrideArgs {
 
 #[derive(Args)]
 pub struct ResultArgs {
-    /// Where to write results [default: out/NAME of the topology]
+    /// The folder for results [default: out/NAME of the topology]
     #[arg(long, value_name = "DIR", value_parser = folder())]
     pub out: Option<PathBuf>,
     /// Keep an earlier result as DIR.1, DIR.2, ..., instead of replacing it
@@ -68,7 +68,7 @@ pub struct ResultArgs {
     pub format: Option<MoreFormat>,
 }
 
-/// What results may be in besides what they are always in.
+/// Formats of results besides the standard ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MoreFormat {
     /// events.parquet, jobs.parquet and so on, for pandas, polars, DuckDB

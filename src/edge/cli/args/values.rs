@@ -1,4 +1,4 @@
-//! Values that are typed: times and speeds.
+//! Values of flags: numbers, addresses, folders, times and speeds.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -22,14 +22,14 @@ pub fn whole<T: FromStr + PartialOrd + Display + Clone>(
     }
 }
 
-/// Where somebody listens: `HOST:PORT`, which is looked up when it is needed.
+/// The address of a listening process: `HOST:PORT`. The name is resolved when it is needed.
 pub fn host_and_port(text: &str) -> Result<String, String> {
     let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     let port = parts.and_then(|(_, port)| port.parse::<NonZeroU16>().ok());
     port.map(|_| text.to_owned()).ok_or_else(|| "expected HOST:PORT, such as localhost:4433".to_owned())
 }
 
-/// Where to listen: an address of this machine, and a port.
+/// An address to listen on: one of this machine, and a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected ADDRESS:PORT, such as 0.0.0.0:4433 or [::]:4433".to_owned())
 }
@@ -60,7 +60,7 @@ pub fn time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_micros(span.micros()))
 }
 
-/// The same for what must last: at most some months.
+/// Like `time`, for times that must be above 0 and at most some months.
 pub fn some_time(text: &str) -> Result<Duration, String> {
     const MOST: Duration = Duration::from_secs(10_000_000);
     let lasts = |time: &Duration| !time.is_zero() && *time <= MOST;
