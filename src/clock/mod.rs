@@ -1,6 +1,5 @@
-//! A stepped clock for programs outside: time stands still while any of their threads runs, and jumps to the earliest
-//! deadline once all are asleep. Here are the state that they share and the rules of a step; `edge::clock` has the
-//! processes.
+//! A stepped clock for external programs: time stands still while any of their threads runs, and jumps to the earliest
+//! deadline once all sleep. Here are the shared state and the rules of a step; `edge::clock` has the processes.
 
 pub mod state;
 pub mod steps;

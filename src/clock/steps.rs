@@ -1,4 +1,4 @@
-//! The controller's side: when the clock may move, and which sleeper is woken.
+//! The controller's side: moves the clock once all threads block, and wakes one sleeper.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -15,7 +15,7 @@ pub enum Look {
     Gone,
 }
 
-/// The processes, as far as a step needs them.
+/// Operations of a step on the processes under the clock.
 pub trait World {
     /// Looks at the thread in a slot.
     fn look(&mut self, page: &Page, slot: usize) -> Look;
@@ -39,7 +39,7 @@ pub enum Step {
     Idle,
     /// The next deadline is beyond the end of the clock.
     Over,
-    /// The clock has moved, and this is what it has moved to.
+    /// The clock has moved to the deadline of this sleeper or timer.
     Done(Next),
 }
 
@@ -48,7 +48,7 @@ pub enum Step {
 pub struct Stepper {
     /// Virtual time at which the clock ends, in ns.
     until: u64,
-    /// `stirred` at the last step: sleepers on futexes may have been woken since if it is another now.
+    /// Value of `stirred` at the last step. If it differs now, sleepers on futexes may have been woken since.
     stirred: u32,
     /// True if the next step looks at all threads, as signals or ends of processes may have woken any.
     thorough: bool,

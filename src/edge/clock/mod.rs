@@ -10,7 +10,7 @@ mod proc;
 mod run;
 mod world;
 
-// What `build.rs` compiles for the programs under the clock; here only for the formatter.
+// Compiled by `build.rs` for the programs under the clock; listed here only for the formatter.
 #[cfg(any())]
 #[path = "preload/main.rs"]
 mod preload;

@@ -17,9 +17,9 @@ pub enum State {
 
 /// A thread, with an open file to look at it.
 ///
-/// The state in `stat` alone would not do: a thread has that of a sleeper from before it checks for what it waits for,
-/// so it may be on its way back. The system shows a call in `syscall` only if the thread has left its processor, but it
-/// does so for a thread whose wake-up is under way from another processor, too.
+/// The state in `stat` alone is not enough: a thread has the state of a sleeper even before it checks its condition, so
+/// it may be about to return. The system shows a call in `syscall` only if the thread has left its processor, but also
+/// if its wake-up is under way from another processor.
 pub struct Thread {
     pub process: u32,
     pub thread: u32,
@@ -37,8 +37,8 @@ impl Thread {
         Ok(Thread { process, thread, call })
     }
 
-    /// True if a thread blocks that has said it would, and that shares its processor with the caller: `state` in one
-    /// call of the system.
+    /// True if the thread blocks. Valid for a thread that has marked its sleep and shares its processor with the
+    /// caller. Costs one system call.
     pub fn blocks(&self) -> bool {
         let mut text = [0; 256];
         let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));

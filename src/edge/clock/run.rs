@@ -30,23 +30,23 @@ use super::{LIBRARY, end_descendants, proc};
 use crate::clock::state::{NEVER, Page};
 use crate::clock::steps::{Step, Stepper};
 
-/// Exit code if `--until` has ended the run, as `timeout` has it.
+/// Exit code if `--until` has ended the run, like that of `timeout`.
 const TIMED_OUT: u8 = 124;
-/// Exit codes of a shell for a command that is not there, or cannot be started.
+/// Exit codes of a shell for a missing command, and for one that cannot be started.
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
-/// A program that runs for so long without a step is named.
+/// Time without a step after which a running program is reported.
 const BUSY: Duration = Duration::from_secs(5);
-/// Programs without any deadline are named after this.
+/// Time after which programs without any deadline are reported.
 const IDLE: Duration = Duration::from_secs(5);
-/// Processes without the library are looked for when the clock stands still for this long, and then less and less
-/// often.
+/// Standstill of the clock after which processes without the library are searched for, and the longest period of later
+/// searches.
 const SEARCH: Duration = Duration::from_millis(40);
 const SEARCH_RARELY: Duration = Duration::from_secs(1);
-/// At most this many processes are named at a time.
+/// Most processes that one message names.
 const NAMED: usize = 5;
-/// An interrupted command has this long to end.
+/// Time that an interrupted command has to end.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Runs the command under the clock, for `parent`, and ends with its exit code.
@@ -99,7 +99,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         tell(&format!("error: cannot run {}: {error}", Path::new(program).display()));
         Failure::Told(if is_missing { NOT_FOUND } else { NOT_STARTED })
     })?;
-    // It is waited for along with all others.
+    // The command is reaped like all other processes.
     let child = child.id();
     let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
     let mut keeper = Keeper {
@@ -142,7 +142,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     }
 }
 
-/// As a shell has it: signals count from 128.
+/// The exit code of a shell: a signal counts from 128.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Failure::INTERNAL)
@@ -185,8 +185,8 @@ fn in_words(time: u64) -> String {
     format!("{words}{}{fraction} s", seconds % 60)
 }
 
-/// Waits until a process has ended, if it is its first thread that is about to, but not for long. True, as the next
-/// look is due.
+/// Waits for the end of a process if its first thread is about to end, but not for long. Returns true, as the next look
+/// is due.
 fn await_end((process, thread): (u32, u32)) -> bool {
     let end = (process == thread).then(|| pidfd_open(pid(process)?, PidfdFlags::empty()).ok()).flatten();
     if let Some(end) = end {
@@ -207,7 +207,7 @@ struct Keeper<'a> {
     stepper: Stepper,
     processes: Processes,
     command: u32,
-    /// That of the command, once it has ended.
+    /// Exit status of the command. None while it runs.
     status: Option<ExitStatus>,
     waits_for_all: bool,
     interrupts: Arc<AtomicU32>,

@@ -26,7 +26,7 @@ pub struct Processes {
     most_files: usize,
     /// Open files of the threads in slots.
     threads: Vec<Option<Thread>>,
-    /// The call in which a thread was seen to block that had not said so.
+    /// The calls in which threads block that have not marked a sleep, by slot.
     blocked: BTreeMap<usize, Call>,
     /// Copies of the eventfds that wake sleepers, and of those that count expiries, by slot or timer, with their ages.
     bells: BTreeMap<(bool, usize), (u32, File)>,
@@ -42,7 +42,7 @@ pub struct Processes {
     unreached: BTreeSet<u32>,
 }
 
-/// A reserved slot is looked at when no child has taken it for so long.
+/// Time after which a reserved slot is checked that no child has taken.
 const UNTAKEN: Duration = Duration::from_millis(100);
 
 pub fn pid(process: u32) -> Option<Pid> {
@@ -84,7 +84,7 @@ impl Processes {
         self.unreached.len()
     }
 
-    /// The thread in a slot; that of a process that is being made is its first one.
+    /// The thread in a slot. If its process is still being made, the first thread of that process.
     fn thread(&mut self, page: &Page, slot: usize) -> Option<&mut Thread> {
         let process = page.slots[slot].process.load(SeqCst);
         let thread = Some(page.slots[slot].thread.load(SeqCst)).filter(|&thread| thread != 0).unwrap_or(process);
@@ -115,7 +115,7 @@ impl Processes {
         }
     }
 
-    /// Says that a process waits in real time.
+    /// Reports a process that waits in real time.
     fn name_timed(&mut self, process: u32, call: &str) {
         self.unreached.insert(process);
         if self.is_without_library(process) {
@@ -241,7 +241,7 @@ impl Processes {
         self.strangers = strangers;
     }
 
-    /// Names the threads that hold the clock.
+    /// Reports the threads that hold the clock.
     pub fn name_busy(&mut self, page: &Page, seconds: u64) {
         for slot in 0..page.used() {
             if page.state(slot) != AWAKE && page.state(slot) != PRESUMED {
@@ -256,7 +256,7 @@ impl Processes {
         }
     }
 
-    /// Names what all wait for.
+    /// Reports, once, that all processes wait for data or each other.
     pub fn name_idle(&mut self, page: &Page) {
         let mut waiting: BTreeSet<u32> = BTreeSet::new();
         for slot in (0..page.used()).filter(|&slot| page.state(slot) != FREE) {

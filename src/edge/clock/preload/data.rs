@@ -9,7 +9,7 @@ use crate::own::{after, blocking, me, nanoseconds, page, ring, sleep_until};
 use crate::state::{NEVER, ON_DATA};
 use crate::sys::*;
 
-/// Descriptors, besides the bell, that are waited for without asking for memory.
+/// Most descriptors, besides the bell, that are waited for without allocating memory.
 const FEW: usize = 96;
 
 /// The calling thread's bell: the controller writes to it to end a wait for data.
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn select(
     }
     let result = select_until(count, [reads, writes, others], deadline, core::ptr::null());
     if !limit.is_null() {
-        // As the system call does: the time that was left.
+        // Like the system call, returns the time that was left.
         let left = deadline.saturating_sub(page().now());
         let (sec, usec) = ((left / 1_000_000_000) as i64, (left % 1_000_000_000 / 1000) as i64);
         unsafe { *limit = Timeval { sec, usec } };

@@ -88,7 +88,7 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
     unsafe { real!(dup3: fn(c_int, c_int, c_int) -> c_int)(from, to, flags) }
 }
 
-/// Gives a descriptor up that the program takes for itself; its thread makes another one when it needs it.
+/// Gives up a descriptor that the program takes for itself; its thread makes another one when it needs it.
 fn lose(fd: c_int) {
     if is_own(fd) {
         disown(fd);
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn getsockopt(
     unsafe { real(fd, level, option, value, length) }
 }
 
-/// Switches off what would hold data of a TCP connection back for some real time.
+/// Disables the delay of small segments of a TCP connection, which would take real time.
 pub fn send_at_once(fd: c_int) {
     let one: c_int = 1;
     let error = errno();

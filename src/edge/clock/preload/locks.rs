@@ -55,7 +55,7 @@ impl Condition {
         }
         self.waiters.fetch_sub(1, SeqCst);
         let error = unsafe { pthread_mutex_lock(mutex) };
-        // As POSIX has it: a thread that is cancelled in a wait has the mutex.
+        // As POSIX requires, a thread that is cancelled in a wait has the mutex.
         unsafe { pthread_testcancel() };
         if error == 0 && is_late { ETIMEDOUT } else { error }
     }

@@ -106,7 +106,7 @@ extern "C" fn destructed() {
     end(me());
 }
 
-/// Marks a thread as about to end, and tells the controller, which waits for that.
+/// Marks a thread as about to end, and wakes the controller, which waits for that.
 pub fn end(slot: usize) {
     let page = page();
     page.end(slot);

@@ -13,7 +13,7 @@ use crate::sys::*;
 
 type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// Goes to a thread that begins.
+/// Arguments of a thread that begins.
 struct Beginning {
     start: Start,
     argument: *mut c_void,
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     if command.is_null() {
         return run();
     }
-    // The child has a shell to load, and takes the slot when it has done so; its number is not told.
+    // The child has a shell to load, and takes the slot when it has done so; its number is not known.
     let reserved = Reserved::new();
     let result = blocking(run);
     reserved.inspect(Reserved::give_back);

@@ -144,7 +144,7 @@ pub fn set_errno(error: c_int) {
     unsafe { *__errno_location() = error }
 }
 
-/// The result of a system call as C functions have it: -1 and `errno`.
+/// The result of a system call in the form of C functions: -1 and `errno`.
 pub fn returned(result: isize) -> isize {
     if (-4095..0).contains(&result) {
         set_errno(-result as c_int);

@@ -26,7 +26,7 @@ pub struct Alarm {
 }
 
 const ABSOLUTE: c_int = 1;
-/// More descriptors than that have no timers.
+/// Number of descriptors that can have timers.
 const FEW: usize = 4096;
 
 /// Entry of a timerfd, plus one, by descriptor; and its clock.
