@@ -158,7 +158,7 @@ impl Seen {
 
 type Row = [(String, Value)];
 
-/// What a column of texts has of a value that is none: lists and tables stay as they were written.
+/// Text of a value in a column of texts: lists and tables stay as written. Empty for null, and in other columns.
 fn text(kind: Kind, value: &Value) -> String {
     match value {
         Value::Null | Value::String(_) => String::new(),

@@ -1,6 +1,6 @@
-//! What the market's figures stand beside: its model with first-in-first-out bids, written by hand as one loop over
-//! one binary heap. No actors, no messages, no log, no cores by number; only when which task runs where. Its jobs are
-//! drawn, and their graphs and ranks worked out, before it starts.
+//! Baseline of the market's figures: its model with first-in-first-out bids, written by hand as one loop over one
+//! binary heap. No actors, messages, log or numbered cores; only the times and places of tasks. Jobs are drawn, and
+//! their graphs and ranks computed, before it starts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use crate::grid::{Graph, Job};
 use crate::systems::market::{Figures, Market};
 use crate::topology::Topology;
 
-/// All that the loop asks about the jobs, worked out before it starts.
+/// Data about the jobs, computed before the loop starts.
 pub struct Model {
     jobs: Vec<OneJob>,
     tasks: Vec<OneTask>,
@@ -33,23 +33,23 @@ struct OneTask {
     kind: u16,
     /// Predecessors that have not ended.
     waits: u32,
-    /// Where its successors are listed.
+    /// Range of its successors in the list of successors.
     successors: (u32, u32),
     queued: bool,
     cluster: u16,
-    /// From when on its data is on each cluster.
+    /// Time at which its data is available, per cluster.
     ready: [u64; CLUSTERS],
 }
 
 pub const CLUSTERS: usize = 4;
 
-/// Events of a time, in this order.
+/// Order of events at one time.
 const ENDS: u8 = 0;
 const IS_READY: u8 = 1;
 const ARRIVES: u8 = 2;
 
 impl Model {
-    /// For the paper's clusters and options, and jobs with values that arrive in order.
+    /// Builds the model for the paper's clusters and options, and jobs with values in order of arrival.
     pub fn of(topology: &Topology, all: &[Job]) -> Model {
         let clusters = topology.sites.iter().map(|site| (site.kind.0, site.cores)).collect();
         let mut model = Model { jobs: Vec::new(), tasks: Vec::new(), successors: Vec::new(), clusters };
@@ -84,7 +84,7 @@ impl Model {
         model
     }
 
-    /// Plays everything; how many tasks ended.
+    /// Runs the model and returns the number of tasks that ended.
     pub fn play(mut self) -> u64 {
         let mut free: Vec<u32> = self.clusters.iter().map(|&(_, cores)| cores).collect();
         let kinds = self.clusters.iter().map(|&(kind, _)| kind + 1).max().unwrap_or(0);

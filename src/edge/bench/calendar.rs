@@ -1,5 +1,5 @@
-//! Standing reservations on a large cluster: what finding, adding and deleting one takes, on the calendar and on the
-//! paper's own list.
+//! Standing reservations on a large cluster: costs of finding, adding and deleting one, on the calendar and on the
+//! paper's list.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,11 +21,11 @@ pub struct Row {
     pub find: [f64; 3],
     pub add: f64,
     pub delete: f64,
-    /// The same steps of the list, with first fit; nothing where it would take minutes.
+    /// The steps on the list, with first fit. None if they would take minutes.
     pub list: Option<[f64; 3]>,
 }
 
-/// How reservations lie in time.
+/// Distribution of reservations over time.
 #[derive(Clone, Copy)]
 pub enum Lie {
     /// More reservations reach further ahead: the window of a request always holds some hundred records.
@@ -38,7 +38,7 @@ const DURATION: u64 = 1_000;
 const SLACK: u64 = 3 * DURATION;
 
 impl Lie {
-    /// Over how many seconds they lie, and how wide they are at most.
+    /// Seconds over which the reservations lie, and their largest width.
     fn extent(self, standing: usize) -> (u64, u32) {
         match self {
             Lie::Ahead => (standing as u64 * 2 * (SLACK + DURATION) / 100, NODES / 10),
@@ -77,7 +77,7 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> Row {
     let few = 1 + samples / 100;
     let find = POLICIES.map(|policy| {
         book.go_by(fit::find(policy).expect("it is listed"));
-        // Where hundreds stand at any time, a policy that weighs all starts has thousands of them to weigh.
+        // If hundreds stand at any time, a policy that weighs all starts has thousands of them to weigh.
         let many = policy == "ff" || standing_at_once(lie, standing) <= 20;
         let asked = requests.iter().take(if many { samples } else { few });
         median(asked.map(|request| timed(|| black_box(book.find(Time::ZERO, request)))))
@@ -104,7 +104,7 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> Row {
     Row { standing, records: records.len(), find, add, delete, list }
 }
 
-/// Records times reservations at any time: where the list takes minutes for a step.
+/// Product of records and reservations at any time from which a step of the list takes minutes.
 const TOO_MUCH: u64 = 10_000_000;
 
 fn standing_at_once(lie: Lie, standing: usize) -> u64 {

@@ -1,4 +1,4 @@
-//! How many events a second the engine runs, beside a bare binary heap that pops and pushes the same ones.
+//! Events per second of the engine, beside a bare binary heap that pops and pushes the same ones.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,15 +9,15 @@ use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Event, Latencies, Message
 use crate::random::mix;
 use crate::time::{Span, Stamp, Time};
 
-/// Events a second.
+/// Events per second.
 pub struct Rates {
     pub pending: usize,
     pub heap: f64,
     pub engine: f64,
 }
 
-/// Measures both with so many events pending, alternating and keeping the best of each, since this machine may be
-/// busy with something else.
+/// Measures both with this many events pending. Alternates and keeps the best of each, since this machine may be busy
+/// with something else.
 pub fn measure(pending: usize, events: u64, rounds: u32) -> Rates {
     let mut best = Rates { pending, heap: 0.0, engine: 0.0 };
     for _ in 0..rounds {
@@ -46,13 +46,13 @@ impl Message for Token {
     }
 }
 
-/// Hands every token on to somebody, a pseudo-random while later.
+/// Passes every token on to another actor after a pseudo-random time.
 struct Relay {
     everybody: u32,
     seen: u64,
 }
 
-/// Whom a token goes to next, after how long, and what becomes of it.
+/// Receiver of a token, its delay, and the next token.
 fn next(token: u64, everybody: u32) -> (ActorId, Span, u64) {
     let drawn = mix(token);
     (ActorId((drawn % u64::from(everybody)) as u32), Span::from_micros(drawn >> 54), drawn)
@@ -85,7 +85,7 @@ fn engine(pending: usize, events: u64) -> u64 {
     place.now().time.micros()
 }
 
-/// The same events in a loop that does nothing but order them.
+/// Runs the events in a loop that only orders them.
 fn heap(pending: usize, events: u64) -> u64 {
     struct Pending {
         key: (Stamp, ActorId, ActorId, u64),

@@ -1,4 +1,4 @@
-//! The market's grid as processes beside the same run inline: how often the hub waits, and what that costs.
+//! The market's grid as processes beside the same run inline: number of the hub's waits, and their cost.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,11 +16,11 @@ pub struct Grid {
     pub processes_seconds: f64,
     pub waits: u64,
     pub messages_per_packet: f64,
-    /// Label and seconds that the hub was blocked by it.
+    /// Label of each leaf, and seconds for which it blocked the hub.
     pub blocked: Vec<(String, f64)>,
 }
 
-/// Four clusters of a thousand cores, two users, and jobs for about so many tasks.
+/// Four clusters of a thousand cores, two users, and jobs with about this many tasks.
 fn topology(tasks: u32, load: f64) -> String {
     let site = |name: &str, kind| format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\n");
     let sites = [("york", "Kind1"), ("durham", "Kind1"), ("leeds", "Kind1"), ("hull", "Kind2")];
@@ -77,7 +77,7 @@ fn run(topology: &Path, out: &PathBuf, inline: bool) -> Result<Value, Failure> {
     serde_json::from_slice(&text).map_err(|error| Failure::Internal(error.to_string()))
 }
 
-/// From the first event to the last, without starting processes and writing results.
+/// Seconds from the first event to the last, without the start of processes and the output.
 fn seconds(summary: &Value) -> f64 {
     summary["run"]["run_seconds"].as_f64().unwrap_or(f64::NAN)
 }

@@ -1,5 +1,5 @@
-//! The market inline, policy by policy: the paper's experiment beside the same model written by hand, and what an
-//! instant costs with a short queue and with a long one. CPU seconds of this thread.
+//! The market inline, policy by policy: the paper's experiment beside a model written by hand, and the cost of an
+//! instant with short and long queues. CPU seconds of this thread.
 
 use std::time::Duration;
 
@@ -18,29 +18,29 @@ use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, Plan, Site, Topology, User, Workload};
 use crate::workload::{Platform, Source, market, table};
 
-/// The same tasks in a loop written by hand.
+/// Run of the tasks in a loop written by hand.
 pub struct ByHand {
     pub tasks: u64,
     pub seconds: f64,
-    /// What comes before the loop, and the market's run does for each job as it comes in: to draw it, and to work out
-    /// its graph and its ranks.
+    /// Seconds before the loop, for work that the market does for each job as it arrives: drawing it, and computing its
+    /// graph and ranks.
     pub before: f64,
 }
 
-/// One policy.
+/// Measurements of one policy.
 pub struct Row {
     pub policy: &'static str,
-    /// Tasks that ended in the paper's experiment, and how long that took.
+    /// Tasks that ended in the paper's experiment, and its duration.
     pub tasks: u64,
     pub seconds: f64,
-    /// Nanoseconds an instant with so many tasks waiting as [`QUEUES`] says.
+    /// Nanoseconds per instant, for each number of waiting tasks in [`QUEUES`].
     pub instant_ns: [f64; QUEUES.len()],
 }
 
 pub const QUEUES: [u32; 3] = [1_000, 10_000, 100_000];
 pub const LOAD: f64 = 1.4;
 
-/// Measures all policies, the best of so many rounds each.
+/// Measures all policies; keeps the best of `rounds` rounds for each.
 pub fn measure(
     jobs: u32,
     instants: u64,
@@ -94,7 +94,7 @@ fn whole(topology: &Topology) -> Result<(u64, f64), Failure> {
     Ok((ended, (cpu() - begun).as_secs_f64()))
 }
 
-/// Counts the tasks that have ended.
+/// Counts ended tasks.
 fn count(place: &mut Place<Message, Record>, ended: &mut u64) {
     *ended += place.log().iter().filter(|entry| matches!(entry.record, Record::Finished { .. })).count() as u64;
     place.clear_log();
@@ -103,7 +103,7 @@ fn count(place: &mut Place<Message, Record>, ended: &mut u64) {
 fn an_instant(topology: &Topology, instants: u64) -> Result<f64, Failure> {
     let mut place = open(topology)?;
     let minute = |minutes| Stamp::at(Time::ZERO + Span::from_minutes(minutes));
-    // The first look at the lane asks everybody; it is no part of the instants after it.
+    // The first instant of the lane asks for all bids, and is not measured.
     run(&mut place, minute(FILLING + 2), usize::MAX)?;
     place.take_log();
     let begun = cpu();
@@ -126,7 +126,7 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The paper's experiment with so many jobs.
+/// The paper's experiment with this many jobs.
 fn paper(policy: &str, jobs: u32) -> Topology {
     let source = market::Generator {
         seed: 1,
@@ -144,13 +144,13 @@ fn paper(policy: &str, jobs: u32) -> Topology {
     topology(policy, &[(1000, 0), (1000, 0), (1000, 0), (1000, 1)], Source::Market(source))
 }
 
-/// Minutes in which the queue fills while nothing can start, so that it holds tasks of all ages.
+/// Minutes in which the queue fills while no task can start, so that it holds tasks of all ages.
 const FILLING: u64 = 20_000;
 const CORES: u32 = 16;
 
-/// A site with so many tasks waiting for it all the time: in every minute one ends, one starts and one arrives. Each
-/// job goes on elsewhere with a task of its own length, so that no two look alike to any policy, and nothing is
-/// given up. What starts is alike, so that an instant is as full with a long queue as with a short one.
+/// A site with this many tasks waiting all the time: in every minute one ends, one starts and one arrives. Each job
+/// continues elsewhere with a task of a different length, so that all jobs differ for every policy, and none is given
+/// up. Starting tasks are alike, so that an instant has the same work with a long queue as with a short one.
 fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
     let minutes = Span::from_minutes;
     let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));

@@ -1,4 +1,4 @@
-//! Measures this machine: every figure beside its baseline, taken in the same run.
+//! Measures this machine: every figure beside its baseline from the same run.
 
 mod by_hand;
 mod calendar;
@@ -14,7 +14,7 @@ use super::{Failure, pin, show};
 
 pub use turn::ECHO;
 
-/// How much to measure.
+/// Amount of measurement.
 pub struct Effort {
     pub events: u64,
     pub turns: u32,
@@ -25,12 +25,12 @@ pub struct Effort {
     /// Jobs of the paper's experiment, and instants with a queue of one length.
     pub jobs: u32,
     pub instants: u64,
-    /// Reservations that stand while others are found, added and deleted.
+    /// Numbers of standing reservations while others are found, added and deleted.
     pub standing: &'static [usize],
 }
 
 impl Effort {
-    /// For a quick look.
+    /// A short measurement.
     pub fn quick(tasks: u32) -> Effort {
         Effort {
             events: 1_000_000,
@@ -45,7 +45,7 @@ impl Effort {
         }
     }
 
-    /// For figures to rely on.
+    /// A measurement with reliable figures.
     pub fn full() -> Effort {
         Effort {
             events: 4_000_000,
@@ -61,12 +61,12 @@ impl Effort {
     }
 }
 
-/// Prints a line, and fails once nobody reads them any more.
+/// Prints a line; fails if the output has no reader any more.
 macro_rules! line {
     ($($format:tt)*) => { show(&format!("{}\n", format_args!($($format)*))) };
 }
 
-/// Measures and prints as it goes.
+/// Measures, and prints each figure as soon as it is known.
 pub fn bench(effort: &Effort) -> Result<(), Failure> {
     line!("engine                  pending    heap Mev/s  engine Mev/s   engine/heap (goal: 0.5 or more)")?;
     for pending in [100, 10_000] {
@@ -172,7 +172,7 @@ fn market(effort: &Effort) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sets the wall time against what the waits alone would cost, and says whom the hub waited for.
+/// Compares the real time with the cost of the waits alone, and names the leaves that blocked the hub.
 fn explain(grid: &grid::Grid, turn_us: &[(usize, f64)]) -> String {
     let mut text = String::new();
     if let Some((leaves, us)) = turn_us.first() {
@@ -184,7 +184,7 @@ fn explain(grid: &grid::Grid, turn_us: &[(usize, f64)]) -> String {
     text
 }
 
-/// Measures in a thread that is kept on one core, with all that it starts.
+/// Measures in a thread that is kept on one core, with all processes that it starts.
 fn on_one_core<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     std::thread::scope(|scope| {
         let pinned = scope.spawn(|| {
@@ -195,7 +195,7 @@ fn on_one_core<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> 
     })
 }
 
-/// Plays a leaf of a measurement: what a process does that was started with [`ECHO`].
+/// Plays a leaf of a measurement, in a process that was started with [`ECHO`].
 pub fn echo(arguments: &[String]) -> Result<(), Failure> {
     let wrong = || Failure::Input(format!("{ECHO} ROUTER INDEX IDENTITY is for hansa bench alone"));
     let [router, index, identity] = arguments else { return Err(wrong()) };

@@ -1,5 +1,5 @@
-//! What a lock-step turn costs over QUIC: the hub asks every leaf and waits for all answers. Beside it bare quinn
-//! doing the same with plain bytes, in the same run. Each leaf is a process of its own.
+//! Cost of a lock-step turn over QUIC: the hub asks every leaf and waits for all answers. The baseline is bare quinn
+//! with plain bytes, in the same run. Each leaf is a process of its own.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -23,20 +23,20 @@ use crate::protocol::handshake::{Hello, Party, TopologyHash};
 use crate::protocol::{Ended, Message, Record, Run};
 use crate::time::{Span, Stamp, Time};
 
-/// Microseconds a turn, medians.
+/// Microseconds per turn, medians.
 pub struct Turns {
     pub leaves: usize,
     pub quinn: f64,
     pub hub: f64,
 }
 
-/// Bytes of a plain ping and its echo; a frame of the hub with one message has about as many.
+/// Bytes of a plain ping and its echo: about as many as a frame of the hub with one message has.
 const PING: usize = 104;
 const HASH: TopologyHash = TopologyHash([0; 16]);
-/// How a process is told to be a leaf of this measurement.
+/// The command that makes a process a leaf of this measurement.
 pub const ECHO: &str = "bench-echo";
 
-/// Measures both with so many leaves.
+/// Measures both with this many leaves.
 pub fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
     let kept = Kept::new()?;
     let mut grid = kept.block_on(Grid::start(leaves))?;
@@ -64,7 +64,7 @@ pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Resul
     Ok(())
 }
 
-/// Nothing is left to do if the other side has gone.
+/// Echoes plain bytes. None if the other side has gone.
 async fn echo_bytes(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<Option<Joined>, Failure> {
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let identity = Identity::load(identity).map_err(|error| internal(&error))?;
@@ -111,7 +111,7 @@ impl Grid {
             issued.map_err(|error| system(&error))?;
             let mut command = Command::new(&program);
             command.arg(ECHO).arg(listener.address().to_string()).arg(index.to_string()).arg(&identity);
-            // None of them is to stay if another does not come.
+            // If one leaf fails to start, none stays.
             children.push(command.stdin(Stdio::null()).kill_on_drop(true).spawn().map_err(|error| system(&error))?);
         }
         let terms = JoinTerms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
@@ -121,7 +121,7 @@ impl Grid {
         Ok(Grid { listener, peers, senders: Vec::new(), children })
     }
 
-    /// One ping to each, then one echo from each.
+    /// Measures one ping to each leaf, then one echo from each.
     async fn bare(&mut self, turns: u32) -> Result<f64, Failure> {
         let wire = |error: quic::WireError| Failure::Internal(error.to_string());
         let mut ping = Vec::new();
@@ -147,7 +147,7 @@ impl Grid {
         Ok(median(times))
     }
 
-    /// The same through hub and leaves: a message to each, and its answer.
+    /// Measures a turn through hub and leaves: a message to each, and its answer.
     fn conducted(&mut self, kept: &Kept, turns: u32) -> Result<f64, Failure> {
         let leaves = self.peers.len();
         let (times, mut timed) = mpsc::unbounded_channel();
@@ -188,7 +188,7 @@ impl Grid {
     }
 }
 
-/// Asks all leaves at once, and again when all have answered. It looks at the clock, as no actor of a run may.
+/// Asks all leaves at once, and again when all have answered. It reads the clock, which no actor of a run may do.
 struct Asker {
     leaves: u32,
     left: u32,
@@ -226,7 +226,7 @@ impl Actor<Message, Record> for Asker {
     }
 }
 
-/// Answers every message at once; but no answer comes before the next microsecond, so that time goes on.
+/// Answers every message one microsecond later, so that time advances.
 struct Echo;
 
 impl Actor<Message, Record> for Echo {

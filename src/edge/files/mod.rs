@@ -112,9 +112,9 @@ impl ResultFolder {
         self.keep_earlier
     }
 
-    /// Gives the results to the owner of `path`, if this process is root and so can. It is for containers, where only a
-    /// mounted folder shows who the user is. A parent folder that belongs to root was made by the container engine for
-    /// lack of one, and is given along.
+    /// Gives the results to the owner of `path`, if this process is root and so can. It is for containers, where the
+    /// owner of a mounted folder is the only sign of the user. A parent folder that belongs to root was made by the
+    /// container engine because it was missing, and is given away, too.
     pub fn give_to_owner_of(&mut self, path: &Path) -> Result<(), FileError> {
         let owner = fs::metadata(path).map_err(|error| io_error("read", path, error))?;
         if rustix::process::geteuid().is_root() {

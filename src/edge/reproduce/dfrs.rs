@@ -1,4 +1,4 @@
-//! The paper on sharing nodes: its runs on generated traces and on weeks of a log, and how fast this machine does them.
+//! The paper on sharing nodes: its runs on generated traces and on weeks of a log, and their speed on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
     Ok(weeks)
 }
 
-/// How fast this machine shares nodes, in seconds of the processor, for the paper's claim of speed.
+/// Speed of this machine at sharing nodes, in CPU seconds, for the paper's claim of speed.
 fn speed() -> dfrs::Speed {
     let (trace, crowd) = dfrs::timed();
     let rules =

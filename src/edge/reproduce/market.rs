@@ -1,11 +1,11 @@
-//! The market paper: an experiment that is swept like anybody's, so that it can be gone on with.
+//! The market paper: an ordinary experiment that is swept, so it can be resumed.
 
 use super::super::sweep::{Files, Sweeping, run_experiment};
 use super::super::{Failure, say};
 use super::publish;
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY, figures};
 
-/// Beside the results, for `hansa sweep`.
+/// Files beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";
 const TOPOLOGY_FILE: &str = "topology.toml";
 

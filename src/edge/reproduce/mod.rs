@@ -31,26 +31,25 @@ pub use market::market;
 pub use provisioning::provisioning;
 pub use reservation::reservation;
 
-/// How an experiment is to be made.
+/// Settings for the execution of an experiment.
 pub struct Making {
     pub out: PathBuf,
     pub threads: Option<usize>,
     pub share: Share,
 }
 
-/// The pieces of an experiment, and what else decides what comes of them.
+/// The pieces of an experiment, and all else that its result depends on.
 struct Pieces<P> {
     paper: &'static str,
-    /// What they are called.
+    /// Name of the pieces in messages.
     what: &'static str,
     all: Vec<P>,
-    /// Of everything else that counts.
+    /// Fingerprint of all else that the result depends on.
     key: String,
 }
 
-/// What comes of all pieces of an experiment, in their order, whichever is done first; nothing if this was to make a
-/// share, which is then in a folder beside `out`. A piece takes seconds at most, so an interrupted experiment begins
-/// anew.
+/// Results of all pieces of an experiment, in order. None if only a share was to be computed, which is then in a folder
+/// beside `out`. A piece takes seconds at most, so an interrupted experiment starts anew.
 fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     pieces: Pieces<P>,
     making: &Making,
@@ -92,7 +91,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     }
 }
 
-/// Found out before minutes have gone by.
+/// Makes a folder at the start, so that a failure shows before minutes of work.
 fn make_folder(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))
 }
@@ -121,7 +120,7 @@ fn run_all<P: Sync, R: Send>(
     all.ok_or_else(|| Failure::Interrupted("interrupted: nothing was written".to_owned()))
 }
 
-/// What comes of the pieces of a share, in their order.
+/// Name of the file with the results of a share's pieces, in order.
 const SHARE: &str = "share.json";
 
 fn write_share<R: Serialize>(folder: &Path, label: Label<'_>, part: Part, done: &[R]) -> Result<(), Failure> {
@@ -146,7 +145,7 @@ fn read_share<R: DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Failure> {
     serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
 }
 
-/// Writes all that an experiment gives, and tells the main part of it.
+/// Writes all files of an experiment, and prints its main result.
 fn publish(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
     files.iter().try_for_each(|(name, text)| replace(&out.join(name), text))?;
     figures.iter().try_for_each(|figure| replace(&out.join(figure.file), &figure.svg))?;

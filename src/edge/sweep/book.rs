@@ -20,21 +20,21 @@ use crate::settings::counted;
 pub const RUNS: &str = "runs.csv";
 pub const STATE: &str = "sweep.json";
 
-/// What is made of all rows.
+/// Files that are computed from all rows.
 pub const MEANS: &str = "means.csv";
 pub const MEANS_PAGE: &str = "sweep.html";
 pub const STANDINGS: &str = "standings.csv";
 pub const STANDINGS_PAGE: &str = "tournament.html";
 
-/// What is to be run: an experiment, or a share of it.
+/// The runs to make: an experiment, or a share of it.
 pub struct Work<'a> {
     pub experiment: &'a Experiment,
-    /// Of everything that the rows depend on.
+    /// Hash of all that the rows depend on.
     pub fingerprint: &'a str,
     pub part: Option<Part>,
 }
 
-/// What shares have to be of to be put together.
+/// Identity of an experiment. Only shares with one label can be put together.
 #[derive(Clone, Copy)]
 pub struct Label<'a> {
     pub experiment: &'a str,
@@ -59,12 +59,12 @@ impl Work<'_> {
     }
 }
 
-/// `sweep.json`: what the rows beside it belong to.
+/// `sweep.json`: the experiment that the rows in the folder belong to.
 #[derive(Serialize, Deserialize)]
 pub struct State {
     pub experiment: String,
     pub fingerprint: String,
-    /// The share of the experiment, if it is not all.
+    /// The share of the experiment. None if the rows are those of all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     pub runs: usize,
@@ -73,7 +73,7 @@ pub struct State {
 }
 
 impl State {
-    /// What is in a folder; `None` if that has no sweep.
+    /// Reads the state of a folder. None if it has no sweep.
     pub fn read(folder: &Path) -> Result<Option<State>, Failure> {
         let path = folder.join(STATE);
         match read_plain(&path) {
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// What it belongs to, for somebody who wants another thing.
+    /// The owner of the rows in words, for a message about another experiment.
     pub fn of_what(&self, label: Label<'_>) -> String {
         let of = match self.experiment == label.experiment {
             true if self.fingerprint == label.fingerprint => "this experiment".to_owned(),
@@ -102,9 +102,9 @@ pub struct Book {
     table: Table,
     state: State,
     pub rows: BTreeMap<usize, Row>,
-    /// Rows are added to its end as they come.
+    /// File to which rows are appended.
     file: File,
-    /// Held, so that nobody else sweeps into the same folder.
+    /// Lock that keeps other processes from sweeping into this folder.
     _lock: File,
 }
 
@@ -134,7 +134,8 @@ impl Book {
             }
         };
         if rows.is_none() {
-            // Rows belong to the state beside them, whenever this process is killed.
+            // Old rows are removed before the new state is written, so that a process killed in between leaves no rows
+            // of another state.
             remove(&out.join(RUNS))?;
         }
         let rows = rows.unwrap_or_default();
@@ -158,14 +159,14 @@ impl Book {
         Ok(Book { out: out.to_owned(), table, state, rows, file, _lock: lock })
     }
 
-    /// Keeps a row, on disk too.
+    /// Stores a row, on disk, too.
     pub fn add(&mut self, row: Row) -> Result<(), Failure> {
         let line = self.table.line(&row);
         self.rows.insert(row.run, row);
         self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.out.join(RUNS), &error))
     }
 
-    /// Puts the rows in order and says how complete they are.
+    /// Sorts the rows, and stores the status.
     pub fn close(mut self, end: &Result<(), Failure>) -> Result<Vec<Row>, Failure> {
         self.state.done = self.rows.len();
         self.state.status = match end {
@@ -178,7 +179,7 @@ impl Book {
     }
 }
 
-/// Until all rows are there, nothing may look as if it were made of them.
+/// Removes files computed from all rows, which must not exist before all rows do.
 fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
     [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE].into_iter().try_for_each(|file| remove(&out.join(file)))
 }
@@ -236,7 +237,7 @@ fn changed(out: &Path, work: &Work<'_>, state: &State) -> Failure {
     ))
 }
 
-/// The whole rows that are there; a last line that was cut short is as good as none.
+/// The complete rows of a folder; an incomplete last line is ignored.
 pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Failure> {
     let path = out.join(RUNS);
     let text = match read_plain(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
