@@ -5,11 +5,14 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for real processes")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use measure::{Scratch, cpu_of_children, median};
 use serde_json::Value;
+
+mod measure;
 
 const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
 const ROUNDS: usize = 5;
@@ -86,7 +89,7 @@ struct Run {
 
 fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("processes");
     println!(
         "{:<26}    jobs    waits  waits/job  run s: inline  one core  ratio  all cores   wall s: inline  all cores  speed-up   CPU s: inline  one core   join s",
         ""
@@ -162,34 +165,5 @@ fn run(topology: &Path, out: &Path, flags: &[&str]) -> Run {
         waits: summary["run"]["hub_waits"].as_u64().unwrap_or_default(),
         jobs: summary["results"]["jobs"]["submitted"].as_u64().expect("a summary counts jobs"),
         digest: summary["results"]["digest"].as_str().expect("a summary has a digest").to_owned(),
-    }
-}
-
-/// User and system time of all child processes that have ended, in seconds.
-fn cpu_of_children() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
-    let fields: Vec<&str> = stat.rsplit_once(") ").expect("it has a name").1.split(' ').collect();
-    let ticks = |at: usize| fields[at].parse::<f64>().expect("it is a number");
-    (ticks(13) + ticks(14)) / 100.0
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        let folder = std::env::temp_dir().join(format!("hansa-bench-processes-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
-        Scratch(folder)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

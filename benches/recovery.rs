@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use measure::{Scratch, cpu_of_children, median};
 use serde_json::Value;
+
+mod measure;
 
 const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
 /// In a short run the time to detect and restart a process dominates; in a long one, the time to recompute.
@@ -19,7 +22,7 @@ const PAIRS: usize = 7;
 const KILLS: usize = 5;
 
 fn main() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("recovery");
     let topology = scratch.0.join("grid.toml");
     for (place, jobs) in JOBS.into_iter().enumerate() {
         std::fs::write(&topology, grid(jobs)).unwrap();
@@ -170,33 +173,4 @@ fn playing(launcher: u32, name: &str) -> u32 {
     };
     let mut ids = children.split_whitespace().filter_map(|id| id.parse().ok());
     ids.find(plays).expect("each plays somebody")
-}
-
-/// User and system time of all finished processes, in seconds.
-fn cpu_of_children() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-    let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
-    (ticks(13) + ticks(14)) / 100.0
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        let folder = std::env::temp_dir().join(format!("hansa-bench-recovery-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Scratch(folder)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

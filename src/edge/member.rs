@@ -144,7 +144,7 @@ impl Part<'_> {
         let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop);
         let end = started.and_then(|(outsiders, fault)| {
             let actors = early.map_or_else(|| build(outsiders), Ok)?;
-            let contract = topology::contract_of_leaves(self.topology);
+            let contract = topology::contract_of_leaves(self.topology, self.plan);
             let leaf = Leaf::new(actors, self.plan.latencies.clone()).with_contract(contract);
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
             play::play(leaf, Stage { kept, sender, receiver, names, endings, fault: &fault })

@@ -68,15 +68,13 @@ pub const USUAL_PROCESSES: usize = 16;
 /// choose.
 const USUAL_MEMBERS: usize = 1_024;
 
-/// The default: a process for each site and user of a small grid; for a larger one as few processes as certificates
-/// allow.
+/// The default: a process for each site and user of a small or a very large grid, [`USUAL_PROCESSES`] for one between.
 pub fn usual_sharing(topology: &Topology) -> Sharing {
     let (sites, users) = sites_and_users(topology);
     let members = sites.len() + users.len();
-    let more = std::iter::successors(Some(USUAL_PROCESSES), |few| few.checked_mul(2));
-    let may_share = |few: &usize| *few < members && members <= USUAL_MEMBERS;
-    let mut enough = more.take_while(may_share).map(Sharing::Processes);
-    enough.find(|sharing| groups(&sites, &users, sharing).is_ok()).unwrap_or(Sharing::Each(1))
+    let few = Sharing::Processes(USUAL_PROCESSES);
+    let may_share = (USUAL_PROCESSES + 1..=USUAL_MEMBERS).contains(&members);
+    if may_share && groups(&sites, &users, &few).is_ok() { few } else { Sharing::Each(1) }
 }
 
 pub fn sites_and_users(topology: &Topology) -> (Vec<Party>, Vec<Party>) {

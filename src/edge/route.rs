@@ -141,7 +141,7 @@ fn route_run(
     let freight = RefCell::new(freight(topology, &plan, &peers, &leaves, routing.live));
     let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
     let whole = plan.clone();
-    let mut contract = topology::contract(topology);
+    let mut contract = topology::contract(topology, &plan);
     if routing.live.is_some() {
         // In a live run every event waits for its real time.
         contract.sources.clear();
@@ -151,7 +151,7 @@ fn route_run(
     let hub = Hub::new(actors, &leaves, plan.latencies.clone())
         .with_contract(contract)
         .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)))
-        .with_witness(Box::new(move |envelope| witness.see(envelope)));
+        .with_observer(Box::new(move |envelope| witness.see(envelope)));
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let mut lines: Vec<Line> = Line::all(peers);

@@ -91,12 +91,15 @@ pub trait Message: Clone + PartialEq + fmt::Debug {
     }
 }
 
-/// Facts about the actors of a run that are known beforehand, beside the reactions of messages. The hub relies on all
-/// of it and checks all of it; it changes how long the hub waits, and nothing else.
+/// Facts about the actors of a run that are known beforehand, beside the reactions of messages. If they hold, they
+/// change how long the hub waits, and nothing else.
+///
+/// The hub checks each message against them. It cannot check that messages of other actors leave the contents of what
+/// the hub sends unchanged: a system states that of its service, and random grids test it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contract {
-    /// The actors on whose messages all decisions at the hub depend, by actor: nothing else that the actors at the hub
-    /// receive makes them send anything, or changes what they send. Empty if there is no such set.
+    /// The actors on whose messages all decisions at the hub depend, by actor: no other message makes an actor at the
+    /// hub send anything, or changes what it sends. Empty if there is no such set.
     pub sources: Vec<bool>,
     /// The sender at the hub, by actor, whose messages the actor answers as these foretell, and to which it sends
     /// nothing else. Empty if there are no such actors.

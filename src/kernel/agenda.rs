@@ -105,14 +105,6 @@ impl Key {
 }
 
 impl<M: Message> Pending<M> {
-    /// Earliest stamp at which the receiver could send in reaction.
-    pub fn floor(&self) -> Stamp {
-        match &self.cause {
-            Cause::Message(message) => message.reaction().earliest(self.stamp),
-            Cause::Timer(_) | Cause::Start => self.floor,
-        }
-    }
-
     pub fn name(&self) -> &'static str {
         match &self.cause {
             Cause::Message(message) => message.name(),

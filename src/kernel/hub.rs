@@ -25,7 +25,7 @@
 
 use std::collections::VecDeque;
 
-use super::place::{BoxedActor, Latencies, Place, STEPS_MAX, Which};
+use super::place::{BoxedActor, Lane, Latencies, Place, STEPS_MAX};
 use super::{ActorId, Breach, Contract, Down, Entry, Envelope, Instruction, Message, Up};
 use crate::min_tree::MinTree;
 use crate::time::{Span, Stamp, Time};
@@ -58,7 +58,7 @@ pub struct Hub<M, R> {
     received: u64,
     batches: u64,
     record_check: RecordCheck<R>,
-    witness: Witness<M>,
+    observer: Observer<M>,
     finishing: bool,
     /// True if the run was ended early.
     stopped: bool,
@@ -68,7 +68,7 @@ pub struct Hub<M, R> {
 pub type RecordCheck<R> = Box<dyn Fn(ActorId, &R) -> Result<(), &'static str> + Send>;
 
 /// Sees every message that a leaf sends, in the order of its arrival here.
-pub type Witness<M> = Box<dyn FnMut(&Envelope<M>) + Send>;
+pub type Observer<M> = Box<dyn FnMut(&Envelope<M>) + Send>;
 
 struct LeafState<M> {
     /// Smallest latency of the leaf's actors.
@@ -114,7 +114,7 @@ pub enum Contact {
 const MAIL_KEPT: usize = 512;
 
 /// Batches that are handled ahead of the rest at most. Beyond that the rest catches up to half of them.
-pub const LEAD_MAX: usize = 1 << 14;
+const LEAD_MAX: usize = 1 << 14;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl<M: Message, R> Hub<M, R> {
             received: 0,
             batches: 0,
             record_check: Box::new(|_, _| Ok(())),
-            witness: Box::new(|_| {}),
+            observer: Box::new(|_| {}),
             finishing: false,
             stopped: false,
         }
@@ -190,9 +190,9 @@ impl<M: Message, R> Hub<M, R> {
         Hub { record_check, ..self }
     }
 
-    /// Shows messages of leaves to a witness, once they have passed all checks.
-    pub fn with_witness(self, witness: Witness<M>) -> Hub<M, R> {
-        Hub { witness, ..self }
+    /// Shows messages of leaves to an observer, once they have passed all checks.
+    pub fn with_observer(self, observer: Observer<M>) -> Hub<M, R> {
+        Hub { observer, ..self }
     }
 
     /// Relies on this contract, which each leaf must be given too.
@@ -263,8 +263,8 @@ impl<M: Message, R> Hub<M, R> {
             for envelope in std::mem::take(&mut self.place.leaving) {
                 self.post(envelope);
             }
-            if lane == Which::Ahead {
-                self.lead.push_back(self.place.now_in(Which::Ahead));
+            if lane == Lane::Ahead {
+                self.lead.push_back(self.place.now_in(Lane::Ahead));
             }
             self.limit_lead();
         }
@@ -272,15 +272,15 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     /// The lane whose next batch may run: that of sources first, as what follows from it is always later.
-    fn next_lane(&self) -> Option<Which> {
-        let [ahead, main] = [Which::Ahead, Which::Main].map(|lane| self.place.next_in(lane));
+    fn next_lane(&self) -> Option<Lane> {
+        let [ahead, main] = [Lane::Ahead, Lane::Main].map(|lane| self.place.next_in(lane));
         let can_lead = self.has_sources && !self.catching_up && ahead.is_some_and(|next| next < self.sources_safe());
         if can_lead {
-            return Some(Which::Ahead);
+            return Some(Lane::Ahead);
         }
         // Nothing overtakes a message of a source, as it may cause something earlier.
         let is_first = |next: &Stamp| *next < self.safe() && ahead.is_none_or(|ahead| *next <= ahead);
-        main.filter(is_first).map(|_| Which::Main)
+        main.filter(is_first).map(|_| Lane::Main)
     }
 
     /// Messages of sources strictly before this may be handled here.
@@ -301,7 +301,7 @@ impl<M: Message, R> Hub<M, R> {
 
     /// True if the hub waits for sources only.
     fn waits_for_sources(&self) -> bool {
-        let is_open = || !self.sources_safe().is_never() || self.place.next_in(Which::Ahead).is_some();
+        let is_open = || !self.sources_safe().is_never() || self.place.next_in(Lane::Ahead).is_some();
         self.has_sources && !self.catching_up && is_open()
     }
 
@@ -329,7 +329,7 @@ impl<M: Message, R> Hub<M, R> {
             if !was_foretold {
                 self.check_stamp(leaf, &envelope, promised)?;
             }
-            (self.witness)(&envelope);
+            (self.observer)(&envelope);
             self.last_numbers[envelope.from.index()] = envelope.number;
             let peer = &mut self.leaves[leaf];
             peer.last_up = Some((envelope.message.name(), envelope.arrival));
@@ -396,13 +396,13 @@ impl<M: Message, R> Hub<M, R> {
     /// Everything before this has run here.
     pub fn done(&self) -> Stamp {
         let done = |lane, safe| self.place.next_in(lane).unwrap_or(Stamp::NEVER).min(safe).max(self.place.now_in(lane));
-        let main = done(Which::Main, self.safe());
-        if self.has_sources { main.min(done(Which::Ahead, self.sources_safe())) } else { main }
+        let main = done(Lane::Main, self.safe());
+        if self.has_sources { main.min(done(Lane::Ahead, self.sources_safe())) } else { main }
     }
 
     /// Stamp of the next event here.
     fn next_here(&self) -> Option<Stamp> {
-        [Which::Main, Which::Ahead].into_iter().filter_map(|lane| self.place.next_in(lane)).min()
+        [Lane::Main, Lane::Ahead].into_iter().filter_map(|lane| self.place.next_in(lane)).min()
     }
 
     /// Requests progress from the leaves whose missing records keep the run's log from being complete as far as it
@@ -433,7 +433,7 @@ impl<M: Message, R> Hub<M, R> {
         let peer = &self.leaves[leaf];
         // Where only sources make the hub send, nothing else can lead to anything new.
         let (safe, next) = match self.has_sources {
-            true => (self.sources_safe(), self.place.next_in(Which::Ahead)),
+            true => (self.sources_safe(), self.place.next_in(Lane::Ahead)),
             false => (self.safe(), self.place.next()),
         };
         let from_leaves = if peer.latency.is_zero() { safe } else { safe.after(peer.latency) };
@@ -449,7 +449,7 @@ impl<M: Message, R> Hub<M, R> {
     /// Takes the hub's records since the last call: those of all else, and those of messages handled ahead. Each is in
     /// order; of one stamp and actor, the first come before the second.
     pub fn take_logs(&mut self) -> [Vec<Entry<R>>; 2] {
-        [Which::Main, Which::Ahead].map(|lane| self.place.take_log_of(lane))
+        [Lane::Main, Lane::Ahead].map(|lane| self.place.take_log_of(lane))
     }
 
     /// Takes the records received from leaves so far, by leaf.
@@ -508,8 +508,7 @@ impl<M: Message, R> Hub<M, R> {
     /// Appends a message to the mail of its receiver's leaf.
     fn post(&mut self, envelope: Envelope<M>) {
         let Envelope { arrival, from, to, .. } = envelope;
-        let answer = self.place.answer_to(arrival, from, to, &envelope.message);
-        let reaction = if answer.is_some() { Stamp::NEVER } else { envelope.message.reaction().earliest(arrival) };
+        let (reaction, answer) = self.place.reaction_to(arrival, from, to, &envelope.message);
         if let Some(answer) = answer {
             self.foretell(answer);
         }

@@ -155,7 +155,8 @@ impl<M: Message, R> Leaf<M, R> {
                 return Err(Breach::Hub { what: "a message that is earlier than its grant" });
             }
             let Envelope { arrival, from, to, .. } = envelope;
-            self.believed = self.believed.min(self.place.earliest_reaction(arrival, from, to, &envelope.message));
+            let (earliest, _) = self.place.reaction_to(arrival, from, to, &envelope.message);
+            self.believed = self.believed.min(earliest);
             self.place.accept(envelope);
         }
         self.waits = down.then == Instruction::Wait;

@@ -37,9 +37,8 @@ pub type Latencies = Arc<[Span]>;
 pub struct Place<M, R> {
     residents: Vec<Option<Resident<M, R>>>,
     latencies: Latencies,
-    main: Lane<M, R>,
-    /// Messages of sources, where decisions depend only on these: a hub handles them as soon as it has them.
-    ahead: Lane<M, R>,
+    /// Indexed by [`Lane`].
+    lanes: [LaneQueue<M, R>; 2],
     contract: Contract,
     floors: Floors,
     /// Messages for actors that live elsewhere, in the order of sending.
@@ -51,20 +50,21 @@ pub struct Place<M, R> {
     events: u64,
 }
 
-/// Pending events that are handled in order of their stamps, and the records that handling them has made.
-struct Lane<M, R> {
+/// The queue that a pending event is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    Main,
+    /// Messages of sources, if the contract names any: a hub handles them as soon as it has them.
+    Ahead,
+}
+
+/// Pending events that are handled in order of their stamps, and the records of handling them.
+struct LaneQueue<M, R> {
     agenda: Agenda<M>,
     /// Records in log order.
     log: Vec<Entry<R>>,
     /// Stamp of the last batch.
     now: Stamp,
-}
-
-/// The lanes of a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
-    Main,
-    Ahead,
 }
 
 struct Resident<M, R> {
@@ -94,8 +94,7 @@ impl<M: Message, R> Place<M, R> {
         let mut place = Place {
             residents: latencies.iter().map(|_| None).collect(),
             latencies,
-            main: Lane::new(),
-            ahead: Lane::new(),
+            lanes: [LaneQueue::new(), LaneQueue::new()],
             contract: Contract::default(),
             floors: Floors { kept, heap: BinaryHeap::new() },
             leaving: Vec::new(),
@@ -119,12 +118,12 @@ impl<M: Message, R> Place<M, R> {
 
     /// Stamp of the next event here.
     pub fn next(&self) -> Option<Stamp> {
-        self.next_in(Which::Main)
+        self.next_in(Lane::Main)
     }
 
     /// Stamp of the last batch that ran.
     pub fn now(&self) -> Stamp {
-        self.now_in(Which::Main).max(self.now_in(Which::Ahead))
+        self.now_in(Lane::Main).max(self.now_in(Lane::Ahead))
     }
 
     /// Events handled here.
@@ -134,40 +133,40 @@ impl<M: Message, R> Place<M, R> {
 
     /// Takes the records since the last call, in log order.
     pub fn take_log(&mut self) -> Vec<Entry<R>> {
-        self.take_log_of(Which::Main)
+        self.take_log_of(Lane::Main)
     }
 
     /// Records since the last [`Place::clear_log`], in log order.
     pub fn log(&self) -> &[Entry<R>] {
-        &self.main.log
+        &self.lanes[Lane::Main as usize].log
     }
 
     /// Drops the records and keeps the allocation.
     pub fn clear_log(&mut self) {
-        self.main.log.clear();
+        self.lanes[Lane::Main as usize].log.clear();
     }
 
     /// Runs up to `batches` batches, all strictly before `bound`. True if there were that many.
     pub fn run_before(&mut self, bound: Stamp, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
             match self.next() {
-                Some(next) if next < bound => self.step(Which::Main)?,
+                Some(next) if next < bound => self.step(Lane::Main)?,
                 _ => return Ok(false),
             }
         }
         Ok(true)
     }
 
-    pub(super) fn next_in(&self, lane: Which) -> Option<Stamp> {
-        self.lane(lane).agenda.next().map(|(stamp, _)| stamp)
+    pub(super) fn next_in(&self, lane: Lane) -> Option<Stamp> {
+        self.lanes[lane as usize].agenda.next().map(|(stamp, _)| stamp)
     }
 
-    pub(super) fn now_in(&self, lane: Which) -> Stamp {
-        self.lane(lane).now
+    pub(super) fn now_in(&self, lane: Lane) -> Stamp {
+        self.lanes[lane as usize].now
     }
 
-    pub(super) fn take_log_of(&mut self, lane: Which) -> Vec<Entry<R>> {
-        std::mem::take(&mut self.lane_mut(lane).log)
+    pub(super) fn take_log_of(&mut self, lane: Lane) -> Vec<Entry<R>> {
+        std::mem::take(&mut self.lanes[lane as usize].log)
     }
 
     pub(super) fn lives_here(&self, id: ActorId) -> bool {
@@ -184,22 +183,24 @@ impl<M: Message, R> Place<M, R> {
         self.push(Pending { stamp: arrival, to, from, number, floor: arrival, cause: Cause::Message(message) });
     }
 
-    /// The answer that the contract says this message gets; its number is zero. None if the contract says nothing.
-    pub(super) fn answer_to(&self, arrival: Stamp, from: ActorId, to: ActorId, message: &M) -> Option<Envelope<M>> {
-        if !self.contract.is_settled(from, to) {
-            return None;
+    /// Earliest stamp at which the receiver of a message could send anything in reaction, and the answer that the
+    /// contract foretells (its number is zero). A foretold answer is the whole reaction, so then the stamp is never.
+    pub(super) fn reaction_to(
+        &self,
+        arrival: Stamp,
+        from: ActorId,
+        to: ActorId,
+        message: &M,
+    ) -> (Stamp, Option<Envelope<M>>) {
+        if self.contract.is_settled(from, to)
+            && let Some((sent, message)) = message.foretold(arrival)
+        {
+            let arrival = sent.after(self.latency(to, from));
+            if arrival.time <= Time::LATEST {
+                return (Stamp::NEVER, Some(Envelope { arrival, from: to, to: from, number: 0, message }));
+            }
         }
-        let (sent, message) = message.foretold(arrival)?;
-        let arrival = sent.after(self.latency(to, from));
-        (arrival.time <= Time::LATEST).then_some(Envelope { arrival, from: to, to: from, number: 0, message })
-    }
-
-    /// Earliest stamp at which the receiver of this message could send anything that is not foretold.
-    pub(super) fn earliest_reaction(&self, arrival: Stamp, from: ActorId, to: ActorId, message: &M) -> Stamp {
-        match self.answer_to(arrival, from, to, message) {
-            Some(_) => Stamp::NEVER,
-            None => message.reaction().earliest(arrival),
-        }
+        (message.reaction().earliest(arrival), None)
     }
 
     /// Earliest stamp at which any actor here could send because of pending events, given that everything before `done`
@@ -215,8 +216,8 @@ impl<M: Message, R> Place<M, R> {
     }
 
     /// Runs the next batch of a lane: all events of one actor at one stamp.
-    pub(super) fn step(&mut self, lane: Which) -> Result<(), Breach> {
-        let Some(first) = self.lane_mut(lane).agenda.pop() else { return Ok(()) };
+    pub(super) fn step(&mut self, lane: Lane) -> Result<(), Breach> {
+        let Some(first) = self.lanes[lane as usize].agenda.pop() else { return Ok(()) };
         let (now, to) = (first.stamp, first.to);
         if now.step > STEPS_MAX {
             return Err(Breach::Livelock { actor: to, stamp: now, cause: first.name() });
@@ -224,12 +225,12 @@ impl<M: Message, R> Place<M, R> {
 
         let cause = first.name();
         let mut earliest = self.add_to_batch(first);
-        while self.lane(lane).agenda.next() == Some((now, to))
-            && let Some(next) = self.lane_mut(lane).agenda.pop()
+        while self.lanes[lane as usize].agenda.next() == Some((now, to))
+            && let Some(next) = self.lanes[lane as usize].agenda.pop()
         {
             earliest = earliest.min(self.add_to_batch(next));
         }
-        if lane == Which::Main && !self.contract.sources.is_empty() {
+        if lane == Lane::Main && !self.contract.sources.is_empty() {
             // Only sources make actors at the hub send.
             earliest = Stamp::NEVER;
         }
@@ -239,13 +240,10 @@ impl<M: Message, R> Place<M, R> {
         self.outbox.begin(now);
         resident.actor.handle(now, &mut self.batch, &mut self.outbox);
         self.batch.clear();
-        let place = match lane {
-            Which::Main => &mut self.main,
-            Which::Ahead => &mut self.ahead,
-        };
-        place.now = now;
+        let lane = &mut self.lanes[lane as usize];
+        lane.now = now;
         if !self.outbox.records.is_empty() {
-            place.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
+            lane.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
         }
         if self.outbox.actions.is_empty() && self.answers.is_empty() {
             return Ok(());
@@ -253,17 +251,21 @@ impl<M: Message, R> Place<M, R> {
         self.carry_out(to, earliest, cause)
     }
 
-    /// Appends an event to the batch, and what it foretells to the answers. Returns the earliest stamp at which it
+    /// Appends an event to the batch, and its foretold answer to the answers. Returns the earliest stamp at which it
     /// could make its actor send anything else.
     fn add_to_batch(&mut self, event: Pending<M>) -> Stamp {
-        let answer = match &event.cause {
-            Cause::Message(message) => self.answer_to(event.stamp, event.from, event.to, message),
-            Cause::Timer(_) | Cause::Start => None,
-        };
-        let floor = if answer.is_some() { Stamp::NEVER } else { event.floor() };
+        let (floor, answer) = self.floor_of(&event);
         self.answers.extend(answer);
         self.batch.push(Event { from: event.from, cause: event.cause });
         floor
+    }
+
+    /// Earliest stamp at which an event could make its actor send anything, beside the answer that it foretells.
+    fn floor_of(&self, event: &Pending<M>) -> (Stamp, Option<Envelope<M>>) {
+        match &event.cause {
+            Cause::Message(message) => self.reaction_to(event.stamp, event.from, event.to, message),
+            Cause::Timer(_) | Cause::Start => (event.floor, None),
+        }
     }
 
     /// Numbers and delivers the actions of `actor`, none of which may take effect before `earliest`, unless it is an
@@ -316,36 +318,19 @@ impl<M: Message, R> Place<M, R> {
 
     fn push(&mut self, pending: Pending<M>) {
         if self.floors.kept {
-            let floor = match &pending.cause {
-                Cause::Message(message) => self.earliest_reaction(pending.stamp, pending.from, pending.to, message),
-                Cause::Timer(_) | Cause::Start => pending.floor,
-            };
+            let (floor, _) = self.floor_of(&pending);
             if !floor.is_never() {
                 self.floors.heap.push(Reverse((floor, pending.stamp)));
             }
         }
-        let is_ahead = self.contract.is_source(pending.from);
-        if is_ahead { self.ahead.agenda.push(pending) } else { self.main.agenda.push(pending) }
-    }
-
-    fn lane(&self, lane: Which) -> &Lane<M, R> {
-        match lane {
-            Which::Main => &self.main,
-            Which::Ahead => &self.ahead,
-        }
-    }
-
-    fn lane_mut(&mut self, lane: Which) -> &mut Lane<M, R> {
-        match lane {
-            Which::Main => &mut self.main,
-            Which::Ahead => &mut self.ahead,
-        }
+        let lane = if self.contract.is_source(pending.from) { Lane::Ahead } else { Lane::Main };
+        self.lanes[lane as usize].agenda.push(pending);
     }
 }
 
-impl<M, R> Lane<M, R> {
-    fn new() -> Lane<M, R> {
-        Lane { agenda: Agenda::new(), log: Vec::new(), now: Stamp::ZERO }
+impl<M, R> LaneQueue<M, R> {
+    fn new() -> LaneQueue<M, R> {
+        LaneQueue { agenda: Agenda::new(), log: Vec::new(), now: Stamp::ZERO }
     }
 }
 

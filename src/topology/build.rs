@@ -155,16 +155,14 @@ impl Plan {
 }
 
 /// The contract of a run, for its hub.
-pub fn contract(topology: &Topology) -> Contract {
-    let plan = Plan::of(topology);
-    let stage = Stage::of(topology, &plan);
-    Contract { sources: sources(&stage, &plan), settled: settled(&stage, &plan) }
+pub fn contract(topology: &Topology, plan: &Plan) -> Contract {
+    let stage = Stage::of(topology, plan);
+    Contract { sources: sources(&stage, plan), settled: settled(&stage, plan) }
 }
 
 /// The part of the contract that concerns leaves; needs no workload.
-pub fn contract_of_leaves(topology: &Topology) -> Contract {
-    let plan = Plan::of(topology);
-    Contract { sources: Vec::new(), settled: settled(&Stage::of(topology, &plan), &plan) }
+pub fn contract_of_leaves(topology: &Topology, plan: &Plan) -> Contract {
+    Contract { sources: Vec::new(), settled: settled(&Stage::of(topology, plan), plan) }
 }
 
 /// The users, if all that is decided at the hub depends on them alone.

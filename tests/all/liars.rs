@@ -40,7 +40,7 @@ async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>
     let plan = Plan::of(&topology);
     let actors = topology::build(&topology, &[plan.find(&party).unwrap()]).unwrap();
     let mut leaf: Leaf<Message, Record> =
-        Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology));
+        Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &plan));
     let identity = Identity::load(&machines.scratch.path("identities").join(identity)).unwrap();
     let hello = Hello::new(vec![party], topology.hash());
     let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
@@ -227,7 +227,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
     runtime.block_on(async {
         let actors = topology::build(&topology, &[plan.find(&site("hull")).unwrap()]).unwrap();
         let mut leaf: Leaf<Message, Record> =
-            Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology));
+            Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &plan));
         let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
         let hello = Hello::new(vec![site("hull")], topology.hash());
         let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();

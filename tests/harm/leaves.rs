@@ -59,11 +59,11 @@ impl<'g> Session<'g> {
             .collect();
         let leaf = |id: &ActorId| {
             let actors = topology::build(topology, &[*id]).unwrap();
-            Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(topology))
+            Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(topology, &plan))
         };
         let homes: Vec<_> = members.iter().map(|id| vec![*id]).collect();
         let at_hub = topology::build(topology, &plan.at_hub()).unwrap();
-        let hub = Hub::new(at_hub, &homes, plan.latencies.clone()).with_contract(topology::contract(topology));
+        let hub = Hub::new(at_hub, &homes, plan.latencies.clone()).with_contract(topology::contract(topology, &plan));
         let witness = Witness::new(plan.latencies.clone(), &homes);
         let sees = witness.clone();
         Session {
@@ -75,7 +75,7 @@ impl<'g> Session<'g> {
             members,
             hub: hub
                 .with_record_check(Box::new(move |id, record| plan.may_write(id, record)))
-                .with_witness(Box::new(move |envelope| sees.see(envelope))),
+                .with_observer(Box::new(move |envelope| sees.see(envelope))),
             witness,
         }
     }

@@ -68,7 +68,7 @@ impl Router {
         let actors = topology::build(&grid.topology, &grid.plan.at_hub()).unwrap();
         Router {
             hub: Hub::new(actors, leaves, grid.plan.latencies.clone())
-                .with_contract(topology::contract(&grid.topology)),
+                .with_contract(topology::contract(&grid.topology, &grid.plan)),
             writer: JournalWriter::default(),
             batches: 0,
             disk: Vec::new(),
@@ -304,7 +304,7 @@ impl<'g> World<'g> {
 impl Member {
     fn new(grid: &Grid, ids: Vec<ActorId>) -> Member {
         let actors = topology::build(&grid.topology, &ids).unwrap();
-        let contract = topology::contract_of_leaves(&grid.topology);
+        let contract = topology::contract_of_leaves(&grid.topology, &grid.plan);
         let leaf = Leaf::new(actors, grid.plan.latencies.clone()).with_contract(contract);
         Member { ids, leaf, down: VecDeque::new(), up: VecDeque::new(), repeats: None, cut_until: 0 }
     }
@@ -358,7 +358,7 @@ fn a_contract_changes_no_log() {
     let (mut ahead, mut foretold, mut neither) = (0, 0, 0);
     for seed in seeds {
         let grid = grids::random_with_contract(seed);
-        let contract = topology::contract(&grid.topology);
+        let contract = topology::contract(&grid.topology, &grid.plan);
         ahead += u32::from(!contract.sources.is_empty());
         foretold += u32::from(contract.settled.iter().any(Option::is_some));
         neither += u32::from(contract.sources.is_empty() && contract.settled.iter().all(Option::is_none));

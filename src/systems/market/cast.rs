@@ -79,7 +79,8 @@ impl System for Market {
         Ok(Box::new(if grid.is_linked { auctioneer.over((grid.network)()) } else { auctioneer }))
     }
 
-    /// A site whose ends are reported later, as by monitoring, answers later.
+    /// Every manager that `scheduler` may name starts a task as it arrives, since the auctioneer sends no more than
+    /// fits. A site whose ends are reported later, as by monitoring, answers later.
     fn has_settled_answers(&self, site: &Site) -> bool {
         site.report_every.is_zero()
     }
