@@ -45,7 +45,7 @@
 use super::Tally;
 use super::account::{Account, Table};
 use super::tally::{Fate, JobRow, Standing, TaskRow};
-use super::text::{Row, field, put_runs};
+use super::text::{CsvRow, field, put_runs};
 use crate::grid::Task;
 use crate::time::Time;
 
@@ -123,7 +123,7 @@ impl Words {
         format!("{columns}{}\n", if self.systems.is_empty() { "" } else { ",system" }).into_bytes()
     }
 
-    fn user(&self, line: &mut Row<'_>, row: &JobRow) {
+    fn user(&self, line: &mut CsvRow<'_>, row: &JobRow) {
         match self.actors.get(row.user.index()) {
             Some(name) => line.text(name),
             None => line.number(row.user.0),
@@ -131,7 +131,7 @@ impl Words {
     }
 
     /// Site, kind and cores of a task.
-    fn place(&self, line: &mut Row<'_>, row: &JobRow, index: usize) {
+    fn place(&self, line: &mut CsvRow<'_>, row: &JobRow, index: usize) {
         let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
         let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
         let site = ran.site.map_or("", |site| &self.sites[site as usize]);
@@ -139,7 +139,7 @@ impl Words {
     }
 
     /// Adds the last field, if there are several systems, and ends the row.
-    fn end(&self, mut line: Row<'_>, row: &JobRow) {
+    fn end(&self, mut line: CsvRow<'_>, row: &JobRow) {
         if !self.systems.is_empty() {
             line.text(self.systems.get(row.system as usize).copied().unwrap_or_default());
         }
@@ -158,7 +158,7 @@ impl<'a> JobSheet<'a> {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
         let (tally, words) = (self.tally, &self.words);
-        let mut line = Row(&mut self.text);
+        let mut line = CsvRow(&mut self.text);
         line.number(tally.number(row.job.id));
         match tally.workload(row.job.id) {
             None => line.text(&words.topology),
@@ -172,7 +172,7 @@ impl<'a> JobSheet<'a> {
         allocated(&mut line, tally, ran);
         line.number(row.job.id.0).text(words.actors.get(row.user.index()).map_or("", String::as_str));
         words.place(&mut line, row, 0);
-        line.time(ready).maybe(ran.end, Row::time);
+        line.time(ready).maybe(ran.end, CsvRow::time);
         match row.job.worth {
             Some(_) => worth(&mut line, row),
             None => _ = line.empties(4),
@@ -187,7 +187,7 @@ impl<'a> JobSheet<'a> {
             Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => None,
         };
         let start = row.start();
-        let mut line = Row(&mut self.text);
+        let mut line = CsvRow(&mut self.text);
         line.number(row.job.id.0).text(&self.words.topology).fields(b"dag,");
         asks(&mut line, row, None);
         stands(&mut line, row.standing(), start.is_some());
@@ -195,7 +195,7 @@ impl<'a> JobSheet<'a> {
         used(&mut line, self.tally, row);
         line.empties(2).number(row.job.id.0);
         self.words.user(&mut line, row);
-        line.empties(4).maybe(row.last_end(), Row::time);
+        line.empties(4).maybe(row.last_end(), CsvRow::time);
         worth(&mut line, row);
         name(&mut line, self.tally.job_name(row.job.id));
         self.words.end(line, row);
@@ -211,7 +211,7 @@ impl<'a> TaskSheet<'a> {
     fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
         let ready = row.answered.as_ref().map(|_| row.wanted()).or(ready);
         let ran = &row.tasks[index];
-        let mut line = Row(&mut self.text);
+        let mut line = CsvRow(&mut self.text);
         line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).fields(b"rigid,");
         asks(&mut line, row, Some(&row.job.tasks[index]));
         stands(&mut line, row.task_standing(index), ran.start.is_some());
@@ -220,7 +220,7 @@ impl<'a> TaskSheet<'a> {
         line.number(row.job.id.0).number(index as u64);
         self.words.user(&mut line, row);
         self.words.place(&mut line, row, index);
-        line.maybe(ready, Row::time);
+        line.maybe(ready, CsvRow::time);
         let of_job = || self.tally.job_name(row.job.id).filter(|_| self.tally.is_one_task(row));
         name(&mut line, self.tally.called.task(row.job.id, index).or_else(of_job));
         self.words.end(line, row);
@@ -228,7 +228,7 @@ impl<'a> TaskSheet<'a> {
 }
 
 /// Fields from `submission_time` to `requested_time`.
-fn asks(line: &mut Row<'_>, row: &JobRow, task: Option<&Task>) {
+fn asks(line: &mut CsvRow<'_>, row: &JobRow, task: Option<&Task>) {
     line.time(row.job.arrive);
     match task {
         Some(task) => line.number(task.cores).span(task.walltime),
@@ -237,7 +237,7 @@ fn asks(line: &mut Row<'_>, row: &JobRow, task: Option<&Task>) {
 }
 
 /// `success` and `final_state`.
-fn stands(line: &mut Row<'_>, standing: Standing, started: bool) {
+fn stands(line: &mut CsvRow<'_>, standing: Standing, started: bool) {
     line.fields(match standing {
         Standing::Finished => b"1,COMPLETED_SUCCESSFULLY,",
         Standing::Killed => b"0,COMPLETED_WALLTIME_REACHED,",
@@ -249,7 +249,7 @@ fn stands(line: &mut Row<'_>, standing: Standing, started: bool) {
 }
 
 /// Fields from `starting_time` to `stretch`.
-fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
+fn times(line: &mut CsvRow<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
     if start.is_none() && finish.is_none() {
         line.empties(6);
         return;
@@ -257,21 +257,21 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
     let execution = start.zip(finish).map(|(start, finish)| finish.since(start));
     let turnaround = finish.map(|finish| finish.since(submitted));
     let stretch = turnaround.zip(execution).filter(|(_, execution)| !execution.is_zero());
-    line.maybe(start, Row::time).maybe(execution, Row::span).maybe(finish, Row::time);
-    line.maybe(start.map(|start| start.since(submitted)), Row::span).maybe(turnaround, Row::span);
+    line.maybe(start, CsvRow::time).maybe(execution, CsvRow::span).maybe(finish, CsvRow::time);
+    line.maybe(start.map(|start| start.since(submitted)), CsvRow::span).maybe(turnaround, CsvRow::span);
     let ratio = stretch.map(|(turnaround, execution)| turnaround.micros() as f64 / execution.micros() as f64);
-    line.maybe(ratio, Row::float);
+    line.maybe(ratio, CsvRow::float);
 }
 
 /// Fields from `starved` to `slr`.
-fn worth(line: &mut Row<'_>, row: &JobRow) {
-    line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
+fn worth(line: &mut CsvRow<'_>, row: &JobRow) {
+    line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), CsvRow::float);
     let slr = row.slr().filter(|_| row.standing() == Standing::Finished);
-    line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(slr, Row::float);
+    line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(slr, CsvRow::float);
 }
 
 /// Its name in tables, traces and pages.
-fn name(line: &mut Row<'_>, name: Option<&str>) {
+fn name(line: &mut CsvRow<'_>, name: Option<&str>) {
     match name {
         Some(name) => line.text(&field(name)),
         None => line.empty(),
@@ -279,7 +279,7 @@ fn name(line: &mut Row<'_>, name: Option<&str>) {
 }
 
 /// Its cores by their numbers in the whole grid, and two fields that are always empty.
-fn allocated(line: &mut Row<'_>, tally: &Tally, ran: &TaskRow) {
+fn allocated(line: &mut CsvRow<'_>, tally: &Tally, ran: &TaskRow) {
     if let Some(site) = ran.site {
         line.cores(&ran.cores, tally.sites[site as usize].first_core);
     } else {
@@ -289,7 +289,7 @@ fn allocated(line: &mut Row<'_>, tally: &Tally, ran: &TaskRow) {
 }
 
 /// All cores that its tasks were on, by their numbers in the whole grid.
-fn used(line: &mut Row<'_>, tally: &Tally, row: &JobRow) {
+fn used(line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for task in &row.tasks {
         let Some(site) = task.site else { continue };

@@ -41,10 +41,10 @@ impl LiveFacts {
 /// The flows of a live run, in order of release.
 pub struct Live {
     speed: f64,
-    rows: Vec<Row>,
+    rows: Vec<MeasuredTransfer>,
 }
 
-struct Row {
+struct MeasuredTransfer {
     edge: EdgeId,
     from: String,
     to: String,
@@ -65,7 +65,7 @@ impl Live {
             of_edge.entry(*edge).or_default().push_back(*time);
         }
         let row = |row: super::transfers::Timed<'_>| {
-            Some(Row {
+            Some(MeasuredTransfer {
                 edge: row.edge,
                 from: row.from.to_owned(),
                 to: row.to.to_owned(),
@@ -79,10 +79,10 @@ impl Live {
     }
 
     pub fn facts(&self) -> LiveFacts {
-        let mut errors: Vec<f64> = self.rows.iter().filter_map(Row::error).map(f64::abs).collect();
+        let mut errors: Vec<f64> = self.rows.iter().filter_map(MeasuredTransfer::error).map(f64::abs).collect();
         errors.sort_by(f64::total_cmp);
         let count = errors.len();
-        let sum = |what: fn(&Row) -> f64| self.rows.iter().map(what).sum::<f64>();
+        let sum = |what: fn(&MeasuredTransfer) -> f64| self.rows.iter().map(what).sum::<f64>();
         let (model, measured) = (sum(|row| row.model), sum(|row| row.measured));
         LiveFacts {
             speed: self.speed,
@@ -98,7 +98,7 @@ impl Live {
     pub fn csv(&self) -> String {
         let mut text = HEADER.to_owned();
         for row in &self.rows {
-            let Row { edge, from, to, bytes, released, model, measured } = row;
+            let MeasuredTransfer { edge, from, to, bytes, released, model, measured } = row;
             let error = row.error().map_or(String::new(), |error| format!("{error:.6}"));
             let mut ends = Vec::new();
             put_ends(&mut ends, edge);
@@ -197,7 +197,7 @@ impl Plot {
     }
 }
 
-impl Row {
+impl MeasuredTransfer {
     fn error(&self) -> Option<f64> {
         (self.model > 0.0).then(|| self.measured / self.model - 1.0)
     }

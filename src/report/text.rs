@@ -35,9 +35,9 @@ pub(super) fn put_runs(line: &mut Vec<u8>, runs: impl Iterator<Item = (u64, u64)
 }
 
 /// One row of a table. Every field leaves a comma behind, and the end removes the last one.
-pub(super) struct Row<'a>(pub &'a mut Vec<u8>);
+pub(super) struct CsvRow<'a>(pub &'a mut Vec<u8>);
 
-impl Row<'_> {
+impl CsvRow<'_> {
     pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         put_number_and(self.0, number.into(), b',');
         self

@@ -16,7 +16,7 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use super::tally::SiteFacts;
-use super::text::{Row, put_ends};
+use super::text::{CsvRow, put_ends};
 use super::{Inconsistent, Tally};
 use crate::decimal::put_number;
 use crate::grid::{CableId, EdgeId, FailureTarget, JobId};
@@ -369,7 +369,7 @@ impl Transfers {
         text.push(b',');
         put_ends(text, edge);
         let name = |site: &u32| sites[*site as usize].name.as_str();
-        let mut line = Row(text);
+        let mut line = CsvRow(text);
         line.empty().text(name(from)).text(name(to)).number(*bytes).time(*released).time(*active);
         line.maybe(*ended, |line, ended| line.time(ended));
         let lone = self.alone(row).map(|alone| *bytes as f64 / alone);

@@ -29,7 +29,7 @@ use crate::report::account::{Account, Table};
 use crate::report::page::Page;
 use crate::report::page::html;
 use crate::report::tally::{AnsweredRow, Fate, JobRow};
-use crate::report::text::Row;
+use crate::report::text::CsvRow;
 use crate::report::{Summary, Tally};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
@@ -213,7 +213,7 @@ impl Answers<'_> {
         let Some(text) = &mut self.text else { return };
         let AnsweredRow { ready, deadline, answer, moved, broken, .. } = answered;
         let request = request(row, answered);
-        let mut line = Row(text);
+        let mut line = CsvRow(text);
         line.number(row.job.id.0).text(&self.tally.names.of_actor(row.user)).time(row.job.arrive).time(*ready);
         line.maybe(request, |line, request| line.span(request.duration)).time(*deadline);
         line.maybe(request, |line, request| line.number(request.nodes));
@@ -225,7 +225,8 @@ impl Answers<'_> {
                 let ran = row.tasks.first();
                 line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
                 line.cores(nodes, 0).float(request.map_or(0.0, |request| request.slowdown(end)));
-                line.maybe(ran.and_then(|ran| ran.start), Row::time).maybe(ran.and_then(|ran| ran.end), Row::time);
+                line.maybe(ran.and_then(|ran| ran.start), CsvRow::time)
+                    .maybe(ran.and_then(|ran| ran.end), CsvRow::time);
                 line.text(match row.fate {
                     Fate::Completed { .. } => "finished",
                     Fate::Cancelled { .. } => "cancelled",

@@ -4,7 +4,7 @@ use super::fared::{Fared, moves_of};
 use super::{Sharing, SiteShared, Sites};
 use crate::report::account::{Account, Table};
 use crate::report::tally::JobRow;
-use crate::report::text::Row;
+use crate::report::text::CsvRow;
 use crate::report::{Summary, Tally};
 use crate::systems::dfrs::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
 use crate::time::{Span, Time};
@@ -102,10 +102,14 @@ impl<'a> Accounting<'a> {
             by_site.iter().map(|(site, moves)| of(moves) * self.gigabytes(*site as usize)).sum::<f64>()
         };
         let needs = timed.need;
-        let mut line = Row(text);
+        let mut line = CsvRow(text);
         line.number(row.job.id.0).text(&crate::report::text::field(&self.tally.sites[site].name));
         line.number(needs.tasks).float(needs.cpu).float(needs.memory).time(timed.submit);
-        line.maybe(row.start(), Row::time).time(end).span(timed.runtime).span(end.since(timed.submit)).float(stretch);
+        line.maybe(row.start(), CsvRow::time)
+            .time(end)
+            .span(timed.runtime)
+            .span(end.since(timed.submit))
+            .float(stretch);
         line.number(moves.preemptions).number(moves.migrations);
         line.float(gigabytes(|moves| moves.paused)).float(gigabytes(|moves| moves.migrated)).end();
     }
