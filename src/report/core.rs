@@ -3,9 +3,9 @@
 use super::Tally;
 use super::account::Account;
 use super::by_size::Sizes;
+use super::staleness::StalenessSums;
 use super::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
 use super::tally::{JobRow, Standing, Used};
-use super::view::Views;
 use crate::time::{Span, Time};
 
 pub(super) struct Core<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Core<'a> {
     sizes: Sizes,
     sites: Vec<Busy>,
     useful: Useful,
-    views: Views,
+    views: StalenessSums,
     /// Intervals from the first submission to the last one, and to the end.
     arrivals: Option<(Time, Time)>,
     whole: Option<(Time, Time)>,
@@ -102,7 +102,7 @@ impl<'a> Core<'a> {
             sizes: Sizes::of(tally.totals.jobs as usize),
             sites: vec![Busy::default(); tally.sites.len()],
             useful: Useful::default(),
-            views: Views::default(),
+            views: StalenessSums::default(),
             arrivals,
             whole: arrivals.zip(tally.end_of_work()).map(|((first, _), end)| (first, end)),
         }

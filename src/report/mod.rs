@@ -19,6 +19,7 @@ pub mod parquet;
 mod recorder;
 mod records;
 mod replay;
+mod staleness;
 mod subjects;
 mod summary;
 mod table;
@@ -27,7 +28,6 @@ mod text;
 mod trace;
 mod transfers;
 mod verify;
-mod view;
 mod witness;
 
 pub use events::{EventReader, EventWriter, Unreadable};
@@ -39,6 +39,7 @@ pub(crate) use page::html;
 pub use page::page;
 pub use recorder::{Recorder, Unrecorded};
 pub use replay::{Unreplayable, replay};
+pub use staleness::Staleness;
 #[cfg(test)]
 pub use subjects::bargains::Bargaining;
 #[cfg(test)]
@@ -52,7 +53,6 @@ pub use tally::{Inconsistent, Tally, Untaken};
 pub(crate) use text::field;
 pub use transfers::Carried;
 pub use verify::{Comparison, Difference, Found, Side, compare};
-pub use view::View;
 pub use witness::Witness;
 
 #[cfg(test)]

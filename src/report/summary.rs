@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::staleness::Staleness;
 use super::subjects::{self, Subject, SummaryPart, USUAL};
 use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
-use super::view::View;
 use super::{LiveFacts, Status, Tally};
 use crate::time::{Span, Time};
 
@@ -56,7 +56,7 @@ pub struct Summary {
     /// Share of the work for jobs with a worth that went into jobs whose users got a result of worth.
     pub useful: Option<f64>,
     /// The delay of the router's knowledge; none, if it saw everything at once.
-    pub view: Option<View>,
+    pub view: Option<Staleness>,
     /// The part of each subject of the run, by its name.
     #[serde(flatten)]
     parts: BTreeMap<String, serde_json::Value>,

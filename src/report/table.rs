@@ -3,7 +3,7 @@
 use crate::numerals::{Digits, count, counted};
 pub(super) use crate::numerals::{number, percent, span, volume};
 
-use super::{Carried, Counts, LiveFacts, RunFacts, Spread, Status, Summary, Use, View};
+use super::{Carried, Counts, LiveFacts, RunFacts, Spread, Staleness, Status, Summary, Use};
 
 const WIDTH: usize = 100;
 const BAR: usize = 30;
@@ -47,7 +47,7 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     table.maybe("useful work", summary.useful.map(percent));
     table.maybe(
         "old view",
-        summary.view.filter(View::is_old).map(|view| {
+        summary.view.filter(Staleness::is_old).map(|view| {
             let (mean, max, unseen) = (span(view.lag_mean), span(view.lag_max), number(view.unseen / 3600.0));
             format!("ends are known {mean} late, {max} at most; {unseen} core h were idle meanwhile")
         }),

@@ -13,11 +13,11 @@ pub(crate) mod html;
 mod links;
 mod live;
 mod numbers;
-mod old_view;
 mod over_time;
 mod responsiveness;
 mod sizes;
 pub(super) mod stacks;
+mod staleness;
 mod users;
 mod value;
 mod waits;
@@ -102,7 +102,7 @@ impl Page<'_> {
             ("value", "Value", self.value()),
         ];
         let last = [
-            ("view", "The cost of stale information", self.old_view()),
+            ("view", "The cost of stale information", self.staleness()),
             ("live", "Real bytes beside the model", self.live()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),

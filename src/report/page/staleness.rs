@@ -2,12 +2,12 @@
 
 use super::Page;
 use super::html::{number, percent, span, table};
-use crate::report::{Summary, View};
+use crate::report::{Staleness, Summary};
 
 /// A row of the comparison: its label, its number in a run, and the form of the number.
-type Row = (&'static str, fn(&Summary) -> Option<f64>, fn(f64) -> String);
+type StalenessRow = (&'static str, fn(&Summary) -> Option<f64>, fn(f64) -> String);
 
-const ROWS: &[Row] = &[
+const ROWS: &[StalenessRow] = &[
     ("Value obtained", |summary| summary.value.map(|value| value.obtained), number),
     ("Share of all value", |summary| summary.value?.proportion, percent),
     ("Jobs starved", |summary| summary.starved.map(|starved| starved as f64), number),
@@ -20,8 +20,10 @@ const ROWS: &[Row] = &[
 
 impl Page<'_> {
     /// The section; empty if the router's view was not old, or there is no other run.
-    pub(super) fn old_view(&self) -> String {
-        let Some((view, fresh)) = self.results.view.filter(View::is_old).zip(self.fresh) else { return String::new() };
+    pub(super) fn staleness(&self) -> String {
+        let Some((view, fresh)) = self.results.view.filter(Staleness::is_old).zip(self.fresh) else {
+            return String::new();
+        };
         let mut html = format!(
             "<p>The router learned that a task had ended {} late on average and {} at most: links take time, and sites \
              report periodically. Meanwhile {} core hours were idle that it considered used. For comparison, the same \

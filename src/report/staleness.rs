@@ -9,7 +9,7 @@ use crate::time::Time;
 
 /// The effect of an old view over a run. Times in seconds of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct View {
+pub struct Staleness {
     /// Delay from the end of a task to its report, by links and reporting periods; mean over ended tasks.
     pub lag_mean: f64,
     pub lag_max: f64,
@@ -17,7 +17,7 @@ pub struct View {
     pub unseen: f64,
 }
 
-impl View {
+impl Staleness {
     /// True if the delay is more than that of a fast network.
     pub fn is_old(&self) -> bool {
         self.lag_max >= 1.0
@@ -26,14 +26,14 @@ impl View {
 
 /// Sums over ended tasks.
 #[derive(Default)]
-pub(super) struct Views {
+pub(super) struct StalenessSums {
     count: u64,
     sum: u128,
     max: u64,
     unseen: u128,
 }
 
-impl Views {
+impl StalenessSums {
     pub fn add(&mut self, site: &SiteFacts, end: Time, cores: u32) {
         let lag = site.told(end).since(end).micros();
         self.count += 1;
@@ -43,12 +43,12 @@ impl Views {
     }
 
     /// `None` if the router sees everything at once.
-    pub fn of(&self, tally: &Tally) -> Option<View> {
+    pub fn of(&self, tally: &Tally) -> Option<Staleness> {
         if tally.sites.iter().all(|site| site.latency.is_zero() && site.report_every.is_zero()) {
             return None;
         }
         let lag_mean = if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 / 1e6 };
-        Some(View { lag_mean, lag_max: self.max as f64 / 1e6, unseen: self.unseen as f64 / 1e6 })
+        Some(Staleness { lag_mean, lag_max: self.max as f64 / 1e6, unseen: self.unseen as f64 / 1e6 })
     }
 }
 
