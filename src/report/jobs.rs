@@ -164,7 +164,7 @@ impl<'a> JobSheet<'a> {
             None => line.text(&words.topology),
             Some(workload) => line.text(&field(&format!("{}.{workload}", tally.topology))),
         };
-        let profile = tally.own_numbers.profile(row.job.id);
+        let profile = tally.log_numbers.profile(row.job.id);
         line.text(profile.map(field).as_deref().unwrap_or("rigid"));
         asks(&mut line, row, Some(task));
         stands(&mut line, row.standing(), ran.start.is_some());
@@ -222,7 +222,7 @@ impl<'a> TaskSheet<'a> {
         self.words.place(&mut line, row, index);
         line.maybe(ready, CsvRow::time);
         let of_job = || self.tally.job_name(row.job.id).filter(|_| self.tally.is_one_task(row));
-        name(&mut line, self.tally.called.task(row.job.id, index).or_else(of_job));
+        name(&mut line, self.tally.job_names.task(row.job.id, index).or_else(of_job));
         self.words.end(line, row);
     }
 }

@@ -4,15 +4,15 @@
 mod account;
 mod blame;
 mod by_size;
-mod called;
 mod core;
 mod events;
+mod job_names;
 mod jobs;
 mod ledger;
 mod live;
+mod log_numbers;
 pub mod manifest;
 mod names;
-mod own_numbers;
 mod page;
 pub(crate) mod palette;
 pub mod parquet;

@@ -186,7 +186,7 @@ impl Tally {
             name.map_or(String::new(), |name| json(&format!(" {name}")).trim_matches('"').to_owned())
         };
         let name = called(self.job_name(task.job.job.id));
-        let task_name = called(self.called.task(task.job.job.id, index));
+        let task_name = called(self.job_names.task(task.job.job.id, index));
         let user = json(&self.names.of_actor(task.job.user));
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
         let shared = if is_shared { format!(r#","yield":{share}"#) } else { String::new() };

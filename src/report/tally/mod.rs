@@ -20,9 +20,9 @@ pub use self::inconsistent::{Inconsistent, Untaken};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
 pub(super) use self::stints::{Left, Stint};
 use super::Names;
-use super::called::Called;
+use super::job_names::JobNames;
 use super::ledger::{Ledger, Merged, Store};
-use super::own_numbers::OwnNumbers;
+use super::log_numbers::LogNumbers;
 use super::subjects::{self, Present, USUAL, Words};
 use super::transfers::Transfers;
 use super::witness::Witness;
@@ -51,8 +51,8 @@ pub struct Tally {
     told_by_users: Option<u32>,
     first_user: ActorId,
     pub(super) subjects: Vec<Present>,
-    pub(super) own_numbers: OwnNumbers,
-    pub(super) called: Called,
+    pub(super) log_numbers: LogNumbers,
+    pub(super) job_names: JobNames,
     /// All jobs, or those that are not finished.
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     /// The finished jobs, if they are set aside.
@@ -217,8 +217,8 @@ impl Tally {
             told_by_users: with_service(topology, false).next(),
             first_user,
             subjects: subjects::of(topology),
-            own_numbers: OwnNumbers::of(topology),
-            called: Called::of(topology),
+            log_numbers: LogNumbers::of(topology),
+            job_names: JobNames::of(topology),
             jobs: BTreeMap::new(),
             over: None,
             transfers: Transfers::of(topology),
@@ -309,17 +309,17 @@ impl Tally {
 
     /// Number of a job in `jobs.csv`.
     pub(super) fn number(&self, job: JobId) -> u64 {
-        self.own_numbers.number(job)
+        self.log_numbers.number(job)
     }
 
     /// True if jobs are from logs that have not been read, so that their numbers there are unknown.
     pub fn lacks_logs(&self) -> bool {
-        self.own_numbers.are_missing()
+        self.log_numbers.are_missing()
     }
 
     /// Sets the numbers and names of jobs in their logs.
     pub fn tell_numbers(&mut self, jobs: Vec<(JobId, u64, Option<String>)>) {
-        self.own_numbers.tell(jobs.into_iter());
+        self.log_numbers.tell(jobs.into_iter());
     }
 
     /// Name of a job on pages: its number in `jobs.csv`, with the workload if there are several.
@@ -330,12 +330,12 @@ impl Tally {
 
     /// Name of a job, if it has one besides its number.
     pub(super) fn job_name(&self, job: JobId) -> Option<&str> {
-        self.called.job(job).or_else(|| self.own_numbers.id(job))
+        self.job_names.job(job).or_else(|| self.log_numbers.id(job))
     }
 
     /// The workload of a job, if there are several with numbers of their own.
     pub(super) fn workload(&self, job: JobId) -> Option<usize> {
-        self.own_numbers.workload(job)
+        self.log_numbers.workload(job)
     }
 
     /// Number of tasks of a system that were taken back.

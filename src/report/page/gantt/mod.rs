@@ -216,7 +216,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
                 false => format!("task {number}.{index}{workload}"),
             };
             let short = if is_alone(tally) { index.to_string() } else { number.to_string() };
-            let text = if has_names { tally.called.task(job.job.id, *index) } else { Some(&*short) };
+            let text = if has_names { tally.job_names.task(job.job.id, *index) } else { Some(&*short) };
             let mut path = String::new();
             let mut label = None;
             for &(first, last) in cores.runs() {
@@ -228,7 +228,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
                     label = text.filter(fits).map(|text| (text, left + width / 2.0, top + height / 2.0));
                 }
             }
-            let names = [tally.called.task(job.job.id, *index), tally.job_name(job.job.id)];
+            let names = [tally.job_names.task(job.job.id, *index), tally.job_name(job.job.id)];
             let names: Vec<&str> = names.into_iter().flatten().collect();
             let called = if names.is_empty() { String::new() } else { format!(" ({})", escape(&names.join(", "))) };
             let user = escape(&tally.names.of_actor(job.user));
@@ -253,7 +253,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
 
 /// True if blocks are labelled with the names of tasks, not with numbers of jobs: a chart has one kind of label.
 fn have_names(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)]) -> bool {
-    held.iter().any(|(job, index, _)| tally.called.task(job.job.id, *index).is_some())
+    held.iter().any(|(job, index, _)| tally.job_names.task(job.job.id, *index).is_some())
 }
 
 /// True if there is only one job, whose tasks are then distinguished.

@@ -85,12 +85,12 @@ fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
 
 /// The job as in its log, with its results in this run.
 pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
-    let logged = tally.own_numbers.rigid(row.job.id);
+    let logged = tally.log_numbers.rigid(row.job.id);
     let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
     let (task, fared) = (row.job.tasks[0], Fared::of(tally, row));
     let site = row.tasks[0].site.filter(|_| tally.sites.len() > 1).map(|site| site + 1);
     // Only the run knows the user of a model's job. Users come after the sites and the actors at the router.
-    let is_logged = tally.own_numbers.is_logged(row.job.id);
+    let is_logged = tally.log_numbers.is_logged(row.job.id);
     let user = row.user.0.checked_sub(tally.sites.len() as u32 + queues.services - 1).filter(|_| !is_logged);
     let submit = whole(row.job.arrive);
     let moments = fared.map(|fared| {

@@ -8,20 +8,20 @@ use crate::workload::Source;
 
 /// The names; only jobs that have some take memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Called(BTreeMap<JobId, (Option<String>, Vec<String>)>);
+pub(super) struct JobNames(BTreeMap<JobId, (Option<String>, Vec<String>)>);
 
-impl Called {
-    pub fn of(topology: &Topology) -> Called {
-        let (mut called, mut next) = (BTreeMap::new(), 0);
+impl JobNames {
+    pub fn of(topology: &Topology) -> JobNames {
+        let (mut names, mut next) = (BTreeMap::new(), 0);
         for workload in &topology.workloads {
             if let Source::Table(table) = &workload.source {
                 let named =
                     (next..).zip(&table.jobs).filter(|(_, job)| job.name.is_some() || !job.task_names.is_empty());
-                called.extend(named.map(|(id, job)| (JobId(id), (job.name.clone(), job.task_names.clone()))));
+                names.extend(named.map(|(id, job)| (JobId(id), (job.name.clone(), job.task_names.clone()))));
             }
             next += workload.source.job_source().jobs_in_all() as u32;
         }
-        Called(called)
+        JobNames(names)
     }
 
     pub fn job(&self, job: JobId) -> Option<&str> {

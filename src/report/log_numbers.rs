@@ -11,7 +11,7 @@ use crate::workload::{Rigid, Source};
 
 /// The jobs of all workloads, if a system has jobs of one task each: only these have numbers of their own.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OwnNumbers {
+pub(super) struct LogNumbers {
     /// Workloads of rigid jobs, by their first job.
     numbered: Vec<Numbered>,
     /// True for each workload that is a log, which knows its users.
@@ -19,8 +19,8 @@ pub(super) struct OwnNumbers {
     /// The first job of each workload.
     first: Vec<u32>,
     /// Numbers from a result's table, where the logs are not at hand, in order of the jobs.
-    told: Vec<(JobId, u64)>,
-    told_names: BTreeMap<JobId, String>,
+    read: Vec<(JobId, u64)>,
+    read_names: BTreeMap<JobId, String>,
 }
 
 /// A workload of rigid jobs.
@@ -35,27 +35,27 @@ struct Numbered {
     ids: Arc<BTreeMap<u64, String>>,
 }
 
-impl OwnNumbers {
-    pub fn of(topology: &Topology) -> OwnNumbers {
-        let mut own = OwnNumbers::default();
+impl LogNumbers {
+    pub fn of(topology: &Topology) -> LogNumbers {
+        let mut numbers = LogNumbers::default();
         if !topology.systems.iter().any(|system| system.row().traits.is_rigid) {
-            return own;
+            return numbers;
         }
         let mut next = 0;
         for workload in &topology.workloads {
-            own.first.push(next);
-            own.logged.push(matches!(
+            numbers.first.push(next);
+            numbers.logged.push(matches!(
                 &workload.source,
                 Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
             ));
             if let Source::Rigid(rigids) = &workload.source {
                 let Content { jobs, profiles, ids, .. } = &*rigids.content;
                 let (jobs, profiles, ids) = (jobs.clone(), profiles.clone(), ids.clone());
-                own.numbered.push(Numbered { first: next, jobs, profiles, ids });
+                numbers.numbered.push(Numbered { first: next, jobs, profiles, ids });
             }
             next += workload.source.job_source().jobs_in_all() as u32;
         }
-        own
+        numbers
     }
 
     /// The job as its log has it.
@@ -83,16 +83,16 @@ impl OwnNumbers {
     pub fn tell(&mut self, jobs: impl Iterator<Item = (JobId, u64, Option<String>)>) {
         for (job, number, name) in jobs {
             if self.is_logged(job) {
-                self.told.push((job, number));
-                self.told_names.extend(name.map(|name| (job, name)));
+                self.read.push((job, number));
+                self.read_names.extend(name.map(|name| (job, name)));
             }
         }
-        self.told.sort_unstable();
+        self.read.sort_unstable();
     }
 
     /// Name of a job in its log, if that is not its number.
     pub fn id(&self, job: JobId) -> Option<&str> {
-        if let Some(name) = self.told_names.get(&job) {
+        if let Some(name) = self.read_names.get(&job) {
             return Some(name);
         }
         let (log, place) = self.log_of(job)?;
@@ -111,7 +111,7 @@ impl OwnNumbers {
 
     /// Number of a job in its log, or else in the run.
     pub fn number(&self, job: JobId) -> u64 {
-        let told = self.told.binary_search_by_key(&job, |(told, _)| *told).ok().map(|place| self.told[place].1);
+        let told = self.read.binary_search_by_key(&job, |(told, _)| *told).ok().map(|place| self.read[place].1);
         told.or_else(|| Some(self.rigid(job)?.number)).unwrap_or(job.0.into())
     }
 
