@@ -8,7 +8,7 @@ use super::beside::Work;
 use super::files::{EVENTS, FileError, Shelf};
 use crate::kernel::Entry;
 use crate::protocol::Record;
-use crate::report::{Inconsistent, Recorder, Unrecorded, Untaken};
+use crate::report::{Inconsistent, Recorder, EntryError, RecordError};
 use crate::time::Time;
 use crate::topology::{self, Topology};
 
@@ -59,7 +59,7 @@ impl Work<Entry<Record>> for Recording {
             }
             match self.recorder.record(entry) {
                 // Our own actors write no such log, so a peer has invented something.
-                Err(Unrecorded::Untaken(Untaken::Inconsistent(wrong))) => {
+                Err(EntryError::RecordError(RecordError::Inconsistent(wrong))) => {
                     self.contradicted = Some((entry.clone(), wrong));
                     self.alarm.store(true, Ordering::Relaxed);
                 }

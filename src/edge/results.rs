@@ -25,7 +25,7 @@ use crate::kernel::Entry;
 use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{
     self, Counts, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile,
-    Tally, Unrecorded, Untaken, Witness, summary_table,
+    Tally, EntryError, RecordError, Witness, summary_table,
 };
 use crate::settings::{count, counted};
 use crate::time::Time;
@@ -435,23 +435,23 @@ fn put_away_journal(stand_in: &StandIn) {
     let _ = std::fs::remove_file(stand_in.path().join(JOURNAL));
 }
 
-impl From<Unrecorded> for Failure {
-    fn from(error: Unrecorded) -> Failure {
+impl From<EntryError> for Failure {
+    fn from(error: EntryError) -> Failure {
         match error {
-            Unrecorded::Untaken(untaken) => untaken.into(),
-            Unrecorded::Codec(error) => Failure::Internal(format!("a record cannot be encoded: {error}")),
+            EntryError::RecordError(untaken) => untaken.into(),
+            EntryError::Codec(error) => Failure::Internal(format!("a record cannot be encoded: {error}")),
         }
     }
 }
 
-impl From<Untaken> for Failure {
-    fn from(error: Untaken) -> Failure {
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Failure {
         match error {
             // Our own actors write no such log, so a peer has invented something.
-            Untaken::Inconsistent(wrong) => {
+            RecordError::Inconsistent(wrong) => {
                 Failure::Breach(format!("the records of the run contradict each other: {wrong}"))
             }
-            Untaken::Io(_) => Failure::System(error.to_string()),
+            RecordError::Io(_) => Failure::System(error.to_string()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::thread;
 use super::core::Core;
 use super::jobs::{JobSheet, TaskSheet};
 use super::tally::JobRow;
-use super::{Status, Summary, Tally, Untaken};
+use super::{RecordError, Status, Summary, Tally};
 use crate::time::Time;
 
 /// A table or another file in progress: its name, and the rows that have not been written yet.
@@ -46,7 +46,7 @@ const WAITING: usize = 4;
 impl Tally {
     /// Shows every job to the accounts. Hands over the tables in pieces of some kilobytes, each with the name of its
     /// file, and returns the summary.
-    pub fn close<E: From<Untaken>>(
+    pub fn close<E: From<RecordError>>(
         &self,
         seed: u64,
         status: Status,
@@ -68,7 +68,7 @@ impl Tally {
             let summary = begun.clone();
             let counted = thread::Builder::new().name("accounts".to_owned()).spawn_scoped(scope, move || {
                 // The receiver is gone if other pieces could not be written, and that error is reported there.
-                let gone = |_| Untaken::from(io::Error::from(io::ErrorKind::BrokenPipe));
+                let gone = |_| RecordError::from(io::Error::from(io::ErrorKind::BrokenPipe));
                 let mut put = |name, rows: &[u8]| pieces.send((name, rows.to_vec())).map_err(gone);
                 self.count(others(), summary, Some(&mut put))
             });
@@ -91,7 +91,7 @@ impl Tally {
     /// The summary of a tally that is all in memory.
     pub fn summary(&self, seed: u64, status: Status, digest: String) -> Summary {
         let begun = Summary::begin(self, seed, status, digest);
-        let summary = self.count::<Untaken>(self.accounts(false).collect(), begun, None);
+        let summary = self.count::<RecordError>(self.accounts(false).collect(), begun, None);
         summary.expect("what is in memory can be read")
     }
 
@@ -102,7 +102,7 @@ impl Tally {
     }
 
     /// Shows all jobs to some accounts, and hands over their tables if there is a receiver.
-    fn count<'a, E: From<Untaken>>(
+    fn count<'a, E: From<RecordError>>(
         &'a self,
         mut accounts: Vec<Box<dyn Account + 'a>>,
         mut summary: Summary,
@@ -130,10 +130,10 @@ impl Tally {
     }
 
     /// Shows every job, by number.
-    fn look<E: From<Untaken>>(&self, show: &mut Show<'_, E>) -> Result<(), E> {
+    fn look<E: From<RecordError>>(&self, show: &mut Show<'_, E>) -> Result<(), E> {
         let mut ready = Vec::new();
-        let mut rows = self.rows().map_err(Untaken::from)?;
-        while let Some(row) = rows.next().map_err(Untaken::from)? {
+        let mut rows = self.rows().map_err(RecordError::from)?;
+        while let Some(row) = rows.next().map_err(RecordError::from)? {
             row.ready_into(&mut ready);
             show(row, &ready)?;
         }

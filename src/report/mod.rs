@@ -37,7 +37,7 @@ pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
 pub(crate) use page::html;
 pub use page::page;
-pub use recorder::{Recorder, Unrecorded};
+pub use recorder::{EntryError, Recorder};
 pub use replay::{Unreplayable, replay};
 pub use staleness::Staleness;
 #[cfg(test)]
@@ -49,7 +49,7 @@ pub use summary::{
     Counts, MovedFacts, RunFacts, SizeGroup, Spread, Stretch, Summary, SummaryFile, Use, Utilisation, Value,
 };
 pub use table::summary_table;
-pub use tally::{Inconsistent, Tally, Untaken};
+pub use tally::{Inconsistent, RecordError, Tally};
 pub(crate) use text::field;
 pub use transfers::Carried;
 pub use verify::{Comparison, Difference, Found, Side, compare};

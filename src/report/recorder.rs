@@ -1,6 +1,6 @@
 //! Takes a run's log entry by entry, for all that is made of it: the lines of `events.jsonl`, the digest, the tally.
 
-use super::{EventWriter, Names, Tally, Untaken};
+use super::{EventWriter, Names, RecordError, Tally};
 use crate::kernel::{Digest, Entry};
 use crate::protocol::Record;
 use crate::protocol::codec::{self, CodecError};
@@ -19,9 +19,9 @@ pub struct Recorder {
 
 /// Why an entry is not recorded.
 #[derive(Debug, thiserror::Error)]
-pub enum Unrecorded {
+pub enum EntryError {
     #[error(transparent)]
-    Untaken(#[from] Untaken),
+    RecordError(#[from] RecordError),
     #[error("a record cannot be encoded: {0}")]
     Codec(#[from] CodecError),
 }
@@ -37,7 +37,7 @@ impl Recorder {
     }
 
     /// Takes the next entry. One that contradicts those before it leaves no trace.
-    pub fn record(&mut self, entry: &Entry<Record>) -> Result<(), Unrecorded> {
+    pub fn record(&mut self, entry: &Entry<Record>) -> Result<(), EntryError> {
         let before = self.encoded.len();
         codec::pack(entry, &mut self.encoded)?;
         if let Err(untaken) = self.tally.add(entry) {

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use super::events::next_line;
-use super::{EventReader, Names, Recorder, Tally, Unreadable, Unrecorded};
+use super::{EntryError, EventReader, Names, Recorder, Tally, Unreadable};
 use crate::topology::Topology;
 
 /// Why a log gives no tally.
@@ -14,7 +14,7 @@ pub enum Unreplayable {
     #[error("line {line}, {wrong}")]
     Unreadable { line: u64, wrong: Unreadable },
     #[error("line {line}: {wrong}")]
-    Untaken { line: u64, wrong: Unrecorded },
+    RecordError { line: u64, wrong: EntryError },
 }
 
 /// Reads a log to its end, one line at a time: what stays in memory is the tally, which now owns the jobs. For the
@@ -30,6 +30,6 @@ pub fn replay(topology: &Topology, names: &Names, mut events: impl BufRead) -> R
         }
         line += 1;
         let entry = reader.read_line(&text).map_err(|wrong| Unreplayable::Unreadable { line, wrong })?;
-        recorder.record(&entry).map_err(|wrong| Unreplayable::Untaken { line, wrong })?;
+        recorder.record(&entry).map_err(|wrong| Unreplayable::RecordError { line, wrong })?;
     }
 }

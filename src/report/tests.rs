@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, Untaken, summary_table};
+use super::{
+    Counts, EventWriter, Host, Manifest, Names, RecordError, RunFacts, Status, SummaryFile, Tally, summary_table,
+};
 use crate::grid::{
     Area, BookingId, CableId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part,
     QueueOrder, Rate, Receipt, Slot, Task, TaskId, Worth,
@@ -154,7 +156,7 @@ pub(crate) fn table(tally: &Tally, name: &str) -> String {
         if table == name {
             text.push_str(std::str::from_utf8(rows).unwrap());
         }
-        Ok::<(), Untaken>(())
+        Ok::<(), RecordError>(())
     };
     tally.close(0, Status::Complete, String::new(), put).unwrap();
     text
@@ -279,7 +281,7 @@ fn a_log_that_makes_no_sense_is_refused() {
 
 /// The error of a run whose log has an entry that contradicts earlier ones.
 fn blame(tally: &mut Tally, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
-    let Untaken::Inconsistent(wrong) = tally.add(entry).unwrap_err() else { panic!("nothing is written") };
+    let RecordError::Inconsistent(wrong) = tally.add(entry).unwrap_err() else { panic!("nothing is written") };
     format!("{}: {wrong}", tally.blame(entry, &wrong, owners))
 }
 

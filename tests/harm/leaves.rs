@@ -9,7 +9,7 @@ use std::sync::Once;
 use hansa::kernel::{ActorId, Breach, Contact, Down, Hub, Leaf, LogMerger};
 use hansa::protocol::{Message, Record, codec};
 use hansa::random::mix;
-use hansa::report::{Recorder, Status, Tally, Unrecorded, Untaken, Witness};
+use hansa::report::{EntryError, RecordError, Recorder, Status, Tally, Witness};
 use hansa::time::Stamp;
 use hansa::topology::{self, Role};
 
@@ -170,7 +170,7 @@ impl<'g> Session<'g> {
         let mut failed = None;
         for entry in log.settle(Stamp::NEVER) {
             if let Err(error) = recorder.record(&entry) {
-                let Unrecorded::Untaken(Untaken::Inconsistent(wrong)) = error else { panic!("{error}") };
+                let EntryError::RecordError(RecordError::Inconsistent(wrong)) = error else { panic!("{error}") };
                 failed = Some(format!("{}: {wrong}", recorder.tally.blame(&entry, &wrong, &owners())));
                 break;
             }

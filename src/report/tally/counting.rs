@@ -12,32 +12,32 @@ use crate::time::{Span, Time};
 
 /// The actor that reports, and the time.
 #[derive(Clone, Copy)]
-pub struct By {
+pub struct Author {
     pub actor: ActorId,
     pub now: Time,
 }
 
 /// The job that may be finished by it, if there is one.
-pub type Taken = Result<Option<JobId>, Inconsistent>;
+pub type Outcome = Result<Option<JobId>, Inconsistent>;
 
 impl Tally {
-    pub fn arrived(&mut self, by: By, job: &Arc<Job>, user: &ActorId) -> Taken {
+    pub fn arrived(&mut self, by: Author, job: &Arc<Job>, user: &ActorId) -> Outcome {
         self.admit(job, *user, by.actor, Fate::Open)
     }
 
-    pub fn refused(&mut self, by: By, _task: &u32, job: &Arc<Job>, user: &ActorId) -> Taken {
+    pub fn refused(&mut self, by: Author, _task: &u32, job: &Arc<Job>, user: &ActorId) -> Outcome {
         self.admit(job, *user, by.actor, Fate::Refused)
     }
 
-    pub fn not_admitted(&mut self, by: By, job: &Arc<Job>, user: &ActorId) -> Taken {
+    pub fn not_admitted(&mut self, by: Author, job: &Arc<Job>, user: &ActorId) -> Outcome {
         self.admit(job, *user, by.actor, Fate::NotAdmitted)
     }
 
-    pub fn rejected(&mut self, by: By, why: &Invalid, job: &Arc<Job>, user: &ActorId) -> Taken {
+    pub fn rejected(&mut self, by: Author, why: &Invalid, job: &Arc<Job>, user: &ActorId) -> Outcome {
         self.admit(job, *user, by.actor, Fate::Rejected(*why))
     }
 
-    pub fn assigned(&mut self, by: By, task: &TaskId, site: &ActorId) -> Taken {
+    pub fn assigned(&mut self, by: Author, task: &TaskId, site: &ActorId) -> Outcome {
         if self.tells_of_own_jobs(by.actor) {
             self.told_of(by, task.job)?;
         }
@@ -60,7 +60,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn withdrawn(&mut self, by: By, task: &TaskId) -> Taken {
+    pub fn withdrawn(&mut self, by: Author, task: &TaskId) -> Outcome {
         if self.tells_of_own_jobs(by.actor) {
             self.told_of(by, task.job)?;
         }
@@ -86,7 +86,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn started(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+    pub fn started(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
         let site = self.holds(*task, by.actor, cores)?;
         let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_tell_of(row.system));
         let row = self.given(*task, site)?;
@@ -109,21 +109,21 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn finished(&mut self, by: By, task: &TaskId) -> Taken {
+    pub fn finished(&mut self, by: Author, task: &TaskId) -> Outcome {
         self.end(*task, by, false)
     }
 
-    pub fn killed(&mut self, by: By, task: &TaskId) -> Taken {
+    pub fn killed(&mut self, by: Author, task: &TaskId) -> Outcome {
         self.end(*task, by, true)
     }
 
     /// A task leaves its cores, to continue later.
-    pub fn suspended(&mut self, by: By, task: &TaskId) -> Taken {
+    pub fn suspended(&mut self, by: Author, task: &TaskId) -> Outcome {
         self.leave(by, task, Left::Suspended)
     }
 
     /// A node of a task has failed.
-    pub fn lost(&mut self, by: By, task: &TaskId, saved: &Span) -> Taken {
+    pub fn lost(&mut self, by: Author, task: &TaskId, saved: &Span) -> Outcome {
         let site = self.site(by.actor)?;
         if *saved > self.given(*task, site)?.ran_by(by.now) {
             return Err(Inconsistent::Unearned(*task));
@@ -143,7 +143,7 @@ impl Tally {
         Ok(Some(task.job))
     }
 
-    pub fn checkpointed(&mut self, by: By, task: &TaskId, times: &u64, spent: &Span) -> Taken {
+    pub fn checkpointed(&mut self, by: Author, task: &TaskId, times: &u64, spent: &Span) -> Outcome {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         if row.on_cores_since().filter(|_| row.end.is_none()).is_none() {
@@ -158,14 +158,14 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn are_down(&mut self, by: By, cores: &NodeSet, _since: &Time) -> Taken {
+    pub fn are_down(&mut self, by: Author, cores: &NodeSet, _since: &Time) -> Outcome {
         let site = self.site(by.actor)? as usize;
         self.is_outage(site, cores, false)?;
         self.down[site].unite(cores);
         Ok(None)
     }
 
-    pub fn are_up(&mut self, by: By, cores: &NodeSet, _since: &Time) -> Taken {
+    pub fn are_up(&mut self, by: Author, cores: &NodeSet, _since: &Time) -> Outcome {
         let site = self.site(by.actor)? as usize;
         self.is_outage(site, cores, true)?;
         self.down[site].subtract(cores);
@@ -180,7 +180,7 @@ impl Tally {
         if is_there && fits { Ok(()) } else { Err(Inconsistent::NoOutage(facts.name.clone())) }
     }
 
-    fn leave(&mut self, by: By, task: &TaskId, left: Left) -> Taken {
+    fn leave(&mut self, by: Author, task: &TaskId, left: Left) -> Outcome {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
@@ -189,7 +189,7 @@ impl Tally {
     }
 
     /// A task continues on these cores.
-    pub fn resumed(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+    pub fn resumed(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
         let site = self.holds(*task, by.actor, cores)?;
         let row = self.given(*task, site)?;
         let suspended = row.stints.as_deref_mut().filter(|stints| stints.since().is_none());
@@ -198,7 +198,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn moved(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+    pub fn moved(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
         let site = self.holds(*task, by.actor, cores)?;
         self.given(*task, site)?;
         self.leave(by, task, Left::Moved)?;
@@ -206,7 +206,7 @@ impl Tally {
     }
 
     /// A task that has started leaves its cores as if it had never been there.
-    pub fn dropped(&mut self, by: By, task: &TaskId) -> Taken {
+    pub fn dropped(&mut self, by: Author, task: &TaskId) -> Outcome {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         if row.start.is_none() || row.end.is_some() {
@@ -220,7 +220,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn shared(&mut self, by: By, task: &TaskId, share: &f64) -> Taken {
+    pub fn shared(&mut self, by: Author, task: &TaskId, share: &f64) -> Outcome {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         match row.start.filter(|_| row.end.is_none()) {
@@ -231,7 +231,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn stacked(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+    pub fn stacked(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
         let site = self.holds(*task, by.actor, cores)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
@@ -239,7 +239,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn needs(&mut self, _: By, job: &JobId, needs: &Needs) -> Taken {
+    pub fn needs(&mut self, _: Author, job: &JobId, needs: &Needs) -> Outcome {
         let row = self.open(*job)?;
         match row.needs {
             _ if !needs.make_sense() => Err(Inconsistent::NoShare(TaskId { job: *job, index: 0 })),
@@ -251,7 +251,7 @@ impl Tally {
         }
     }
 
-    pub fn completed(&mut self, by: By, job: &JobId, value: &Option<f64>) -> Taken {
+    pub fn completed(&mut self, by: Author, job: &JobId, value: &Option<f64>) -> Outcome {
         let row = self.told_of(by, *job)?;
         if row.tasks.iter().any(|task| task.end.is_none()) {
             return Err(Inconsistent::Incomplete(*job));
@@ -260,7 +260,7 @@ impl Tally {
         self.ended(*job)
     }
 
-    pub fn removed(&mut self, by: By, job: &JobId) -> Taken {
+    pub fn removed(&mut self, by: Author, job: &JobId) -> Outcome {
         let is_at_site = |task: &TaskRow| task.site.is_some() && task.end.is_none() && !task.is_lost();
         let by_user = self.tells_of_own_jobs(by.actor);
         if self.told_of(by, *job)?.tasks.iter().any(is_at_site) && by_user {
@@ -270,7 +270,14 @@ impl Tally {
         self.ended(*job)
     }
 
-    pub fn answered(&mut self, _: By, job: &JobId, ready: &Time, deadline: &Time, answer: &ReserveAnswer) -> Taken {
+    pub fn answered(
+        &mut self,
+        _: Author,
+        job: &JobId,
+        ready: &Time,
+        deadline: &Time,
+        answer: &ReserveAnswer,
+    ) -> Outcome {
         let row = self.open(*job)?;
         if row.answered.is_some() {
             return Err(Inconsistent::Answered(*job));
@@ -288,13 +295,13 @@ impl Tally {
     /// Other nodes are booked for a request, as some have failed.
     pub fn rebooked(
         &mut self,
-        _: By,
+        _: Author,
         job: &JobId,
         site: &ActorId,
         start: &Time,
         until: &Time,
         nodes: &NodeSet,
-    ) -> Taken {
+    ) -> Outcome {
         let row = self.promised(*job)?;
         row.answer = ReserveAnswer::Accepted { site: *site, start: *start, nodes: nodes.clone() };
         row.moved += 1;
@@ -303,7 +310,7 @@ impl Tally {
     }
 
     /// The promise of a request is broken. The end of its job is reported next.
-    pub fn broken(&mut self, _: By, job: &JobId, compensation: &Area) -> Taken {
+    pub fn broken(&mut self, _: Author, job: &JobId, compensation: &Area) -> Outcome {
         self.promised(*job)?.broken = Some(*compensation);
         Ok(None)
     }
@@ -314,12 +321,20 @@ impl Tally {
         promise.filter(|answered| answered.broken.is_none()).ok_or(Inconsistent::NotPromised(job))
     }
 
-    pub fn cancelled(&mut self, by: By, job: &JobId) -> Taken {
+    pub fn cancelled(&mut self, by: Author, job: &JobId) -> Outcome {
         self.open(*job)?.fate = Fate::Cancelled { at: by.now };
         self.ended(*job)
     }
 
-    pub fn sent(&mut self, by: By, edge: &EdgeId, from: &ActorId, to: &ActorId, bytes: &u64, active: &Time) -> Taken {
+    pub fn sent(
+        &mut self,
+        by: Author,
+        edge: &EdgeId,
+        from: &ActorId,
+        to: &ActorId,
+        bytes: &u64,
+        active: &Time,
+    ) -> Outcome {
         if !self.jobs.contains_key(&edge.job) {
             return Err(unknown(self.over.as_ref(), edge.job));
         }
@@ -331,14 +346,14 @@ impl Tally {
     #[allow(clippy::too_many_arguments, reason = "they are the fields of the record")]
     pub fn shipped(
         &mut self,
-        by: By,
+        by: Author,
         user: &ActorId,
         edge: &EdgeId,
         from: &ActorId,
         to: &ActorId,
         bytes: &u64,
         active: &Time,
-    ) -> Taken {
+    ) -> Outcome {
         let Some(row) = self.jobs.get(&edge.job) else {
             // The user gave the job up while its message was on the way. The job has been set aside.
             return match unknown(self.over.as_ref(), edge.job) {
@@ -355,27 +370,35 @@ impl Tally {
         self.leaves(by, edge, from, to, bytes, active)
     }
 
-    fn leaves(&mut self, by: By, edge: &EdgeId, from: &ActorId, to: &ActorId, bytes: &u64, active: &Time) -> Taken {
+    fn leaves(
+        &mut self,
+        by: Author,
+        edge: &EdgeId,
+        from: &ActorId,
+        to: &ActorId,
+        bytes: &u64,
+        active: &Time,
+    ) -> Outcome {
         let ends = (self.site(*from)?, self.site(*to)?);
         self.transfers.sent(*edge, ends, *bytes, (by.now, *active))?;
         Ok(None)
     }
 
-    pub fn delivered(&mut self, by: By, edge: &EdgeId) -> Taken {
+    pub fn delivered(&mut self, by: Author, edge: &EdgeId) -> Outcome {
         self.transfers.delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
         self.transfers.settle(&self.sites);
         Ok(None)
     }
 
-    pub fn link_is_down(&mut self, _: By, link: &CableId, _since: &Time) -> Taken {
+    pub fn link_is_down(&mut self, _: Author, link: &CableId, _since: &Time) -> Outcome {
         self.link_turns(*link, true)
     }
 
-    pub fn link_is_up(&mut self, _: By, link: &CableId, _since: &Time) -> Taken {
+    pub fn link_is_up(&mut self, _: Author, link: &CableId, _since: &Time) -> Outcome {
         self.link_turns(*link, false)
     }
 
-    fn link_turns(&mut self, link: CableId, is_down: bool) -> Taken {
+    fn link_turns(&mut self, link: CableId, is_down: bool) -> Outcome {
         let known = self.links_down.get_mut(link.0 as usize).filter(|known| **known != is_down);
         match known.filter(|_| self.failing.does_link(link)) {
             Some(known) => *known = is_down,
@@ -384,17 +407,17 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn stalled(&mut self, by: By, edge: &EdgeId, left: &u64) -> Taken {
+    pub fn stalled(&mut self, by: Author, edge: &EdgeId, left: &u64) -> Outcome {
         self.transfers.stalled(*edge, *left, by.now)?;
         Ok(None)
     }
 
-    pub fn continued(&mut self, _: By, edge: &EdgeId, left: &u64, via: &[CableId], active: &Time) -> Taken {
+    pub fn continued(&mut self, _: Author, edge: &EdgeId, left: &u64, via: &[CableId], active: &Time) -> Outcome {
         self.transfers.continued(*edge, *left, via, *active)?;
         Ok(None)
     }
 
-    fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> Taken {
+    fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> Outcome {
         let tasks = job.tasks.len();
         let leads_on = |edge: &Edge| edge.from < edge.to && (edge.to as usize) < tasks;
         if !job.edges.iter().all(leads_on) || !job.edges.is_sorted() {
@@ -452,14 +475,14 @@ impl Tally {
     }
 
     /// An open job that an actor reports on: if the actor is a user, the job has to be its own.
-    pub(super) fn told_of(&mut self, by: By, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+    pub(super) fn told_of(&mut self, by: Author, job: JobId) -> Result<&mut JobRow, Inconsistent> {
         if self.tells_of_own_jobs(by.actor) && self.open(job)?.user != by.actor {
             return Err(Inconsistent::NotItsJob(job, self.names.of_actor(by.actor)));
         }
         self.open(job)
     }
 
-    fn end(&mut self, task: TaskId, by: By, killed: bool) -> Taken {
+    fn end(&mut self, task: TaskId, by: Author, killed: bool) -> Outcome {
         let site = self.site(by.actor)?;
         let row = self.given(task, site)?;
         match (row.start, row.end) {
@@ -489,7 +512,7 @@ impl Tally {
         }
     }
 
-    fn ended(&mut self, job: JobId) -> Taken {
+    fn ended(&mut self, job: JobId) -> Outcome {
         self.totals.ended += 1;
         Ok(Some(job))
     }

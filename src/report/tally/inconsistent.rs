@@ -83,7 +83,7 @@ pub enum Inconsistent {
 
 /// Why an entry is not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum Untaken {
+pub enum RecordError {
     #[error(transparent)]
     Inconsistent(#[from] Inconsistent),
     #[error("cannot set finished jobs aside: {0}")]

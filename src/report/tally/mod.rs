@@ -14,9 +14,9 @@ use std::io;
 
 use self::bargains::Bargains;
 pub(super) use self::bargains::{Booking, Hold, Idled, Seen, Takings, Verdicts};
-pub(super) use self::counting::By;
+pub(super) use self::counting::Author;
 pub(super) use self::failing::Failing;
-pub use self::inconsistent::{Inconsistent, Untaken};
+pub use self::inconsistent::{Inconsistent, RecordError};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
 pub(super) use self::stints::{Left, Stint};
 use super::Names;
@@ -261,7 +261,7 @@ impl Tally {
     }
 
     /// Takes the next entry of the log. One that contradicts those before it changes nothing.
-    pub fn add(&mut self, entry: &Entry<Record>) -> Result<(), Untaken> {
+    pub fn add(&mut self, entry: &Entry<Record>) -> Result<(), RecordError> {
         let touched = self.take(entry)?;
         self.entries += 1;
         self.last = self.last.max(entry.stamp.time);
@@ -457,7 +457,7 @@ impl Tally {
     }
 
     /// Sets a job aside if nothing more can happen to it.
-    fn put_aside(&mut self, job: JobId) -> Result<(), Untaken> {
+    fn put_aside(&mut self, job: JobId) -> Result<(), RecordError> {
         let Some(over) = &mut self.over else { return Ok(()) };
         let btree_map::Entry::Occupied(row) = self.jobs.entry(job) else { return Ok(()) };
         if row.get().is_over() {

@@ -6,7 +6,7 @@ use super::load_text;
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Entry, Place};
 use crate::protocol::{Record, ReserveAnswer};
-use crate::report::{Names, Status, Systems, Tally, Untaken};
+use crate::report::{Names, RecordError, Status, Systems, Tally};
 use crate::roles::queue;
 use crate::time::{Stamp, Time};
 use crate::topology::{Plan, Role, Topology, build};
@@ -201,7 +201,7 @@ fn by_system(tally: &Tally, table: &str) -> BTreeMap<String, u32> {
         if name == table {
             text.push_str(std::str::from_utf8(bytes).unwrap());
         }
-        Ok::<(), Untaken>(())
+        Ok::<(), RecordError>(())
     };
     tally.close(0, Status::Complete, String::new(), put).unwrap();
     let (heading, rows) = text.split_once('\n').unwrap();

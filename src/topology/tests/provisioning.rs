@@ -9,7 +9,7 @@ use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, Ship};
-use crate::report::{Names, Tally, Untaken};
+use crate::report::{Names, RecordError, Tally};
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, Plan, check_jobs};
 use crate::workload::raise::utilisation;
@@ -408,7 +408,7 @@ fn a_user_that_sends_data_of_others_is_named() {
         let mut tally = Tally::new(&topology, &names);
         place.take_log().iter().find_map(|entry| {
             assert_eq!(plan.may_write(entry.actor, &entry.record), Ok(()));
-            let Untaken::Inconsistent(wrong) = tally.add(entry).err()? else { panic!("nothing is written") };
+            let RecordError::Inconsistent(wrong) = tally.add(entry).err()? else { panic!("nothing is written") };
             Some(format!("{}: {wrong}", tally.blame(entry, &wrong, &BTreeMap::new())))
         })
     };

@@ -5,7 +5,7 @@ use crate::grid::{Failure, FailurePattern, FailureTarget, Job, JobId, Kind, Node
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::report::tests::{BOB, ROUTER, YORK, names, topology};
-use crate::report::{Status, Untaken};
+use crate::report::{RecordError, Status};
 use crate::systems::Service;
 use crate::systems::batch::Batch;
 use crate::time::{Span, Stamp, Time};
@@ -24,7 +24,7 @@ fn failing() -> Tally {
     Tally::new(&topology, &names())
 }
 
-fn add(tally: &mut Tally, at: u64, actor: ActorId, record: Record) -> Result<(), Untaken> {
+fn add(tally: &mut Tally, at: u64, actor: ActorId, record: Record) -> Result<(), RecordError> {
     tally.add(&Entry { stamp: Stamp::at(Time::ZERO + minutes(at)), actor, record }).map(drop)
 }
 
