@@ -3,7 +3,7 @@
 use std::collections::btree_map;
 use std::sync::Arc;
 
-use super::stints::{Left, Stints};
+use super::stints::{StintEnd, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
 use crate::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
@@ -119,7 +119,7 @@ impl Tally {
 
     /// A task leaves its cores, to continue later.
     pub fn suspended(&mut self, by: Author, task: &TaskId) -> Outcome {
-        self.leave(by, task, Left::Suspended)
+        self.leave(by, task, StintEnd::Suspended)
     }
 
     /// A node of a task has failed.
@@ -130,10 +130,10 @@ impl Tally {
         }
         let (needs, sites) = (self.needs_of(task.job), &self.sites);
         let row = self.jobs.get(&task.job).map(|job| &job.tasks[task.index as usize]);
-        let since_loss = |worked, (more, left)| if left == Some(Left::Lost) { Span::ZERO } else { worked + more };
+        let since_loss = |worked, (more, left)| if left == Some(StintEnd::Lost) { Span::ZERO } else { worked + more };
         let worked = row.map_or(Span::ZERO, |row| row.worked(by.now, needs, sites).fold(Span::ZERO, since_loss));
         let saved = sites[site as usize].work(needs, *saved, 1.0);
-        self.leave(by, task, Left::Lost)?;
+        self.leave(by, task, StintEnd::Lost)?;
         let row = self.given(*task, site)?;
         row.is_sent_again = false;
         row.keep_sending();
@@ -180,7 +180,7 @@ impl Tally {
         if is_there && fits { Ok(()) } else { Err(Inconsistent::NoOutage(facts.name.clone())) }
     }
 
-    fn leave(&mut self, by: Author, task: &TaskId, left: Left) -> Outcome {
+    fn leave(&mut self, by: Author, task: &TaskId, left: StintEnd) -> Outcome {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
@@ -201,7 +201,7 @@ impl Tally {
     pub fn moved(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
         let site = self.holds(*task, by.actor, cores)?;
         self.given(*task, site)?;
-        self.leave(by, task, Left::Moved)?;
+        self.leave(by, task, StintEnd::Moved)?;
         self.resumed(by, task, cores)
     }
 

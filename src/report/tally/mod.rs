@@ -18,7 +18,7 @@ pub(super) use self::counting::Author;
 pub(super) use self::failing::Failing;
 pub use self::inconsistent::{Inconsistent, RecordError};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
-pub(super) use self::stints::{Left, Stint};
+pub(super) use self::stints::{Stint, StintEnd};
 use super::Names;
 use super::job_names::JobNames;
 use super::ledger::{Ledger, Merged, Store};

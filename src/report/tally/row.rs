@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::SiteFacts;
-use super::stints::{Left, Stint, Stints};
+use super::stints::{Stint, StintEnd, Stints};
 use crate::grid::{Area, Invalid, Job, Needs, NodeSet};
 use crate::kernel::ActorId;
 use crate::protocol::{Bargain, ReserveAnswer};
@@ -187,18 +187,18 @@ impl TaskRow {
         now: Time,
         needs: Option<Needs>,
         sites: &'a [SiteFacts],
-    ) -> impl Iterator<Item = (Span, Option<Left>)> + 'a {
+    ) -> impl Iterator<Item = (Span, Option<StintEnd>)> + 'a {
         let (mut before, mut held) = (None::<Stint<'_>>, Time::ZERO);
         self.stints(now).map(move |stint| {
             let site = stint.site.or(self.site).map(|site| &sites[site as usize]);
             let left = before.as_ref().and_then(|before| before.left);
             match (&before, left, site) {
-                (Some(before), Some(left @ (Left::Suspended | Left::Moved)), Some(site)) => {
-                    let come = if left == Left::Moved { stint.newly_there(before) } else { stint.tasks() };
+                (Some(before), Some(left @ (StintEnd::Suspended | StintEnd::Moved)), Some(site)) => {
+                    let come = if left == StintEnd::Moved { stint.newly_there(before) } else { stint.tasks() };
                     held = held.max(stint.from + site.move_cost.of(come, needs.unwrap_or(Needs::NODE).memory));
                 }
                 // It starts as if it were new.
-                (_, Some(Left::Lost), _) => held = Time::ZERO,
+                (_, Some(StintEnd::Lost), _) => held = Time::ZERO,
                 _ => {}
             }
             let time = stint.to.since(stint.from.max(held));

@@ -8,7 +8,7 @@ use crate::time::Time;
 /// The stints of a task so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stints {
-    over: Vec<Over>,
+    over: Vec<ClosedStint>,
     /// Begin of the present stint, with this share; `None` while it is suspended.
     since: Option<Time>,
     /// The nodes with more than one of its parallel tasks, those with more than two, and so on.
@@ -20,20 +20,20 @@ pub struct Stints {
 
 /// An interval without a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Over {
+struct ClosedStint {
     from: Time,
     to: Time,
     nodes: NodeSet,
     more: Vec<NodeSet>,
     share: f64,
-    left: Left,
+    left: StintEnd,
     /// Its site, if it continued at another one.
     site: Option<u32>,
 }
 
 /// The reason for the end of a stint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Left {
+pub enum StintEnd {
     /// It continued there, with another share.
     Shared,
     /// It continued elsewhere.
@@ -53,7 +53,7 @@ pub struct Stint<'a> {
     /// Share of the processors that it could use.
     pub share: f64,
     /// The reason for its end; `None` for the last one.
-    pub left: Option<Left>,
+    pub left: Option<StintEnd>,
     /// Its site, if it continued at another one.
     pub site: Option<u32>,
 }
@@ -78,7 +78,7 @@ impl Stints {
         let changes = share != self.share;
         // An interval of no length is no stint.
         if let Some(from) = self.since.filter(|from| *from < now && changes) {
-            self.over.push(self.until(from, now, nodes, Left::Shared));
+            self.over.push(self.until(from, now, nodes, StintEnd::Shared));
             self.since = Some(now);
         }
         self.share = share;
@@ -89,7 +89,7 @@ impl Stints {
         self.more.push(nodes.clone());
     }
 
-    pub fn leave(&mut self, now: Time, nodes: &NodeSet, left: Left) {
+    pub fn leave(&mut self, now: Time, nodes: &NodeSet, left: StintEnd) {
         if let Some(from) = self.since.take() {
             self.over.push(self.until(from, now, nodes, left));
             self.more.clear();
@@ -98,7 +98,7 @@ impl Stints {
 
     /// True if a node of it has failed, and it has not continued since.
     pub fn is_lost(&self) -> bool {
-        self.since.is_none() && self.over.last().is_some_and(|over| over.left == Left::Lost)
+        self.since.is_none() && self.over.last().is_some_and(|over| over.left == StintEnd::Lost)
     }
 
     /// Records its assignment to a site where it was lost, once or repeatedly.
@@ -126,14 +126,14 @@ impl Stints {
         (self.since, self.share) = (Some(now), 1.0);
     }
 
-    fn until(&self, from: Time, to: Time, nodes: &NodeSet, left: Left) -> Over {
-        Over { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left, site: None }
+    fn until(&self, from: Time, to: Time, nodes: &NodeSet, left: StintEnd) -> ClosedStint {
+        ClosedStint { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left, site: None }
     }
 
     /// All stints; the last one, on these nodes, continues until `until`.
     pub fn each<'a>(&'a self, until: Time, nodes: &'a NodeSet) -> impl Iterator<Item = Stint<'a>> {
         let over = self.over.iter().map(|over| {
-            let Over { from, to, ref nodes, ref more, share, left, site } = *over;
+            let ClosedStint { from, to, ref nodes, ref more, share, left, site } = *over;
             Stint { from, to, nodes, more, share, left: Some(left), site }
         });
         let last = self.since.map(|from| {
@@ -152,7 +152,7 @@ impl<'a> Stint<'a> {
 
     /// True if it ended because a node failed.
     pub fn is_lost(&self) -> bool {
-        self.left == Some(Left::Lost)
+        self.left == Some(StintEnd::Lost)
     }
 
     /// Number of its parallel tasks.

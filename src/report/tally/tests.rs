@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::row::Setbacks;
-use super::stints::{Left, Stints};
+use super::stints::{StintEnd, Stints};
 use super::*;
 use crate::grid::{Edge, NodeSet, Task, TaskId};
 use crate::report::Status;
@@ -30,7 +30,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
             stints: index.is_multiple_of(4).then(|| {
                 let mut stints = None;
                 let begun = Stints::of(&mut stints, Time::ZERO);
-                begun.leave(Time::from_micros(5), &NodeSet::run(2, 2 + index), Left::Suspended);
+                begun.leave(Time::from_micros(5), &NodeSet::run(2, 2 + index), StintEnd::Suspended);
                 moment(index).into_iter().for_each(|at| begun.enter(at));
                 stints.expect("it has begun")
             }),

@@ -1,7 +1,7 @@
 //! Result of one job for the measures of sharing.
 
 use crate::grid::Needs;
-use crate::report::tally::{JobRow, Left, Stint};
+use crate::report::tally::{JobRow, Stint, StintEnd};
 use crate::systems::dfrs::{Moves, Need, Timed};
 use crate::time::Time;
 
@@ -22,11 +22,11 @@ pub fn moves_of(row: &JobRow) -> Vec<(u32, Moves)> {
             moves.push((site, Moves::default()));
         }
         let here = &mut moves.last_mut().expect("it is there now").1;
-        if let Some(before) = before.filter(|before| before.left == Some(Left::Moved)) {
+        if let Some(before) = before.filter(|before| before.left == Some(StintEnd::Moved)) {
             here.migrations += 1;
             here.migrated += need.memory * f64::from(stint.newly_there(&before));
         }
-        if stint.left == Some(Left::Suspended) {
+        if stint.left == Some(StintEnd::Suspended) {
             here.preemptions += 1;
             here.paused += need.total_memory();
         }
