@@ -15,7 +15,7 @@ use crate::protocol::handshake::RELEASE;
 use crate::report::{Manifest, Status};
 
 /// A run that can be resumed.
-pub struct Left {
+pub struct Resumable {
     /// Final folder of its results.
     pub out: PathBuf,
     pub head: Head,
@@ -25,9 +25,9 @@ pub struct Left {
     _lock: Lock,
 }
 
-impl Left {
+impl Resumable {
     /// Finds the run to resume whose results belong in this folder, or whose unfinished folder this is.
-    pub fn find(folder: &Path) -> Result<Left, Failure> {
+    pub fn find(folder: &Path) -> Result<Resumable, Failure> {
         let out = place_of(folder).unwrap_or_else(|| folder.to_owned());
         let out = fs::canonicalize(&out).unwrap_or(out);
         let holds = |folder: &PathBuf| folder.join(JOURNAL).is_file();
@@ -64,7 +64,7 @@ impl Left {
                 head.release
             )));
         }
-        Ok(Left { out, head, folder: found, _lock: lock })
+        Ok(Resumable { out, head, folder: found, _lock: lock })
     }
 
     /// Moves the journal into the folder of the run that continues.
@@ -123,7 +123,7 @@ mod tests {
         let out = scratch.path().join("out");
         let dead = scratch.path().join("out.partial-1");
         fs::create_dir(&dead).unwrap();
-        let refused = || Left::find(&dead).err().unwrap().to_string();
+        let refused = || Resumable::find(&dead).err().unwrap().to_string();
         assert!(refused().contains("there is nothing to resume"), "{}", refused());
         // The first process has moved the journal into its own folder.
         let winner = StandIn::create(&out, Arc::new(RealDisk)).unwrap();

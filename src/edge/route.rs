@@ -23,7 +23,7 @@ use super::lifeline::{Asker, Brake, Doomed};
 use super::outside::{self, Stop};
 use super::quic::{Close, JoinTerms, Listener, Obituary, Options, Peer};
 use super::results::{Format, Results, Setting, inputs};
-use super::resume::Left;
+use super::resume::Resumable;
 use super::signals::on_interrupt;
 use super::stand_in::StandIn;
 use super::{Failure, lifeline, note, pin};
@@ -342,8 +342,8 @@ async fn all_arrived(freight: Freight, interruptions: &mut Interruptions) -> Res
 }
 
 /// The run of this topology that can be resumed in this folder.
-fn go_on_with(folder: &Path, loaded: &Loaded) -> Result<Left, Failure> {
-    let left = Left::find(folder)?;
+fn go_on_with(folder: &Path, loaded: &Loaded) -> Result<Resumable, Failure> {
+    let left = Resumable::find(folder)?;
     let ours = loaded.topology.hash().to_string();
     if left.head.topology_hash != ours {
         return Err(Failure::Input(format!(

@@ -28,7 +28,7 @@ use super::logs;
 use super::member::{Membership, take_part};
 use super::muster::{Sharing, usual_sharing};
 use super::results::{Format, inputs};
-use super::resume::Left;
+use super::resume::Resumable;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
     Failure, Loudness, bench, bound, certs, clock, cluster, compose, convert, files, generate, loudness, man, note,
@@ -348,7 +348,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
 /// Resumes a run that ended early.
 fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
     // The router takes exactly this folder, and none that appears meanwhile.
-    let Left { out, head, folder, .. } = Left::find(folder)?;
+    let Resumable { out, head, folder, .. } = Resumable::find(folder)?;
     let topology = load_text(&head.topology)?;
     runtime()?.block_on(launch(Launch {
         topology: &topology,
