@@ -98,7 +98,7 @@ impl Tally {
     /// The accounts of a summary, with or without their tables.
     fn accounts(&self, tables: bool) -> impl Iterator<Item = Box<dyn Account + '_>> {
         let core = Box::new(Core::new(self)) as Box<dyn Account + '_>;
-        iter::once(core).chain(self.subjects.iter().map(move |present| present.topic.account(self, tables)))
+        iter::once(core).chain(self.subjects.iter().map(move |present| present.report.account(self, tables)))
     }
 
     /// Shows all jobs to some accounts, and hands over their tables if there is a receiver.

@@ -94,7 +94,7 @@ impl Page<'_> {
         );
         let of_subjects = self.tally.subjects.iter().map(|present| {
             let (id, title) = present.subject.section;
-            (id, title, present.topic.section(self))
+            (id, title, present.report.section(self))
         });
         let first = [
             ("numbers", "In numbers", self.numbers()),

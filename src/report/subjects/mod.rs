@@ -67,7 +67,7 @@ pub(super) struct Subject {
     pub words: Option<Words>,
     /// Its section of the page: the name in links, and the title.
     pub section: (&'static str, &'static str),
-    /// Builds its topic before the run, given its systems in the topology; `None` if there is nothing of its own.
+    /// Builds its report before the run, given its systems in the topology; `None` if there is nothing of its own.
     pub open: Open,
     /// Cards of the page: label, number and explanation.
     pub cards: fn(&Summary) -> Vec<(&'static str, String, String)>,
@@ -77,10 +77,10 @@ pub(super) struct Subject {
     pub measures: &'static [Measure],
 }
 
-type Open = fn(&Topology, Vec<u32>) -> Option<Box<dyn Topic>>;
+type Open = fn(&Topology, Vec<u32>) -> Option<Box<dyn SubjectReport>>;
 
 /// A subject of a run.
-pub(super) trait Topic: fmt::Debug + Send + Sync {
+pub(super) trait SubjectReport: fmt::Debug + Send + Sync {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a>;
 
     /// The section's text; empty if there is none.
@@ -184,20 +184,20 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 
 /// A subject present in a run, with its systems there.
 #[derive(Debug)]
-pub(super) struct Present {
+pub(super) struct ActiveSubject {
     pub subject: &'static Subject,
     pub systems: Vec<u32>,
-    pub topic: Box<dyn Topic>,
+    pub report: Box<dyn SubjectReport>,
 }
 
 /// The subjects of a topology.
-pub(super) fn of(topology: &Topology) -> Vec<Present> {
+pub(super) fn of(topology: &Topology) -> Vec<ActiveSubject> {
     let present = |subject: &'static Subject| {
         let is_its = |(_, key): &(u32, &str)| subject.systems.contains(key);
         let keys = (0..).zip(topology.systems.iter().map(|system| system.row().key));
         let systems: Vec<u32> = keys.filter(is_its).map(|(system, _)| system).collect();
-        let topic = if systems.is_empty() { None } else { (subject.open)(topology, systems.clone()) };
-        topic.map(|topic| Present { subject, topic, systems })
+        let report = if systems.is_empty() { None } else { (subject.open)(topology, systems.clone()) };
+        report.map(|report| ActiveSubject { subject, report, systems })
     };
     ALL.iter().filter_map(present).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EVERY, Subject, SummaryPart, Topic};
+use super::{EVERY, Subject, SubjectReport, SummaryPart};
 use crate::numerals::{self, Digits};
 use crate::report::account::Account;
 use crate::report::core::Mean;
@@ -68,7 +68,7 @@ impl Meeting {
     }
 }
 
-impl Topic for Meeting {
+impl SubjectReport for Meeting {
     fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
         let one = || Sum { jobs: 0, finished: 0, wait: Mean::default(), busy: vec![0; tally.sites.len()] };
         Box::new(Sums { tally, keys: &self.keys, all: self.keys.iter().map(|_| one()).collect() })

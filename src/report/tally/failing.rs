@@ -9,7 +9,7 @@ use crate::topology::Topology;
 
 /// The sites and links that fail.
 #[derive(Debug)]
-pub struct Failing {
+pub struct OutagesByPlace {
     /// Failures and number of nodes of each site.
     sites: Vec<(Option<Fails>, u32)>,
     links: few::Map<CableId, Outages>,
@@ -23,13 +23,13 @@ pub struct DownTime {
     pub to: Time,
 }
 
-impl Failing {
-    pub fn of(topology: &Topology) -> Failing {
+impl OutagesByPlace {
+    pub fn of(topology: &Topology) -> OutagesByPlace {
         let failing = topology.failing();
         let link = |link: usize| Some((CableId(link as u32), failing.link(link)?));
         let links = topology.failing_links().into_iter().filter_map(link).collect();
         let sites = topology.sites.iter().enumerate().map(|(number, site)| (failing.site(number), site.cores));
-        Failing { sites: sites.collect(), links }
+        OutagesByPlace { sites: sites.collect(), links }
     }
 
     /// True if a site fails at all.

@@ -15,7 +15,7 @@ use std::io;
 use self::bargains::Bargains;
 pub(super) use self::bargains::{Booking, Hold, Idled, Seen, Takings, Verdicts};
 pub(super) use self::counting::Author;
-pub(super) use self::failing::Failing;
+pub(super) use self::failing::OutagesByPlace;
 pub use self::inconsistent::{Inconsistent, RecordError};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
 pub(super) use self::stints::{Stint, StintEnd};
@@ -23,7 +23,7 @@ use super::Names;
 use super::job_names::JobNames;
 use super::ledger::{Ledger, Merged, Store};
 use super::log_numbers::LogNumbers;
-use super::subjects::{self, Present, USUAL, Words};
+use super::subjects::{self, ActiveSubject, USUAL, Words};
 use super::transfers::Transfers;
 use super::witness::Witness;
 use crate::few;
@@ -50,7 +50,7 @@ pub struct Tally {
     /// The system whose users report their own jobs.
     told_by_users: Option<u32>,
     first_user: ActorId,
-    pub(super) subjects: Vec<Present>,
+    pub(super) subjects: Vec<ActiveSubject>,
     pub(super) log_numbers: LogNumbers,
     pub(super) job_names: JobNames,
     /// All jobs, or those that are not finished.
@@ -63,7 +63,7 @@ pub struct Tally {
     down: Vec<NodeSet>,
     /// True for each link of the topology that is reported down.
     links_down: Vec<bool>,
-    pub(super) failing: Failing,
+    pub(super) failing: OutagesByPlace,
     pub(super) totals: Totals,
     /// Number of tasks taken back to be submitted elsewhere, by system.
     withdrawn: Vec<u64>,
@@ -225,7 +225,7 @@ impl Tally {
             bargains: Bargains::keeping(),
             down: vec![NodeSet::default(); topology.sites.len()],
             links_down: vec![false; topology.cables.as_ref().map_or(0, |cables| cables.links.len())],
-            failing: Failing::of(topology),
+            failing: OutagesByPlace::of(topology),
             totals: Totals::default(),
             withdrawn: vec![0; topology.systems.len()],
             ends: vec![0; topology.sites.len()],
@@ -288,7 +288,7 @@ impl Tally {
         self.waiting_only().any(|present| present.systems.contains(&row.system))
     }
 
-    fn waiting_only(&self) -> impl Iterator<Item = &Present> {
+    fn waiting_only(&self) -> impl Iterator<Item = &ActiveSubject> {
         self.subjects.iter().filter(|present| present.subject.one_task)
     }
 

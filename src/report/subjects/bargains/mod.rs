@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SummaryPart, Topic, Unit, is_zero};
+use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit, is_zero};
 use crate::protocol::Bargain;
 use crate::report::account::Account;
 use crate::report::page::Page;
@@ -260,7 +260,7 @@ struct Known {
 }
 
 impl Strategies {
-    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
         Some(Box::new(Strategies::known(topology, systems)))
     }
 
@@ -285,7 +285,7 @@ pub fn calendars_fit(topology: &Topology, tally: &Tally) {
     section::calendars_fit(&Strategies::known(topology, Vec::new()), tally);
 }
 
-impl Topic for Strategies {
+impl SubjectReport for Strategies {
     fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
         Box::new(account::Accounts::new(tally, self))
     }

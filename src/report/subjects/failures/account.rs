@@ -6,7 +6,7 @@ use crate::report::tally::{Fate, JobRow, less};
 use crate::report::{Summary, Tally};
 use crate::time::{Span, Time};
 
-pub struct Suffering<'a> {
+pub struct FailureAccount<'a> {
     tally: &'a Tally,
     all: Failures,
     /// Node microseconds.
@@ -19,11 +19,11 @@ pub struct Suffering<'a> {
     losses: Vec<u64>,
 }
 
-impl<'a> Suffering<'a> {
-    pub fn new(tally: &'a Tally) -> Suffering<'a> {
+impl<'a> FailureAccount<'a> {
+    pub fn new(tally: &'a Tally) -> FailureAccount<'a> {
         let losses = vec![0; tally.sites.len()];
         let all = Failures::default();
-        Suffering { tally, all, work: 0, lost: 0, checkpoints: 0, unfinished: 0, recovering: Span::ZERO, losses }
+        FailureAccount { tally, all, work: 0, lost: 0, checkpoints: 0, unfinished: 0, recovering: Span::ZERO, losses }
     }
 
     /// The interval from the first submission to the end of all work.
@@ -101,7 +101,7 @@ fn share(part: u128, all: u128) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-impl Account for Suffering<'_> {
+impl Account for FailureAccount<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let mut has_lost = false;
         for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
@@ -144,7 +144,7 @@ impl Account for Suffering<'_> {
     fn close(&mut self, summary: &mut Summary) {
         let (up, there) = self.sites();
         self.all.network = self.links();
-        let &mut Suffering { work, lost, checkpoints, unfinished, .. } = self;
+        let &mut FailureAccount { work, lost, checkpoints, unfinished, .. } = self;
         let useful = work - lost - checkpoints - unfinished;
         let seconds = |micros: u128| micros as f64 / 1e6;
         let all = &mut self.all;

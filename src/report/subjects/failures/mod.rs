@@ -11,8 +11,8 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use self::account::Suffering;
-use super::{Better, EVERY, Measure, Subject, SummaryPart, Topic, Unit};
+use self::account::FailureAccount;
+use super::{Better, EVERY, Measure, Subject, SubjectReport, SummaryPart, Unit};
 use crate::numerals::{count, number, percent, span, volume};
 use crate::report::account::Account;
 use crate::report::page::Page;
@@ -27,7 +27,7 @@ pub const SUBJECT: Subject = Subject {
     shows_waiting: false,
     words: None,
     section: ("failures", "Failures"),
-    open: |topology, _| if topology.failures.is_empty() { None } else { Some(Box::new(Failing)) },
+    open: |topology, _| if topology.failures.is_empty() { None } else { Some(Box::new(FailingSubject)) },
     cards,
     lines,
     measures: &[
@@ -154,11 +154,11 @@ impl SummaryPart for Failures {
 }
 
 #[derive(Debug)]
-struct Failing;
+struct FailingSubject;
 
-impl Topic for Failing {
+impl SubjectReport for FailingSubject {
     fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
-        Box::new(Suffering::new(tally))
+        Box::new(FailureAccount::new(tally))
     }
 
     fn section(&self, page: &Page<'_>) -> String {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Measure, Subject, SummaryPart, Topic, Unit, is_zero};
+use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit, is_zero};
 use crate::numerals::{Digits, count, counted};
 use crate::report::account::Account;
 use crate::report::page::Page;
@@ -126,7 +126,7 @@ struct Queues {
 }
 
 impl Queues {
-    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
         let rigid = topology.workloads.iter().filter_map(|workload| match &workload.source {
             Source::Rigid(rigids) => LogFacts::of(rigids),
             _ => None,
@@ -145,7 +145,7 @@ impl Queues {
     }
 }
 
-impl Topic for Queues {
+impl SubjectReport for Queues {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         Box::new(Queueing::new(tally, self, tables))
     }

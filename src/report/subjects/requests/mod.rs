@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SummaryPart, Topic, Unit, Words, is_zero};
+use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit, Words, is_zero};
 use crate::few;
 use crate::grid::{NodeSet, Request};
 use crate::numerals::{count, number, percent};
@@ -130,12 +130,12 @@ struct Requests {
 }
 
 impl Requests {
-    fn of(_: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+    fn of(_: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
         Some(Box::new(Requests { systems }))
     }
 }
 
-impl Topic for Requests {
+impl SubjectReport for Requests {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         let text = tables.then(|| HEADER.as_bytes().to_vec());
         let (systems, sum) = (&self.systems, Reservations::default());

@@ -11,7 +11,7 @@ mod section;
 use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
-use super::{Better, Measure, Subject, SummaryPart, Topic, Unit};
+use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
@@ -117,7 +117,7 @@ struct Sites {
 }
 
 impl Sites {
-    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
         topology.sites.iter().find(|site| managers::shares_nodes(&site.scheduler))?;
         Some(Box::new(Sites {
             systems,
@@ -127,7 +127,7 @@ impl Sites {
     }
 }
 
-impl Topic for Sites {
+impl SubjectReport for Sites {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         Box::new(Accounting::new(tally, self, tables))
     }
