@@ -1,7 +1,7 @@
 //! Every kind of record, once: its form in a line of `events.jsonl`, its sentence, and its meaning for the tally.
 
 use super::events::{Cursor, EventReader, EventWriter, Field, Unreadable};
-use super::tally::{Author, Inconsistent};
+use super::tally::{Inconsistent, Reporter};
 use super::{Names, Tally};
 use crate::grid::{JobId, Needs, Part, Receipt};
 use crate::kernel::Entry;
@@ -45,7 +45,7 @@ macro_rules! records {
         impl Tally {
             /// Takes an entry. Returns the job that may be finished by it, if there is one.
             pub(super) fn take(&mut self, entry: &Entry<Record>) -> Result<Option<JobId>, Inconsistent> {
-                let by = Author { actor: entry.actor, now: entry.stamp.time };
+                let by = Reporter { actor: entry.actor, now: entry.stamp.time };
                 match &entry.record {
                     $(Record::$kind { $($field,)* $($job, $user)? } => self.$take(by, $($field,)* $($job, $user)?),)*
                 }

@@ -12,32 +12,32 @@ use crate::time::{Span, Time};
 
 /// The actor that reports, and the time.
 #[derive(Clone, Copy)]
-pub struct Author {
+pub struct Reporter {
     pub actor: ActorId,
     pub now: Time,
 }
 
 /// The job that may be finished by it, if there is one.
-pub type Outcome = Result<Option<JobId>, Inconsistent>;
+pub type CountResult = Result<Option<JobId>, Inconsistent>;
 
 impl Tally {
-    pub fn arrived(&mut self, by: Author, job: &Arc<Job>, user: &ActorId) -> Outcome {
+    pub fn arrived(&mut self, by: Reporter, job: &Arc<Job>, user: &ActorId) -> CountResult {
         self.admit(job, *user, by.actor, Fate::Open)
     }
 
-    pub fn refused(&mut self, by: Author, _task: &u32, job: &Arc<Job>, user: &ActorId) -> Outcome {
+    pub fn refused(&mut self, by: Reporter, _task: &u32, job: &Arc<Job>, user: &ActorId) -> CountResult {
         self.admit(job, *user, by.actor, Fate::Refused)
     }
 
-    pub fn not_admitted(&mut self, by: Author, job: &Arc<Job>, user: &ActorId) -> Outcome {
+    pub fn not_admitted(&mut self, by: Reporter, job: &Arc<Job>, user: &ActorId) -> CountResult {
         self.admit(job, *user, by.actor, Fate::NotAdmitted)
     }
 
-    pub fn rejected(&mut self, by: Author, why: &Invalid, job: &Arc<Job>, user: &ActorId) -> Outcome {
+    pub fn rejected(&mut self, by: Reporter, why: &Invalid, job: &Arc<Job>, user: &ActorId) -> CountResult {
         self.admit(job, *user, by.actor, Fate::Rejected(*why))
     }
 
-    pub fn assigned(&mut self, by: Author, task: &TaskId, site: &ActorId) -> Outcome {
+    pub fn assigned(&mut self, by: Reporter, task: &TaskId, site: &ActorId) -> CountResult {
         if self.tells_of_own_jobs(by.actor) {
             self.told_of(by, task.job)?;
         }
@@ -60,7 +60,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn withdrawn(&mut self, by: Author, task: &TaskId) -> Outcome {
+    pub fn withdrawn(&mut self, by: Reporter, task: &TaskId) -> CountResult {
         if self.tells_of_own_jobs(by.actor) {
             self.told_of(by, task.job)?;
         }
@@ -86,7 +86,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn started(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
+    pub fn started(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = self.holds(*task, by.actor, cores)?;
         let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_tell_of(row.system));
         let row = self.given(*task, site)?;
@@ -109,21 +109,21 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn finished(&mut self, by: Author, task: &TaskId) -> Outcome {
+    pub fn finished(&mut self, by: Reporter, task: &TaskId) -> CountResult {
         self.end(*task, by, false)
     }
 
-    pub fn killed(&mut self, by: Author, task: &TaskId) -> Outcome {
+    pub fn killed(&mut self, by: Reporter, task: &TaskId) -> CountResult {
         self.end(*task, by, true)
     }
 
     /// A task leaves its cores, to continue later.
-    pub fn suspended(&mut self, by: Author, task: &TaskId) -> Outcome {
+    pub fn suspended(&mut self, by: Reporter, task: &TaskId) -> CountResult {
         self.leave(by, task, StintEnd::Suspended)
     }
 
     /// A node of a task has failed.
-    pub fn lost(&mut self, by: Author, task: &TaskId, saved: &Span) -> Outcome {
+    pub fn lost(&mut self, by: Reporter, task: &TaskId, saved: &Span) -> CountResult {
         let site = self.site(by.actor)?;
         if *saved > self.given(*task, site)?.ran_by(by.now) {
             return Err(Inconsistent::Unearned(*task));
@@ -143,7 +143,7 @@ impl Tally {
         Ok(Some(task.job))
     }
 
-    pub fn checkpointed(&mut self, by: Author, task: &TaskId, times: &u64, spent: &Span) -> Outcome {
+    pub fn checkpointed(&mut self, by: Reporter, task: &TaskId, times: &u64, spent: &Span) -> CountResult {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         if row.on_cores_since().filter(|_| row.end.is_none()).is_none() {
@@ -158,14 +158,14 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn are_down(&mut self, by: Author, cores: &NodeSet, _since: &Time) -> Outcome {
+    pub fn are_down(&mut self, by: Reporter, cores: &NodeSet, _since: &Time) -> CountResult {
         let site = self.site(by.actor)? as usize;
         self.is_outage(site, cores, false)?;
         self.down[site].unite(cores);
         Ok(None)
     }
 
-    pub fn are_up(&mut self, by: Author, cores: &NodeSet, _since: &Time) -> Outcome {
+    pub fn are_up(&mut self, by: Reporter, cores: &NodeSet, _since: &Time) -> CountResult {
         let site = self.site(by.actor)? as usize;
         self.is_outage(site, cores, true)?;
         self.down[site].subtract(cores);
@@ -180,7 +180,7 @@ impl Tally {
         if is_there && fits { Ok(()) } else { Err(Inconsistent::NoOutage(facts.name.clone())) }
     }
 
-    fn leave(&mut self, by: Author, task: &TaskId, left: StintEnd) -> Outcome {
+    fn leave(&mut self, by: Reporter, task: &TaskId, left: StintEnd) -> CountResult {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
@@ -189,7 +189,7 @@ impl Tally {
     }
 
     /// A task continues on these cores.
-    pub fn resumed(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
+    pub fn resumed(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = self.holds(*task, by.actor, cores)?;
         let row = self.given(*task, site)?;
         let suspended = row.stints.as_deref_mut().filter(|stints| stints.since().is_none());
@@ -198,7 +198,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn moved(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
+    pub fn moved(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = self.holds(*task, by.actor, cores)?;
         self.given(*task, site)?;
         self.leave(by, task, StintEnd::Moved)?;
@@ -206,7 +206,7 @@ impl Tally {
     }
 
     /// A task that has started leaves its cores as if it had never been there.
-    pub fn dropped(&mut self, by: Author, task: &TaskId) -> Outcome {
+    pub fn dropped(&mut self, by: Reporter, task: &TaskId) -> CountResult {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         if row.start.is_none() || row.end.is_some() {
@@ -220,7 +220,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn shared(&mut self, by: Author, task: &TaskId, share: &f64) -> Outcome {
+    pub fn shared(&mut self, by: Reporter, task: &TaskId, share: &f64) -> CountResult {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         match row.start.filter(|_| row.end.is_none()) {
@@ -231,7 +231,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn stacked(&mut self, by: Author, task: &TaskId, cores: &NodeSet) -> Outcome {
+    pub fn stacked(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = self.holds(*task, by.actor, cores)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
@@ -239,7 +239,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn needs(&mut self, _: Author, job: &JobId, needs: &Needs) -> Outcome {
+    pub fn needs(&mut self, _: Reporter, job: &JobId, needs: &Needs) -> CountResult {
         let row = self.open(*job)?;
         match row.needs {
             _ if !needs.make_sense() => Err(Inconsistent::NoShare(TaskId { job: *job, index: 0 })),
@@ -251,7 +251,7 @@ impl Tally {
         }
     }
 
-    pub fn completed(&mut self, by: Author, job: &JobId, value: &Option<f64>) -> Outcome {
+    pub fn completed(&mut self, by: Reporter, job: &JobId, value: &Option<f64>) -> CountResult {
         let row = self.told_of(by, *job)?;
         if row.tasks.iter().any(|task| task.end.is_none()) {
             return Err(Inconsistent::Incomplete(*job));
@@ -260,7 +260,7 @@ impl Tally {
         self.ended(*job)
     }
 
-    pub fn removed(&mut self, by: Author, job: &JobId) -> Outcome {
+    pub fn removed(&mut self, by: Reporter, job: &JobId) -> CountResult {
         let is_at_site = |task: &TaskRow| task.site.is_some() && task.end.is_none() && !task.is_lost();
         let by_user = self.tells_of_own_jobs(by.actor);
         if self.told_of(by, *job)?.tasks.iter().any(is_at_site) && by_user {
@@ -272,12 +272,12 @@ impl Tally {
 
     pub fn answered(
         &mut self,
-        _: Author,
+        _: Reporter,
         job: &JobId,
         ready: &Time,
         deadline: &Time,
         answer: &ReserveAnswer,
-    ) -> Outcome {
+    ) -> CountResult {
         let row = self.open(*job)?;
         if row.answered.is_some() {
             return Err(Inconsistent::Answered(*job));
@@ -295,13 +295,13 @@ impl Tally {
     /// Other nodes are booked for a request, as some have failed.
     pub fn rebooked(
         &mut self,
-        _: Author,
+        _: Reporter,
         job: &JobId,
         site: &ActorId,
         start: &Time,
         until: &Time,
         nodes: &NodeSet,
-    ) -> Outcome {
+    ) -> CountResult {
         let row = self.promised(*job)?;
         row.answer = ReserveAnswer::Accepted { site: *site, start: *start, nodes: nodes.clone() };
         row.moved += 1;
@@ -310,7 +310,7 @@ impl Tally {
     }
 
     /// The promise of a request is broken. The end of its job is reported next.
-    pub fn broken(&mut self, _: Author, job: &JobId, compensation: &Area) -> Outcome {
+    pub fn broken(&mut self, _: Reporter, job: &JobId, compensation: &Area) -> CountResult {
         self.promised(*job)?.broken = Some(*compensation);
         Ok(None)
     }
@@ -321,20 +321,20 @@ impl Tally {
         promise.filter(|answered| answered.broken.is_none()).ok_or(Inconsistent::NotPromised(job))
     }
 
-    pub fn cancelled(&mut self, by: Author, job: &JobId) -> Outcome {
+    pub fn cancelled(&mut self, by: Reporter, job: &JobId) -> CountResult {
         self.open(*job)?.fate = Fate::Cancelled { at: by.now };
         self.ended(*job)
     }
 
     pub fn sent(
         &mut self,
-        by: Author,
+        by: Reporter,
         edge: &EdgeId,
         from: &ActorId,
         to: &ActorId,
         bytes: &u64,
         active: &Time,
-    ) -> Outcome {
+    ) -> CountResult {
         if !self.jobs.contains_key(&edge.job) {
             return Err(unknown(self.over.as_ref(), edge.job));
         }
@@ -346,14 +346,14 @@ impl Tally {
     #[allow(clippy::too_many_arguments, reason = "they are the fields of the record")]
     pub fn shipped(
         &mut self,
-        by: Author,
+        by: Reporter,
         user: &ActorId,
         edge: &EdgeId,
         from: &ActorId,
         to: &ActorId,
         bytes: &u64,
         active: &Time,
-    ) -> Outcome {
+    ) -> CountResult {
         let Some(row) = self.jobs.get(&edge.job) else {
             // The user gave the job up while its message was on the way. The job has been set aside.
             return match unknown(self.over.as_ref(), edge.job) {
@@ -372,33 +372,33 @@ impl Tally {
 
     fn leaves(
         &mut self,
-        by: Author,
+        by: Reporter,
         edge: &EdgeId,
         from: &ActorId,
         to: &ActorId,
         bytes: &u64,
         active: &Time,
-    ) -> Outcome {
+    ) -> CountResult {
         let ends = (self.site(*from)?, self.site(*to)?);
         self.transfers.sent(*edge, ends, *bytes, (by.now, *active))?;
         Ok(None)
     }
 
-    pub fn delivered(&mut self, by: Author, edge: &EdgeId) -> Outcome {
+    pub fn delivered(&mut self, by: Reporter, edge: &EdgeId) -> CountResult {
         self.transfers.delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
         self.transfers.settle(&self.sites);
         Ok(None)
     }
 
-    pub fn link_is_down(&mut self, _: Author, link: &CableId, _since: &Time) -> Outcome {
+    pub fn link_is_down(&mut self, _: Reporter, link: &CableId, _since: &Time) -> CountResult {
         self.link_turns(*link, true)
     }
 
-    pub fn link_is_up(&mut self, _: Author, link: &CableId, _since: &Time) -> Outcome {
+    pub fn link_is_up(&mut self, _: Reporter, link: &CableId, _since: &Time) -> CountResult {
         self.link_turns(*link, false)
     }
 
-    fn link_turns(&mut self, link: CableId, is_down: bool) -> Outcome {
+    fn link_turns(&mut self, link: CableId, is_down: bool) -> CountResult {
         let known = self.links_down.get_mut(link.0 as usize).filter(|known| **known != is_down);
         match known.filter(|_| self.failing.does_link(link)) {
             Some(known) => *known = is_down,
@@ -407,17 +407,17 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn stalled(&mut self, by: Author, edge: &EdgeId, left: &u64) -> Outcome {
+    pub fn stalled(&mut self, by: Reporter, edge: &EdgeId, left: &u64) -> CountResult {
         self.transfers.stalled(*edge, *left, by.now)?;
         Ok(None)
     }
 
-    pub fn continued(&mut self, _: Author, edge: &EdgeId, left: &u64, via: &[CableId], active: &Time) -> Outcome {
+    pub fn continued(&mut self, _: Reporter, edge: &EdgeId, left: &u64, via: &[CableId], active: &Time) -> CountResult {
         self.transfers.continued(*edge, *left, via, *active)?;
         Ok(None)
     }
 
-    fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> Outcome {
+    fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> CountResult {
         let tasks = job.tasks.len();
         let leads_on = |edge: &Edge| edge.from < edge.to && (edge.to as usize) < tasks;
         if !job.edges.iter().all(leads_on) || !job.edges.is_sorted() {
@@ -475,14 +475,14 @@ impl Tally {
     }
 
     /// An open job that an actor reports on: if the actor is a user, the job has to be its own.
-    pub(super) fn told_of(&mut self, by: Author, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+    pub(super) fn told_of(&mut self, by: Reporter, job: JobId) -> Result<&mut JobRow, Inconsistent> {
         if self.tells_of_own_jobs(by.actor) && self.open(job)?.user != by.actor {
             return Err(Inconsistent::NotItsJob(job, self.names.of_actor(by.actor)));
         }
         self.open(job)
     }
 
-    fn end(&mut self, task: TaskId, by: Author, killed: bool) -> Outcome {
+    fn end(&mut self, task: TaskId, by: Reporter, killed: bool) -> CountResult {
         let site = self.site(by.actor)?;
         let row = self.given(task, site)?;
         match (row.start, row.end) {
@@ -512,7 +512,7 @@ impl Tally {
         }
     }
 
-    fn ended(&mut self, job: JobId) -> Outcome {
+    fn ended(&mut self, job: JobId) -> CountResult {
         self.totals.ended += 1;
         Ok(Some(job))
     }

@@ -14,7 +14,7 @@ use std::io;
 
 use self::bargains::Bargains;
 pub(super) use self::bargains::{Booking, Hold, Idled, Seen, Takings, Verdicts};
-pub(super) use self::counting::Author;
+pub(super) use self::counting::Reporter;
 pub(super) use self::failing::OutagesByPlace;
 pub use self::inconsistent::{Inconsistent, RecordError};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};

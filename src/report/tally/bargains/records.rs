@@ -5,12 +5,12 @@ use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, Ta
 use crate::kernel::ActorId;
 use crate::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
 use crate::report::records::tell;
-use crate::report::tally::counting::{Author, Outcome};
+use crate::report::tally::counting::{CountResult, Reporter};
 use crate::report::tally::{Inconsistent, Tally, TaskRow};
 use crate::time::{Span, Time};
 
 impl Tally {
-    pub fn advertised(&mut self, by: Author, user: &ActorId, _version: &u64, slots: &[Slot]) -> Outcome {
+    pub fn advertised(&mut self, by: Reporter, user: &ActorId, _version: &u64, slots: &[Slot]) -> CountResult {
         self.bargains.of(*user).adverts += 1;
         if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
             let most = self.bargains.offers.entry(site).or_default();
@@ -21,7 +21,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn quoted(&mut self, by: Author, user: &ActorId, procs: &u32, span: &Span, offers: &[Offer]) -> Outcome {
+    pub fn quoted(&mut self, by: Reporter, user: &ActorId, procs: &u32, span: &Span, offers: &[Offer]) -> CountResult {
         self.bargains.of(*user).quotes += 1;
         if let (true, Some(first), Some(&site)) = (self.bargains.keeps, offers.first(), self.site_of.get(&by.actor)) {
             let area = Area::of(*procs, *span).seconds();
@@ -31,7 +31,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn denied(&mut self, by: Author, user: &ActorId, job: &JobId, why: &Refusal) -> Outcome {
+    pub fn denied(&mut self, by: Reporter, user: &ActorId, job: &JobId, why: &Refusal) -> CountResult {
         self.asks_for(*user, *job)?;
         self.bargains.of(*user).denied[*why as usize] += 1;
         if let (true, Refusal::Stale, Some(&site)) = (self.bargains.keeps, why, self.site_of.get(&by.actor)) {
@@ -40,7 +40,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn booked(&mut self, by: Author, user: &ActorId, job: &JobId, receipt: &Receipt) -> Outcome {
+    pub fn booked(&mut self, by: Reporter, user: &ActorId, job: &JobId, receipt: &Receipt) -> CountResult {
         self.asks_for(*user, *job)?;
         let key = (by.actor, receipt.booking);
         if self.bargains.open.contains_key(&key) {
@@ -59,7 +59,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn returned(&mut self, by: Author, booking: &BookingId, used: &Area, penalty: &Option<Area>) -> Outcome {
+    pub fn returned(&mut self, by: Reporter, booking: &BookingId, used: &Area, penalty: &Option<Area>) -> CountResult {
         let open = self.close_booking(by, *booking)?;
         let counts = self.bargains.of(open.user);
         counts.returned += 1;
@@ -80,7 +80,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn elapsed(&mut self, by: Author, booking: &BookingId, used: &Area) -> Outcome {
+    pub fn elapsed(&mut self, by: Reporter, booking: &BookingId, used: &Area) -> CountResult {
         let open = self.close_booking(by, *booking)?;
         self.bargains.of(open.user).charge(&open.receipt, *used);
         self.bargains.at(by.actor).used += *used;
@@ -92,12 +92,12 @@ impl Tally {
     /// Nodes of a booking have failed: its user pays for the used part.
     pub fn revoked(
         &mut self,
-        by: Author,
+        by: Reporter,
         booking: &BookingId,
         used: &Area,
         paid: &Area,
         compensation: &Area,
-    ) -> Outcome {
+    ) -> CountResult {
         let open = self.close_booking(by, *booking)?;
         let counts = self.bargains.of(open.user);
         counts.revoked += 1;
@@ -119,7 +119,7 @@ impl Tally {
     }
 
     /// Nodes of a booking have failed: it begins later, and may be shorter for it.
-    pub fn postponed(&mut self, by: Author, receipt: &Receipt) -> Outcome {
+    pub fn postponed(&mut self, by: Reporter, receipt: &Receipt) -> CountResult {
         let open = self.bargains.open.get_mut(&(by.actor, receipt.booking));
         let open = open.ok_or_else(|| Inconsistent::NoBooking(receipt.booking, self.names.of_actor(by.actor)))?;
         let before = std::mem::replace(&mut open.receipt, *receipt);
@@ -132,13 +132,13 @@ impl Tally {
         Ok(None)
     }
 
-    fn close_booking(&mut self, by: Author, booking: BookingId) -> Result<Open, Inconsistent> {
+    fn close_booking(&mut self, by: Reporter, booking: BookingId) -> Result<Open, Inconsistent> {
         let open = self.bargains.open.remove(&(by.actor, booking));
         open.ok_or_else(|| Inconsistent::NoBooking(booking, self.names.of_actor(by.actor)))
     }
 
     /// Records a booking up to now, for the page.
-    fn see_booking(&mut self, by: Author, open: &Open, used: Area, is_revoked: bool) {
+    fn see_booking(&mut self, by: Reporter, open: &Open, used: Area, is_revoked: bool) {
         let Open { user, job, receipt, was_held } = *open;
         let Part { procs, start, .. } = receipt.part;
         if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
@@ -151,7 +151,7 @@ impl Tally {
     }
 
     /// Records a task that is taken back while it waits for its work, for the page.
-    pub(in crate::report::tally) fn see_idled(&mut self, by: Author, task: TaskId) {
+    pub(in crate::report::tally) fn see_idled(&mut self, by: Reporter, task: TaskId) {
         let Some(row) = self.jobs.get(&task.job).filter(|_| self.bargains.keeps) else { return };
         let (index, user) = (task.index as usize, row.user);
         if let TaskRow { site: Some(site), start: Some(from), .. } = row.tasks[index] {
@@ -162,13 +162,13 @@ impl Tally {
 
     pub fn held(
         &mut self,
-        by: Author,
+        by: Reporter,
         user: &ActorId,
         hold: &HoldId,
         part: &Part,
         _fee: &Area,
         _expiry: &Time,
-    ) -> Outcome {
+    ) -> CountResult {
         let job =
             u32::try_from(hold.request).map_err(|_| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
         self.asks_for(*user, JobId(job))?;
@@ -180,7 +180,7 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn settled(&mut self, by: Author, hold: &HoldId, fate: &HoldFate) -> Outcome {
+    pub fn settled(&mut self, by: Reporter, hold: &HoldId, fate: &HoldFate) -> CountResult {
         let held = self.bargains.held.remove(&(by.actor, *hold));
         let (user, part, since) = held.ok_or_else(|| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
         self.bargains.of(user).fates[*fate as usize] += 1;
@@ -210,7 +210,7 @@ impl Tally {
     }
 
     /// A site has accepted a task of a user, which has assigned it there before.
-    pub fn entered(&mut self, by: Author, user: &ActorId, task: &TaskId) -> Outcome {
+    pub fn entered(&mut self, by: Reporter, user: &ActorId, task: &TaskId) -> CountResult {
         let (site, name) = (self.site(by.actor)?, self.names.of_actor(by.actor));
         if self.open(task.job)?.user != *user {
             return Err(Inconsistent::NotItsJob(task.job, self.names.of_actor(*user)));
@@ -228,12 +228,12 @@ impl Tally {
     }
 
     /// The run is senseless now, with either of the two at fault.
-    pub fn accused(&mut self, by: Author, site: &ActorId, fault: &Fault) -> Outcome {
+    pub fn accused(&mut self, by: Reporter, site: &ActorId, fault: &Fault) -> CountResult {
         let (user, site) = (self.names.of_actor(by.actor), self.names.of_actor(*site));
         Err(Inconsistent::Accused(user, site, tell(*fault)))
     }
 
-    pub fn bargained(&mut self, by: Author, job: &JobId, end: &Bargain, why: &Option<Reason>) -> Outcome {
+    pub fn bargained(&mut self, by: Reporter, job: &JobId, end: &Bargain, why: &Option<Reason>) -> CountResult {
         let row = self.told_of(by, *job)?;
         if row.bargain.replace(*end).is_some() {
             return Err(Inconsistent::BargainedTwice(*job));
