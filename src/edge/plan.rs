@@ -9,7 +9,7 @@ use crate::near::nearest;
 use crate::report::plan::{json, picture as drawn, table};
 use crate::settings::units;
 use crate::systems::plans::{Maker, Order};
-use crate::systems::{self, Row};
+use crate::systems::{self, SystemRow};
 use crate::time::{Span, Time};
 use crate::topology::{self, Ground, Override, Topology};
 use crate::workload::workflow::{self, Written};
@@ -30,7 +30,7 @@ pub struct Wish {
 /// A policy that plans, and its system.
 #[derive(Clone, Copy)]
 pub struct Policy {
-    row: &'static Row,
+    row: &'static SystemRow,
     maker: &'static Maker,
 }
 

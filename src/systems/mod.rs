@@ -33,10 +33,10 @@ pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines, Misfits};
 pub use failing::{Failing, Fails};
 
 /// Every system that a topology may use.
-pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW, provisioning::ROW];
+pub const ALL: &[SystemRow] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW, provisioning::ROW];
 
 /// The interface of a system to the rest of the program.
-pub struct Row {
+pub struct SystemRow {
     /// The table of the system in a topology.
     pub key: &'static str,
     pub about: &'static str,
@@ -61,7 +61,7 @@ pub struct Row {
     pub usual: fn() -> Service,
 }
 
-impl Row {
+impl SystemRow {
     /// All sources that it accepts.
     pub fn takes(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.sources.iter().chain(self.also).copied()
@@ -141,12 +141,12 @@ pub struct Gives {
 }
 
 /// The system that runs a site for all systems that use it, if any does.
-pub fn host<'r>(mut rows: impl Iterator<Item = &'r Row> + Clone) -> Option<&'r Row> {
+pub fn host<'r>(mut rows: impl Iterator<Item = &'r SystemRow> + Clone) -> Option<&'r SystemRow> {
     let runs_its_own = rows.clone().find(|row| row.traits.runs_its_sites);
     runs_its_own.or_else(|| rows.find(|row| row.traits.shares_sites))
 }
 
-pub fn find(key: &str) -> Option<&'static Row> {
+pub fn find(key: &str) -> Option<&'static SystemRow> {
     ALL.iter().find(|row| row.key == key)
 }
 
@@ -155,7 +155,7 @@ pub type Cast = Result<BoxedActor<Message, Record>, CastError>;
 
 /// A system with the settings of a topology.
 pub trait System: Alike {
-    fn row(&self) -> &'static Row;
+    fn row(&self) -> &'static SystemRow;
 
     /// Walks all its settings; `linked` is true if the topology has links.
     fn walk(&mut self, w: &mut dyn Walk, linked: bool);

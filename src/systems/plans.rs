@@ -1,6 +1,6 @@
 //! Plans without a run: the policies that make them, their inputs and their results.
 //!
-//! A system's row lists its policies that plan ahead ([`super::Row::plans`]), each with a function that plans one
+//! A system's row lists its policies that plan ahead ([`super::SystemRow::plans`]), each with a function that plans one
 //! workflow. The result is names and numbers that people know, for every policy; reports determine its appearance.
 
 use serde::{Deserialize, Serialize};

@@ -15,7 +15,7 @@ use crate::roles::{self, Later, Planner, Resubmit, Sides, Then, User};
 use crate::settings::counted;
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
-    self, CastError, DataLimit, DealError, Dealing, Errand, Givers, Grid, Lines, Misfits, Outsider, Row, Service,
+    self, CastError, DataLimit, DealError, Dealing, Errand, Givers, Grid, Lines, Misfits, Outsider, Service, SystemRow,
 };
 use crate::time::{Span, Time};
 
@@ -382,7 +382,7 @@ pub struct Ground<'a> {
 /// Calls `look` with the part of a topology on which a system plans.
 pub fn on_ground<T>(
     topology: &Topology,
-    row: &'static Row,
+    row: &'static SystemRow,
     with_load: bool,
     look: impl FnOnce(&Ground<'_>) -> T,
 ) -> Result<T, BuildError> {

@@ -5,7 +5,7 @@ use super::Topology;
 use super::tables::{Head, Parts, cables, failures, names, site_names, sites, users, walk_systems, workload};
 use crate::grid::Recovery;
 use crate::settings::{Attached, Fields, Findings, Location, NameIndex, Reader, Table};
-use crate::systems::{self, Row, Service};
+use crate::systems::{self, Service, SystemRow};
 
 /// Checks a topology; the result is valid only if no errors are reported. Also returns the location of each workload.
 /// An `idle` grid needs no workloads.
@@ -21,7 +21,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let names = names::TakenNames::default();
     let (sites, kinds) = sites::read(&systems, defaults.as_ref(), &names, &fields, w);
     let site_names = site_names(&sites);
-    let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
+    let rows: Vec<&SystemRow> = systems.iter().map(|system| system.row()).collect();
     let people = users::Known { systems: &rows, sites: &site_names, names: None, idle };
     let mut usual = users::usual();
     if let Some(table) = defaults.as_ref().and_then(|all| all.get("user")?.table("a table of defaults")) {

@@ -6,12 +6,12 @@ use super::tables::sites::{self, Described};
 use super::tables::{Head, cables, failures, users, walk_systems, workload};
 use crate::grid::Recovery;
 use crate::settings::{Context, Layout, Listed, Walk, key, list};
-use crate::systems::{self, Row, Service};
+use crate::systems::{self, Service, SystemRow};
 
 /// Keys of a topology, in the order in which they are written.
 pub fn keys() -> Vec<Listed> {
     let mut services: Vec<Service> = systems::ALL.iter().map(|row| (row.usual)()).collect();
-    let rows: Vec<&Row> = systems::ALL.iter().collect();
+    let rows: Vec<&SystemRow> = systems::ALL.iter().collect();
     let names = TakenNames::default();
     let nobody = [].into_iter().collect();
     let sites = sites::Known { systems: &rows, names: &names, some_kind: false, defaults: false };

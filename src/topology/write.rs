@@ -7,7 +7,7 @@ use super::tables::{Head, cables, failures, names, site_names, users, walk_syste
 use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
 use crate::settings::{Context, NameIndex, Page, Walk};
-use crate::systems::Row;
+use crate::systems::SystemRow;
 
 impl Topology {
     /// A topology file with exactly this meaning, and a comment on every setting that has one.
@@ -47,7 +47,7 @@ impl Topology {
         if let Some(cables) = &self.cables {
             cables::walk(&mut cables.clone(), &self.sites, w);
         }
-        let rows: Vec<&'static Row> = self.systems.iter().map(|system| system.row()).collect();
+        let rows: Vec<&'static SystemRow> = self.systems.iter().map(|system| system.row()).collect();
         self.write_failures(&rows, w);
         let (sites, names) = (site_names(&self.sites), names::TakenNames::default());
         let people = users::Known { systems: &rows, sites: &sites, names: Some(&names), idle: false };
@@ -56,7 +56,7 @@ impl Topology {
         page.into_text()
     }
 
-    fn write_failures(&self, systems: &[&'static Row], w: &mut dyn Walk) {
+    fn write_failures(&self, systems: &[&'static SystemRow], w: &mut dyn Walk) {
         let links: NameIndex<'_> =
             self.cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
         let (sites, names, attached) = (&self.sites[..], &site_names(&self.sites), Context::unknown().attached);
@@ -65,7 +65,7 @@ impl Topology {
     }
 
     fn write_sites(&self, w: &mut dyn Walk) {
-        let rows: Vec<&Row> = self.systems.iter().map(|system| system.row()).collect();
+        let rows: Vec<&SystemRow> = self.systems.iter().map(|system| system.row()).collect();
         let names = names::TakenNames::default();
         let known = sites::Known { systems: &rows, names: &names, some_kind: true, defaults: false };
         let described = |site: &Site| {

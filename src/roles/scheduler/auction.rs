@@ -1,13 +1,16 @@
 //! Manager of a site of a market or of a planned workflow: the sender of tasks has decided already.
 
-use super::Row;
+use super::SchedulerRow;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
 use crate::roles::site::{Manager, On, Order, Start, Tasks};
 use crate::time::Time;
 
-pub const ROW: Row =
-    Row { name: "auction", about: "starts at once whatever it gets from the router", build: || Box::new(Auction) };
+pub const ROW: SchedulerRow = SchedulerRow {
+    name: "auction",
+    about: "starts at once whatever it gets from the router",
+    build: || Box::new(Auction),
+};
 
 struct Auction;
 

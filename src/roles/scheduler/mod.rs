@@ -8,14 +8,14 @@ pub use in_turn::InTurn;
 use super::site::Manager;
 
 /// A manager that a topology may name.
-pub struct Row {
+pub struct SchedulerRow {
     pub name: &'static str,
     pub about: &'static str,
     pub build: fn() -> Box<dyn Manager>,
 }
 
-pub const ALL: &[Row] = &[auction::ROW];
+pub const ALL: &[SchedulerRow] = &[auction::ROW];
 
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static SchedulerRow> {
     ALL.iter().find(|row| row.name == name)
 }

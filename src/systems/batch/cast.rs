@@ -14,13 +14,13 @@ use crate::roles::{self, Follower, Later, Then, queue};
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
-    Cast, CastError, DataLimit, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Row, Service,
-    System, Traits,
+    Cast, CastError, DataLimit, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System,
+    SystemRow, Traits,
 };
 use crate::workload::rigids::{Handed, Rigids};
 use crate::workload::{Source, Workload};
 
-pub const ROW: Row = Row {
+pub const ROW: SystemRow = SystemRow {
     key: "batch",
     about: "rigid jobs in a queue at each site, assigned by a dispatcher",
     service: Some("dispatcher"),
@@ -47,7 +47,7 @@ pub const ROW: Row = Row {
 };
 
 impl System for Batch {
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static SystemRow {
         &ROW
     }
 

@@ -7,12 +7,12 @@ use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Row, Service, System, Traits,
+    Cast, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
 
-pub const ROW: Row = Row {
+pub const ROW: SystemRow = SystemRow {
     key: "workflow",
     about: "workflows that are planned as a whole over sites and links",
     service: Some("planner"),
@@ -28,7 +28,7 @@ pub const ROW: Row = Row {
 };
 
 impl System for Planning {
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static SystemRow {
         &ROW
     }
 

@@ -8,13 +8,13 @@ use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service,
-    System, Traits,
+    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, JobError, Outsider, Own, Policy, Service, System,
+    SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
 
-pub const ROW: Row = Row {
+pub const ROW: SystemRow = SystemRow {
     key: "market",
     about: "jobs of dependent tasks whose worth decays with time, scheduled by an auctioneer",
     service: Some("auctioneer"),
@@ -30,7 +30,7 @@ pub const ROW: Row = Row {
 };
 
 impl System for Market {
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static SystemRow {
         &ROW
     }
 

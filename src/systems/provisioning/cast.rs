@@ -14,13 +14,13 @@ use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
     Cast, CastError, DealError, Dealing, Errand, Fails, Givers, Gives, Grid, JobError, Lines, Outsider, Own, Policy,
-    Row, Service, System, Traits,
+    Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
 use crate::workload::{Source, Workload};
 
-pub const ROW: Row = Row {
+pub const ROW: SystemRow = SystemRow {
     key: "provisioning",
     about: "users negotiate with sites for slots, prices and reservations, without a central decision",
     service: None,
@@ -45,7 +45,7 @@ pub const ROW: Row = Row {
 };
 
 impl System for Provisioning {
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static SystemRow {
         &ROW
     }
 

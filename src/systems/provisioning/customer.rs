@@ -33,7 +33,7 @@ pub struct Customer {
     world: World,
     rules: Provisioning,
     approach: Approach,
-    row: &'static strategy::Row,
+    row: &'static strategy::StrategyRow,
     /// Jobs to come, ascending by arrival.
     errands: VecDeque<Errand>,
     /// Jobs that follow another one.
@@ -66,7 +66,7 @@ impl Customer {
         world: World,
         rules: Provisioning,
         approach: Approach,
-        row: &'static strategy::Row,
+        row: &'static strategy::StrategyRow,
         mut errands: Vec<Errand>,
     ) -> Customer {
         let mut followers: BTreeMap<JobId, Vec<(Span, Errand)>> = BTreeMap::new();

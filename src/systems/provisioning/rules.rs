@@ -121,7 +121,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     let name = key("strategy", "how a user obtains time for its jobs").usual("best-effort").only_if(fits, why);
     w.set(name, &mut approach.strategy, Registered { what: "a strategy", words });
     let row = strategy::find(&approach.strategy);
-    let has = |asks: fn(&strategy::Row) -> bool| !fits || row.is_some_and(asks);
+    let has = |asks: fn(&strategy::StrategyRow) -> bool| !fits || row.is_some_and(asks);
     let only = |what: &'static str| if fits { what } else { why };
     // Defaults for all users are dropped where a strategy cannot use them.
     let usual = Approach::default();
@@ -179,7 +179,7 @@ fn walk_crash(crash: &mut Option<Crash>, (fits, why): (bool, &'static str), w: &
 
 impl Approach {
     /// The row of its strategy, if it has one.
-    pub(super) fn row(&self) -> Option<&'static strategy::Row> {
+    pub(super) fn row(&self) -> Option<&'static strategy::StrategyRow> {
         strategy::find(&self.strategy)
     }
 }

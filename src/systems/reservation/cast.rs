@@ -9,12 +9,12 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System, SystemRow,
     Traits,
 };
 use crate::workload::Workload;
 
-pub const ROW: Row = Row {
+pub const ROW: SystemRow = SystemRow {
     key: "reservation",
     about: "requests for nodes between a ready time and a deadline, answered by a meta-scheduler",
     service: Some("meta-scheduler"),
@@ -30,7 +30,7 @@ pub const ROW: Row = Row {
 };
 
 impl System for Reservation {
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static SystemRow {
         &ROW
     }
 

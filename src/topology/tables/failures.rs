@@ -12,7 +12,7 @@ use crate::settings::{
     Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, NameIndex, Number,
     OneOf, POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
 };
-use crate::systems::Row;
+use crate::systems::SystemRow;
 use crate::systems::managers::{self, Tongue};
 use crate::time::{Span, Time};
 use crate::topology::Site;
@@ -23,7 +23,7 @@ pub struct Known<'a> {
     pub sites: &'a [Site],
     pub names: &'a NameIndex<'a>,
     pub links: &'a NameIndex<'a>,
-    pub systems: &'a [&'static Row],
+    pub systems: &'a [&'static SystemRow],
     pub attached: &'a Attached,
 }
 

@@ -11,7 +11,7 @@ pub(super) mod workload;
 use crate::settings::{
     Attached, Context, Fit, Key, Layout, Maybe, Name, NameIndex, Shape, Text, Walk, any_of, key, version,
 };
-use crate::systems::{self, Row, Service};
+use crate::systems::{self, Service, SystemRow};
 use crate::topology::{Site, Topology, User};
 
 /// Keys of the topology itself.
@@ -117,7 +117,7 @@ fn walk_count(w: &mut dyn Walk) {
 }
 
 /// Names of the tables of systems with a trait, for messages.
-fn tables(can: impl Fn(&Row) -> bool) -> String {
+fn tables(can: impl Fn(&SystemRow) -> bool) -> String {
     let tables: Vec<String> = systems::ALL.iter().filter(|row| can(row)).map(|row| format!("[{}]", row.key)).collect();
     any_of(tables.iter().map(String::as_str))
 }

@@ -5,7 +5,7 @@ use super::programs::walk_planner;
 use super::{latency_key, tables, walk_count};
 use crate::grid::Behaviour;
 use crate::settings::{LATENCY, Layout, NAME, NameIndex, POSITIVE_SPAN, Walk, key};
-use crate::systems::{self, Row};
+use crate::systems::{self, SystemRow};
 use crate::time::Span;
 use crate::topology::User;
 
@@ -20,7 +20,7 @@ pub const SUBMITS: &str = "at least one [[user]] to submit jobs";
 
 /// Scope of the keys of users.
 pub struct Known<'a> {
-    pub systems: &'a [&'static Row],
+    pub systems: &'a [&'static SystemRow],
     pub sites: &'a NameIndex<'a>,
     /// Names in use; None for the defaults of all users.
     pub names: Option<&'a TakenNames>,

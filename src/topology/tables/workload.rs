@@ -6,7 +6,7 @@ use crate::settings::{
     Complaint, Context, Field, Fields, FilePath, Form, Layout, Location, Maybe, NameIndex, OneOf, Registered, Shape,
     Walk, Word, any_of, key, quoted,
 };
-use crate::systems::{self, Row, Service};
+use crate::systems::{self, Service, SystemRow};
 use crate::topology::{User, Workload};
 use crate::workload::{self, Source};
 
@@ -168,8 +168,8 @@ impl Written {
             return;
         }
         let name = workload::ALL[chosen].name;
-        let takes = |row: &Row| row.takes().any(|source| source == name);
-        let is_at_home = |row: &Row| row.sources.contains(&name);
+        let takes = |row: &SystemRow| row.takes().any(|source| source == name);
+        let is_at_home = |row: &SystemRow| row.sources.contains(&name);
         let rows = || known.systems.iter().map(|system| system.row());
         let keys: NameIndex<'_> = rows().map(|row| row.key).collect();
         let about = "the system that the jobs go to, by the name of its table";
@@ -184,7 +184,7 @@ impl Written {
             return;
         }
         self.system = said.unwrap_or_else(|| {
-            let of = |takes: &dyn Fn(&Row) -> bool| -> Vec<usize> {
+            let of = |takes: &dyn Fn(&SystemRow) -> bool| -> Vec<usize> {
                 (0..known.systems.len()).filter(|at| takes(known.systems[*at].row())).collect()
             };
             let taking = Some(of(&is_at_home)).filter(|home| !home.is_empty()).unwrap_or_else(|| of(&takes));

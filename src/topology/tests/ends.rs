@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::load_text;
 use crate::kernel::{Breach, Place};
 use crate::protocol::Record;
-use crate::systems::{self, Row, managers, provisioning};
+use crate::systems::{self, SystemRow, managers, provisioning};
 use crate::time::Stamp;
 use crate::topology::{Plan, build};
 
 /// A grid of one site, whose jobs take all of it.
-fn grid(row: &Row, site: &str, user: &str, jobs: usize, task: &str) -> String {
+fn grid(row: &SystemRow, site: &str, user: &str, jobs: usize, task: &str) -> String {
     let mut text = format!("name = \"ends\"\n[{}]\n[[site]]\nname = \"york\"\ncores = 4\n{site}\n", row.key);
     let _ = write!(text, "[[user]]\nname = \"alice\"\n{user}\n[[workload]]\nsource = \"table\"\n");
     for _ in 0..jobs {
@@ -30,7 +30,7 @@ fn run(text: &str) -> (usize, Option<Breach>) {
 }
 
 /// Schedulers of a system, without external ones.
-fn schedulers(row: &Row) -> Vec<&'static str> {
+fn schedulers(row: &SystemRow) -> Vec<&'static str> {
     let outside = |name: &str| managers::tongue(name).is_some();
     let own = (row.schedulers)().into_iter();
     let others = managers::ALL.iter().filter(|_| row.traits.takes_managers).flat_map(|kind| (kind.names)());
@@ -53,7 +53,7 @@ fn queues_accept_more_work_than_time_can_hold() {
 
 #[test]
 fn runs_that_reach_the_end_of_time_report_it() {
-    let takes_table = |row: &&Row| row.takes().any(|source| source == "table");
+    let takes_table = |row: &&SystemRow| row.takes().any(|source| source == "table");
     for row in systems::ALL.iter().filter(takes_table) {
         let schedulers = if row.traits.is_rigid { vec!["easy"] } else { schedulers(row) };
         let mut sites: Vec<String> = schedulers.iter().map(|name| format!("scheduler = \"{name}\"")).collect();

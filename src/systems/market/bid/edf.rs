@@ -2,11 +2,11 @@
 //! selects its initial or final one.
 
 use super::super::rules::EdfDeadline;
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 use crate::systems::market::figures::ticks;
 use crate::time::Time;
 
-pub const ROW: Row = Row {
+pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "edf",
     about: "the earliest deadline of the job",
     build: |market, _| Box::new(Edf { deadline: market.edf }),

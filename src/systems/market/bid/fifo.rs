@@ -1,8 +1,9 @@
 //! FIFO: first in, first out.
 
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row = Row { name: "fifo", about: "the job that arrived first", build: |_, _| Box::new(Fifo) };
+pub const ROW: BidPolicyRow =
+    BidPolicyRow { name: "fifo", about: "the job that arrived first", build: |_, _| Box::new(Fifo) };
 
 struct Fifo;
 

@@ -1,9 +1,12 @@
 //! LRTF: longest remaining time first.
 
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row =
-    Row { name: "lrtf", about: "the longest remaining path to the end of the job", build: |_, _| Box::new(Lrtf) };
+pub const ROW: BidPolicyRow = BidPolicyRow {
+    name: "lrtf",
+    about: "the longest remaining path to the end of the job",
+    build: |_, _| Box::new(Lrtf),
+};
 
 struct Lrtf;
 

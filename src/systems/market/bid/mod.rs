@@ -114,7 +114,7 @@ impl Bidder<'_> {
 }
 
 /// A policy that a topology may name.
-pub struct Row {
+pub struct BidPolicyRow {
     pub name: &'static str,
     pub about: &'static str,
     /// Builds the policy from the market's options and the run's seed.
@@ -122,9 +122,9 @@ pub struct Row {
 }
 
 /// All policies, in the paper's order.
-pub const ALL: &[Row] =
+pub const ALL: &[BidPolicyRow] =
     &[random::ROW, fifo::ROW, srtf::ROW, lrtf::ROW, edf::ROW, p_slr::ROW, pv::ROW, pvd::ROW, pvdsq::ROW, pvr::ROW];
 
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static BidPolicyRow> {
     ALL.iter().find(|row| row.name == name)
 }

@@ -1,9 +1,9 @@
 //! P-SLR: the largest projected SLR, with a bonus for tasks that have waited longer than the longest queued job would
 //! run.
 
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row = Row {
+pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "p-slr",
     about: "the largest projected SLR, with a quadratic term against starvation",
     build: |_, _| Box::new(PSlr),

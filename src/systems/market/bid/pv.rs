@@ -1,8 +1,9 @@
 //! PV: the largest projected value.
 
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row = Row { name: "pv", about: "the largest projected value", build: |_, _| Box::new(Pv) };
+pub const ROW: BidPolicyRow =
+    BidPolicyRow { name: "pv", about: "the largest projected value", build: |_, _| Box::new(Pv) };
 
 struct Pv;
 

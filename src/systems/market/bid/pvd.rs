@@ -1,9 +1,12 @@
 //! PVD: the largest projected value per remaining work.
 
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row =
-    Row { name: "pvd", about: "the largest projected value per remaining core-tick", build: |_, _| Box::new(Pvd) };
+pub const ROW: BidPolicyRow = BidPolicyRow {
+    name: "pvd",
+    about: "the largest projected value per remaining core-tick",
+    build: |_, _| Box::new(Pvd),
+};
 
 struct Pvd;
 

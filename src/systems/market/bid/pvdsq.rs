@@ -4,9 +4,9 @@
 //! it. Squaring only the remaining work gives the behaviour that the paper describes, and is the default.
 
 use super::super::rules::Pvdsq as Squared;
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row = Row {
+pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvdsq",
     about: "the largest projected value per remaining core-tick squared",
     build: |market, _| Box::new(Pvdsq { squared: market.pvdsq }),

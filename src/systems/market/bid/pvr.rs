@@ -2,9 +2,9 @@
 //! earn anything goes first; the removal of jobs limits the harm.
 
 use super::super::rules::Pvr as Units;
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row = Row {
+pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvr",
     about: "the smallest projected remaining value",
     build: |market, _| Box::new(Pvr { units: market.pvr }),

@@ -1,10 +1,13 @@
 //! Random: the baseline, a new draw for every task at every instant.
 
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 use crate::random::mix;
 
-pub const ROW: Row =
-    Row { name: "random", about: "a new random draw at every instant", build: |_, seed| Box::new(Random { seed }) };
+pub const ROW: BidPolicyRow = BidPolicyRow {
+    name: "random",
+    about: "a new random draw at every instant",
+    build: |_, seed| Box::new(Random { seed }),
+};
 
 struct Random {
     seed: u64,

@@ -1,9 +1,12 @@
 //! SRTF: shortest remaining time first.
 
-use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
 
-pub const ROW: Row =
-    Row { name: "srtf", about: "the shortest remaining path to the end of the job", build: |_, _| Box::new(Srtf) };
+pub const ROW: BidPolicyRow = BidPolicyRow {
+    name: "srtf",
+    about: "the shortest remaining path to the end of the job",
+    build: |_, _| Box::new(Srtf),
+};
 
 struct Srtf;
 

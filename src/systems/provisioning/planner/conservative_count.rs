@@ -1,9 +1,9 @@
 //! Each job of the queue at the earliest time that the counts allow, around all before it.
 
-use super::{Planner, Question, Row};
+use super::{Planner, PlannerRow, Question};
 use crate::time::Time;
 
-pub const ROW: Row = Row { name: "conservative-count", build: || Box::new(ConservativeCount) };
+pub const ROW: PlannerRow = PlannerRow { name: "conservative-count", build: || Box::new(ConservativeCount) };
 
 struct ConservativeCount;
 

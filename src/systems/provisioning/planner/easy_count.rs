@@ -4,12 +4,12 @@
 //! Most instants have few free processors, and most jobs need more. One count excludes these jobs, before the duration
 //! for which processors stay free is computed; where it excludes all, the head's reservation is not computed either.
 
-use super::{Planner, Question, Row};
+use super::{Planner, PlannerRow, Question};
 use crate::grid::Counts;
 use crate::roles::queue::Ask;
 use crate::time::{Span, Time};
 
-pub const ROW: Row = Row { name: "easy-count", build: || Box::new(EasyCount) };
+pub const ROW: PlannerRow = PlannerRow { name: "easy-count", build: || Box::new(EasyCount) };
 
 struct EasyCount;
 

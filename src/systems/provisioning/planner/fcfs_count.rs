@@ -1,9 +1,9 @@
 //! First come, first served: no job overtakes another.
 
-use super::{Planner, Question, Row};
+use super::{Planner, PlannerRow, Question};
 use crate::time::Time;
 
-pub const ROW: Row = Row { name: "fcfs-count", build: || Box::new(FcfsCount) };
+pub const ROW: PlannerRow = PlannerRow { name: "fcfs-count", build: || Box::new(FcfsCount) };
 
 struct FcfsCount;
 

@@ -54,12 +54,12 @@ pub trait Planner: Send {
 }
 
 /// A faster equivalent of the queue policy of this name: it counts, and has no state.
-pub struct Row {
+pub struct PlannerRow {
     pub name: &'static str,
     pub build: fn() -> Box<dyn Planner>,
 }
 
-pub const ALL: &[Row] = &[slotlist::ROW, conservative_count::ROW, fcfs_count::ROW, easy_count::ROW];
+pub const ALL: &[PlannerRow] = &[slotlist::ROW, conservative_count::ROW, fcfs_count::ROW, easy_count::ROW];
 
 pub const USUAL: &str = slotlist::ROW.name;
 

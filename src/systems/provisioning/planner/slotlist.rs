@@ -1,10 +1,10 @@
 //! The planner of the thesis: one job after another is placed in a list of free slots (`grid::FreeList`).
 
-use super::{Fixed, Planner, Question, Row, put};
+use super::{Fixed, Planner, PlannerRow, Question, put};
 use crate::grid::FreeList;
 use crate::time::Time;
 
-pub const ROW: Row = Row { name: "slotlist", build: || Box::new(SlotList::default()) };
+pub const ROW: PlannerRow = PlannerRow { name: "slotlist", build: || Box::new(SlotList::default()) };
 
 #[derive(Clone, Default)]
 struct SlotList {

@@ -4,7 +4,7 @@
 //! Of several sites it takes the one with the fewest running and waiting tasks: the load that the site reports, and the
 //! tasks that its user has sent there since (`sent.rs`).
 
-use super::{Row, Strategy};
+use super::{Strategy, StrategyRow};
 use crate::few;
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
@@ -12,7 +12,7 @@ use crate::systems::provisioning::run::Goes;
 use crate::systems::provisioning::sent::Arrival;
 use crate::time::Time;
 
-pub const ROW: Row = Row {
+pub const ROW: StrategyRow = StrategyRow {
     name: "best-effort",
     about: "just in time: each task goes to the shortest queue once all its predecessors have ended",
     bargains: false,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Row, Strategy};
+use super::{Strategy, StrategyRow};
 use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::coallocation::{
@@ -16,7 +16,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::{Span, Time};
 
-pub const ROW: Row = Row {
+pub const ROW: StrategyRow = StrategyRow {
     name: "coallocate",
     about: "gets all tasks of a job at the same time, each at the site of its leg, or none of them",
     has_alpha: true,

@@ -3,7 +3,7 @@
 //! than it can arrive.
 
 use super::reserve::{keep_in_time, nothing_in};
-use super::{JustInTime, Row, Strategy, TRIES};
+use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
@@ -12,7 +12,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ROW: Row = Row {
+pub const ROW: StrategyRow = StrategyRow {
     name: "greedy",
     about: "buys starts task by task, each the best by alpha of what sites quote",
     has_alpha: true,

@@ -18,7 +18,7 @@ use crate::protocol::{Bargain, PledgeAnswer, Reason, Reply};
 pub use best_effort::JustInTime;
 
 /// A strategy that a topology may name.
-pub struct Row {
+pub struct StrategyRow {
     pub name: &'static str,
     pub about: &'static str,
     /// True if it weighs cost against time.
@@ -35,7 +35,7 @@ pub struct Row {
 }
 
 /// The common part of most rows.
-const BARGAINING: Row = Row {
+const BARGAINING: StrategyRow = StrategyRow {
     name: "",
     about: "",
     has_alpha: false,
@@ -49,12 +49,12 @@ const BARGAINING: Row = Row {
 /// Number of attempts at something stale.
 const TRIES: u32 = 3;
 
-pub const ALL: &[Row] =
+pub const ALL: &[StrategyRow] =
     &[best_effort::ROW, moga::ROW, greedy::ROW, reserve::ROW, var::ROW, var_and_reserve::ROW, coallocate::ROW];
 
 pub const USUAL: &str = best_effort::ROW.name;
 
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static StrategyRow> {
     ALL.iter().find(|row| row.name == name)
 }
 

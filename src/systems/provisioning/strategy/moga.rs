@@ -4,7 +4,7 @@
 //! If a site refuses its part, the bookings at the others are returned, and the workflow is planned anew on the present
 //! slots.
 
-use super::{JustInTime, Row, Strategy, TRIES};
+use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
@@ -12,7 +12,7 @@ use crate::systems::provisioning::application::{Plan, Settings, plan};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 
-pub const ROW: Row = Row {
+pub const ROW: StrategyRow = StrategyRow {
     name: "moga",
     about: "a genetic algorithm plans the whole workflow on advertised slots, and alpha selects one of its plans",
     has_alpha: true,

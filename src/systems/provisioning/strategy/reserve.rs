@@ -1,6 +1,6 @@
 //! One reservation for a job of one task: the best of all quoted starts by the weights of cost and time.
 
-use super::{Bargained, JustInTime, Row, Strategy, TRIES};
+use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
@@ -8,7 +8,7 @@ use crate::systems::provisioning::application::choose_quoted;
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 
-pub const ROW: Row = Row {
+pub const ROW: StrategyRow = StrategyRow {
     name: "reserve",
     about: "a reservation at the best start by alpha that sites quote; otherwise best effort",
     has_alpha: true,

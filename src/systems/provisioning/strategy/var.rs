@@ -1,7 +1,7 @@
 //! Virtual advance reservation: an ordinary job, submitted so early and with such a long request that it still runs
 //! when its work is wanted. If it has not started by then it is recalled.
 
-use super::{Row, Strategy};
+use super::{Strategy, StrategyRow};
 use crate::grid::Part;
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
@@ -9,7 +9,7 @@ use crate::systems::provisioning::run::{Goes, Padded};
 use crate::systems::provisioning::virtual_reservation::{STEP, requested};
 use crate::time::{Span, Time};
 
-pub const ROW: Row = Row {
+pub const ROW: StrategyRow = StrategyRow {
     name: "var",
     about: "a queued job, submitted early enough to be running when it is wanted; it may fail",
     has_ahead: true,

@@ -3,7 +3,7 @@
 //! The reservation takes processors from its own imitation, as it would at any site.
 
 use super::var::{PaddedJob, WANTED, work};
-use super::{Bargained, Row, Strategy};
+use super::{Bargained, Strategy, StrategyRow};
 use crate::grid::{Area, BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
@@ -11,7 +11,7 @@ use crate::systems::provisioning::run::Goes;
 use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding, reserved};
 use crate::time::Time;
 
-pub const ROW: Row = Row {
+pub const ROW: StrategyRow = StrategyRow {
     name: "var-and-reserve",
     about: "a reservation and a queued job; whichever is cheaper is used",
     has_ahead: true,

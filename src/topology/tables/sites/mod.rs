@@ -17,7 +17,7 @@ use crate::settings::{
     Complaint, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
     any_of, key,
 };
-use crate::systems::{ALL, Row, Service, host, managers};
+use crate::systems::{ALL, Service, SystemRow, host, managers};
 use crate::time::Span;
 use crate::topology::Site;
 
@@ -34,7 +34,7 @@ pub struct Described {
 
 /// Scope of the keys of sites.
 pub struct Known<'a> {
-    pub systems: &'a [&'static Row],
+    pub systems: &'a [&'static SystemRow],
     pub names: &'a TakenNames,
     /// True if a site specifies its kind of core, so that all must.
     pub some_kind: bool,
@@ -100,7 +100,7 @@ impl Described {
         systems::walk(&mut site.systems, known.systems, known.defaults, w);
     }
 
-    fn walk_speed(&mut self, rows: &[&'static Row], w: &mut dyn Walk) {
+    fn walk_speed(&mut self, rows: &[&'static SystemRow], w: &mut dyn Walk) {
         let has_speeds = rows.iter().any(|row| row.traits.has_speeds);
         let why = || {
             format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
@@ -112,7 +112,7 @@ impl Described {
     }
 
     /// Walks the scheduler and its parameters.
-    fn walk_scheduler(&mut self, rows: &[&'static Row], known: &Known<'_>, w: &mut dyn Walk) {
+    fn walk_scheduler(&mut self, rows: &[&'static SystemRow], known: &Known<'_>, w: &mut dyn Walk) {
         let Described { site, says_memory, .. } = self;
         let is_shared = site.systems.len() > 1;
         let scheduler =
@@ -192,7 +192,7 @@ impl Known<'_> {
     }
 
     /// Systems of a site; all of them if none are specified.
-    fn rows(&self, systems: &[usize]) -> Vec<&'static Row> {
+    fn rows(&self, systems: &[usize]) -> Vec<&'static SystemRow> {
         match systems {
             [] => self.systems.to_vec(),
             systems => systems.iter().map(|system| self.systems[*system]).collect(),
@@ -200,7 +200,7 @@ impl Known<'_> {
     }
 }
 
-fn walk_reserved(site: &mut Site, rows: &[&'static Row], w: &mut dyn Walk) {
+fn walk_reserved(site: &mut Site, rows: &[&'static SystemRow], w: &mut dyn Walk) {
     let shares_nodes = managers::shares_nodes(&site.scheduler);
     let is_outside = managers::tongue(&site.scheduler).is_some();
     let ruling = ruling(rows, site.systems.len() > 1);
@@ -233,13 +233,13 @@ fn walk_reserved(site: &mut Site, rows: &[&'static Row], w: &mut dyn Walk) {
 }
 
 /// True if a policy for queues whose order can be chosen runs the site, or may run sites of these defaults.
-fn orders_queue(rows: &[&'static Row], site: &Site) -> bool {
+fn orders_queue(rows: &[&'static SystemRow], site: &Site) -> bool {
     let ruling = ruling(rows, site.systems.len() > 1);
     ruling.iter().any(|row| row.traits.orders_queue) && managers::find(&site.scheduler).is_none()
 }
 
 /// The systems that run a site, out of those that use it: of several, only the host.
-fn ruling<'r>(rows: &[&'r Row], is_shared: bool) -> Vec<&'r Row> {
+fn ruling<'r>(rows: &[&'r SystemRow], is_shared: bool) -> Vec<&'r SystemRow> {
     let host = host(rows.iter().copied()).filter(|_| is_shared);
     host.map_or_else(|| rows.to_vec(), |host| vec![host])
 }
@@ -258,7 +258,7 @@ pub fn read(
     root: &Fields<'_>,
     w: &mut dyn Walk,
 ) -> (Vec<Site>, Vec<String>) {
-    let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
+    let rows: Vec<&SystemRow> = systems.iter().map(|system| system.row()).collect();
     let mut usual = Described::usual();
     let mut known = Known { systems: &rows, names, some_kind: false, defaults: true };
     let written = defaults.and_then(|all| all.get("site"));
@@ -314,7 +314,7 @@ pub fn walk(sites: &mut Vec<Described>, usual: &Described, known: &Known<'_>, w:
 }
 
 /// Checks that need all sites, or the final state of each.
-fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&Row]) {
+fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&SystemRow]) {
     let tables = field.listed().unwrap_or_default();
     for (site, field) in sites.iter().zip(&tables) {
         let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();

@@ -2,11 +2,11 @@
 
 use crate::grid::Named;
 use crate::settings::{Field, Form, Shape, Word, any_of, quoted};
-use crate::systems::{self, Row, managers};
+use crate::systems::{self, SystemRow, managers};
 use crate::topology::tables::tables;
 
 /// Schedulers for a site, the default first: those of the systems that run the site.
-pub fn schedulers(ruling: &[&Row]) -> Vec<Named> {
+pub fn schedulers(ruling: &[&SystemRow]) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     for named in ruling.iter().flat_map(|row| (row.schedulers)()) {
         if !all.contains(&named) {
@@ -16,15 +16,15 @@ pub fn schedulers(ruling: &[&Row]) -> Vec<Named> {
     all
 }
 
-pub fn takes_managers(rows: &[&Row]) -> bool {
+pub fn takes_managers(rows: &[&SystemRow]) -> bool {
     rows.iter().any(|row| row.traits.takes_managers)
 }
 
 pub struct Scheduler<'r> {
     pub fitting: Vec<Named>,
-    pub rows: &'r [&'static Row],
+    pub rows: &'r [&'static SystemRow],
     /// All systems of the topology.
-    pub systems: &'r [&'static Row],
+    pub systems: &'r [&'static SystemRow],
     /// True if several systems use the site.
     pub is_shared: bool,
 }

@@ -1,11 +1,11 @@
 //! Key `system`: the systems that use a site.
 
 use crate::settings::{Field, Form, Shape, Walk, any_of, key, quoted};
-use crate::systems::{Row, host};
+use crate::systems::{SystemRow, host};
 use crate::topology::tables::tables;
 
 /// Walks the systems of a site, out of `all`; for `defaults`, those of every site.
-pub fn walk(systems: &mut Vec<usize>, all: &[&'static Row], defaults: bool, w: &mut dyn Walk) {
+pub fn walk(systems: &mut Vec<usize>, all: &[&'static SystemRow], defaults: bool, w: &mut dyn Walk) {
     // The key may be left out if there is only one system.
     if w.writes() && all.len() == 1 {
         return;
