@@ -6,7 +6,7 @@ use super::range::{Range, shown};
 use super::statistics::Estimate;
 use crate::report::html::{Digits, at, escape};
 
-pub(super) struct Row {
+pub(super) struct DotRow {
     pub name: String,
     pub is_bold: bool,
     pub dots: Vec<Dot>,
@@ -38,7 +38,7 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 46.0;
 
 /// Draws rows from top to bottom over a named axis; rows of one dot also show its number.
-pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[Row]) -> String {
+pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -> String {
     let most = rows.iter().map(|row| row.dots.len()).max().unwrap_or(0);
     let tall = ROW + DOT * most.saturating_sub(1) as f64;
     let height = TOP + BOTTOM + tall * rows.len() as f64;
@@ -120,7 +120,7 @@ mod tests {
         let svg = |letters: usize| {
             let dot = Dot { estimate, colour: 0, is_filled: true, told: String::new() };
             let name = "n".repeat(letters);
-            let svg = picture("", "value", &range, &[Row { name: name.clone(), is_bold: false, dots: vec![dot] }]);
+            let svg = picture("", "value", &range, &[DotRow { name: name.clone(), is_bold: false, dots: vec![dot] }]);
             assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
             svg
         };

@@ -30,5 +30,5 @@ pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
 pub use metrics::{Metric, all as metrics};
 #[cfg(feature = "edge")]
 pub use plot::Figure;
-pub use rows::{Row, Table};
+pub use rows::{RunRow, Table};
 pub use statistics::Estimate;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::file::{ENTRANT, Experiment};
-use super::rows::Row;
+use super::rows::RunRow;
 use crate::few;
 use crate::settings::counted;
 
 /// The distinct runs of an experiment.
 pub(super) struct Distinct<'r> {
-    pub rows: Vec<&'r Row>,
+    pub rows: Vec<&'r RunRow>,
     /// Number of rows that were dropped as repetitions.
     pub repeated: usize,
 }
@@ -21,12 +21,13 @@ pub(super) struct Distinct<'r> {
 /// Entrants share a setting, as they are compared seed by seed: an axis has to be idle for all of them.
 ///
 /// Cost: O(rows * seed axes * log rows).
-pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [Row]) -> Distinct<'r> {
+pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Distinct<'r> {
     let axes = || experiment.axes.iter().enumerate();
     let fixed: Vec<usize> =
         axes().filter(|(_, axis)| !axis.is_seed() && axis.key != ENTRANT).map(|(column, _)| column).collect();
-    let setting = |row: &'r Row| -> Vec<&'r str> { fixed.iter().map(|column| row.values[*column].as_str()).collect() };
-    let mut kept: Vec<&Row> = rows.iter().collect();
+    let setting =
+        |row: &'r RunRow| -> Vec<&'r str> { fixed.iter().map(|column| row.values[*column].as_str()).collect() };
+    let mut kept: Vec<&RunRow> = rows.iter().collect();
     for (column, _) in axes().filter(|(_, axis)| axis.is_seed()) {
         few::sort_by(&mut kept, |one, other| (setting(one), one.run).cmp(&(setting(other), other.run)));
         kept = kept
@@ -39,7 +40,7 @@ pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [Row]) -> Distinct
 }
 
 /// True if runs that differ only in this column have equal digests.
-fn is_idle(runs: &[&Row], column: usize) -> bool {
+fn is_idle(runs: &[&RunRow], column: usize) -> bool {
     let mut digests: BTreeMap<Vec<&str>, &str> = BTreeMap::new();
     runs.iter().all(|run| {
         let others = run.values.iter().enumerate().filter(|(place, _)| *place != column);
@@ -48,7 +49,7 @@ fn is_idle(runs: &[&Row], column: usize) -> bool {
     })
 }
 
-fn first_value<'r>(runs: &[&'r Row], column: usize) -> Vec<&'r Row> {
+fn first_value<'r>(runs: &[&'r RunRow], column: usize) -> Vec<&'r RunRow> {
     runs.iter().copied().filter(|run| run.values[column] == runs[0].values[column]).collect()
 }
 
@@ -82,8 +83,9 @@ workload.0.seed = [7, 8, 9]
     /// Numbers of the runs that count if a digest depends on these values alone.
     fn kept(digest: impl Fn(&[String]) -> String) -> (Vec<usize>, usize) {
         let experiment = experiment::read("try.toml", &mut |_| Ok(FILE.into())).unwrap();
-        let row = |run: Run| Row { run: run.number, digest: digest(&run.values), values: run.values, metrics: vec![] };
-        let rows: Vec<Row> = experiment.runs().map(row).collect();
+        let row =
+            |run: Run| RunRow { run: run.number, digest: digest(&run.values), values: run.values, metrics: vec![] };
+        let rows: Vec<RunRow> = experiment.runs().map(row).collect();
         let Distinct { rows, repeated } = distinct(&experiment, &rows);
         (rows.iter().map(|row| row.run).collect(), repeated)
     }

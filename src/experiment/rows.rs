@@ -5,7 +5,7 @@ use crate::report::field;
 
 /// Record of one run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct RunRow {
     /// Counted from 1.
     pub run: usize,
     /// One per axis.
@@ -36,14 +36,14 @@ impl Table {
         line(["run"].into_iter().chain(axes).chain(self.metrics.iter().copied()).chain(["digest"]))
     }
 
-    pub fn line(&self, row: &Row) -> String {
+    pub fn line(&self, row: &RunRow) -> String {
         let metrics: Vec<String> = row.metrics.iter().map(|n| n.map_or(String::new(), |n| n.to_string())).collect();
         let values = row.values.iter().chain(&metrics).map(String::as_str);
         line([row.run.to_string().as_str()].into_iter().chain(values).chain([row.digest.as_str()]))
     }
 
     /// Parses a line; None if it is not a complete row of this table.
-    pub fn parse(&self, line: &str) -> Option<Row> {
+    pub fn parse(&self, line: &str) -> Option<RunRow> {
         let cells = cells(line)?;
         if cells.len() != self.axes.len() + self.metrics.len() + 2 {
             return None;
@@ -52,7 +52,7 @@ impl Table {
         let number = |cell: &String| if cell.is_empty() { Some(None) } else { cell.parse().ok().map(Some) };
         let digest = cells.last()?.clone();
         (digest.len() == DIGEST).then_some(())?;
-        Some(Row {
+        Some(RunRow {
             run: cells[0].parse().ok()?,
             values: axes.to_vec(),
             metrics: metrics.iter().map(number).collect::<Option<_>>()?,

@@ -12,7 +12,7 @@ use super::super::disk::{cannot, replace};
 use super::super::files::MANIFEST;
 use super::super::input::read_plain;
 use super::part::Part;
-use crate::experiment::{Experiment, Row, Run, Table};
+use crate::experiment::{Experiment, RunRow, Run, Table};
 use crate::few;
 use crate::report::{Status, pretty};
 use crate::settings::counted;
@@ -101,7 +101,7 @@ pub struct Book {
     pub out: PathBuf,
     table: Table,
     state: State,
-    pub rows: BTreeMap<usize, Row>,
+    pub rows: BTreeMap<usize, RunRow>,
     /// File to which rows are appended.
     file: File,
     /// Lock that keeps other processes from sweeping into this folder.
@@ -160,14 +160,14 @@ impl Book {
     }
 
     /// Stores a row, on disk, too.
-    pub fn add(&mut self, row: Row) -> Result<(), Failure> {
+    pub fn add(&mut self, row: RunRow) -> Result<(), Failure> {
         let line = self.table.line(&row);
         self.rows.insert(row.run, row);
         self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.out.join(RUNS), &error))
     }
 
     /// Sorts the rows, and stores the status.
-    pub fn close(mut self, end: &Result<(), Failure>) -> Result<Vec<Row>, Failure> {
+    pub fn close(mut self, end: &Result<(), Failure>) -> Result<Vec<RunRow>, Failure> {
         self.state.done = self.rows.len();
         self.state.status = match end {
             Ok(()) => Status::Complete,
@@ -238,7 +238,7 @@ fn changed(out: &Path, work: &Work<'_>, state: &State) -> Failure {
 }
 
 /// The complete rows of a folder; an incomplete last line is ignored.
-pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Failure> {
+pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, RunRow>, Failure> {
     let path = out.join(RUNS);
     let text = match read_plain(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
         Ok(text) => text,
@@ -265,6 +265,6 @@ pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Fa
     Ok(rows)
 }
 
-fn text(table: &Table, rows: &BTreeMap<usize, Row>) -> String {
+fn text(table: &Table, rows: &BTreeMap<usize, RunRow>) -> String {
     [table.header()].into_iter().chain(rows.values().map(|row| table.line(row))).collect()
 }

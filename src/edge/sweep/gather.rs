@@ -11,7 +11,7 @@ use super::super::disk::cannot;
 use super::super::outside::Stop;
 use super::book::{Label, State, Work, read_rows};
 use super::part::{Part, folder_of_parts};
-use crate::experiment::Row;
+use crate::experiment::RunRow;
 use crate::few;
 use crate::report::Status;
 
@@ -24,7 +24,7 @@ pub fn gather(
     from: &[PathBuf],
     wait: Duration,
     stop: &Stop,
-) -> Result<BTreeMap<usize, Row>, Failure> {
+) -> Result<BTreeMap<usize, RunRow>, Failure> {
     let mut rows = BTreeMap::new();
     for (part, folder) in shares(work.label(), whole, from, wait, stop)? {
         let share = Work { part: Some(part), ..*work };

@@ -30,7 +30,7 @@ use super::outside::{self, Stop};
 use super::pool::in_parallel;
 use super::terminal::Count;
 use crate::experiment::means::{csv, means, page};
-use crate::experiment::{self, Experiment, Row, Run, Table};
+use crate::experiment::{self, Experiment, Run, RunRow, Table};
 use crate::few;
 use crate::settings::counted;
 use crate::topology::{self, Complaints, Loaded};
@@ -67,7 +67,7 @@ pub struct Swept {
     pub experiment: Experiment,
     pub table: Table,
     /// The rows in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<RunRow>,
     /// The share, if it is not all.
     pub part: Option<Part>,
 }
@@ -287,7 +287,7 @@ pub fn load(experiment: &Experiment, run: &Run, files: &Files) -> Result<Loaded,
 }
 
 /// Runs one run; `None` if it was stopped.
-fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<Row>, Failure> {
+fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<RunRow>, Failure> {
     let loaded = load(experiment, run, files)?;
     let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
         Ok(Some(summary)) => summary,
@@ -295,7 +295,7 @@ fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result
         Ok(None) | Err(Failure::Interrupted(_)) => return Ok(None),
         Err(failure) => return Err(in_run(run, experiment, failure)),
     };
-    Ok(Some(Row {
+    Ok(Some(RunRow {
         run: run.number,
         values: run.values.clone(),
         metrics: experiment.metrics.iter().map(|metric| metric.of(&summary)).collect(),

@@ -17,9 +17,9 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         .collect()
 }
 
-type Row = (&'static str, &'static str, &'static str, &'static [Metric], bool);
+type FigureSpec = (&'static str, &'static str, &'static str, &'static [Metric], bool);
 
-const FIGURES: [Row; 3] = [
+const FIGURES: [FigureSpec; 3] = [
     (
         "1-underutilisation-period.svg",
         "Underutilisation, by period",

@@ -112,7 +112,7 @@ pub struct Piece {
 
 /// A run of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct AlgorithmRun {
     pub set: Set,
     pub number: u32,
     pub algorithm: String,
@@ -126,7 +126,7 @@ pub struct Row {
     pub moves: Moves,
 }
 
-impl Row {
+impl AlgorithmRun {
     /// Degradation from bound.
     pub fn degradation(&self) -> f64 {
         self.stretch / self.bound.hi
@@ -159,7 +159,7 @@ impl Extent {
 }
 
 /// Runs a unit under all of its algorithms.
-pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<Row> {
+pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
     let (nodes, jobs) = match piece.set {
         Set::Unscaled => (traces::NODES, traces::generated(piece.number.into())),
         Set::Scaled(tenths) => {
@@ -183,7 +183,7 @@ fn algorithms(all: bool) -> Vec<Algorithm> {
     names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
 }
 
-fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algorithm) -> Row {
+fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algorithm) -> AlgorithmRun {
     let (ends, moves) = match algorithm {
         Algorithm::Dfrs(rules) => {
             let outcome = run(*rules, nodes, jobs, |_, _, _| {});
@@ -195,7 +195,7 @@ fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algor
     let ended: Vec<(Timed, Time)> = jobs.iter().zip(ends).filter_map(|(job, end)| Some((*job, end?))).collect();
     let stretches = ended.iter().map(|(job, end)| bounded_stretch(*end - job.submit, job.runtime));
     let last = ended.iter().map(|(_, end)| *end).max().unwrap_or(jobs[0].submit);
-    Row {
+    AlgorithmRun {
         set: piece.set,
         number: piece.number,
         algorithm: algorithm.to_string(),
@@ -266,7 +266,7 @@ impl Metric {
         Metric::MovesAJob,
     ];
 
-    fn of(self, row: &Row) -> f64 {
+    fn of(self, row: &AlgorithmRun) -> f64 {
         let Moves { preemptions, migrations, paused, migrated } = row.moves;
         match self {
             Metric::Degradation => row.degradation(),
@@ -296,12 +296,12 @@ pub struct Speed {
 pub struct Outcome {
     pub extent: Extent,
     pub speed: Option<Speed>,
-    rows: few::Map<String, Vec<Row>>,
+    rows: few::Map<String, Vec<AlgorithmRun>>,
 }
 
 impl Outcome {
-    pub fn of(extent: Extent, all: Vec<Row>, speed: Option<Speed>) -> Outcome {
-        let mut rows: few::Map<String, Vec<Row>> = few::Map::new();
+    pub fn of(extent: Extent, all: Vec<AlgorithmRun>, speed: Option<Speed>) -> Outcome {
+        let mut rows: few::Map<String, Vec<AlgorithmRun>> = few::Map::new();
         all.into_iter().for_each(|row| rows.or_default(row.algorithm.clone()).push(row));
         Outcome { extent, speed, rows }
     }
@@ -317,13 +317,13 @@ impl Outcome {
 
     /// Degradations of an algorithm on the traces on which another one was run, too.
     fn beside(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
-        let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&Row| group.holds(row.set));
+        let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&AlgorithmRun| group.holds(row.set));
         let others: few::Set<_> = of(other).map(|row| (row.set, row.number)).collect();
         let both = of(algorithm).filter(|row| others.contains(&(row.set, row.number)));
-        both.map(Row::degradation).collect()
+        both.map(AlgorithmRun::degradation).collect()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Row> {
+    fn all(&self) -> impl Iterator<Item = &AlgorithmRun> {
         self.rows.values().flatten()
     }
 }

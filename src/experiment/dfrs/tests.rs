@@ -6,9 +6,9 @@ use crate::time::Span;
 use crate::workload::{Rigid, Trace};
 
 /// Rows with the printed numbers, one per set, with invented ones where nothing is printed.
-fn printed() -> Vec<Row> {
+fn printed() -> Vec<AlgorithmRun> {
     let sets = [(Set::Weeks, 0), (Set::Unscaled, 1), (Set::Scaled(5), 2)];
-    let row = |set, algorithm: &str, degradation: f64| Row {
+    let row = |set, algorithm: &str, degradation: f64| AlgorithmRun {
         set,
         number: 1,
         algorithm: algorithm.to_owned(),
@@ -19,7 +19,7 @@ fn printed() -> Vec<Row> {
         underutilisation: 0.4,
         moves: Moves::default(),
     };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<AlgorithmRun> = Vec::new();
     for (name, published) in TABLE_2 {
         rows.extend(sets.map(|(set, column)| row(set, name, published[column][0])));
     }
@@ -34,7 +34,7 @@ fn printed() -> Vec<Row> {
     rows
 }
 
-fn verdict(rows: Vec<Row>, number: u32) -> Verdict {
+fn verdict(rows: Vec<AlgorithmRun>, number: u32) -> Verdict {
     let outcome = Outcome::of(FULL, rows, None);
     let claim = claims::CLAIMS.iter().find(|claim| claim.number == number).expect("there are 14");
     claim.judge(&outcome).verdict
@@ -74,7 +74,7 @@ fn longer_periods_are_judged_by_the_papers_own_words_first() {
     for (times, expected) in [(1.2, Verdict::Holds), (2.5, Verdict::WithinTolerance), (3.5, Verdict::DoesNotHold)] {
         let mut rows = printed();
         let best = rows.iter().find(|row| row.set == Set::Unscaled && row.algorithm == BEST).expect("it is in table 2");
-        rows.push(Row { algorithm: with_period(12_000), stretch: times * best.stretch, ..best.clone() });
+        rows.push(AlgorithmRun { algorithm: with_period(12_000), stretch: times * best.stretch, ..best.clone() });
         assert_eq!(verdict(rows, 12), expected, "{times} times");
     }
 }
@@ -166,7 +166,7 @@ fn a_small_experiment_has_other_jobs_at_each_load() {
 /// If some algorithms run on more traces than others, all are compared over the common ones.
 #[test]
 fn table_5_is_over_traces_on_which_all_algorithms_ran() {
-    let row = |algorithm: &str, number, degradation| Row {
+    let row = |algorithm: &str, number, degradation| AlgorithmRun {
         set: Set::Unscaled,
         number,
         algorithm: algorithm.to_owned(),
@@ -189,7 +189,7 @@ fn table_5_is_over_traces_on_which_all_algorithms_ran() {
 #[test]
 fn a_mean_that_one_trace_dominates_is_noted() {
     let mut rows = printed();
-    let by = |name: &str, number, degradation| Row {
+    let by = |name: &str, number, degradation| AlgorithmRun {
         set: Set::Unscaled,
         number,
         algorithm: name.to_owned(),

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use super::claims::Findings;
 use super::figures::text_table;
 use super::metrics::{SLR_CENSORED, STARVED};
-use super::rows::{self, Row, Table};
+use super::rows::{self, RunRow, Table};
 use super::statistics::Estimate;
 use crate::few;
 
@@ -118,7 +118,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Evaluates rows; None if they are not of this experiment.
-    pub fn of(extent: Extent, table: &Table, rows: &[Row]) -> Option<Outcome> {
+    pub fn of(extent: Extent, table: &Table, rows: &[RunRow]) -> Option<Outcome> {
         let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
         let mut samples: few::Map<(String, Load, &'static str), Vec<f64>> = few::Map::new();
         for row in rows {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::file::Experiment;
 use super::metrics::Metric;
 use super::repeats::{self, Distinct, distinct};
-use super::rows::{Row, line};
+use super::rows::{RunRow, line};
 use super::statistics::Estimate;
 
 pub use page::page;
@@ -41,7 +41,7 @@ pub struct Varying {
 /// Computes the means of the rows of a whole experiment.
 ///
 /// Cost: O(rows * (metrics + axes * log values of an axis)).
-pub fn means(experiment: &Experiment, rows: &[Row]) -> Means {
+pub fn means(experiment: &Experiment, rows: &[RunRow]) -> Means {
     let Experiment { name, about, metrics, .. } = experiment.clone();
     let varying = || experiment.axes.iter().enumerate().filter(|(_, axis)| !axis.is_seed());
     let axes: Vec<Varying> =

@@ -227,13 +227,13 @@ impl<'m> Layout<'m> {
             let told = format!("{}{}: {}", name(line), across.values[value], plain(&estimate));
             Some(Dot { estimate, colour: line, is_filled: true, told })
         };
-        let rows: Vec<dots::Row> = across
+        let rows: Vec<dots::DotRow> = across
             .values
             .iter()
             .enumerate()
             .map(|(value, name)| {
                 let dots = (0..cells.len()).filter_map(|line| dot(value, line)).collect();
-                dots::Row { name: name.clone(), is_bold: false, dots }
+                dots::DotRow { name: name.clone(), is_bold: false, dots }
             })
             .collect();
         dots::picture(about, &axis, range, &rows)

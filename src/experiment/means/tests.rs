@@ -17,11 +17,11 @@ fn experiment(text: &str) -> Experiment {
 }
 
 /// Rows with values of a function; no user pays, and there are forty jobs.
-fn rows(experiment: &Experiment, value: impl Fn(&Run) -> f64) -> Vec<Row> {
+fn rows(experiment: &Experiment, value: impl Fn(&Run) -> f64) -> Vec<RunRow> {
     let row = |run: Run| {
         let waits = (run.values[0] == "fifo").then_some(60.0 * run.number as f64);
         let metrics = vec![Some(value(&run)), waits, Some(40.0), None];
-        Row { run: run.number, values: run.values, metrics, digest: format!("{:032}", run.number) }
+        RunRow { run: run.number, values: run.values, metrics, digest: format!("{:032}", run.number) }
     };
     experiment.runs().map(row).collect()
 }
@@ -89,7 +89,7 @@ fn words_are_rows_of_dots_and_seeds_alone_a_table() {
     assert!(dots.contains("<title>fifo, c: 4.5 ± "), "{dots}");
 
     let seeds = experiment(&FILE.split("market.policy").next().unwrap().replace("[vary]", "[vary]\nseed = [1, 2, 3]"));
-    let rows: Vec<Row> = rows(&seeds, |run| run.number as f64);
+    let rows: Vec<RunRow> = rows(&seeds, |run| run.number as f64);
     let table = page(&means(&seeds, &rows), &[]);
     assert!(!table.contains("<svg") && table.contains("<td class=\"n\">2 ± 2.48</td>"), "{table}");
     assert!(table.contains("3 runs that differ in nothing but seeds") && !table.contains("Charts"), "{table}");
@@ -136,7 +136,7 @@ fn an_excess_for_a_page_is_only_in_the_file() {
 fn a_number_that_only_some_runs_have_is_not_constant() {
     let experiment = experiment(FILE);
     let mut rows = rows(&experiment, told);
-    let fees = |rows: &[Row]| page(&means(&experiment, rows), &[]).contains("<code>paid</code> = 0.1");
+    let fees = |rows: &[RunRow]| page(&means(&experiment, rows), &[]).contains("<code>paid</code> = 0.1");
     rows.iter_mut().for_each(|row| row.metrics[3] = Some(0.1));
     assert!(fees(&rows), "three times a tenth is no other number");
     rows[0].metrics[3] = None;

@@ -57,7 +57,7 @@ pub const SMALL: Extent = Extent { moments: 24, moments_of_several: 12, days: 30
 
 /// A number of a run: figure, line, and position on the axis in thousandths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct FigurePoint {
     #[serde(deserialize_with = "kept")]
     pub figure: Name,
     pub line: String,
@@ -105,7 +105,7 @@ impl Extent {
             .collect()
     }
 
-    pub fn run(&self, logs: &Logs, piece: Piece) -> Vec<Row> {
+    pub fn run(&self, logs: &Logs, piece: Piece) -> Vec<FigurePoint> {
         let mut rows = Rows(Vec::new());
         match piece {
             Piece::Slots(site) => slots::run(self, logs, site, &mut rows),
@@ -144,11 +144,11 @@ impl Extent {
 }
 
 /// Collects numbers.
-struct Rows(Vec<Row>);
+struct Rows(Vec<FigurePoint>);
 
 impl Rows {
     fn put(&mut self, figure: &'static str, line: impl Into<String>, at: f64, value: f64) {
-        self.0.push(Row { figure, line: line.into(), at: (at * 1_000.0).round() as i64, value });
+        self.0.push(FigurePoint { figure, line: line.into(), at: (at * 1_000.0).round() as i64, value });
     }
 }
 
@@ -234,7 +234,7 @@ fn correlation(one: &[f64], other: &[f64]) -> f64 {
 
 impl Outcome {
     /// Collects rows, which must be in the order of their units.
-    pub fn of(extent: Extent, has_logs: bool, rows: &[Row]) -> Outcome {
+    pub fn of(extent: Extent, has_logs: bool, rows: &[FigurePoint]) -> Outcome {
         let mut results = Results { has_logs, ..Results::default() };
         for row in rows {
             results.samples.or_default((row.figure, row.line.clone(), row.at)).push(row.value);
@@ -302,9 +302,9 @@ fn write_line(text: &mut String, figure: &str, line: &str, points: Vec<(i64, Opt
     }
 }
 
-pub fn runs_csv(rows: &[Row]) -> String {
+pub fn runs_csv(rows: &[FigurePoint]) -> String {
     let mut text = "figure,line,at,value\n".to_owned();
-    for Row { figure, line, at, value } in rows {
+    for FigurePoint { figure, line, at, value } in rows {
         let numbers = [*at as f64 / 1_000.0, *value].map(|number| number.to_string());
         text.push_str(&rows::line([*figure, line].into_iter().chain(numbers.iter().map(String::as_str))));
     }

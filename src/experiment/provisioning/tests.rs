@@ -51,11 +51,11 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     assert!(outcome.summary_csv().lines().count() > 50);
 }
 
-fn row(figure: Name, line: &str, at: i64, value: f64) -> Row {
-    Row { figure, line: line.to_owned(), at: 1_000 * at, value }
+fn row(figure: Name, line: &str, at: i64, value: f64) -> FigurePoint {
+    FigurePoint { figure, line: line.to_owned(), at: 1_000 * at, value }
 }
 
-fn finding(rows: &[Row], number: u32) -> Finding {
+fn finding(rows: &[FigurePoint], number: u32) -> Finding {
     let outcome = Outcome::of(TINY, false, rows);
     CLAIMS.iter().find(|claim| claim.number == number).expect("there are 29").judge(&outcome.results)
 }
@@ -76,7 +76,7 @@ fn relative_numbers_are_ratios_of_means() {
         [(one, a), (other, b), (one, c), (other, d)].map(|(line, value)| row("19 makespan", line, at, value))
     };
     // Means of ratios would be 0.65 and 0.55.
-    let rows: Vec<Row> = [both(2, [[3.0, 3.0], [30.0, 100.0]]), both(6, [[3.0, 30.0], [10.0, 10.0]])].concat();
+    let rows: Vec<FigurePoint> = [both(2, [[3.0, 3.0], [30.0, 100.0]]), both(6, [[3.0, 30.0], [10.0, 10.0]])].concat();
     let outcome = Outcome::of(TINY, false, &rows);
     assert_eq!(outcome.results.ratio("19 makespan", "", 2.0), Some(33.0 / 103.0));
     assert_eq!(outcome.results.ratio("19 makespan", "", 6.0), Some(13.0 / 40.0));
@@ -89,7 +89,7 @@ fn relative_numbers_are_ratios_of_means() {
 /// Next to one, which is a power of two as well, two need not be a peak.
 #[test]
 fn two_is_a_peak_if_three_is_rarer() {
-    let slots = |counts: [usize; 3]| -> Vec<Row> {
+    let slots = |counts: [usize; 3]| -> Vec<FigurePoint> {
         let sites = ["CTC", "SDSC"].into_iter();
         let each = |site: &'static str| {
             (1..4).zip(counts).flat_map(move |(procs, count)| vec![row("7", site, procs, 1.0); count])
@@ -103,9 +103,9 @@ fn two_is_a_peak_if_three_is_rarer() {
 
 #[test]
 fn random_variation_does_not_refute_a_claim() {
-    let waits = |at_1: [f64; 4]| -> Vec<Row> {
+    let waits = |at_1: [f64; 4]| -> Vec<FigurePoint> {
         let at = |at: f64, values: [f64; 4]| {
-            values.map(|value| Row { at: (at * 1e3) as i64, ..row("28", "SDSC", 0, value) })
+            values.map(|value| FigurePoint { at: (at * 1e3) as i64, ..row("28", "SDSC", 0, value) })
         };
         [at(0.75, [3.0, 4.0, 5.0, 6.0]), at(1.0, at_1)].concat()
     };
@@ -121,7 +121,7 @@ fn random_variation_does_not_refute_a_claim() {
 /// All numbers of sites count, not only neighbours.
 #[test]
 fn flat_means_no_two_numbers_of_sites_are_far_apart() {
-    let rows: Vec<Row> = [(2, 5.0), (3, 6.2), (4, 4.0), (5, 5.0), (6, 5.0)]
+    let rows: Vec<FigurePoint> = [(2, 5.0), (3, 6.2), (4, 4.0), (5, 5.0), (6, 5.0)]
         .map(|(sites, value)| row("56 makespan", "provisioned", sites, value))
         .to_vec();
     assert!(finding(&rows, 29).fails("<= 1.3 56 makespan(provisioned, 4)"));
@@ -138,13 +138,14 @@ fn notes_are_about_comparisons_of_their_claims() {
 /// Notes about the model are not shown for logs, and no notes are shown where a claim holds.
 #[test]
 fn notes_are_about_the_results_at_hand() {
-    let fees = |ctc: f64, sdsc: f64| -> Vec<Row> {
+    let fees = |ctc: f64, sdsc: f64| -> Vec<FigurePoint> {
         let fees = [("CTC fee", ctc), ("SDSC fee", sdsc)];
         (0..4)
-            .flat_map(|quarter| fees.map(|(line, fee)| Row { at: 250 * quarter, ..row("23", line, 0, fee) }))
+            .flat_map(|quarter| fees.map(|(line, fee)| FigurePoint { at: 250 * quarter, ..row("23", line, 0, fee) }))
             .collect()
     };
-    let verdicts = |has_logs, rows: &[Row]| Outcome::of(TINY, has_logs, rows).verdicts().replace("\n      ", " ");
+    let verdicts =
+        |has_logs, rows: &[FigurePoint]| Outcome::of(TINY, has_logs, rows).verdicts().replace("\n      ", " ");
     let note = "The model's jobs grow with the machine";
     assert!(verdicts(false, &fees(20.0, 10.0)).contains(note));
     assert!(!verdicts(true, &fees(20.0, 10.0)).contains(note));

@@ -143,7 +143,7 @@ impl Asked {
 
 /// A run of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct PolicyRun {
     #[serde(deserialize_with = "kept")]
     pub policy: Name,
     pub setting: Setting,
@@ -159,12 +159,12 @@ impl Extent {
         seeds.flat_map(|seed| settings.iter().map(move |&setting| Piece { seed, setting })).collect()
     }
 
-    pub fn run(&self, piece: Piece) -> Vec<Row> {
+    pub fn run(&self, piece: Piece) -> Vec<PolicyRun> {
         let Piece { seed, setting } = piece;
         let requests = setting.requests(seed, self.requests);
         let asked = Asked::by(&requests);
         let trial = |fit: &'static Fit| Trial::run(&requests, NODES, fit, RectEnd::Clip);
-        fit::ALL.iter().map(|fit| Row { policy: fit.label, setting, seed, asked, trial: trial(fit) }).collect()
+        fit::ALL.iter().map(|fit| PolicyRun { policy: fit.label, setting, seed, asked, trial: trial(fit) }).collect()
     }
 
     /// The workloads in a few words.
@@ -206,7 +206,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Collects rows, which must be in order of their seeds.
-    pub fn of(extent: Extent, rows: &[Row]) -> Outcome {
+    pub fn of(extent: Extent, rows: &[PolicyRun]) -> Outcome {
         let mut samples: few::Map<_, Vec<f64>> = few::Map::new();
         for row in rows {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
@@ -341,9 +341,9 @@ impl Outcome {
 }
 
 /// `runs.csv`: all runs.
-pub fn runs_csv(rows: &[Row]) -> String {
+pub fn runs_csv(rows: &[PolicyRun]) -> String {
     let mut text = "policy,umed,arrival_factor,flexibility,seed,valid,accepted,acceptance,slowdown\n".to_owned();
-    for Row { policy, setting, seed, trial, .. } in rows {
+    for PolicyRun { policy, setting, seed, trial, .. } in rows {
         let number = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
         let [umed, arrival, flexibility] = columns(*setting);
         let counts = [seed.to_string(), trial.valid.to_string(), trial.accepted.to_string()];

@@ -2,7 +2,7 @@ use super::*;
 use crate::experiment::claims::Verdict;
 
 /// Rows with the numbers of another program, with invented ones where it has none.
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<PolicyRun> {
     let mut rows = Vec::new();
     for seed in 1..=2 {
         for (policy, acceptance, slowdown) in REFERENCE {
@@ -10,7 +10,7 @@ fn rows() -> Vec<Row> {
                 let accepted = (known * 10_000.0).round() as u32;
                 let more = f64::from(setting.umed) / 100.0;
                 let trial = Trial { valid: 10_000, accepted, slowdown: Some(slowdown + more) };
-                rows.push(Row { policy, setting, seed, asked: asked(setting.umed), trial });
+                rows.push(PolicyRun { policy, setting, seed, asked: asked(setting.umed), trial });
             }
         }
     }
@@ -21,7 +21,7 @@ fn asked(umed: u32) -> Asked {
     Asked { nodes: f64::from(1 << umed), seconds: 600.0 * f64::from(umed) }
 }
 
-fn verdict(rows: &[Row], number: u32) -> Verdict {
+fn verdict(rows: &[PolicyRun], number: u32) -> Verdict {
     let outcome = Outcome::of(FULL, rows);
     let claim = claims::CLAIMS.iter().find(|claim| claim.number == number).unwrap();
     claim.judge(&outcome).verdict
@@ -61,7 +61,7 @@ fn flexible(accepted: impl Fn(&str, usize) -> f64) -> Verdict {
         for (at, setting) in Axis::Flexibility.settings().into_iter().enumerate() {
             let accepted = (accepted(policy, at) * 10_000.0) as u32;
             let trial = Trial { valid: 10_000, accepted, slowdown: Some(1.0) };
-            rows.push(Row { policy, setting, seed: 1, asked: asked(setting.umed), trial });
+            rows.push(PolicyRun { policy, setting, seed: 1, asked: asked(setting.umed), trial });
         }
     }
     verdict(&rows, 7)

@@ -1,4 +1,4 @@
-use crate::experiment::{Row, Table};
+use crate::experiment::{RunRow, Table};
 
 fn table() -> Table {
     Table { axes: vec!["market.policy".to_owned(), "site.york".to_owned()], metrics: vec!["value", "slr"] }
@@ -6,7 +6,7 @@ fn table() -> Table {
 
 #[test]
 fn rows_are_read_as_they_were_written() {
-    let row = Row {
+    let row = RunRow {
         run: 7,
         values: vec!["fifo".to_owned(), "{ cores = 5, kind = \"a\" }".to_owned()],
         metrics: vec![Some(0.1 + 0.2), None],

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use super::file::{ENTRANT, Entrant, Experiment};
 use super::metrics::Metric;
 use super::repeats::{self, Distinct, distinct};
-use super::rows::Row;
+use super::rows::RunRow;
 use super::statistics::Estimate;
 use crate::few;
 use crate::near::nearest;
@@ -98,7 +98,7 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
 /// Evaluates the rows of a whole experiment; all entrants are compared with `against`, or with the first one.
 ///
 /// Cost: O(rows * (metrics + log rows)).
-pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -> Result<Standings, NoStandings> {
+pub fn standings(experiment: &Experiment, rows: &[RunRow], against: Option<&str>) -> Result<Standings, NoStandings> {
     let against = compared(experiment, against)?;
     let Experiment { name, about, entrants, .. } = experiment.clone();
     let column =
@@ -125,14 +125,14 @@ struct Run<'r> {
     settings: Vec<usize>,
     seeds: Vec<usize>,
     entrant: usize,
-    row: &'r Row,
+    row: &'r RunRow,
 }
 
 /// Runs sorted by panel, then by seed, in the order of the axes.
-fn in_order<'r>(experiment: &Experiment, rows: &[&'r Row]) -> Vec<Run<'r>> {
+fn in_order<'r>(experiment: &Experiment, rows: &[&'r RunRow]) -> Vec<Run<'r>> {
     let places: Vec<BTreeMap<&str, usize>> =
         experiment.axes.iter().map(|axis| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
-    let run = |row: &&'r Row| {
+    let run = |row: &&'r RunRow| {
         let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row };
         for ((axis, places), value) in experiment.axes.iter().zip(&places).zip(&row.values) {
             let place = *places.get(value.as_str())?;
@@ -150,14 +150,14 @@ fn in_order<'r>(experiment: &Experiment, rows: &[&'r Row]) -> Vec<Run<'r>> {
 }
 
 /// Settings of the panel of a row.
-fn settings(experiment: &Experiment, row: &Row) -> Vec<(String, String)> {
+fn settings(experiment: &Experiment, row: &RunRow) -> Vec<(String, String)> {
     let settings = experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !axis.is_seed());
     settings.map(|(axis, value)| (axis.key.clone(), value.clone())).collect()
 }
 
 /// Rows of a panel, one per entrant, with a cell per metric. A single run of each does not show which is best.
 fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize) -> Vec<Vec<Cell>> {
-    let by_seed: Vec<Vec<Option<&Row>>> = runs
+    let by_seed: Vec<Vec<Option<&RunRow>>> = runs
         .chunk_by(|one, next| one.seeds == next.seeds)
         .map(|runs| {
             let mut of_entrants = vec![None; entrants];

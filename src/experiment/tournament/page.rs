@@ -113,13 +113,13 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column,
     if known.len() < 2 {
         return String::new();
     }
-    let rows: Vec<dots::Row> = known
+    let rows: Vec<dots::DotRow> = known
         .iter()
         .filter_map(|(entrant, cell)| {
             let (name, estimate) = (&standings.entrants[*entrant].name, cell.estimate?);
             let told = format!("{name}: {}", shown(estimate.mean));
             let dot = Dot { estimate, colour: 0, is_filled: cell.is_best, told };
-            Some(dots::Row { name: name.clone(), is_bold: cell.is_best, dots: vec![dot] })
+            Some(dots::DotRow { name: name.clone(), is_bold: cell.is_best, dots: vec![dot] })
         })
         .collect();
     let range = Range::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate), column.unit, scale);

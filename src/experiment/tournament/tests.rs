@@ -24,13 +24,13 @@ fn experiment(text: &str) -> Experiment {
 }
 
 /// Values and waits by entrant, load and seed; only the second entrant has an underutilisation.
-fn rows(experiment: &Experiment, numbers: impl Fn(&str, &str, f64) -> (f64, f64)) -> Vec<Row> {
+fn rows(experiment: &Experiment, numbers: impl Fn(&str, &str, f64) -> (f64, f64)) -> Vec<RunRow> {
     let row = |run: experiment::Run| {
         let [entrant, load, seed] = &run.values[..] else { panic!("three axes") };
         let (value, wait) = numbers(entrant, load, seed.parse().unwrap());
         let under = (entrant == "quick").then_some(0.25);
         let metrics = vec![Some(value), Some(wait), Some(100.0), under];
-        Row { run: run.number, values: run.values.clone(), metrics, digest: format!("{:032}", run.number) }
+        RunRow { run: run.number, values: run.values.clone(), metrics, digest: format!("{:032}", run.number) }
     };
     experiment.runs().map(row).collect()
 }

@@ -36,7 +36,7 @@ fn every_policy_of_the_paper_is_in_the_catalogue() {
 }
 
 /// Two workloads in which every number is a simple function of policy and load.
-fn rows() -> (Table, Vec<Row>) {
+fn rows() -> (Table, Vec<RunRow>) {
     let axes = ["workload.0.seed", "workload.0.load", "market.policy"].map(str::to_owned).into();
     let metrics: Vec<&'static str> = experiment::metrics().map(|metric| metric.name).collect();
     let mut rows = Vec::new();
@@ -44,7 +44,7 @@ fn rows() -> (Table, Vec<Row>) {
         for load in LOADS {
             for (index, (policy, _)) in POLICIES.into_iter().enumerate() {
                 let number = 1.0 - f64::from(load) * 0.001 * (index + 1) as f64 + f64::from(seed) * 0.01;
-                rows.push(Row {
+                rows.push(RunRow {
                     run: rows.len() + 1,
                     values: vec![seed.to_string(), format!("{:.2}", f64::from(load) / 100.0), policy.to_owned()],
                     metrics: vec![Some(number); metrics.len()],
