@@ -22,14 +22,14 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let (sites, kinds) = sites::read(&systems, defaults.as_ref(), &names, &fields, w);
     let site_names = site_names(&sites);
     let rows: Vec<&SystemRow> = systems.iter().map(|system| system.row()).collect();
-    let people = users::Known { systems: &rows, sites: &site_names, names: None, idle };
+    let people = users::UserScope { systems: &rows, sites: &site_names, names: None, idle };
     let mut usual = users::usual();
     if let Some(table) = defaults.as_ref().and_then(|all| all.get("user")?.table("a table of defaults")) {
         users::walk_one(&mut usual, &people, &mut Reader::new(&table));
         table.finish();
     }
     let mut users = Vec::new();
-    users::walk(&mut users, &usual, &users::Known { names: Some(&names), ..people }, w);
+    users::walk(&mut users, &usual, &users::UserScope { names: Some(&names), ..people }, w);
     if let Some(defaults) = defaults {
         defaults.finish();
     }
@@ -38,13 +38,14 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let link_names: NameIndex<'_> =
         cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
     let (mut fails, mut recovery) = (Vec::new(), Recovery::default());
-    let known = failures::Known { sites: &sites, names: &site_names, links: &link_names, systems: &rows, attached };
+    let known =
+        failures::FailureScope { sites: &sites, names: &site_names, links: &link_names, systems: &rows, attached };
     failures::walk(&mut fails, &mut recovery, &known, w);
 
     let Head { name, about, seed } = head;
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
-    let known = workload::Known::of(&parts).idly(idle);
+    let known = workload::WorkloadScope::of(&parts).idly(idle);
     let known = if findings.is_empty() { known.with_sites(&sites) } else { known };
     let (workloads, locations): (Vec<_>, Vec<_>) = workload::read(&known, &fields, w).into_iter().unzip();
     if idle && users.is_empty() && !workloads.is_empty() {

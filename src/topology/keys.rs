@@ -14,24 +14,24 @@ pub fn keys() -> Vec<Listed> {
     let rows: Vec<&SystemRow> = systems::ALL.iter().collect();
     let names = TakenNames::default();
     let nobody = [].into_iter().collect();
-    let sites = sites::Known { systems: &rows, names: &names, some_kind: false, defaults: false };
+    let sites = sites::SiteScope { systems: &rows, names: &names, some_kind: false, defaults: false };
     list(|w| {
         Head::usual().walk(w);
         walk_systems(&mut services, false, w);
         sites::walk(&mut Vec::new(), &Described::usual(), &sites, w);
         cables::walk(&mut cables::usual(), &[], w);
         let (attached, links) = (Context::unknown().attached, [].into_iter().collect());
-        let fragile = failures::Known { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
+        let fragile = failures::FailureScope { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
         failures::walk(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
-        let people = users::Known { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
+        let people = users::UserScope { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
         users::walk(&mut Vec::new(), &users::usual(), &people, w);
-        walk_defaults(&sites::Known { defaults: true, ..sites }, &users::Known { names: None, ..people }, w);
-        workload::walk(&mut Vec::new(), &workload::Known::unknown(&services), w);
+        walk_defaults(&sites::SiteScope { defaults: true, ..sites }, &users::UserScope { names: None, ..people }, w);
+        workload::walk(&mut Vec::new(), &workload::WorkloadScope::unknown(&services), w);
     })
 }
 
 /// Walks `[defaults]`: keys that sites and users also have.
-fn walk_defaults(sites: &sites::Known<'_>, people: &users::Known<'_>, w: &mut dyn Walk) {
+fn walk_defaults(sites: &sites::SiteScope<'_>, people: &users::UserScope<'_>, w: &mut dyn Walk) {
     let defaults = key("defaults", "").means("defaults of sites and users");
     w.table(defaults, Layout::Section("defaults"), &mut (), |(), w| {
         let site = key("site", "").means("defaults of every `[[site]]`");

@@ -140,34 +140,36 @@ pub(super) fn note_vain(root: &Table, overrides: &[Override], findings: &Finding
 }
 
 /// Error about a setting whose step number `at` does not exist.
-fn no_place(setting: &Setting, at: usize, known: Known) -> Complaint {
+fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Complaint {
     let steps: Vec<&str> = setting.path.iter().map(|(step, _)| step.as_str()).collect();
     let (key, before) = (steps.join("."), steps[..at].join("."));
     let (step, location) = &setting.path[at];
     match known {
-        Known::Names(names) => {
+        Alternatives::Names(names) => {
             let meant = nearest(step, names.iter().map(String::as_str));
             Complaint::new(*location, key, format!("there is no {before} {step:?}")).meant(meant)
         }
-        Known::Count(0) => Complaint::new(*location, key, format!("there is no {before} at all")),
-        Known::Count(count) => {
+        Alternatives::Count(0) => Complaint::new(*location, key, format!("there is no {before} at all")),
+        Alternatives::Count(count) => {
             Complaint::new(*location, key, format!("expected an index below {count}, found {step:?}"))
         }
-        Known::Absent(table, there) if there.is_empty() => {
+        Alternatives::Absent(table, there) if there.is_empty() => {
             Complaint::new(*location, key, format!("there is no [[{table}]] in this topology"))
         }
-        Known::Absent(table, there) => {
+        Alternatives::Absent(table, there) => {
             let tables: Vec<String> = there.iter().map(|key| format!("[{key}]")).collect();
             let tables = any_of(tables.iter().map(String::as_str));
             let message = format!("there is no [{table}] in this topology, which runs a {tables}");
             let complaint = Complaint::new(*location, key, message);
             complaint.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest(step, there))
         }
-        Known::Elsewhere(paths) => {
+        Alternatives::Elsewhere(paths) => {
             let meant = any_of(paths.iter().map(String::as_str));
             Complaint::new(*location, key, "a topology itself has no such key").hint(format!("did you mean {meant}?"))
         }
-        Known::Nothing => Complaint::new(setting.whole, key, format!("{before} is a single value and has no {step:?}")),
+        Alternatives::Nothing => {
+            Complaint::new(setting.whole, key, format!("{before} is a single value and has no {step:?}"))
+        }
     }
 }
 
@@ -178,7 +180,7 @@ enum Stage {
 }
 
 /// Valid alternatives to a wrong step.
-enum Known {
+enum Alternatives {
     Names(Vec<String>),
     Count(usize),
     Nothing,
@@ -211,14 +213,14 @@ fn elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
 }
 
 /// Reason why a setting may not create its table: a new system or an incomplete link is not intended.
-fn absent(root: &Table, step: &str) -> Option<Known> {
+fn absent(root: &Table, step: &str) -> Option<Alternatives> {
     // The list of all keys is long and constant.
     static LISTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let is_list = |listed: &Listed| matches!(listed.what, What::Table(Layout::Sections(_), _));
         super::keys().into_iter().filter(is_list).map(|listed| listed.key.name).collect()
     });
     if let Some(name) = LISTS.iter().find(|name| **name == step) {
-        return Some(Known::Absent(name, Vec::new()));
+        return Some(Alternatives::Absent(name, Vec::new()));
     }
     let row = systems::find(step)?;
     let mut there: Vec<&'static str> =
@@ -226,24 +228,24 @@ fn absent(root: &Table, step: &str) -> Option<Known> {
     if there.is_empty() {
         there.push(systems::ALL[0].key);
     }
-    (!there.contains(&row.key)).then_some(Known::Absent(row.key, there))
+    (!there.contains(&row.key)).then_some(Alternatives::Absent(row.key, there))
 }
 
-fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {
+fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Alternatives)> {
     let (step, location) = &setting.path[at];
     let keyed = |node| Keyed { key: step.clone(), key_location: *location, node };
     if at + 1 == setting.path.len() {
         if at == 0
             && let Some(paths) = elsewhere(table, step)
         {
-            return Err((at, Known::Elsewhere(paths)));
+            return Err((at, Alternatives::Elsewhere(paths)));
         }
         table.set(keyed(setting.value.clone()));
         return Ok(());
     }
     if table.get(step).is_none() {
         if stage == Stage::Written {
-            return Err((at, Known::Nothing));
+            return Err((at, Alternatives::Nothing));
         }
         if let Some(absent) = absent(table, step).filter(|_| at == 0) {
             return Err((at, absent));
@@ -253,12 +255,12 @@ fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -
     put_in_node(table.get_mut(step).expect("it is there or was just made"), setting, at + 1, stage)
 }
 
-fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {
+fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Alternatives)> {
     let items = match &mut node.value {
         Value::Table(table) => return put_in_table(table, setting, at, stage),
         Value::List(items) => items,
         Value::Lost => return Ok(()),
-        _ => return Err((at, Known::Nothing)),
+        _ => return Err((at, Alternatives::Nothing)),
     };
     // Expansion of `count` renumbers sites and users, so after it only names are valid.
     let renumbered = stage == Stage::Complete && at == 1 && matches!(setting.path[0].0.as_str(), "site" | "user");
@@ -276,9 +278,9 @@ fn pick(items: &[Node], step: &str, by_index: bool) -> Option<usize> {
     named.or_else(indexed)
 }
 
-fn known(items: &[Node]) -> Known {
+fn known(items: &[Node]) -> Alternatives {
     let names: Vec<String> = items.iter().filter_map(name).map(str::to_owned).collect();
-    if names.is_empty() { Known::Count(items.len()) } else { Known::Names(names) }
+    if names.is_empty() { Alternatives::Count(items.len()) } else { Alternatives::Names(names) }
 }
 
 fn name(item: &Node) -> Option<&str> {

@@ -50,9 +50,9 @@ impl Topology {
         let rows: Vec<&'static SystemRow> = self.systems.iter().map(|system| system.row()).collect();
         self.write_failures(&rows, w);
         let (sites, names) = (site_names(&self.sites), names::TakenNames::default());
-        let people = users::Known { systems: &rows, sites: &sites, names: Some(&names), idle: false };
+        let people = users::UserScope { systems: &rows, sites: &sites, names: Some(&names), idle: false };
         users::walk(&mut self.users.clone(), &users::usual(), &people, w);
-        workload::write(&self.workloads, &workload::Known::of(&self.parts()), w);
+        workload::write(&self.workloads, &workload::WorkloadScope::of(&self.parts()), w);
         page.into_text()
     }
 
@@ -60,14 +60,14 @@ impl Topology {
         let links: NameIndex<'_> =
             self.cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
         let (sites, names, attached) = (&self.sites[..], &site_names(&self.sites), Context::unknown().attached);
-        let known = failures::Known { sites, names, links: &links, systems, attached };
+        let known = failures::FailureScope { sites, names, links: &links, systems, attached };
         failures::walk(&mut self.failures.clone(), &mut self.recovery.clone(), &known, w);
     }
 
     fn write_sites(&self, w: &mut dyn Walk) {
         let rows: Vec<&SystemRow> = self.systems.iter().map(|system| system.row()).collect();
         let names = names::TakenNames::default();
-        let known = sites::Known { systems: &rows, names: &names, some_kind: true, defaults: false };
+        let known = sites::SiteScope { systems: &rows, names: &names, some_kind: true, defaults: false };
         let described = |site: &Site| {
             let kind = self.kinds[usize::from(site.kind.0)].clone();
             Described { site: site.clone(), kind, says_memory: true }

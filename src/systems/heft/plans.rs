@@ -40,7 +40,7 @@ fn of_workflow(workflow: &Workflow, rules: &Planning, order: &Order<'_>) -> Resu
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
     let improved = improve(&problem, rules.improvement(replaying));
     let tasks = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
-    let known = Known { workflow: &workflow.name, tasks, unit: 1e6, data: "bytes", ..known(rules, order) };
+    let known = ProblemNames { workflow: &workflow.name, tasks, unit: 1e6, data: "bytes", ..known(rules, order) };
     Ok(Planned::Schedule(schedule(&problem, &improved, known)))
 }
 
@@ -54,7 +54,7 @@ fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Pl
     let problem = Problem::table(table, per_second((order.grid.network)().paths));
     let problem = problem.map_err(|error| wrong(&error, table.names.iter().map(String::as_str)))?;
     let improved = improve(&problem, rules.improvement(Replaying::default()));
-    let known = Known { tasks: table.names.iter().map(String::as_str).collect(), ..known(rules, order) };
+    let known = ProblemNames { tasks: table.names.iter().map(String::as_str).collect(), ..known(rules, order) };
     Ok(Planned::Schedule(schedule(&problem, &improved, known)))
 }
 
@@ -76,8 +76,8 @@ fn per_second(mut paths: Paths) -> Paths {
     paths
 }
 
-fn known<'n>(rules: &Planning, order: &'n Order<'_>) -> Known<'n> {
-    Known {
+fn known<'n>(rules: &Planning, order: &'n Order<'_>) -> ProblemNames<'n> {
+    ProblemNames {
         workflow: order.name,
         policy: rules.name(),
         tasks: Vec::new(),
@@ -99,7 +99,7 @@ fn wrong<'n>(error: &ProblemError, mut names: impl Iterator<Item = &'n str>) -> 
 }
 
 /// The names and units of a problem.
-pub struct Known<'n> {
+pub struct ProblemNames<'n> {
     pub workflow: &'n str,
     pub policy: &'static str,
     pub tasks: Vec<&'n str>,
@@ -114,7 +114,7 @@ pub struct Known<'n> {
 }
 
 /// A plan with the names that people know.
-pub fn schedule(problem: &Problem, improved: &Improved, known: Known<'_>) -> plans::Schedule {
+pub fn schedule(problem: &Problem, improved: &Improved, known: ProblemNames<'_>) -> plans::Schedule {
     let seconds = |time: f64| time / known.unit;
     let mut first = vec![0u32];
     for cores in problem.cores() {

@@ -78,7 +78,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     w.rows(link, Layout::Sections("link"), links, fresh, |link, w| walk_link(link, *model, &ends, &taken, w));
 
     let names: NameIndex<'_> = links.iter().map(|link| link.name.as_str()).collect();
-    let known = Known { sites, switches, links, names: &names, site_names: &site_names(sites) };
+    let known = RouteScope { sites, switches, links, names: &names, site_names: &site_names(sites) };
     let pairs = RefCell::default();
     let about = "the links that data crosses between two sites, if that is not the shortest route";
     let mut written: Vec<Written> = routes.drain(..).map(Written::of).collect();
@@ -252,7 +252,7 @@ fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: 
 }
 
 /// Scope of the names in routes.
-struct Known<'a> {
+struct RouteScope<'a> {
     sites: &'a [Site],
     switches: &'a [String],
     links: &'a [Cable],
@@ -277,7 +277,7 @@ impl Written {
         Some(Way { from: self.from?, to: self.to?, links: self.links })
     }
 
-    fn walk(&mut self, known: &Known<'_>, pairs: &RefCell<BTreeMap<(usize, usize), Location>>, w: &mut dyn Walk) {
+    fn walk(&mut self, known: &RouteScope<'_>, pairs: &RefCell<BTreeMap<(usize, usize), Location>>, w: &mut dyn Walk) {
         let site = Maybe(OneOf { what: "a site", names: known.site_names });
         w.set(key("from", "").need("the name of a site"), &mut self.from, site);
         w.set(key("to", "").need("the name of a site"), &mut self.to, site);
@@ -298,7 +298,7 @@ impl Written {
 /// Form of the links of a route, each with true if it is crossed from its second end to its first.
 struct Crossed<'a> {
     ends: Option<(usize, usize)>,
-    known: &'a Known<'a>,
+    known: &'a RouteScope<'a>,
 }
 
 impl Form<Vec<(usize, bool)>> for Crossed<'_> {
@@ -318,7 +318,7 @@ impl Form<Vec<(usize, bool)>> for Crossed<'_> {
 }
 
 /// Follows a route over its links, as far as their ends are known.
-fn follow(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Option<Vec<(usize, bool)>> {
+fn follow(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_>) -> Option<Vec<(usize, bool)>> {
     const LINKS: &str = "a list of links, such as [\"up\", \"down\"]";
     let list = field.list(LINKS)?;
     if list.is_empty() {

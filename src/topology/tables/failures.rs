@@ -19,7 +19,7 @@ use crate::topology::Site;
 use crate::topology::trace;
 
 /// Scope of the names in failures.
-pub struct Known<'a> {
+pub struct FailureScope<'a> {
     pub sites: &'a [Site],
     pub names: &'a NameIndex<'a>,
     pub links: &'a NameIndex<'a>,
@@ -46,7 +46,7 @@ struct Written {
 }
 
 /// Walks all tables about failures.
-pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Known<'_>, w: &mut dyn Walk) {
+pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &FailureScope<'_>, w: &mut dyn Walk) {
     let mut written: Vec<Written> = failures.iter().map(Written::of).collect();
     let failure = key("failure", "").means("something that fails: nodes of a site, or a link").usual("nothing fails");
     w.rows(failure, Layout::Sections("failure"), &mut written, Written::default, |failure, w| {
@@ -70,7 +70,7 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Known<
     *recovery = said.unwrap_or_default();
 }
 
-fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &Known<'_>, w: &mut dyn Walk) {
+fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureScope<'_>, w: &mut dyn Walk) {
     // If no failure could be read, all keys are allowed.
     let all = w.purpose() == Purpose::List || failures.is_empty();
     let is_link = |failure: &Failure| matches!(failure.what, FailureTarget::Link(_));
@@ -218,7 +218,7 @@ impl Written {
         Some(Failure { what, course, announced })
     }
 
-    fn walk(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
+    fn walk(&mut self, known: &FailureScope<'_>, w: &mut dyn Walk) {
         let lists = w.purpose() == Purpose::List;
         let site = key("site", "").means("the site whose nodes fail").usual("none: then there is a `link`");
         w.set(site, &mut self.site, Maybe(OneOf { what: "a site", names: known.names }));
@@ -292,7 +292,7 @@ impl Written {
         w.set(about, &mut self.share_millionths, some);
     }
 
-    fn read_trace(&mut self, fields: &Fields<'_>, known: &Known<'_>) {
+    fn read_trace(&mut self, fields: &Fields<'_>, known: &FailureScope<'_>) {
         let Some(field) = fields.get("trace") else { return };
         if self.at.is_some() || self.mtbf.is_some() || !self.outages.is_empty() {
             return field.complain("expected no trace beside other outages");
@@ -310,7 +310,7 @@ impl Written {
         }
     }
 
-    fn check(&mut self, fields: &Fields<'_>, known: &Known<'_>) {
+    fn check(&mut self, fields: &Fields<'_>, known: &FailureScope<'_>) {
         if self.site.is_none() && self.link.is_none() && !fields.has("site") && !fields.has("link") {
             fields.missing("site", "what fails: a `site`, or a `link`");
         }
@@ -336,7 +336,7 @@ impl Written {
 }
 
 /// True if the failing nodes are of a site at which nodes are booked for a later time.
-fn books_nodes(failure: &Failure, known: &Known<'_>) -> bool {
+fn books_nodes(failure: &Failure, known: &FailureScope<'_>) -> bool {
     let FailureTarget::Nodes { site, .. } = failure.what else { return false };
     let systems = known.sites.get(site).map_or(&[][..], |site| &site.systems);
     systems.iter().any(|system| known.systems[*system].traits.books_nodes)

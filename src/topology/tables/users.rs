@@ -10,7 +10,7 @@ use crate::time::Span;
 use crate::topology::User;
 
 /// Walks `[[user]]`.
-pub fn walk(users: &mut Vec<User>, usual: &User, known: &Known<'_>, w: &mut dyn Walk) {
+pub fn walk(users: &mut Vec<User>, usual: &User, known: &UserScope<'_>, w: &mut dyn Walk) {
     let user = key("user", "").means("a user, who submits jobs").by_name();
     let user = user.need_unless(known.idle, SUBMITS);
     w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_one(user, known, w));
@@ -19,7 +19,7 @@ pub fn walk(users: &mut Vec<User>, usual: &User, known: &Known<'_>, w: &mut dyn 
 pub const SUBMITS: &str = "at least one [[user]] to submit jobs";
 
 /// Scope of the keys of users.
-pub struct Known<'a> {
+pub struct UserScope<'a> {
     pub systems: &'a [&'static SystemRow],
     pub sites: &'a NameIndex<'a>,
     /// Names in use; None for the defaults of all users.
@@ -29,7 +29,7 @@ pub struct Known<'a> {
 }
 
 /// Walks a user, or the defaults of all users if there are no names.
-pub fn walk_one(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
+pub fn walk_one(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
     if let Some(names) = known.names {
         w.set(key("name", "").need(NAME), &mut user.name, FreshName { names, what: "user" });
         walk_count(w);
@@ -61,7 +61,7 @@ const PLANNERS: &[(&str, Planning, &str)] = &[
 
 const TRIES_MAX: u32 = 1_000;
 
-fn walk_habit(user: &mut User, known: &Known<'_>, w: &mut dyn Walk) {
+fn walk_habit(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
     let User { habit, program, .. } = user;
     // The default behaviour is not written.
     if w.writes() && *habit == Behaviour::Script {

@@ -20,7 +20,7 @@ pub struct Written {
 }
 
 /// Scope of the keys of workloads: the context of the jobs of each system.
-pub struct Known<'a> {
+pub struct WorkloadScope<'a> {
     systems: &'a [Service],
     people: &'a [User],
     contexts: Vec<Context<'a>>,
@@ -30,27 +30,27 @@ pub struct Known<'a> {
     idle: bool,
 }
 
-impl<'a> Known<'a> {
-    pub fn of(parts: &Parts<'a>) -> Known<'a> {
+impl<'a> WorkloadScope<'a> {
+    pub fn of(parts: &Parts<'a>) -> WorkloadScope<'a> {
         let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
-        Known { systems: parts.systems, people: parts.users, contexts, housed: None, idle: false }
+        WorkloadScope { systems: parts.systems, people: parts.users, contexts, housed: None, idle: false }
     }
 
     /// Adds the sites, if they have no errors.
-    pub fn with_sites(self, sites: &[Site]) -> Known<'a> {
+    pub fn with_sites(self, sites: &[Site]) -> WorkloadScope<'a> {
         let has_site = |system| sites.iter().any(|site| site.systems.contains(&system));
-        Known { housed: Some((0..self.systems.len()).map(has_site).collect()), ..self }
+        WorkloadScope { housed: Some((0..self.systems.len()).map(has_site).collect()), ..self }
     }
 
     /// Allows a grid without workloads.
-    pub fn idly(self, idle: bool) -> Known<'a> {
-        Known { idle, ..self }
+    pub fn idly(self, idle: bool) -> WorkloadScope<'a> {
+        WorkloadScope { idle, ..self }
     }
 
     /// A scope without any knowledge.
-    pub fn unknown(systems: &'a [Service]) -> Known<'a> {
+    pub fn unknown(systems: &'a [Service]) -> WorkloadScope<'a> {
         let contexts = systems.iter().map(|_| Context::unknown()).collect();
-        Known { systems, people: &[], contexts, housed: None, idle: false }
+        WorkloadScope { systems, people: &[], contexts, housed: None, idle: false }
     }
 
     /// True unless the system is known to have no sites.
@@ -64,7 +64,7 @@ impl<'a> Known<'a> {
 }
 
 /// Reads all workloads, with their locations.
-pub fn read(known: &Known<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
+pub fn read(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
     let mut written = Vec::new();
     walk(&mut written, known, w);
     let workload = |written: Written| {
@@ -82,7 +82,7 @@ pub fn read(known: &Known<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Work
 }
 
 /// Checks that the negotiating users of a workload have one strategy.
-fn check_users(workloads: &[(Workload, Location)], known: &Known<'_>, root: &Fields<'_>) {
+fn check_users(workloads: &[(Workload, Location)], known: &WorkloadScope<'_>, root: &Fields<'_>) {
     for (number, (workload, location)) in workloads.iter().enumerate() {
         let complain =
             |text: String| root.findings().add(Complaint::new(*location, format!("workload.{number}.users"), text));
@@ -98,7 +98,7 @@ fn check_users(workloads: &[(Workload, Location)], known: &Known<'_>, root: &Fie
     }
 }
 
-pub fn write(workloads: &[Workload], known: &Known<'_>, w: &mut dyn Walk) {
+pub fn write(workloads: &[Workload], known: &WorkloadScope<'_>, w: &mut dyn Walk) {
     let written = |workload: &Workload| {
         let Workload { users, system, source } = workload.clone();
         Written { name: source.job_source().name().to_owned(), users, system, source: Some(source), location: None }
@@ -106,7 +106,7 @@ pub fn write(workloads: &[Workload], known: &Known<'_>, w: &mut dyn Walk) {
     walk(&mut workloads.iter().map(written).collect(), known, w);
 }
 
-pub fn walk(workloads: &mut Vec<Written>, known: &Known<'_>, w: &mut dyn Walk) {
+pub fn walk(workloads: &mut Vec<Written>, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
     let all = 0..known.users().len();
     let usual =
         || Written { name: String::new(), users: all.clone().collect(), system: 0, source: None, location: None };
@@ -116,7 +116,7 @@ pub fn walk(workloads: &mut Vec<Written>, known: &Known<'_>, w: &mut dyn Walk) {
 }
 
 impl Written {
-    fn walk(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
+    fn walk(&mut self, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
         self.location = w.fields().map(Fields::location);
         let include = key("include", "").means("a file with keys of this table; keys given here take precedence");
         w.elsewhere(&include.usual("none").holds_the_rest(), FilePath("").shape());
@@ -153,7 +153,7 @@ impl Written {
         }
     }
 
-    fn walk_users(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
+    fn walk_users(&mut self, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
         // The list of all users, of which there may be thousands, is the default and is not written.
         if w.writes() && self.users.iter().copied().eq(0..known.users().len()) {
             return w.remark("users: all");
@@ -163,7 +163,7 @@ impl Written {
     }
 
     /// Sets the system of a workload: the configured one, or the only one that accepts jobs of the source.
-    fn walk_system(&mut self, chosen: usize, known: &Known<'_>, w: &mut dyn Walk) {
+    fn walk_system(&mut self, chosen: usize, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
         if w.writes() && known.systems.len() == 1 {
             return;
         }
@@ -210,7 +210,7 @@ impl Written {
         }
     }
 
-    fn check(&self, fields: &Fields<'_>, known: &Known<'_>) {
+    fn check(&self, fields: &Fields<'_>, known: &WorkloadScope<'_>) {
         let row = known.systems[self.system].row();
         if let Some(Source::Table(table)) = &self.source
             && row.traits.is_rigid

@@ -1,6 +1,6 @@
 //! The account of users that negotiate.
 
-use super::{Bargaining, Earned, Known, OneUser, Strategies, count_of};
+use super::{Bargaining, Earned, KnownUser, OneUser, Strategies, count_of};
 use crate::few;
 use crate::grid::Area;
 use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
@@ -41,7 +41,7 @@ impl<'a> Accounts<'a> {
         Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: few::Map::new() }
     }
 
-    fn fared(&self, at: usize, known: &Known, user: &User) -> OneUser {
+    fn fared(&self, at: usize, known: &KnownUser, user: &User) -> OneUser {
         let counts = self.tally.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
         let mean = |sum: u128, count: u64| (count > 0).then(|| sum as f64 / count as f64 / 1e6);
         let queued = user.area.saturating_sub(counts.used);

@@ -247,11 +247,11 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 struct Strategies {
     systems: Vec<u32>,
     /// Strategy of each user, by its number; whether its jobs are requests, and their lead time.
-    users: Vec<Known>,
+    users: Vec<KnownUser>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownUser {
     name: String,
     strategy: String,
     bargains: bool,
@@ -267,7 +267,7 @@ impl Strategies {
     fn known(topology: &Topology, systems: Vec<u32>) -> Strategies {
         let known = |user: &crate::topology::User| {
             let entry = crate::systems::provisioning::strategy::find(&user.approach.strategy);
-            Known {
+            KnownUser {
                 name: user.name.clone(),
                 strategy: user.approach.strategy.clone(),
                 bargains: entry.is_some_and(|entry| entry.bargains),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::systems::heft::paper::{Law, Wiring, paths, ten};
-use crate::systems::heft::plans::{Known, schedule};
+use crate::systems::heft::plans::{ProblemNames, schedule};
 use crate::systems::heft::{Improvement, Problem, improve};
 use crate::systems::plans::{Choice, Choices, PlacedTask};
 
@@ -8,7 +8,7 @@ fn report() -> Schedule {
     let table = ten();
     let problem = Problem::table(&table, paths(Law::Ideal, Wiring::FullDuplex)).unwrap();
     let improved = improve(&problem, Improvement::default());
-    let known = Known {
+    let known = ProblemNames {
         workflow: "ten <tasks>",
         policy: "network-heft",
         tasks: table.names.iter().map(String::as_str).collect(),

@@ -33,7 +33,7 @@ pub struct Described {
 }
 
 /// Scope of the keys of sites.
-pub struct Known<'a> {
+pub struct SiteScope<'a> {
     pub systems: &'a [&'static SystemRow],
     pub names: &'a TakenNames,
     /// True if a site specifies its kind of core, so that all must.
@@ -63,7 +63,7 @@ impl Described {
         Described { site, kind: String::new(), says_memory: false }
     }
 
-    pub fn walk(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
+    pub fn walk(&mut self, known: &SiteScope<'_>, w: &mut dyn Walk) {
         self.walk_identity(known, w);
         let rows = known.rows(&self.site.systems);
         self.walk_speed(&rows, w);
@@ -79,7 +79,7 @@ impl Described {
     }
 
     /// Walks name, size and systems.
-    fn walk_identity(&mut self, known: &Known<'_>, w: &mut dyn Walk) {
+    fn walk_identity(&mut self, known: &SiteScope<'_>, w: &mut dyn Walk) {
         let Described { site, kind, .. } = self;
         if !known.defaults {
             w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: known.names, what: "site" });
@@ -112,7 +112,7 @@ impl Described {
     }
 
     /// Walks the scheduler and its parameters.
-    fn walk_scheduler(&mut self, rows: &[&'static SystemRow], known: &Known<'_>, w: &mut dyn Walk) {
+    fn walk_scheduler(&mut self, rows: &[&'static SystemRow], known: &SiteScope<'_>, w: &mut dyn Walk) {
         let Described { site, says_memory, .. } = self;
         let is_shared = site.systems.len() > 1;
         let scheduler =
@@ -160,7 +160,7 @@ impl Described {
     }
 }
 
-impl Known<'_> {
+impl SiteScope<'_> {
     /// Drops defaults that are meaningless under the systems of a site.
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
@@ -260,7 +260,7 @@ pub fn read(
 ) -> (Vec<Site>, Vec<String>) {
     let rows: Vec<&SystemRow> = systems.iter().map(|system| system.row()).collect();
     let mut usual = Described::usual();
-    let mut known = Known { systems: &rows, names, some_kind: false, defaults: true };
+    let mut known = SiteScope { systems: &rows, names, some_kind: false, defaults: true };
     let written = defaults.and_then(|all| all.get("site"));
     if let Some(fields) = written.as_ref().and_then(|field| field.table("a table of defaults")) {
         usual.walk(&known, &mut crate::settings::Reader::new(&fields));
@@ -308,7 +308,7 @@ pub fn read(
 }
 
 /// Walks `[[site]]`.
-pub fn walk(sites: &mut Vec<Described>, usual: &Described, known: &Known<'_>, w: &mut dyn Walk) {
+pub fn walk(sites: &mut Vec<Described>, usual: &Described, known: &SiteScope<'_>, w: &mut dyn Walk) {
     let site = key("site", "").means("a site: a cluster of nodes").need("at least one [[site]]").by_name();
     w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(known, w));
 }
