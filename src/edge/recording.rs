@@ -8,7 +8,7 @@ use super::beside::Work;
 use super::files::{EVENTS, FileError, Shelf};
 use crate::kernel::Entry;
 use crate::protocol::Record;
-use crate::report::{Inconsistent, Recorder, EntryError, RecordError};
+use crate::report::{EntryError, Inconsistent, RecordError, Recorder};
 use crate::time::Time;
 use crate::topology::{self, Topology};
 

@@ -24,8 +24,8 @@ use crate::few;
 use crate::kernel::Entry;
 use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{
-    self, Counts, Live, LiveFacts, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, Summary, SummaryFile,
-    Tally, EntryError, RecordError, Witness, summary_table,
+    self, Counts, EntryError, Live, LiveFacts, Manifest, MovedFacts, Names, RecordError, Recorder, RunFacts, Status,
+    Summary, SummaryFile, Tally, Witness, summary_table,
 };
 use crate::settings::{count, counted};
 use crate::time::Time;

@@ -74,7 +74,7 @@ pub struct Sent {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Stage {
+enum FlowState {
     /// Until this time, when its latency has elapsed.
     Waiting(f64),
     Active,
@@ -100,58 +100,58 @@ pub fn ends_among_outages(
     let own: Vec<Vec<usize>> = sent.iter().map(|flow| way(flow.ends, &whole).unwrap()).collect();
     let mut ways = own.clone();
     let mut left: Vec<f64> = sent.iter().map(|flow| flow.volume).collect();
-    let mut stages: Vec<Option<Stage>> = vec![None; sent.len()];
+    let mut stages: Vec<Option<FlowState>> = vec![None; sent.len()];
     let mut now = 0.0;
     loop {
         let down = down_at(now);
         for flow in 0..sent.len() {
-            if stages[flow] == Some(Stage::Active) && left[flow] <= 1e-9 * sent[flow].volume {
-                stages[flow] = Some(Stage::Over(now));
+            if stages[flow] == Some(FlowState::Active) && left[flow] <= 1e-9 * sent[flow].volume {
+                stages[flow] = Some(FlowState::Over(now));
             }
             if stages[flow].is_none() && sent[flow].release <= now {
                 if rule == Interrupted::Reroute && is_cut(&own[flow], &down) {
                     ways[flow] = way(sent[flow].ends, &down).unwrap_or(own[flow].clone());
                 }
-                stages[flow] = Some(Stage::Waiting(now + latency(&ways[flow])));
+                stages[flow] = Some(FlowState::Waiting(now + latency(&ways[flow])));
             }
-            if matches!(stages[flow], Some(Stage::Waiting(active)) if active <= now) {
-                stages[flow] = Some(Stage::Active);
+            if matches!(stages[flow], Some(FlowState::Waiting(active)) if active <= now) {
+                stages[flow] = Some(FlowState::Active);
             }
             let cut = is_cut(&ways[flow], &down);
             match stages[flow] {
-                Some(Stage::Active) if cut => stages[flow] = Some(Stage::Stopped),
-                Some(Stage::Stopped) if !cut && rule == Interrupted::Restart => {
+                Some(FlowState::Active) if cut => stages[flow] = Some(FlowState::Stopped),
+                Some(FlowState::Stopped) if !cut && rule == Interrupted::Restart => {
                     left[flow] = sent[flow].volume;
-                    stages[flow] = Some(Stage::Waiting(now + latency(&ways[flow])));
+                    stages[flow] = Some(FlowState::Waiting(now + latency(&ways[flow])));
                 }
-                Some(Stage::Stopped) if !cut && rule == Interrupted::Wait => stages[flow] = Some(Stage::Active),
+                Some(FlowState::Stopped) if !cut && rule == Interrupted::Wait => stages[flow] = Some(FlowState::Active),
                 _ => {}
             }
-            if rule == Interrupted::Reroute && stages[flow] == Some(Stage::Stopped) {
+            if rule == Interrupted::Reroute && stages[flow] == Some(FlowState::Stopped) {
                 let other =
                     if is_cut(&own[flow], &down) { way(sent[flow].ends, &down) } else { Some(own[flow].clone()) };
                 if let Some(other) = other {
                     let stays = ways[flow] == other;
                     let active = if stays { now } else { now + latency(&other) };
-                    stages[flow] = Some(Stage::Waiting(active));
+                    stages[flow] = Some(FlowState::Waiting(active));
                     ways[flow] = other;
                 }
             }
             // Without latency the flow becomes active at once.
-            if matches!(stages[flow], Some(Stage::Waiting(active)) if active <= now) {
-                stages[flow] = Some(Stage::Active);
+            if matches!(stages[flow], Some(FlowState::Waiting(active)) if active <= now) {
+                stages[flow] = Some(FlowState::Active);
             }
         }
-        if stages.iter().all(|stage| matches!(stage, Some(Stage::Over(_)))) {
+        if stages.iter().all(|stage| matches!(stage, Some(FlowState::Over(_)))) {
             break;
         }
 
-        let active: Vec<usize> = (0..sent.len()).filter(|flow| stages[*flow] == Some(Stage::Active)).collect();
+        let active: Vec<usize> = (0..sent.len()).filter(|flow| stages[*flow] == Some(FlowState::Active)).collect();
         let routes: Vec<&[usize]> = active.iter().map(|flow| &ways[*flow][..]).collect();
         let rates = rates(links, &routes);
         let ending = active.iter().zip(&rates).map(|(flow, rate)| now + left[*flow] / rate);
         let waiting = stages.iter().filter_map(|stage| match stage {
-            Some(Stage::Waiting(active)) => Some(*active),
+            Some(FlowState::Waiting(active)) => Some(*active),
             _ => None,
         });
         let turning = outages.iter().flatten().flat_map(|one| [one.0, one.1]).filter(|at| *at > now);
@@ -162,8 +162,8 @@ pub fn ends_among_outages(
         }
         now = next;
     }
-    let end = |stage: Option<Stage>| match stage {
-        Some(Stage::Over(end)) => end,
+    let end = |stage: Option<FlowState>| match stage {
+        Some(FlowState::Over(end)) => end,
         _ => unreachable!("all are over"),
     };
     stages.into_iter().map(end).collect()

@@ -156,37 +156,37 @@ impl Plan {
 
 /// The contract of a run, for its hub.
 pub fn contract(topology: &Topology, plan: &Plan) -> Contract {
-    let stage = Stage::of(topology, plan);
-    Contract { sources: sources(&stage, plan), settled: settled(&stage, plan) }
+    let assembly = Assembly::of(topology, plan);
+    Contract { sources: sources(&assembly, plan), settled: settled(&assembly, plan) }
 }
 
 /// The part of the contract that concerns leaves; needs no workload.
 pub fn contract_of_leaves(topology: &Topology, plan: &Plan) -> Contract {
-    Contract { sources: Vec::new(), settled: settled(&Stage::of(topology, plan), plan) }
+    Contract { sources: Vec::new(), settled: settled(&Assembly::of(topology, plan), plan) }
 }
 
 /// The users, if all that is decided at the hub depends on them alone.
-fn sources(stage: &Stage<'_>, plan: &Plan) -> Vec<bool> {
-    let topology = stage.topology;
+fn sources(assembly: &Assembly<'_>, plan: &Plan) -> Vec<bool> {
+    let topology = assembly.topology;
     let is_script = |user: &grid::User| user.habit == Behaviour::Script;
     let [system] = topology.systems.as_slice() else { return Vec::new() };
     let decides_alone = plan.at_hub().len() == 1 && topology.users.iter().all(is_script);
-    if !decides_alone || !system.decides_by_users(&stage.grid(0), &topology.workloads) {
+    if !decides_alone || !system.decides_by_users(&assembly.grid(0), &topology.workloads) {
         return Vec::new();
     }
     plan.roles.iter().map(|role| matches!(role, Role::User(_))).collect()
 }
 
 /// The service whose messages a site answers as these foretell, by actor.
-fn settled(stage: &Stage<'_>, plan: &Plan) -> Vec<Option<ActorId>> {
-    let topology = stage.topology;
+fn settled(assembly: &Assembly<'_>, plan: &Plan) -> Vec<Option<ActorId>> {
+    let topology = assembly.topology;
     let service = |role: &Role| {
         let Role::Site(index) = *role else { return None };
         let site = &topology.sites[index];
         let [system] = site.systems.as_slice() else { return None };
         let is_settled =
             topology.systems[*system].has_settled_answers(site) && topology.failing().site(index).is_none();
-        stage.services[*system].filter(|_| is_settled)
+        assembly.services[*system].filter(|_| is_settled)
     };
     plan.roles.iter().map(service).collect()
 }
@@ -200,8 +200,8 @@ pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError>
 /// refused.
 pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     let plan = Plan::of(topology);
-    let stage = Stage::of(topology, &plan);
-    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
+    let assembly = Assembly::of(topology, &plan);
+    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let told = |(workload, dealt): (usize, &Dealt)| {
         let Dealt { jobs, misfits: Misfits { jobs: misfits, first } } = dealt;
         let (jobs, will) = (counted((*jobs).into(), "job"), if *misfits == 1 { "it is" } else { "they are" });
@@ -211,7 +211,7 @@ pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
             )
         })
     };
-    Ok(stage.deal(&grids)?.1.iter().enumerate().filter_map(told).collect())
+    Ok(assembly.deal(&grids)?.1.iter().enumerate().filter_map(told).collect())
 }
 
 /// Owner of a job.
@@ -225,11 +225,11 @@ pub struct Owned {
 /// Owners of all jobs. Generates all workloads, so it is meant for error reports.
 pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError> {
     let plan = Plan::of(topology);
-    let stage = Stage::of(topology, &plan);
-    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
+    let assembly = Assembly::of(topology, &plan);
+    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let users = plan.all().into_iter().filter(|id| matches!(plan.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
-    for (user, Lines { says, later, then, errands }) in users.zip(stage.deal(&grids)?.0) {
+    for (user, Lines { says, later, then, errands }) in users.zip(assembly.deal(&grids)?.0) {
         let owned = |errand: &Errand| Owned { user, after: errand.after.map(|(before, _)| before) };
         owners.extend(errands.iter().map(|errand| (errand.job.id, owned(errand))));
         for (_, _, message) in says.into_iter().chain(later.into_iter().flatten()) {
@@ -256,7 +256,7 @@ fn handed_in(message: &Message) -> Option<&Job> {
 /// Like [`build`], with connections to the external programs of the topology.
 pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders) -> Result<Actors, BuildError> {
     let plan = Plan::of(topology);
-    let stage = Stage::of(topology, &plan);
+    let assembly = Assembly::of(topology, &plan);
     let role = |id: &ActorId| plan.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {
         // Jobs that fit no site are refused before the run.
@@ -265,8 +265,8 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
         Role::User(_) => true,
     };
     // Building a grid is O(sites), so each is built once.
-    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
-    let mut lines = if ids.iter().any(needs_jobs) { stage.deal(&grids)?.0 } else { Vec::new() };
+    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
+    let mut lines = if ids.iter().any(needs_jobs) { assembly.deal(&grids)?.0 } else { Vec::new() };
 
     let mut actor = |id: &ActorId| {
         let outsider = outsiders.remove(id);
@@ -285,11 +285,11 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
                 let user = &topology.users[index];
                 let mut playing = topology.systems.iter().zip(&grids);
                 let negotiator = playing.find_map(|(system, grid)| system.user(user, grid, &mut lines));
-                Box::new(user_of(&stage, user, negotiator, lines, outsider)?)
+                Box::new(user_of(&assembly, user, negotiator, lines, outsider)?)
             }
             Role::Exchange => {
                 let faults = faults(topology, (0..topology.sites.len()).collect());
-                Box::new(Exchange::new(paths(topology), faults, stage.shippers(), stage.sites.clone()))
+                Box::new(Exchange::new(paths(topology), faults, assembly.shippers(), assembly.sites.clone()))
             }
         };
         Ok((*id, actor))
@@ -299,7 +299,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
 
 /// Builds a user. If the user negotiates for some jobs, one side does so and the other submits the rest.
 fn user_of(
-    stage: &Stage<'_>,
+    assembly: &Assembly<'_>,
     user: &grid::User,
     negotiator: Option<Box<dyn Planner>>,
     lines: Lines,
@@ -314,14 +314,14 @@ fn user_of(
             Behaviour::Resubmit { patience, most } => {
                 Box::new(Resubmit::new(script(says, later, then), patience, most))
             }
-            Behaviour::External => Box::new(planned(stage.topology, outsider, says, later, then, &stage.sites)?),
+            Behaviour::External => Box::new(planned(assembly.topology, outsider, says, later, then, &assembly.sites)?),
         })
     };
     Ok(match negotiator {
         None => User::with(rest()?),
         Some(negotiator) if !has_rest => User::with(negotiator),
         Some(negotiator) => {
-            let services = stage.services.iter().flatten().copied().collect();
+            let services = assembly.services.iter().flatten().copied().collect();
             User::new(Sides::new(negotiator, rest()?, services))
         }
     })
@@ -387,7 +387,7 @@ pub fn on_ground<T>(
     look: impl FnOnce(&Ground<'_>) -> T,
 ) -> Result<T, BuildError> {
     let plan = Plan::of(topology);
-    let stage = Stage::of(topology, &plan);
+    let assembly = Assembly::of(topology, &plan);
     let own = topology.systems.iter().position(|system| system.row().key == row.key);
     let uses = |site: &Site| own.is_none_or(|own| site.systems.contains(&own));
     let its: Vec<usize> = (0..topology.sites.len()).filter(|site| uses(&topology.sites[*site])).collect();
@@ -399,8 +399,8 @@ pub fn on_ground<T>(
     };
     let load = match own {
         Some(_) if with_load => {
-            let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
-            stage.deal(&grids)?.0
+            let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
+            assembly.deal(&grids)?.0
         }
         _ => Vec::new(),
     };
@@ -410,7 +410,7 @@ pub fn on_ground<T>(
         links = its.iter().map(|site| std::mem::take(&mut links[*site])).collect();
     }
     let service = own.map_or_else(row.usual, |own| topology.systems[own].clone());
-    let grid = stage.grid_of(None, uses, Box::new(network));
+    let grid = assembly.grid_of(None, uses, Box::new(network));
     Ok(look(&Ground { service, grid, links, load }))
 }
 
@@ -421,7 +421,7 @@ struct Dealt {
 }
 
 /// A topology with its actors, from which the grid of each system is built.
-struct Stage<'a> {
+struct Assembly<'a> {
     topology: &'a Topology,
     /// Service of each system; None if the system has no actor at the hub.
     services: Vec<Option<ActorId>>,
@@ -431,10 +431,10 @@ struct Stage<'a> {
     exchange: Option<ActorId>,
 }
 
-impl<'a> Stage<'a> {
-    fn of(topology: &'a Topology, plan: &Plan) -> Stage<'a> {
+impl<'a> Assembly<'a> {
+    fn of(topology: &'a Topology, plan: &Plan) -> Assembly<'a> {
         let who = |is: fn(&Role) -> bool| plan.all().into_iter().filter(|id| is(&plan.roles[id.index()])).collect();
-        Stage {
+        Assembly {
             topology,
             services: (0..topology.systems.len()).map(|system| plan.find_role(Role::Hub(system))).collect(),
             users: who(|role| matches!(role, Role::User(_))),

@@ -113,14 +113,14 @@ const FLAG: &str = "--set ";
 /// Applies the settings that have a place in the written tables and returns the rest, which may be for a site that a
 /// `count` makes, or for an included file.
 pub(super) fn apply_to_written(root: &mut Table, mut settings: Vec<Setting>) -> Vec<Setting> {
-    settings.retain(|setting| put_in_table(root, setting, 0, Stage::Written).is_err());
+    settings.retain(|setting| put_in_table(root, setting, 0, TableState::Written).is_err());
     settings
 }
 
 /// Applies the rest to the complete tables; reports those that have no place there either.
 pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findings: &Findings) {
     for setting in settings {
-        if let Err((at, known)) = put_in_table(root, &setting, 0, Stage::Complete) {
+        if let Err((at, known)) = put_in_table(root, &setting, 0, TableState::Complete) {
             findings.add(no_place(&setting, at, known));
         }
     }
@@ -174,7 +174,7 @@ fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Complaint {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum TableState {
     Written,
     Complete,
 }
@@ -231,7 +231,12 @@ fn absent(root: &Table, step: &str) -> Option<Alternatives> {
     (!there.contains(&row.key)).then_some(Alternatives::Absent(row.key, there))
 }
 
-fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Alternatives)> {
+fn put_in_table(
+    table: &mut Table,
+    setting: &Setting,
+    at: usize,
+    stage: TableState,
+) -> Result<(), (usize, Alternatives)> {
     let (step, location) = &setting.path[at];
     let keyed = |node| Keyed { key: step.clone(), key_location: *location, node };
     if at + 1 == setting.path.len() {
@@ -244,7 +249,7 @@ fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -
         return Ok(());
     }
     if table.get(step).is_none() {
-        if stage == Stage::Written {
+        if stage == TableState::Written {
             return Err((at, Alternatives::Nothing));
         }
         if let Some(absent) = absent(table, step).filter(|_| at == 0) {
@@ -255,7 +260,7 @@ fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -
     put_in_node(table.get_mut(step).expect("it is there or was just made"), setting, at + 1, stage)
 }
 
-fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Alternatives)> {
+fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: TableState) -> Result<(), (usize, Alternatives)> {
     let items = match &mut node.value {
         Value::Table(table) => return put_in_table(table, setting, at, stage),
         Value::List(items) => items,
@@ -263,7 +268,7 @@ fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: Stage) -> R
         _ => return Err((at, Alternatives::Nothing)),
     };
     // Expansion of `count` renumbers sites and users, so after it only names are valid.
-    let renumbered = stage == Stage::Complete && at == 1 && matches!(setting.path[0].0.as_str(), "site" | "user");
+    let renumbered = stage == TableState::Complete && at == 1 && matches!(setting.path[0].0.as_str(), "site" | "user");
     let Some(item) = pick(items, &setting.path[at].0, !renumbered) else { return Err((at, known(items))) };
     if at + 1 == setting.path.len() {
         items[item] = setting.value.clone();

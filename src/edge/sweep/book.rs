@@ -12,7 +12,7 @@ use super::super::disk::{cannot, replace};
 use super::super::files::MANIFEST;
 use super::super::input::read_plain;
 use super::part::Part;
-use crate::experiment::{Experiment, RunRow, Run, Table};
+use crate::experiment::{Experiment, Run, RunRow, Table};
 use crate::few;
 use crate::report::{Status, pretty};
 use crate::settings::counted;

@@ -31,12 +31,12 @@ pub struct Booking {
     pub held: Reserved,
     /// Start of its task.
     start: Time,
-    stage: Stage,
+    stage: BookingStage,
 }
 
 /// Stage of a booked task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum BookingStage {
     /// The nodes stay empty until the input arrives. The span is the run time, as in `Ready`.
     AwaitsInput(Span),
     Ready(Span),
@@ -45,10 +45,10 @@ pub enum Stage {
     Lost,
 }
 
-impl Stage {
+impl BookingStage {
     /// Stage of a task whose input has arrived. With failures nothing is settled before the start.
-    pub fn once_ready(runtime: Span, fails: bool) -> Stage {
-        if fails { Stage::Ready(runtime) } else { Stage::Begun }
+    pub fn once_ready(runtime: Span, fails: bool) -> BookingStage {
+        if fails { BookingStage::Ready(runtime) } else { BookingStage::Begun }
     }
 }
 
@@ -90,9 +90,9 @@ impl Bookings {
         (is_here && makes_sense && !known).then_some(held)
     }
 
-    pub fn add(&mut self, task: TaskId, giver: ActorId, held: Reserved, stage: Stage) -> &Booking {
+    pub fn add(&mut self, task: TaskId, giver: ActorId, held: Reserved, stage: BookingStage) -> &Booking {
         let start = held.from;
-        if let Stage::Ready(_) = stage {
+        if let BookingStage::Ready(_) = stage {
             self.ready.insert((start, task));
         }
         self.all.entry(task).insert_entry(Booking { giver, held, start, stage }).into_mut()
@@ -107,9 +107,9 @@ impl Bookings {
     /// Notes the arrival of a task's input: returns the booking and the run time if the task waited for it.
     pub fn provide(&mut self, giver: ActorId, task: TaskId, fails: bool) -> Option<(&Booking, Span)> {
         let booking = self.all.get_mut(&task).filter(|booking| booking.giver == giver)?;
-        let Stage::AwaitsInput(runtime) = booking.stage else { return None };
-        booking.stage = Stage::once_ready(runtime, fails);
-        if let Stage::Ready(_) = booking.stage {
+        let BookingStage::AwaitsInput(runtime) = booking.stage else { return None };
+        booking.stage = BookingStage::once_ready(runtime, fails);
+        if let BookingStage::Ready(_) = booking.stage {
             self.ready.insert((booking.start, task));
         }
         Some((booking, runtime))
@@ -118,7 +118,7 @@ impl Bookings {
     /// Marks a booked task as lost; false if it is not booked.
     pub fn lose(&mut self, task: TaskId) -> bool {
         let lost = self.all.get_mut(&task);
-        lost.map(|booking| booking.stage = Stage::Lost).is_some()
+        lost.map(|booking| booking.stage = BookingStage::Lost).is_some()
     }
 
     /// Sets the new start of a lost task, within the rest of its time.
@@ -128,7 +128,7 @@ impl Bookings {
         let held = &booking.held;
         let is_its = *start >= now.max(held.from) && *start + *walltime == held.until && *nodes == held.nodes;
         if booking.is_lost() && is_its && !walltime.is_zero() && !runtime.is_zero() {
-            (booking.start, booking.stage) = (*start, Stage::Ready(*runtime));
+            (booking.start, booking.stage) = (*start, BookingStage::Ready(*runtime));
             self.ready.insert((*start, *task));
         }
     }
@@ -146,8 +146,8 @@ impl Bookings {
     pub fn start(&mut self, now: Time, task: TaskId, loss: impl Fn(u32) -> Loss) -> Start {
         let booking = self.all.get_mut(&task).expect("a task that starts is booked");
         self.ready.remove(&(booking.start, task));
-        let Stage::Ready(runtime) = booking.stage else { unreachable!("a task that starts is ready") };
-        booking.stage = Stage::Begun;
+        let BookingStage::Ready(runtime) = booking.stage else { unreachable!("a task that starts is ready") };
+        booking.stage = BookingStage::Begun;
         let loss = loss(booking.held.nodes.len());
         booking.begin(task, now, loss.stretched(runtime), loss)
     }
@@ -187,7 +187,7 @@ impl Bookings {
                 break;
             }
             let booking = &self.all[task];
-            if let (Stage::Ready(runtime), true) = (booking.stage, at < booking.held.until) {
+            if let (BookingStage::Ready(runtime), true) = (booking.stage, at < booking.held.until) {
                 soonest = soonest.min((at.max(*start) + runtime).min(booking.held.until));
             }
         }
@@ -196,12 +196,12 @@ impl Bookings {
 }
 
 impl Booking {
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> BookingStage {
         self.stage
     }
 
     pub fn is_lost(&self) -> bool {
-        self.stage == Stage::Lost
+        self.stage == BookingStage::Lost
     }
 
     /// Only its owner can recall the task, so its end is reported at once.

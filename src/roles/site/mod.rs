@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub use self::attempts::{Attempts, left_of};
-pub use self::bookings::{Booking, Bookings, Stage};
+pub use self::bookings::{Booking, BookingStage, Bookings};
 pub use self::manager::{Ending, Loss, Manager, On, Order, Start, rank};
 pub use self::tasks::{Running, State, Tasks};
 use super::scheduler;

@@ -18,7 +18,7 @@ use crate::grid::{Expected, NodeSet, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
 use crate::roles::queue::{Ask, Policy, Step};
-use crate::roles::site::{Bookings, Ending, Loss, Manager, On, Order, Running, Stage, Start, Tasks, rank};
+use crate::roles::site::{BookingStage, Bookings, Ending, Loss, Manager, On, Order, Running, Start, Tasks, rank};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
@@ -105,9 +105,10 @@ impl Desk {
             self.clear_way(now, orders);
         }
         let fails = self.remedy.is_some();
-        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { Stage::once_ready(runtime, fails) };
+        let stage =
+            if awaits_input { BookingStage::AwaitsInput(runtime) } else { BookingStage::once_ready(runtime, fails) };
         let booking = self.booked.add(task, giver, held, stage);
-        if stage == Stage::Begun {
+        if stage == BookingStage::Begun {
             orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
     }

@@ -67,7 +67,7 @@ pub struct Live {
 
 /// Stage of a live job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum JobStage {
     Waiting,
     Running,
     Paused,
@@ -523,11 +523,11 @@ impl Live {
         }
     }
 
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> JobStage {
         match (self.places.is_empty(), self.has_run) {
-            (false, _) => Stage::Running,
-            (true, true) => Stage::Paused,
-            (true, false) => Stage::Waiting,
+            (false, _) => JobStage::Running,
+            (true, true) => JobStage::Paused,
+            (true, false) => JobStage::Waiting,
         }
     }
 

@@ -12,7 +12,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Algorithm, Changes, Cluster, Events, Fractional, Live, Need, Placed, Stage};
+use super::{Algorithm, Changes, Cluster, Events, Fractional, JobStage, Live, Need, Placed};
 use crate::few;
 use crate::grid::{Demand, Expected, Images, Layers, MoveCost, Named, NodeSet, Share, Site, TaskId};
 use crate::kernel::ActorId;
@@ -203,7 +203,7 @@ impl Sharing {
         let Given { losses, .. } = *self.given.get(&task).filter(|given| given.giver == giver)?;
         if let Some(at) = self.events.come.iter().position(|come| come.0 == task) {
             self.events.come.remove(at);
-        } else if self.cluster.live().iter().any(|live| live.job == task && live.stage() == Stage::Waiting) {
+        } else if self.cluster.live().iter().any(|live| live.job == task && live.stage() == JobStage::Waiting) {
             self.events.gone.push(task);
         } else {
             return None;

@@ -62,10 +62,10 @@ impl Moved {
 }
 
 pub fn replay(problem: &Problem, schedule: &Schedule, how: Replaying) -> Replay {
-    Stage::new(problem, schedule, how).play()
+    ReplayState::new(problem, schedule, how).play()
 }
 
-struct Stage<'p> {
+struct ReplayState<'p> {
     problem: &'p Problem,
     schedule: &'p Schedule,
     how: Replaying,
@@ -88,15 +88,15 @@ struct Stage<'p> {
     replay: Replay,
 }
 
-impl<'p> Stage<'p> {
-    fn new(problem: &'p Problem, schedule: &'p Schedule, how: Replaying) -> Stage<'p> {
+impl<'p> ReplayState<'p> {
+    fn new(problem: &'p Problem, schedule: &'p Schedule, how: Replaying) -> ReplayState<'p> {
         let links = problem.paths.links.clone();
         let wires = match how.clock {
             Clock::Exact => Wires::Exact(Flows::new(links), Vec::new()),
             Clock::Micros => Wires::Whole(Transfers::new(links)),
         };
         let tasks = problem.tasks();
-        Stage {
+        ReplayState {
             problem,
             schedule,
             how,

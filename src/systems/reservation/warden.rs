@@ -7,7 +7,7 @@
 use crate::grid::{Expected, NodeSet, Reserved};
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Recall, Recalled};
-use crate::roles::site::{Attempts, Bookings, Manager, Order, Running, Stage, Start, Tasks};
+use crate::roles::site::{Attempts, BookingStage, Bookings, Manager, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct Warden {
@@ -30,7 +30,7 @@ impl Manager for Warden {
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
                 self.held.remove(task);
                 let held = Reserved { from: start, until: start + walltime, nodes };
-                self.held.add(task, giver, held, Stage::Ready(runtime));
+                self.held.add(task, giver, held, BookingStage::Ready(runtime));
             }
             Message::Recall(Recall { task }) => {
                 let in_time = self.held.of(giver, task).is_some();

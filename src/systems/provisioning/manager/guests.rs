@@ -22,7 +22,7 @@ use crate::few;
 use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
-use crate::roles::site::{Booking, Bookings, Loss, On, Order, Running, Stage, State, Tasks};
+use crate::roles::site::{Booking, BookingStage, Bookings, Loss, On, Order, Running, State, Tasks};
 use crate::systems::provisioning::desk::Joins;
 use crate::time::{Span, Time};
 
@@ -49,7 +49,7 @@ impl Guests {
     /// Number of processors in use of the desk's booking, where nodes fail, if it is a guest's: all or none.
     pub fn in_use(&self, booking: BookingId) -> Option<u32> {
         let guest = self.booked.get(self.of(booking)?)?;
-        Some(if guest.stage() == Stage::Begun { guest.held.nodes.len() } else { 0 })
+        Some(if guest.stage() == BookingStage::Begun { guest.held.nodes.len() } else { 0 })
     }
 
     /// The task of the desk's booking, if it is a guest's.
@@ -69,7 +69,8 @@ impl Guests {
 
     /// Number of guests that run, or are about to.
     pub fn running(&self, now: Time) -> usize {
-        let runs = |(_, booking): &(TaskId, &Booking)| booking.stage() == Stage::Begun && booking.held.from <= now;
+        let runs =
+            |(_, booking): &(TaskId, &Booking)| booking.stage() == BookingStage::Begun && booking.held.from <= now;
         self.booked.all().filter(runs).count()
     }
 
@@ -132,11 +133,11 @@ impl FrontDesk {
         };
         orders.push(Order::Say(giver, Message::Booked(Booked::granted(task))));
         self.guests.set_aside.insert(task, booking);
-        let once_ready = Stage::once_ready(runtime, self.remedy.is_some());
-        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { once_ready };
+        let once_ready = BookingStage::once_ready(runtime, self.remedy.is_some());
+        let stage = if awaits_input { BookingStage::AwaitsInput(runtime) } else { once_ready };
         let start = held.from;
         let booking = self.guests.booked.add(task, giver, held, stage);
-        if stage == Stage::Begun {
+        if stage == BookingStage::Begun {
             orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
     }
@@ -166,10 +167,10 @@ impl FrontDesk {
     pub(super) fn recall_booked(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) -> bool {
         let fails = self.remedy.is_some();
         let can_go = |booking: &Booking| match booking.stage() {
-            Stage::AwaitsInput(_) | Stage::Ready(_) => true,
+            BookingStage::AwaitsInput(_) | BookingStage::Ready(_) => true,
             // Where no nodes fail, the site has the task from the beginning, and starts it at its time.
-            Stage::Begun => !fails && now < booking.held.from,
-            Stage::Lost => false,
+            BookingStage::Begun => !fails && now < booking.held.from,
+            BookingStage::Lost => false,
         };
         let in_time = self.guests.booked.of(giver, task).is_some_and(can_go);
         if in_time {
