@@ -24,8 +24,8 @@ use crate::few;
 use crate::kernel::Entry;
 use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{
-    self, Counts, EntryError, Live, LiveFacts, Manifest, MovedFacts, Names, RecordError, Recorder, RunFacts, Status,
-    Summary, SummaryFile, Tally, Witness, summary_table,
+    self, Counts, EntryError, LiveFacts, LiveFlows, Manifest, MovedFacts, Names, RecordError, Recorder, RunFacts,
+    Status, Summary, SummaryFile, Tally, Witness, summary_table,
 };
 use crate::settings::{count, counted};
 use crate::time::Time;
@@ -418,7 +418,7 @@ fn write_measured(
 ) -> Result<LiveFacts, Failure> {
     let times = moved.into_iter().flat_map(|moved| &moved.times);
     let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
-    let live = Live::of(tally, speed, &times);
+    let live = LiveFlows::of(tally, speed, &times);
     folder.write("live.csv", live.csv().as_bytes())?;
     folder.write(LIVE_PLOT, live.svg().as_bytes())?;
     Ok(live.facts())

@@ -39,7 +39,7 @@ impl LiveFacts {
 }
 
 /// The flows of a live run, in order of release.
-pub struct Live {
+pub struct LiveFlows {
     speed: f64,
     rows: Vec<MeasuredTransfer>,
 }
@@ -56,10 +56,10 @@ struct MeasuredTransfer {
 
 const HEADER: &str = "job,edge,from,to,bytes,released,model,measured,error\n";
 
-impl Live {
+impl LiveFlows {
     /// The flows of a tally. `times` are seconds of real time, in order of release: the input of a job that is
     /// submitted again is sent again.
-    pub fn of(tally: &Tally, speed: f64, times: &[(EdgeId, f64)]) -> Live {
+    pub fn of(tally: &Tally, speed: f64, times: &[(EdgeId, f64)]) -> LiveFlows {
         let mut of_edge: BTreeMap<EdgeId, VecDeque<f64>> = BTreeMap::new();
         for (edge, time) in times {
             of_edge.entry(*edge).or_default().push_back(*time);
@@ -75,7 +75,7 @@ impl Live {
                 measured: of_edge.get_mut(&row.edge)?.pop_front()? * speed,
             })
         };
-        Live { speed, rows: tally.timed().filter_map(row).collect() }
+        LiveFlows { speed, rows: tally.timed().filter_map(row).collect() }
     }
 
     pub fn facts(&self) -> LiveFacts {
@@ -231,7 +231,7 @@ mod tests {
             add(began, Record::Sent { edge, from: YORK, to, bytes: 7, active });
             add(ended, Record::Delivered { edge });
         }
-        let live = Live::of(&tally, 2.0, &[(edge, 5.5), (edge, 11.0)]);
+        let live = LiveFlows::of(&tally, 2.0, &[(edge, 5.5), (edge, 11.0)]);
         let rows = "0,home-0,york,bath,7,10,10.000000,11.000000,0.100000\n0,home-0,york,york,7,30,20.000000,22.000000,0.100000\n";
         assert_eq!(live.csv(), format!("{HEADER}{rows}"));
     }

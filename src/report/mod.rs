@@ -32,7 +32,7 @@ mod witness;
 
 pub use events::{EventReader, EventWriter, Unreadable};
 pub use ledger::Store;
-pub use live::{Live, LiveFacts};
+pub use live::{LiveFacts, LiveFlows};
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
 pub(crate) use page::html;

@@ -29,7 +29,7 @@ pub struct Cluster {
     /// Nodes that are down; no jobs are on them or placed on them.
     down: NodeSet,
     /// In order of submission; a lost job moves to the end.
-    live: Vec<Live>,
+    live: Vec<ClusterJob>,
     /// Indices into `live` of running jobs, ascending.
     running: Vec<usize>,
     /// Previous placements of jobs that moved in this instant, unordered.
@@ -48,7 +48,7 @@ const FIRST_BAND: usize = 64;
 
 /// A submitted job that has not ended.
 #[derive(Clone, Debug)]
-pub struct Live {
+pub struct ClusterJob {
     pub job: TaskId,
     pub need: Need,
     pub submitted: Time,
@@ -154,12 +154,12 @@ impl Cluster {
     }
 
     /// Live jobs in order of submission.
-    pub fn live(&self) -> &[Live] {
+    pub fn live(&self) -> &[ClusterJob] {
         &self.live
     }
 
     /// Running jobs, in order of submission. Only these can end.
-    pub fn running(&self) -> impl Iterator<Item = &Live> {
+    pub fn running(&self) -> impl Iterator<Item = &ClusterJob> {
         self.running.iter().map(|at| &self.live[*at])
     }
 
@@ -177,7 +177,7 @@ impl Cluster {
     pub fn advance(&mut self, now: Time, events: &Events) -> Changes {
         let Events { gone, down, lost, come } = events;
         gone.iter().for_each(|job| _ = self.remove(*job));
-        let lost: Vec<Live> = lost.iter().filter_map(|(job, saved)| self.lose(now, *job, *saved)).collect();
+        let lost: Vec<ClusterJob> = lost.iter().filter_map(|(job, saved)| self.lose(now, *job, *saved)).collect();
         let are_back = down.as_ref().is_some_and(|down| !down.contains(&self.down));
         if let Some(down) = down {
             self.down.clone_from(down);
@@ -195,7 +195,7 @@ impl Cluster {
             self.fill(now);
         }
         // Submission action, job by job.
-        for live in lost.into_iter().chain(come.iter().map(|(job, need)| Live::new(*job, *need, now))) {
+        for live in lost.into_iter().chain(come.iter().map(|(job, need)| ClusterJob::new(*job, *need, now))) {
             self.idle.push(&live, now);
             self.live.push(live);
             self.admit(now);
@@ -226,7 +226,7 @@ impl Cluster {
         now.since(first).micros().is_multiple_of(self.rules.period.micros()) && self.last_tick != Some(now)
     }
 
-    fn remove(&mut self, job: TaskId) -> Option<Live> {
+    fn remove(&mut self, job: TaskId) -> Option<ClusterJob> {
         let is_it = |at: &usize| self.live[*at].job == job;
         // An ended job was running, usually.
         let found = self.running.iter().copied().find(is_it).or_else(|| (0..self.live.len()).find(is_it));
@@ -240,9 +240,9 @@ impl Cluster {
     }
 
     /// A node of the job has failed. It restarts with its saved progress, and keeps its time of submission.
-    fn lose(&mut self, now: Time, job: TaskId, saved: f64) -> Option<Live> {
-        let Live { need, submitted, .. } = self.remove(job)?;
-        Some(Live { submitted, done: saved, ..Live::new(job, need, now) })
+    fn lose(&mut self, now: Time, job: TaskId, saved: f64) -> Option<ClusterJob> {
+        let ClusterJob { need, submitted, .. } = self.remove(job)?;
+        Some(ClusterJob { submitted, done: saved, ..ClusterJob::new(job, need, now) })
     }
 
     /// Number of nodes that are up.
@@ -343,7 +343,7 @@ impl Cluster {
     /// Places all jobs by MCB8; returns the shares if the placement determines them.
     fn place_all(&mut self, now: Time) -> Option<Vec<f64>> {
         let order = self.placeable(now);
-        let is_pinned = |live: &Live| match self.rules.grace {
+        let is_pinned = |live: &ClusterJob| match self.rules.grace {
             _ if live.places.is_empty() => false,
             None => false,
             // Rounding must not decide about a job that has reached the limit.
@@ -355,7 +355,7 @@ impl Cluster {
         let index = |at: &usize| kept.binary_search(at).expect("the same in another order");
         let order: Vec<usize> = order.iter().map(index).collect();
         let up = Up::of(self.nodes, &self.down);
-        let pinned = |live: &Live| is_pinned(live).then(|| up.numbered(&live.places));
+        let pinned = |live: &ClusterJob| is_pinned(live).then(|| up.numbered(&live.places));
         let pinned: Vec<Option<Places>> = kept.iter().map(|at| pinned(&self.live[*at])).collect();
         let jobs: Vec<mcb8::Candidate<'_>> = { kept.iter().zip(&pinned) }
             .map(|(at, pinned)| mcb8::Candidate { need: &self.live[*at].need, pinned: pinned.as_ref() })
@@ -366,7 +366,7 @@ impl Cluster {
             return None;
         }
         let period = self.rules.period.micros() as f64;
-        let age = |live: &Live| {
+        let age = |live: &ClusterJob| {
             let flow = now.since(live.submitted).micros() as f64;
             stretch::Age::new(flow, live.virtual_time(now), period)
         };
@@ -387,7 +387,7 @@ impl Cluster {
         let mut ranking = std::mem::take(&mut self.ranking);
         let up = self.up();
         // Jobs that can never fit are not accepted.
-        let fits = |live: &Live| self.down.is_empty() || live.need.check(up).is_ok();
+        let fits = |live: &ClusterJob| self.down.is_empty() || live.need.check(up).is_ok();
         let (mut memory, mut order) = (0.0, Vec::new());
         let (mut band, mut wanted) = (Band::ABOVE_ALL, self.running.len() + FIRST_BAND);
         'all: while !band.is_last() {
@@ -500,17 +500,21 @@ impl Cluster {
 impl Cluster {
     /// Adds a job that was submitted at time zero and has been on this node since, with this yield.
     pub(super) fn put(&mut self, job: TaskId, need: Need, node: u32, share: f64) {
-        let placed =
-            Live { places: vec![(node, need.tasks)], share, has_run: true, ..Live::new(job, need, Time::ZERO) };
+        let placed = ClusterJob {
+            places: vec![(node, need.tasks)],
+            share,
+            has_run: true,
+            ..ClusterJob::new(job, need, Time::ZERO)
+        };
         self.running.push(self.live.len());
         self.idle.push(&placed, Time::ZERO);
         self.live.push(placed);
     }
 }
 
-impl Live {
-    pub(super) fn new(job: TaskId, need: Need, now: Time) -> Live {
-        Live {
+impl ClusterJob {
+    pub(super) fn new(job: TaskId, need: Need, now: Time) -> ClusterJob {
+        ClusterJob {
             job,
             need,
             submitted: now,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Live;
+use super::ClusterJob;
 use super::ranking::Ranking;
 use super::room::Fits;
 use crate::time::Time;
@@ -55,7 +55,7 @@ impl Band {
 
 impl Idle {
     /// Adds a live job, behind all others.
-    pub fn push(&mut self, live: &Live, now: Time) {
+    pub fn push(&mut self, live: &ClusterJob, now: Time) {
         let at = self.tasks.len();
         self.submitted.push(live.submitted.micros() as f64);
         self.square.push(0.0);
@@ -73,7 +73,7 @@ impl Idle {
     }
 
     /// Updates a job that has got nodes, or has left them.
-    pub fn set(&mut self, at: usize, live: &Live, now: Time) {
+    pub fn set(&mut self, at: usize, live: &ClusterJob, now: Time) {
         if live.places.is_empty() {
             let done = live.virtual_time(now);
             (self.square[at], self.memory[at]) = (done * done, live.need.memory);
@@ -123,7 +123,7 @@ impl Idle {
         look(self.tasks.len() / BLOCK * BLOCK..self.tasks.len());
     }
 
-    /// Equals [`Live::priority`] to the last bit: microseconds are whole numbers that a float represents exactly.
+    /// Equals [`ClusterJob::priority`] to the last bit: microseconds are whole numbers that a float represents exactly.
     fn priority(&self, at: usize, now: f64) -> f64 {
         let square = self.square[at];
         if square == 0.0 { f64::INFINITY } else { (now - self.submitted[at]) / square }
@@ -167,7 +167,7 @@ mod tests {
             let (mut idle, mut live) = (Idle::default(), Vec::new());
             for (number, &(submitted, done, is_running, tasks, memory)) in (0..).zip(&jobs) {
                 let task = TaskId { job: JobId(number), index: 0 };
-                let mut waiting = Live::new(task, need(tasks, memory), at(submitted));
+                let mut waiting = ClusterJob::new(task, need(tasks, memory), at(submitted));
                 waiting.done = done as f64 * 1e6 / 7.0;
                 idle.push(&waiting, at(submitted));
                 live.push(waiting);
@@ -184,7 +184,7 @@ mod tests {
 
             let now = at(100);
             let fits = if is_choosy { room.fits() } else { Fits::ALL };
-            let is_meant = |live: &Live| live.places.is_empty() && fits.may(live.need.memory, live.need.tasks);
+            let is_meant = |live: &ClusterJob| live.places.is_empty() && fits.may(live.need.memory, live.need.tasks);
             let mut slow: Vec<usize> = (0..live.len()).filter(|at| is_meant(&live[*at])).collect();
             slow.sort_by(|a, b| live[*b].priority(now).total_cmp(&live[*a].priority(now)));
 

@@ -12,7 +12,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Algorithm, Changes, Cluster, Events, Fractional, JobStage, Live, Need, Placed};
+use super::{Algorithm, Changes, Cluster, ClusterJob, Events, Fractional, JobStage, Need, Placed};
 use crate::few;
 use crate::grid::{Demand, Expected, Images, Layers, MoveCost, Named, NodeSet, Share, Site, TaskId};
 use crate::kernel::ActorId;
@@ -393,7 +393,7 @@ impl Manager for Sharing {
         if self.end.is_some_and(|end| end <= at) {
             return at;
         }
-        let left = |(live, until): (&Live, &Span)| until.micros() as f64 - live.virtual_time(at);
+        let left = |(live, until): (&ClusterJob, &Span)| until.micros() as f64 - live.virtual_time(at);
         let idle = self.idle.first().map(|(left, _)| f64::from_bits(*left));
         let least = self.cluster.running().zip(&self.until).map(left).chain(idle).fold(f64::INFINITY, f64::min);
         // One microsecond less, for rounding.

@@ -35,7 +35,7 @@ mod yields;
 pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic};
 pub use alone::{Outcome, Timed, run, run_on};
 pub use bound::{Bound, bound, bound_within};
-pub use cluster::{Changes, Cluster, Events, JobStage, Live, Placed};
+pub use cluster::{Changes, Cluster, ClusterJob, Events, JobStage, Placed};
 pub use manager::KIND;
 pub use measures::{Moves, Usage, bounded_stretch, offered_load, underutilisation};
 pub use name::NameError;

@@ -16,7 +16,6 @@
 
 mod cast;
 mod improve;
-mod live;
 pub mod paper;
 mod planner;
 mod planning;
@@ -26,6 +25,7 @@ mod replay;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod workflows;
 
 pub use super::plans::{Cycle, Round};
 pub use crate::network::Paths;

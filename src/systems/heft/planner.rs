@@ -12,9 +12,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::live::{Live, Phase, Workflows};
 use super::planning::Policy;
 use super::schedule::Costs;
+use super::workflows::{ActiveWorkflow, Phase, Workflows};
 use super::{Awareness, Clock, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
 use crate::few;
 use crate::grid::{Edge, EdgeId, Job, Kind, News, Recovery, TaskId};
@@ -106,7 +106,7 @@ impl Planner {
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
         out.log(Record::Arrived { job: job.clone(), user });
-        let number = self.jobs.add(Live::new(job, user));
+        let number = self.jobs.add(ActiveWorkflow::new(job, user));
         match self.rules.policy {
             Policy::BestEffort => {
                 for task in 0..self.jobs[number].tasks.len() as u32 {

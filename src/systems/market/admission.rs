@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-use super::live::Live;
+use super::auctioned::AuctionedJob;
 use super::rules::{Admission, Market};
 use crate::grid::{Job, JobId};
 use crate::time::{Span, Time};
@@ -78,7 +78,7 @@ impl Gate {
     }
 
     /// Records the work of an accepted job.
-    pub fn promise(&mut self, live: &Live) {
+    pub fn promise(&mut self, live: &AuctionedJob) {
         if self.keeps_books(live) {
             for (kind, (_, promised)) in self.kinds.iter_mut().enumerate() {
                 match work(&live.job, kind) {
@@ -90,7 +90,7 @@ impl Gate {
     }
 
     /// Records the end of a task.
-    pub fn keep(&mut self, live: &Live, task: usize) {
+    pub fn keep(&mut self, live: &AuctionedJob, task: usize) {
         if self.keeps_books(live) {
             let wish = &live.job.tasks[task];
             let (_, promised) = &mut self.kinds[usize::from(wish.kind.0)];
@@ -104,13 +104,13 @@ impl Gate {
     }
 
     /// Removes a job that was given up.
-    pub fn forget(&mut self, live: &Live) {
+    pub fn forget(&mut self, live: &AuctionedJob) {
         for (_, promised) in &mut self.kinds {
             promised.remove(&(live.due, live.job.id));
         }
     }
 
-    fn keeps_books(&self, live: &Live) -> bool {
+    fn keeps_books(&self, live: &AuctionedJob) -> bool {
         self.rule != Admission::Off && live.due != Time::NEVER
     }
 }

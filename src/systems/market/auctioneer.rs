@@ -37,11 +37,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::admission::Gate;
+use super::auctioned::{AuctionedJob, Phase};
 use super::bid::{BidPolicy, Course, Instant};
 use super::clusters::{Cluster, Clusters};
 use super::failing::Failing;
 use super::figures::Figures;
-use super::live::{Live, Phase};
 use super::queue::{self, Bids, Demand, Jobs, Lane, TaskHandle};
 use super::rules::{Blocking, Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, NodeSet, Recovery, Task, TaskId};
@@ -293,7 +293,7 @@ impl Auctioneer {
         }
 
         out.log(Record::Arrived { job: job.clone(), user });
-        let live = Live::new(job, user, graph, figures, self.market.tick, due);
+        let live = AuctionedJob::new(job, user, graph, figures, self.market.tick, due);
         self.gate.promise(&live);
         let entries: SmallVec<[u32; 8]> =
             (0..live.tasks.len() as u32).filter(|&task| live.tasks[task as usize].phase == Phase::Held(0)).collect();
@@ -573,7 +573,7 @@ impl Auctioneer {
     }
 
     /// Assigns a slot to a job that has arrived, accepted or not.
-    fn take_slot(&mut self, id: JobId, live: Option<Box<Live>>) -> u32 {
+    fn take_slot(&mut self, id: JobId, live: Option<Box<AuctionedJob>>) -> u32 {
         let slot = self.jobs.len() as u32;
         if id.0 != slot {
             self.slots.insert(id, slot);
@@ -583,11 +583,11 @@ impl Auctioneer {
         slot
     }
 
-    fn live(&self, handle: TaskHandle) -> &Live {
+    fn live(&self, handle: TaskHandle) -> &AuctionedJob {
         self.jobs[handle.job as usize].as_ref().expect("the job is not over")
     }
 
-    fn live_mut(&mut self, handle: TaskHandle) -> &mut Live {
+    fn live_mut(&mut self, handle: TaskHandle) -> &mut AuctionedJob {
         self.jobs[handle.job as usize].as_mut().expect("the job is not over")
     }
 }

@@ -5,13 +5,13 @@
 //! Where the paper is silent the choice is an option of the topology's market, or is noted where it is made.
 
 mod admission;
+mod auctioned;
 mod auctioneer;
 pub mod bid;
 mod cast;
 mod clusters;
 mod failing;
 mod figures;
-mod live;
 mod queue;
 mod rules;
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub struct Customer {
     errands: VecDeque<Errand>,
     /// Jobs that follow another one.
     followers: BTreeMap<JobId, Vec<(Span, Errand)>>,
-    live: BTreeMap<JobId, Live>,
+    live: BTreeMap<JobId, CustomerJob>,
     books: Books,
     /// True while its process is down. Messages and alarms wait in `spool` and `late` meanwhile: sites keep results
     /// until they are fetched.
@@ -52,7 +52,7 @@ pub struct Customer {
     has_accused: bool,
 }
 
-struct Live {
+struct CustomerJob {
     run: Run,
     pinned: Option<usize>,
     strategy: Box<dyn Strategy>,
@@ -116,7 +116,7 @@ impl Customer {
         }
         out.log(Record::Arrived { job: job.clone(), user });
         let strategy = (self.row.build)(&self.approach);
-        self.live.insert(id, Live { run: Run::new(job), pinned, strategy, is_doomed: false });
+        self.live.insert(id, CustomerJob { run: Run::new(job), pinned, strategy, is_doomed: false });
         self.with(now, id, out, |strategy, deal| strategy.begin(deal));
     }
 
@@ -143,7 +143,7 @@ impl Customer {
     /// Lets the strategy of a job act, if the job is live.
     fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut Deal<'_>)) {
         let Customer { world, rules, approach, books, live, seed, .. } = self;
-        let Some(Live { run, pinned, strategy, is_doomed: false }) = live.get_mut(&job) else { return };
+        let Some(CustomerJob { run, pinned, strategy, is_doomed: false }) = live.get_mut(&job) else { return };
         let mut deal = Deal { now, run, world, rules, approach, pinned: *pinned, seed: *seed, books, out };
         act(strategy.as_mut(), &mut deal);
         while let Some(job) = self.books.given_up.pop() {
@@ -329,7 +329,7 @@ impl Customer {
 
     fn recalled(&mut self, now: Time, provider: usize, recalled: Recalled, out: &mut Out) -> Result<(), Fault> {
         let Recalled { task, in_time, losses } = recalled;
-        let is_there = |live: &&mut Live| live.run.is_at(task.index, provider);
+        let is_there = |live: &&mut CustomerJob| live.run.is_at(task.index, provider);
         let Some(live) = self.live.get_mut(&task.job).filter(is_there) else { return Ok(()) };
         let (before, fails) = (live.run.losses(task.index), self.world.providers[provider].fails());
         if in_time && (losses < before || losses > before && !fails) {
@@ -366,7 +366,7 @@ impl Customer {
         let Customer { world, live, .. } = self;
         let mut order = Vec::new();
         for (job, mut tasks) in jobs {
-            if let Some(Live { run, .. }) = live.get_mut(&job) {
+            if let Some(CustomerJob { run, .. }) = live.get_mut(&job) {
                 run.by_rank(&mut tasks, world);
                 order.extend(tasks.into_iter().map(|task| (job, task)));
             }

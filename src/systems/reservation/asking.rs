@@ -1,7 +1,7 @@
 //! Requests that need a site's consent: at sites that several systems use, only the site knows all of its work.
 
 use super::book::Offer;
-use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
+use super::meta::{AcceptedJob, Cluster, MetaScheduler, Out, Phase};
 use crate::grid::{NodeSet, Request, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{self, Booked, Message, Record, Reserve, ReserveAnswer};
@@ -157,8 +157,20 @@ impl MetaScheduler {
         }
         let phase = if waits { Phase::Awaited } else { Phase::Given };
         let (nodes, is_cancelled, losses, saved) = (nodes_held, false, 0, Span::ZERO);
-        let live =
-            Live { user, request, cluster, start, end, nodes, is_cancelled, runtime, staging, phase, losses, saved };
+        let live = AcceptedJob {
+            user,
+            request,
+            cluster,
+            start,
+            end,
+            nodes,
+            is_cancelled,
+            runtime,
+            staging,
+            phase,
+            losses,
+            saved,
+        };
         self.live.insert(job, live);
         if is_shared {
             self.await_end(job);

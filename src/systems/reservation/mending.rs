@@ -5,7 +5,7 @@
 //! that is in time. A lost task is reported by its site, which then drops it; but a shared site keeps the task's nodes
 //! until it gets a new start or a release.
 
-use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
+use super::meta::{AcceptedJob, Cluster, MetaScheduler, Out, Phase};
 use crate::grid::{Bookings, JobId, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Lost, Message, Outcome, Recall, Record, Release, Verdict};
@@ -26,7 +26,7 @@ impl MetaScheduler {
             let Some(down) = watch.hear(now) else { continue };
             cluster.book.block(now, down);
             let (site, is_shared, bookings) = (cluster.site, cluster.is_shared, watch.recovery.bookings);
-            let is_hit = |live: &Live| match watch.back(&live.nodes) {
+            let is_hit = |live: &AcceptedJob| match watch.back(&live.nodes) {
                 None => false,
                 // Under this rule a job keeps its booking as long as some of its time is left.
                 Some(back) if bookings == Bookings::Shorten => back >= live.end,
@@ -53,7 +53,7 @@ impl MetaScheduler {
     pub(super) fn miss(&mut self, now: Time, out: &mut Out) {
         while let Some((at, job)) = self.overdue.first().copied().filter(|(at, _)| *at <= now) {
             self.overdue.remove(&(at, job));
-            let is_held = |live: &&Live| live.phase == Phase::Given;
+            let is_held = |live: &&AcceptedJob| live.phase == Phase::Given;
             let Some(live) = self.live.get(&job).filter(is_held) else { continue };
             let Cluster { site, watch: Some(watch), .. } = &self.clusters[live.cluster] else { continue };
             if watch.overdue(live.end) == at {
@@ -98,7 +98,7 @@ impl MetaScheduler {
     /// Handles the loss of a running task.
     pub(super) fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let job = lost.task.job;
-        let has_it = |live: &&mut Live| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
+        let has_it = |live: &&mut AcceptedJob| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         let cluster = &self.clusters[live.cluster];
         // A site without failing nodes that reports a loss is not honest.
@@ -136,7 +136,7 @@ impl MetaScheduler {
     }
 
     /// Breaks the promise of a reservation, and compensates its user.
-    pub(super) fn breaks(&self, job: JobId, live: &Live, out: &mut Out) {
+    pub(super) fn breaks(&self, job: JobId, live: &AcceptedJob, out: &mut Out) {
         if live.losses == 0 {
             out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
         }
@@ -148,7 +148,7 @@ impl MetaScheduler {
     }
 }
 
-impl Live {
+impl AcceptedJob {
     /// Part of a span of its work that has not been saved.
     pub(super) fn left(&self, all: Span) -> Span {
         if self.saved.is_zero() { all } else { left_of(all, self.saved) }

@@ -30,7 +30,7 @@ pub struct MetaScheduler {
     /// Scratch buffer for the bounds of clusters.
     bounds: Vec<Reverse<(i128, Time, usize)>>,
     /// Accepted jobs that have neither ended nor been cancelled.
-    pub(super) live: BTreeMap<JobId, Live>,
+    pub(super) live: BTreeMap<JobId, AcceptedJob>,
     /// Requests that a shared site has been asked for and has not answered.
     pub(super) asked: BTreeMap<JobId, Asked>,
     /// Accepted jobs whose nodes have failed, with a site that has been asked for them and has not answered.
@@ -65,7 +65,7 @@ pub struct Cluster {
     pub watch: Option<Watch>,
 }
 
-pub(super) struct Live {
+pub(super) struct AcceptedJob {
     pub user: ActorId,
     pub request: Request,
     pub cluster: usize,
@@ -293,7 +293,7 @@ impl MetaScheduler {
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
         // Other sites cannot report its end.
-        let has_it = |live: &Live| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
+        let has_it = |live: &AcceptedJob| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
         if !self.live.get(&job).is_some_and(has_it) {
             return;
         }
@@ -308,7 +308,7 @@ impl MetaScheduler {
         }
     }
 
-    fn over(job: JobId, live: &Live, out: &mut Out) {
+    fn over(job: JobId, live: &AcceptedJob, out: &mut Out) {
         out.log(Record::Completed { job, value: None });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Completed }));
     }
@@ -323,7 +323,7 @@ impl MetaScheduler {
             moving.is_cancelled = true;
             return;
         }
-        let waits = |live: &Live| {
+        let waits = |live: &AcceptedJob| {
             let may_start = now + self.clusters[live.cluster].latency >= live.start;
             live.user == from && (live.phase == Phase::Awaited || live.phase == Phase::Given && !may_start)
         };
@@ -352,7 +352,7 @@ impl MetaScheduler {
         Self::cancelled(job, &live, out);
     }
 
-    pub(super) fn cancelled(job: JobId, live: &Live, out: &mut Out) {
+    pub(super) fn cancelled(job: JobId, live: &AcceptedJob, out: &mut Out) {
         out.log(Record::Cancelled { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
@@ -365,7 +365,7 @@ impl MetaScheduler {
         if *asked.get() == 0 {
             asked.remove();
         }
-        let has_it = |live: &&Live| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
+        let has_it = |live: &&AcceptedJob| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
         let Some(live) = self.live.get(&job).filter(has_it) else { return };
         if !recalled.in_time {
             // An honest site has reported the end by now.
@@ -383,7 +383,7 @@ impl MetaScheduler {
         Self::cancelled(job, &live, out);
     }
 
-    pub(super) fn free(&mut self, now: Time, live: &Live) {
+    pub(super) fn free(&mut self, now: Time, live: &AcceptedJob) {
         self.unbook(now, live.cluster, (live.start, live.end), &live.nodes);
     }
 

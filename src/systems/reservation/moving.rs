@@ -4,7 +4,7 @@
 //! the search continues.
 
 use super::book::Offer;
-use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
+use super::meta::{AcceptedJob, Cluster, MetaScheduler, Out, Phase};
 use crate::grid::{JobId, NodeSet, Request, TaskId};
 use crate::protocol::{self, Answered, Booked, Message, Record, ReserveAnswer};
 use crate::time::Time;
@@ -12,7 +12,7 @@ use crate::time::Time;
 /// A job for which a site has been asked.
 pub(super) struct Moving {
     /// The job before the move.
-    pub live: Live,
+    pub live: AcceptedJob,
     seek: Seek,
     pub cluster: usize,
     start: Time,
@@ -53,14 +53,21 @@ impl MetaScheduler {
     ///
     /// A job with an input stays at the site of its input, and, while that is on its way, starts no earlier than
     /// planned, as no better estimate is known.
-    pub(super) fn move_on(&mut self, now: Time, job: JobId, live: Live, out: &mut Out) -> Option<Live> {
+    pub(super) fn move_on(&mut self, now: Time, job: JobId, live: AcceptedJob, out: &mut Out) -> Option<AcceptedJob> {
         let left = Request { duration: live.left(live.request.duration), ..live.request };
         let (named, are_named, refused) = (None, false, None);
         let seek = Seek { left, next: Step::AtItsTime, named, are_named, refused, tried: Vec::new() };
         self.seek_on(now, job, live, seek, out)
     }
 
-    fn seek_on(&mut self, now: Time, job: JobId, live: Live, mut seek: Seek, out: &mut Out) -> Option<Live> {
+    fn seek_on(
+        &mut self,
+        now: Time,
+        job: JobId,
+        live: AcceptedJob,
+        mut seek: Seek,
+        out: &mut Out,
+    ) -> Option<AcceptedJob> {
         let Some((cluster, Offer { start, nodes, .. })) = self.next_offer(now, &live, &mut seek) else {
             return Some(live);
         };
@@ -81,7 +88,7 @@ impl MetaScheduler {
         None
     }
 
-    fn next_offer(&mut self, now: Time, live: &Live, seek: &mut Seek) -> Option<(usize, Offer)> {
+    fn next_offer(&mut self, now: Time, live: &AcceptedJob, seek: &mut Seek) -> Option<(usize, Offer)> {
         let named = seek.named.take();
         seek.are_named = named.is_some();
         if named.is_some() {

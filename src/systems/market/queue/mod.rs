@@ -24,15 +24,15 @@ pub(super) mod plain;
 mod redrawn;
 mod worsening;
 
+use super::auctioned::AuctionedJob;
 use super::bid::{BidPolicy, Course, Instant, Winner};
-use super::live::Live;
 use crate::grid::JobId;
 use crate::time::Time;
 
 pub(super) use demand::Demand;
 
 /// Every job that was ever accepted, in order of acceptance; `None` once it is over.
-pub(super) type Jobs = Vec<Option<Box<Live>>>;
+pub(super) type Jobs = Vec<Option<Box<AuctionedJob>>>;
 
 /// The queued tasks of one kind.
 ///
@@ -109,7 +109,7 @@ impl Bids<'_> {
         set_mark(self.jobs, handle, mark);
     }
 
-    fn live(&self, handle: TaskHandle) -> &Live {
+    fn live(&self, handle: TaskHandle) -> &AuctionedJob {
         self.jobs[handle.job as usize].as_ref().expect("a queued task belongs to a live job")
     }
 }

@@ -14,11 +14,11 @@ use crate::time::Span;
 pub(super) struct Workflows {
     numbers: BTreeMap<JobId, u32>,
     /// The workflows; those that are over are dropped.
-    all: Vec<Option<Box<Live>>>,
+    all: Vec<Option<Box<ActiveWorkflow>>>,
 }
 
 /// A workflow in progress.
-pub(super) struct Live {
+pub(super) struct ActiveWorkflow {
     pub job: Arc<Job>,
     pub user: ActorId,
     pub graph: Graph,
@@ -61,7 +61,7 @@ impl Workflows {
         self.numbers.get(&job).copied().filter(|number| self.all[*number as usize].is_some())
     }
 
-    pub fn add(&mut self, live: Live) -> u32 {
+    pub fn add(&mut self, live: ActiveWorkflow) -> u32 {
         let number = self.all.len() as u32;
         self.numbers.insert(live.job.id, number);
         self.all.push(Some(Box::new(live)));
@@ -82,21 +82,21 @@ impl Workflows {
 }
 
 impl Index<u32> for Workflows {
-    type Output = Live;
+    type Output = ActiveWorkflow;
 
-    fn index(&self, number: u32) -> &Live {
+    fn index(&self, number: u32) -> &ActiveWorkflow {
         self.all[number as usize].as_ref().expect("it is not over")
     }
 }
 
 impl IndexMut<u32> for Workflows {
-    fn index_mut(&mut self, number: u32) -> &mut Live {
+    fn index_mut(&mut self, number: u32) -> &mut ActiveWorkflow {
         self.all[number as usize].as_mut().expect("it is not over")
     }
 }
 
-impl Live {
-    pub fn new(job: Arc<Job>, user: ActorId) -> Live {
+impl ActiveWorkflow {
+    pub fn new(job: Arc<Job>, user: ActorId) -> ActiveWorkflow {
         let graph = Graph::new(job.tasks.len(), &job.edges);
         let state = |task: usize| State {
             phase: Phase::Waiting,
@@ -106,7 +106,7 @@ impl Live {
             saved: Span::ZERO,
         };
         let tasks: Vec<State> = (0..job.tasks.len()).map(state).collect();
-        Live { unfinished: tasks.len(), job, user, graph, tasks, under_way: 0, is_removed: false }
+        ActiveWorkflow { unfinished: tasks.len(), job, user, graph, tasks, under_way: 0, is_removed: false }
     }
 
     /// Edges out of a task, as a range of numbers.

@@ -11,7 +11,7 @@ use crate::grid::{Graph, Job};
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
 
-pub(super) struct Live {
+pub(super) struct AuctionedJob {
     pub job: Arc<Job>,
     pub user: ActorId,
     pub graph: Graph,
@@ -103,8 +103,8 @@ impl Ready {
     }
 }
 
-impl Live {
-    pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span, due: Time) -> Live {
+impl AuctionedJob {
+    pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span, due: Time) -> AuctionedJob {
         let state = |task| {
             let phase = Phase::Held(graph.predecessors(task).len() as u32);
             TaskState { phase, everywhere: Time::ZERO, mark: 0 }
@@ -112,7 +112,19 @@ impl Live {
         let tasks: Vec<TaskState> = (0..job.tasks.len()).map(state).collect();
         let unfinished = tasks.len() as u32;
         let deadline = deadline(&job, figures.critical_path, tick);
-        Live { job, user, graph, figures, tasks, queued: 0, running: 0, unfinished, removed: false, deadline, due }
+        AuctionedJob {
+            job,
+            user,
+            graph,
+            figures,
+            tasks,
+            queued: 0,
+            running: 0,
+            unfinished,
+            removed: false,
+            deadline,
+            due,
+        }
     }
 
     pub fn critical_path(&self) -> Span {
