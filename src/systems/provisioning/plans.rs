@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::application::{Application, Greedy, Plan, Settings, Wish, dominates, plan};
+use super::application::{Application, ApplicationPlan, Greedy, Settings, Wish, dominates, plan};
 use super::desk::{Desk, Wanted, longest};
 use super::forecast::History;
 use super::planner;
@@ -60,7 +60,7 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let front = plan(&moment.application, order.at, &slots, settings);
     let Some(chosen) = front.choose(order.alpha) else { return Err(moment.nothing(&adverts)) };
     let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
-    let choice = |plan: &Plan| Choice {
+    let choice = |plan: &ApplicationPlan| Choice {
         cost: plan.cost.allocation.seconds(),
         makespan: seconds(plan.cost.makespan),
         bookings: plan.bookings.len(),

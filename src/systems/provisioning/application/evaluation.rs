@@ -35,7 +35,7 @@ pub struct Booked {
 
 /// A complete plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ApplicationPlan {
     pub cost: Cost,
     /// The tasks in the order of placement.
     pub tasks: Vec<Placed>,
@@ -95,7 +95,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The plan with all its bookings.
-    pub fn plan(&mut self, chosen: impl Fn(usize) -> bool) -> Option<Plan> {
+    pub fn plan(&mut self, chosen: impl Fn(usize) -> bool) -> Option<ApplicationPlan> {
         let (mut tasks, mut shares) = (Vec::new(), Vec::new());
         let cost = self.evaluate(chosen, |placed, taken| {
             tasks.push(placed);
@@ -118,7 +118,7 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        Some(Plan { cost, tasks, bookings, shares })
+        Some(ApplicationPlan { cost, tasks, bookings, shares })
     }
 
     /// Places each task where it starts first; of equal sites the first is taken.

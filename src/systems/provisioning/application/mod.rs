@@ -15,7 +15,7 @@ mod tests;
 
 pub use best_effort::{BestEffort, Submission, least_loaded};
 pub use choice::{choose, choose_offer, choose_quoted, ranked};
-pub use evaluation::{Booked, Cost, Evaluator, Placed, Plan};
+pub use evaluation::{ApplicationPlan, Booked, Cost, Evaluator, Placed};
 pub use greedy::{Greedy, Wish};
 pub use moga::{Front, Settings, plan};
 pub use pareto::{Archive, dominates};

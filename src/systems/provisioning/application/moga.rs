@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::pareto::dominates;
-use super::{Application, Archive, Cost, Evaluator, Plan, choose};
+use super::{Application, ApplicationPlan, Archive, Cost, Evaluator, choose};
 use crate::grid::Slot;
 use crate::random::SplitMix64;
 use crate::time::Time;
@@ -30,7 +30,7 @@ type Bits = Vec<u64>;
 /// The plans that none dominates, the cheapest first.
 #[derive(Clone, Debug)]
 pub struct Front {
-    pub plans: Vec<Plan>,
+    pub plans: Vec<ApplicationPlan>,
     /// Number of different plans evaluated.
     pub evaluated: usize,
 }
@@ -69,7 +69,7 @@ pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings:
 
 impl Front {
     /// The best plan if cost has the weight `alpha` and time the rest.
-    pub fn choose(&self, alpha: f64) -> Option<&Plan> {
+    pub fn choose(&self, alpha: f64) -> Option<&ApplicationPlan> {
         let options = self.plans.iter().map(|plan| (plan.cost.allocation.micros(), plan.cost.makespan.micros()));
         choose(alpha, &options.collect::<Vec<_>>()).map(|place| &self.plans[place])
     }

@@ -78,7 +78,8 @@ fn plans_cost_what_they_do_in_the_example() {
     let front: Vec<(u64, u64)> = archive.members().iter().map(|(cost, _)| shown(cost)).collect();
     assert_eq!(front, [(6, 8), (8, 7), (10, 6), (11, 5), (15, 4)]);
 
-    let starts = |plan: Plan| plan.tasks.iter().map(|placed| placed.start.micros() / 1_000_000).collect::<Vec<_>>();
+    let starts =
+        |plan: ApplicationPlan| plan.tasks.iter().map(|placed| placed.start.micros() / 1_000_000).collect::<Vec<_>>();
     assert_eq!(starts(evaluator.plan(|slot| slot == 3).unwrap()), [4, 5, 7]);
     assert_eq!(starts(evaluator.plan(|slot| slot < 3).unwrap()), [0, 1, 3]);
 

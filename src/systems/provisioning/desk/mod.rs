@@ -23,7 +23,7 @@ use self::bookings::Booking;
 pub use self::holds::Fate;
 use self::holds::Hold;
 pub use self::outages::Yields;
-use self::plan::Plan;
+use self::plan::DeskPlan;
 pub use self::prices::Wanted;
 use super::forecast::Forecast;
 use super::planner::Planner;
@@ -113,7 +113,7 @@ pub struct Desk {
     /// The quotes. All last equally long, so the oldest expires first.
     quotes: BTreeMap<QuoteId, Quote>,
     next_quote: u64,
-    plan: Plan,
+    plan: DeskPlan,
     deeds: Vec<Deed>,
     account: Account,
 }
@@ -158,7 +158,7 @@ impl DeskTerms {
 impl Desk {
     /// A new desk. In mode `Exact` the planner only says how a priced booking would affect the queue.
     pub fn new(terms: DeskTerms, planner: Box<dyn Planner>, forecast: Box<dyn Forecast>) -> Desk {
-        let plan = Plan::new(terms.procs);
+        let plan = DeskPlan::new(terms.procs);
         Desk {
             terms,
             planner,

@@ -7,7 +7,7 @@ use crate::systems::provisioning::planner::{Fixed, Question, free_beside};
 use crate::time::Time;
 
 #[derive(Clone)]
-pub(super) struct Plan {
+pub(super) struct DeskPlan {
     /// Planned start of each job, in the order of the queue. There are fewer if the plan is void, or if the last jobs
     /// are not planned yet.
     pub starts: Vec<Time>,
@@ -34,9 +34,9 @@ enum State {
     Void,
 }
 
-impl Plan {
-    pub fn new(procs: u32) -> Plan {
-        Plan {
+impl DeskPlan {
+    pub fn new(procs: u32) -> DeskPlan {
+        DeskPlan {
             starts: Vec::new(),
             free: FreeList::empty_site(Time::ZERO, procs),
             version: 0,
@@ -119,7 +119,7 @@ impl Desk {
             return false;
         }
         self.look();
-        let Plan { starts, fixed, asks, state, free, .. } = &mut self.plan;
+        let DeskPlan { starts, fixed, asks, state, free, .. } = &mut self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
         let kept = if *state == State::Grown { std::mem::take(starts) } else { Vec::new() };
         self.planner.plan(&question, starts);
@@ -146,7 +146,7 @@ impl Desk {
         self.freshen();
         if self.plan.state == State::Unlisted {
             self.look();
-            let Plan { starts, fixed, asks, .. } = &self.plan;
+            let DeskPlan { starts, fixed, asks, .. } = &self.plan;
             let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
             self.plan.free = free_beside(&question, starts);
             self.plan.state = State::Holds;
@@ -172,7 +172,7 @@ impl Desk {
     /// The planner's answer if `extra` were booked too.
     pub(super) fn what_if(&mut self, extra: Option<&Part>, starts: &mut Vec<Time>) {
         let extra = extra.map(|extra| Fixed { from: extra.start, until: extra.end(), procs: extra.procs });
-        let Plan { fixed, asks, .. } = &self.plan;
+        let DeskPlan { fixed, asks, .. } = &self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra, queue: asks };
         self.planner.plan(&question, starts);
     }
@@ -180,7 +180,7 @@ impl Desk {
     /// Gathers the fixed parts and the waiting jobs, for planners and prices.
     pub(super) fn look(&mut self) {
         let now = self.now;
-        let Plan { asks, fixed, .. } = &mut self.plan;
+        let DeskPlan { asks, fixed, .. } = &mut self.plan;
         asks.clear();
         asks.extend(self.queue.iter().map(|queued| queued.ask));
         fixed.clear();

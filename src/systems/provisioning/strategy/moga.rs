@@ -8,7 +8,7 @@ use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::application::{Plan, Settings, plan};
+use crate::systems::provisioning::application::{ApplicationPlan, Settings, plan};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 
@@ -26,7 +26,7 @@ struct Moga {
     adverts: few::Map<usize, Advert>,
     /// The slots that can still be claimed, by their indices in each advertisement.
     left: Vec<Vec<u32>>,
-    plan: Option<Plan>,
+    plan: Option<ApplicationPlan>,
     /// Bookings so far, by their indices in the plan's bookings.
     booked: few::Map<usize, Receipt>,
     /// Indices in the plan's bookings of each claim.
@@ -123,7 +123,11 @@ impl Moga {
     }
 
     /// Share of each task in each booking.
-    fn shares(&self, plan: &Plan, booked: &few::Map<usize, Receipt>) -> few::Map<u32, Vec<(BookingId, u32)>> {
+    fn shares(
+        &self,
+        plan: &ApplicationPlan,
+        booked: &few::Map<usize, Receipt>,
+    ) -> few::Map<u32, Vec<(BookingId, u32)>> {
         // Slots are numbered across all sites.
         let of_provider =
             |(provider, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (provider, slot));
