@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
 use crate::grid::{JobId, Site, TaskId};
-use crate::protocol::outside::bidder::{Answer, Cluster, Hello, Question, TaskLine};
+use crate::protocol::outside::bidder::{BidderAnswer, BidderHello, BidderQuestion, Cluster, TaskLine};
 use crate::protocol::outside::seconds;
 use crate::settings::counted;
 use crate::systems::Outsider;
@@ -37,7 +37,7 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble>
     }
     let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
     let words = (foreign.ask.word(), foreign.winner.word());
-    say_hello(&mut talk, &Hello::new(&topology.name, topology.seed, words, tick, sites))?;
+    say_hello(&mut talk, &BidderHello::new(&topology.name, topology.seed, words, tick, sites))?;
     let bidder = Program {
         winner: match foreign.winner {
             BestBid::Smallest => Winner::Smallest,
@@ -83,7 +83,7 @@ impl Program {
             *asked
         };
         let new = bidders.iter().filter(|bidder| !known.contains_key(&id(bidder)));
-        let question = Question {
+        let question = BidderQuestion {
             kind: "bids",
             ask: number,
             t: seconds(at.now.micros()),
@@ -92,7 +92,7 @@ impl Program {
             queue: bidders.iter().map(|bidder| id(bidder).to_string()).collect(),
         };
         let mut talk = self.talk.borrow_mut();
-        let answer = ask(&mut talk, number, &question, EXPECTED, |answer: &Answer| answer.ask)?;
+        let answer = ask(&mut talk, number, &question, EXPECTED, |answer: &BidderAnswer| answer.ask)?;
         if answer.bids.len() != bidders.len() {
             let counts = (counted(answer.bids.len() as u64, "bid"), counted(bidders.len() as u64, "task"));
             let text = format!("gives {} for {} (question {number})", counts.0, counts.1);

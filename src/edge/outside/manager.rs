@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
-use crate::protocol::outside::manager::{Answer, Hello, Question};
+use crate::protocol::outside::manager::{ManagerAnswer, ManagerHello, ManagerQuestion};
 use crate::protocol::outside::{Advice, SiteEvent, SiteLine};
 use crate::roles::outside::Decides;
 use crate::systems::Outsider;
@@ -29,7 +29,7 @@ pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
     let topology = around.topology;
     let site = &topology.sites[site];
     let site = SiteLine { name: &site.name, nodes: site.cores };
-    say_hello(&mut talk, &Hello::new(&topology.name, topology.seed, site))?;
+    say_hello(&mut talk, &ManagerHello::new(&topology.name, topology.seed, site))?;
     let decider: Box<dyn Decides> = Box::new(Program { talk, asked: 0, fault: around.fault.clone() });
     Ok(Box::new(decider))
 }
@@ -43,8 +43,8 @@ struct Program {
 impl Program {
     fn question(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Result<Advice, Trouble> {
         self.asked += 1;
-        let question = Question::new(self.asked, now, happened);
-        let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask)?;
+        let question = ManagerQuestion::new(self.asked, now, happened);
+        let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &ManagerAnswer| answer.ask)?;
         answer.advice(now).map_err(|wrong| self.talk.wrong(&wrong).into())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
 use crate::protocol::outside::SiteLine;
-use crate::protocol::outside::planner::{Answer, Hello, Question, UserAction, UserEvent};
+use crate::protocol::outside::planner::{PlannerAnswer, PlannerHello, PlannerQuestion, UserAction, UserEvent};
 use crate::roles::outside::Plans;
 use crate::systems::Outsider;
 use crate::time::Time;
@@ -30,7 +30,7 @@ pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
     let topology = around.topology;
     let sites = for_planners(topology).map(|site| &topology.sites[site]);
     let sites = sites.map(|site| SiteLine { name: &site.name, nodes: site.cores }).collect();
-    say_hello(&mut talk, &Hello::new(&topology.name, topology.seed, &topology.users[user].name, sites))?;
+    say_hello(&mut talk, &PlannerHello::new(&topology.name, topology.seed, &topology.users[user].name, sites))?;
     let decider: Box<dyn Plans> = Box::new(Program { talk, asked: 0, fault: around.fault.clone() });
     Ok(Box::new(decider))
 }
@@ -44,8 +44,8 @@ struct Program {
 impl Program {
     fn question(&mut self, now: Time, heard: &[UserEvent]) -> Result<Vec<UserAction>, Trouble> {
         self.asked += 1;
-        let question = Question::new(self.asked, now, heard);
-        let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask)?;
+        let question = PlannerQuestion::new(self.asked, now, heard);
+        let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &PlannerAnswer| answer.ask)?;
         answer.advice().map_err(|wrong| self.talk.wrong(&wrong).into())
     }
 }

@@ -7,7 +7,7 @@ use crate::grid::{JobId, Worth};
 use crate::time::Span;
 
 #[derive(Debug, Serialize)]
-pub struct Hello<'a> {
+pub struct BidderHello<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     version: u32,
@@ -20,7 +20,7 @@ pub struct Hello<'a> {
     sites: Vec<Cluster<'a>>,
 }
 
-impl<'a> Hello<'a> {
+impl<'a> BidderHello<'a> {
     /// Hello to a program that is asked then; `wins` is the kind of bid that wins.
     pub fn new(
         topology: &'a str,
@@ -28,9 +28,9 @@ impl<'a> Hello<'a> {
         (ask, winner): (&'static str, &'static str),
         tick: Span,
         sites: Vec<Cluster<'a>>,
-    ) -> Hello<'a> {
+    ) -> BidderHello<'a> {
         let tick = seconds(tick.micros());
-        Hello { kind: "hello", version: VERSION, role: "bidder", topology, seed, ask, winner, tick, sites }
+        BidderHello { kind: "hello", version: VERSION, role: "bidder", topology, seed, ask, winner, tick, sites }
     }
 }
 
@@ -42,7 +42,7 @@ pub struct Cluster<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Question<'a> {
+pub struct BidderQuestion<'a> {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub ask: u64,
@@ -72,7 +72,7 @@ pub struct TaskLine<'a> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct BidderAnswer {
     #[serde(rename = "type")]
     _kind: BidsWord,
     pub ask: u64,

@@ -7,7 +7,7 @@ use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
 #[derive(Debug, Serialize)]
-pub struct Hello<'a> {
+pub struct ManagerHello<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     version: u32,
@@ -17,24 +17,24 @@ pub struct Hello<'a> {
     site: SiteLine<'a>,
 }
 
-impl<'a> Hello<'a> {
-    pub fn new(topology: &'a str, seed: u64, site: SiteLine<'a>) -> Hello<'a> {
-        Hello { kind: "hello", version: VERSION, role: "manager", topology, seed, site }
+impl<'a> ManagerHello<'a> {
+    pub fn new(topology: &'a str, seed: u64, site: SiteLine<'a>) -> ManagerHello<'a> {
+        ManagerHello { kind: "hello", version: VERSION, role: "manager", topology, seed, site }
     }
 }
 
 #[derive(Debug, Serialize)]
-pub struct Question {
+pub struct ManagerQuestion {
     #[serde(rename = "type")]
     kind: &'static str,
     ask: u64,
     t: f64,
-    events: Vec<Line>,
+    events: Vec<SiteEventLine>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Line {
+enum SiteEventLine {
     Submitted {
         job: JobId,
         nodes: u32,
@@ -68,11 +68,11 @@ struct Down {
     back: f64,
 }
 
-impl Question {
-    pub fn new(ask: u64, now: Time, happened: &[(Time, SiteEvent)]) -> Question {
+impl ManagerQuestion {
+    pub fn new(ask: u64, now: Time, happened: &[(Time, SiteEvent)]) -> ManagerQuestion {
         let line = |(_, happened): &(Time, SiteEvent)| match happened {
             &SiteEvent::Submitted { job, nodes, walltime, .. } => {
-                Line::Submitted { job, nodes, walltime: seconds(walltime.micros()) }
+                SiteEventLine::Submitted { job, nodes, walltime: seconds(walltime.micros()) }
             }
             SiteEvent::Ended { job, how, on, .. } => {
                 let how = match how {
@@ -80,31 +80,31 @@ impl Question {
                     End::Walltime => "walltime",
                     End::Killed => "killed",
                 };
-                Line::Ended { job: *job, how, nodes: on.to_string() }
+                SiteEventLine::Ended { job: *job, how, nodes: on.to_string() }
             }
             SiteEvent::Lost { job, on, waits } => {
                 let walltime = waits.map(|walltime| seconds(walltime.micros()));
-                Line::Lost { job: *job, nodes: on.to_string(), waits: waits.is_some(), walltime }
+                SiteEventLine::Lost { job: *job, nodes: on.to_string(), waits: waits.is_some(), walltime }
             }
             SiteEvent::Nodes { down } => {
                 let down =
                     down.iter().map(|one| Down { nodes: one.nodes.to_string(), back: seconds(one.back.micros()) });
-                Line::Nodes { down: down.collect() }
+                SiteEventLine::Nodes { down: down.collect() }
             }
-            &SiteEvent::Recalled { job } => Line::Recalled { job },
-            SiteEvent::Called => Line::Called,
+            &SiteEvent::Recalled { job } => SiteEventLine::Recalled { job },
+            SiteEvent::Called => SiteEventLine::Called,
         };
-        Question { kind: "manage", ask, t: seconds(now.micros()), events: happened.iter().map(line).collect() }
+        ManagerQuestion { kind: "manage", ask, t: seconds(now.micros()), events: happened.iter().map(line).collect() }
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct ManagerAnswer {
     #[serde(rename = "type")]
     _kind: ManageWord,
     pub ask: u64,
-    orders: Vec<Order>,
+    orders: Vec<SiteOrderLine>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,19 +115,19 @@ enum ManageWord {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
-enum Order {
+enum SiteOrderLine {
     Start { job: JobId, nodes: Option<String> },
     Reject { job: JobId },
     Kill { job: JobId },
     Call { t: f64 },
 }
 
-impl Answer {
+impl ManagerAnswer {
     /// The requested actions, or an error if the answer is invalid.
     pub fn advice(self, now: Time) -> Result<Advice, String> {
-        let wish = |order: Order| {
+        let wish = |order: SiteOrderLine| {
             Ok::<SiteAction, String>(match order {
-                Order::Start { job, nodes } => {
+                SiteOrderLine::Start { job, nodes } => {
                     let nodes = nodes.map(|text| {
                         NodeSet::parse(&text).ok_or_else(|| {
                             format!(
@@ -138,9 +138,9 @@ impl Answer {
                     });
                     SiteAction::Start { job, on: nodes.transpose()? }
                 }
-                Order::Reject { job } => SiteAction::Reject { job },
-                Order::Kill { job } => SiteAction::Kill { job },
-                Order::Call { t } => SiteAction::Call { at: call(t)? },
+                SiteOrderLine::Reject { job } => SiteAction::Reject { job },
+                SiteOrderLine::Kill { job } => SiteAction::Kill { job },
+                SiteOrderLine::Call { t } => SiteAction::Call { at: call(t)? },
             })
         };
         let wishes: Result<Vec<_>, String> = self.orders.into_iter().map(|order| Ok((now, wish(order)?))).collect();

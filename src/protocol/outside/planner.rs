@@ -7,7 +7,7 @@ use crate::grid::JobId;
 use crate::time::{Span, Time};
 
 #[derive(Debug, Serialize)]
-pub struct Hello<'a> {
+pub struct PlannerHello<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     version: u32,
@@ -19,9 +19,9 @@ pub struct Hello<'a> {
     sites: Vec<SiteLine<'a>>,
 }
 
-impl<'a> Hello<'a> {
-    pub fn new(topology: &'a str, seed: u64, user: &'a str, sites: Vec<SiteLine<'a>>) -> Hello<'a> {
-        Hello { kind: "hello", version: VERSION, role: "planner", topology, seed, user, sites }
+impl<'a> PlannerHello<'a> {
+    pub fn new(topology: &'a str, seed: u64, user: &'a str, sites: Vec<SiteLine<'a>>) -> PlannerHello<'a> {
+        PlannerHello { kind: "hello", version: VERSION, role: "planner", topology, seed, user, sites }
     }
 }
 
@@ -50,45 +50,45 @@ pub enum UserAction {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Question<'a> {
+pub struct PlannerQuestion<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     ask: u64,
     t: f64,
-    events: Vec<Line<'a>>,
+    events: Vec<UserEventLine<'a>>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Line<'a> {
+enum UserEventLine<'a> {
     Due { job: JobId, nodes: u32, walltime: f64, site: Option<&'a str> },
     Over { job: JobId },
     Recalled { job: JobId, in_time: bool },
     Called,
 }
 
-impl<'a> Question<'a> {
-    pub fn new(ask: u64, now: Time, heard: &'a [UserEvent]) -> Question<'a> {
+impl<'a> PlannerQuestion<'a> {
+    pub fn new(ask: u64, now: Time, heard: &'a [UserEvent]) -> PlannerQuestion<'a> {
         let line = |heard: &'a UserEvent| match heard {
             UserEvent::Due { job, nodes, walltime, site } => {
                 let walltime = seconds(walltime.micros());
-                Line::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
+                UserEventLine::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
             }
-            &UserEvent::Over { job } => Line::Over { job },
-            &UserEvent::Recalled { job, in_time } => Line::Recalled { job, in_time },
-            UserEvent::Called => Line::Called,
+            &UserEvent::Over { job } => UserEventLine::Over { job },
+            &UserEvent::Recalled { job, in_time } => UserEventLine::Recalled { job, in_time },
+            UserEvent::Called => UserEventLine::Called,
         };
-        Question { kind: "plan", ask, t: seconds(now.micros()), events: heard.iter().map(line).collect() }
+        PlannerQuestion { kind: "plan", ask, t: seconds(now.micros()), events: heard.iter().map(line).collect() }
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct PlannerAnswer {
     #[serde(rename = "type")]
     _kind: PlanWord,
     pub ask: u64,
-    orders: Vec<Order>,
+    orders: Vec<UserOrderLine>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,20 +99,20 @@ enum PlanWord {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
-enum Order {
+enum UserOrderLine {
     Submit { job: JobId, site: Option<String> },
     Recall { job: JobId },
     Call { t: f64 },
 }
 
-impl Answer {
+impl PlannerAnswer {
     /// The requested actions, or an error if the answer is invalid.
     pub fn advice(self) -> Result<Vec<UserAction>, String> {
         let plan = |order| {
             Ok(match order {
-                Order::Submit { job, site } => UserAction::Submit { job, site },
-                Order::Recall { job } => UserAction::Recall { job },
-                Order::Call { t } => UserAction::Call { at: call(t)? },
+                UserOrderLine::Submit { job, site } => UserAction::Submit { job, site },
+                UserOrderLine::Recall { job } => UserAction::Recall { job },
+                UserOrderLine::Call { t } => UserAction::Call { at: call(t)? },
             })
         };
         self.orders.into_iter().map(plan).collect()
