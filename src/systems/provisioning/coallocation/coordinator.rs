@@ -15,7 +15,7 @@ pub struct Leg {
 
 /// A request for all legs at the same start, or none of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct CoallocationRequest {
     pub number: u64,
     /// The legs, ascending by site; no site occurs twice.
     pub legs: Vec<Leg>,
@@ -36,25 +36,25 @@ pub struct Patience {
 
 /// Log entries of a coordinator. It writes an entry before it acts on it, and recovers from the log after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Log {
+pub enum LogEntry {
     /// An attempt begins; the first has the number 1.
     Attempt(u32),
     /// All sites hold. The decision is final.
     Commit,
     /// A site no longer held its part when the commit arrived, or later. All committed parts are cancelled.
     Compensate,
-    Over(Outcome),
+    Over(CoallocationOutcome),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum CoallocationOutcome {
     Whole,
     Nothing,
 }
 
 /// Instructions to a site about a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
+pub enum HoldOrder {
     Hold(Part),
     Commit,
     Abort,
@@ -63,7 +63,7 @@ pub enum Order {
 
 /// Answers of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum LegAnswer {
     Granted {
         expiry: Time,
         fee: Area,
@@ -79,21 +79,21 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// An entry to write to the log before any other action.
-    Log(Log),
+    LogEntry(LogEntry),
     Tell {
         leg: usize,
         hold: HoldId,
-        order: Order,
+        order: HoldOrder,
     },
     /// No start is left to try. The driver is to offer new ones; see [`Coordinator::offer`].
     Ask,
-    Over(Outcome),
+    Over(CoallocationOutcome),
 }
 
 /// A request that is in progress.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
-    request: Request,
+    request: CoallocationRequest,
     patience: Patience,
     attempt: u32,
     /// The starts to try, the best last.
@@ -123,7 +123,7 @@ enum Phase {
     Compensating {
         missing: Vec<bool>,
     },
-    Over(Outcome),
+    Over(CoallocationOutcome),
 }
 
 impl Patience {
@@ -151,31 +151,37 @@ impl Leg {
 
 impl Coordinator {
     /// A new coordinator, which begins by asking for starts.
-    pub fn new(request: Request, patience: Patience) -> Coordinator {
+    pub fn new(request: CoallocationRequest, patience: Patience) -> Coordinator {
         Coordinator { request, patience, attempt: 0, starts: Vec::new(), phase: Phase::Asking, wake: None }
     }
 
     /// Recovers a coordinator from its log alone.
-    pub fn recover(now: Time, request: Request, patience: Patience, log: &[Log], deeds: &mut Vec<Deed>) -> Coordinator {
+    pub fn recover(
+        now: Time,
+        request: CoallocationRequest,
+        patience: Patience,
+        log: &[LogEntry],
+        deeds: &mut Vec<Deed>,
+    ) -> Coordinator {
         let mut coordinator = Coordinator::new(request, patience);
         let legs = coordinator.request.legs.len();
         let attempts =
-            log.iter().filter_map(|entry| if let Log::Attempt(attempt) = entry { Some(*attempt) } else { None });
+            log.iter().filter_map(|entry| if let LogEntry::Attempt(attempt) = entry { Some(*attempt) } else { None });
         coordinator.attempt = attempts.max().unwrap_or(0);
         match log.last() {
             None => deeds.push(Deed::Ask),
-            Some(Log::Attempt(_)) => {
+            Some(LogEntry::Attempt(_)) => {
                 coordinator.abort(legs, deeds);
                 coordinator.give_up_attempt(now, deeds);
             }
-            Some(Log::Commit) => coordinator.commit(now, deeds),
-            Some(Log::Compensate) => coordinator.cancel(now, deeds),
-            Some(Log::Over(outcome)) => coordinator.phase = Phase::Over(*outcome),
+            Some(LogEntry::Commit) => coordinator.commit(now, deeds),
+            Some(LogEntry::Compensate) => coordinator.cancel(now, deeds),
+            Some(LogEntry::Over(outcome)) => coordinator.phase = Phase::Over(*outcome),
         }
         coordinator
     }
 
-    pub fn request(&self) -> &Request {
+    pub fn request(&self) -> &CoallocationRequest {
         &self.request
     }
 
@@ -183,7 +189,7 @@ impl Coordinator {
         self.wake
     }
 
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<CoallocationOutcome> {
         if let Phase::Over(outcome) = self.phase { Some(outcome) } else { None }
     }
 
@@ -194,38 +200,38 @@ impl Coordinator {
         }
         self.starts = starts.iter().rev().copied().collect();
         match starts {
-            [] => self.end(Outcome::Nothing, deeds),
+            [] => self.end(CoallocationOutcome::Nothing, deeds),
             _ => self.try_next(now, deeds),
         }
     }
 
     /// Handles an answer of a site about a hold. An answer about another attempt, or one already known, is ignored.
-    pub fn hear(&mut self, now: Time, hold: HoldId, answer: Answer, deeds: &mut Vec<Deed>) {
+    pub fn hear(&mut self, now: Time, hold: HoldId, answer: LegAnswer, deeds: &mut Vec<Deed>) {
         let leg = hold.leg as usize;
         if hold.request != self.request.number || hold.attempt != self.attempt || leg >= self.request.legs.len() {
             return;
         }
         match (&mut self.phase, answer) {
-            (Phase::Holding { granted, expiry, .. }, Answer::Granted { expiry: lease, .. }) if *granted == leg => {
+            (Phase::Holding { granted, expiry, .. }, LegAnswer::Granted { expiry: lease, .. }) if *granted == leg => {
                 *granted += 1;
                 *expiry = lease.min(*expiry);
                 self.hold_next(now, deeds);
             }
-            (Phase::Holding { granted, .. }, Answer::Refused) if *granted == leg => self.fail_attempt(now, deeds),
-            (Phase::Committing { missing }, Answer::Committed) => {
+            (Phase::Holding { granted, .. }, LegAnswer::Refused) if *granted == leg => self.fail_attempt(now, deeds),
+            (Phase::Committing { missing }, LegAnswer::Committed) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
-                    self.end(Outcome::Whole, deeds);
+                    self.end(CoallocationOutcome::Whole, deeds);
                 }
             }
-            (Phase::Committing { .. }, Answer::Expired) => {
-                deeds.push(Deed::Log(Log::Compensate));
+            (Phase::Committing { .. }, LegAnswer::Expired) => {
+                deeds.push(Deed::LogEntry(LogEntry::Compensate));
                 self.cancel(now, deeds);
             }
-            (Phase::Compensating { missing }, Answer::Cancelled) => {
+            (Phase::Compensating { missing }, LegAnswer::Cancelled) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
-                    self.end(Outcome::Nothing, deeds);
+                    self.end(CoallocationOutcome::Nothing, deeds);
                 }
             }
             _ => {}
@@ -234,8 +240,8 @@ impl Coordinator {
 
     /// A site no longer has its committed part: all parts are cancelled, even if the request was over.
     pub fn broken(&mut self, now: Time, deeds: &mut Vec<Deed>) {
-        if matches!(self.phase, Phase::Committing { .. } | Phase::Over(Outcome::Whole)) {
-            deeds.push(Deed::Log(Log::Compensate));
+        if matches!(self.phase, Phase::Committing { .. } | Phase::Over(CoallocationOutcome::Whole)) {
+            deeds.push(Deed::LogEntry(LogEntry::Compensate));
             self.cancel(now, deeds);
         }
     }
@@ -251,11 +257,11 @@ impl Coordinator {
             Phase::Holding { .. } => self.fail_attempt(now, deeds),
             Phase::Committing { missing } => {
                 let missing = missing.clone();
-                self.tell_missing(now, &missing, Order::Commit, deeds);
+                self.tell_missing(now, &missing, HoldOrder::Commit, deeds);
             }
             Phase::Compensating { missing } => {
                 let missing = missing.clone();
-                self.tell_missing(now, &missing, Order::Cancel, deeds);
+                self.tell_missing(now, &missing, HoldOrder::Cancel, deeds);
             }
             Phase::Asking | Phase::Over(_) => {}
         }
@@ -270,7 +276,7 @@ impl Coordinator {
             return;
         };
         self.attempt += 1;
-        deeds.push(Deed::Log(Log::Attempt(self.attempt)));
+        deeds.push(Deed::LogEntry(LogEntry::Attempt(self.attempt)));
         self.phase = Phase::Holding { start, granted: 0, expiry: Time::NEVER };
         self.hold_next(now, deeds);
     }
@@ -279,10 +285,10 @@ impl Coordinator {
     fn hold_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let Phase::Holding { start, granted, expiry } = self.phase else { return };
         if let Some(leg) = self.request.legs.get(granted) {
-            deeds.push(self.tell(granted, Order::Hold(leg.part(start))));
+            deeds.push(self.tell(granted, HoldOrder::Hold(leg.part(start))));
             self.wake = Some(self.patience.answered_by(now));
         } else if self.patience.answered_by(now) <= expiry && now + self.patience.reach <= start {
-            deeds.push(Deed::Log(Log::Commit));
+            deeds.push(Deed::LogEntry(LogEntry::Commit));
             self.commit(now, deeds);
         } else {
             self.fail_attempt(now, deeds);
@@ -298,12 +304,12 @@ impl Coordinator {
 
     /// Aborts the first `legs` legs, the last of them first.
     fn abort(&mut self, legs: usize, deeds: &mut Vec<Deed>) {
-        deeds.extend((0..legs).rev().map(|leg| self.tell(leg, Order::Abort)));
+        deeds.extend((0..legs).rev().map(|leg| self.tell(leg, HoldOrder::Abort)));
     }
 
     fn give_up_attempt(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         if self.attempt >= self.patience.attempts {
-            return self.end(Outcome::Nothing, deeds);
+            return self.end(CoallocationOutcome::Nothing, deeds);
         }
         // Two requests that obstructed each other do not retry at the same time.
         let doubled = self.patience.pause.micros() << (self.attempt.max(1) - 1).min(30);
@@ -314,29 +320,29 @@ impl Coordinator {
 
     fn commit(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let missing = vec![true; self.request.legs.len()];
-        self.tell_missing(now, &missing, Order::Commit, deeds);
+        self.tell_missing(now, &missing, HoldOrder::Commit, deeds);
         self.phase = Phase::Committing { missing };
     }
 
     fn cancel(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let missing = vec![true; self.request.legs.len()];
-        self.tell_missing(now, &missing, Order::Cancel, deeds);
+        self.tell_missing(now, &missing, HoldOrder::Cancel, deeds);
         self.phase = Phase::Compensating { missing };
     }
 
-    fn tell_missing(&mut self, now: Time, missing: &[bool], order: Order, deeds: &mut Vec<Deed>) {
+    fn tell_missing(&mut self, now: Time, missing: &[bool], order: HoldOrder, deeds: &mut Vec<Deed>) {
         let legs = missing.iter().enumerate().filter(|(_, missing)| **missing);
         deeds.extend(legs.map(|(leg, _)| self.tell(leg, order)));
         self.wake = Some(now + self.patience.delta);
     }
 
-    fn tell(&self, leg: usize, order: Order) -> Deed {
+    fn tell(&self, leg: usize, order: HoldOrder) -> Deed {
         Deed::Tell { leg, hold: HoldId { request: self.request.number, attempt: self.attempt, leg: leg as u32 }, order }
     }
 
-    fn end(&mut self, outcome: Outcome, deeds: &mut Vec<Deed>) {
+    fn end(&mut self, outcome: CoallocationOutcome, deeds: &mut Vec<Deed>) {
         self.phase = Phase::Over(outcome);
         self.wake = None;
-        deeds.extend([Deed::Log(Log::Over(outcome)), Deed::Over(outcome)]);
+        deeds.extend([Deed::LogEntry(LogEntry::Over(outcome)), Deed::Over(outcome)]);
     }
 }

@@ -11,5 +11,7 @@ mod starts;
 #[cfg(test)]
 mod tests;
 
-pub use coordinator::{Answer, Coordinator, Deed, Leg, Log, Order, Outcome, Patience, Request};
+pub use coordinator::{
+    CoallocationOutcome, CoallocationRequest, Coordinator, Deed, HoldOrder, Leg, LegAnswer, LogEntry, Patience,
+};
 pub use starts::{Pool, Question};

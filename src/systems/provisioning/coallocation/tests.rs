@@ -33,8 +33,8 @@ struct Weather {
 
 #[derive(Clone, Copy, Debug)]
 enum News {
-    ToSite { site: usize, hold: HoldId, order: Order },
-    ToCoordinator { request: usize, hold: HoldId, answer: Answer },
+    ToSite { site: usize, hold: HoldId, order: HoldOrder },
+    ToCoordinator { request: usize, hold: HoldId, answer: LegAnswer },
     Back { request: usize },
 }
 
@@ -47,8 +47,8 @@ struct Model {
     procs: Vec<u32>,
     /// `None` while it is down.
     coordinators: Vec<Option<Coordinator>>,
-    requests: Vec<Request>,
-    logs: Vec<Vec<Log>>,
+    requests: Vec<CoallocationRequest>,
+    logs: Vec<Vec<LogEntry>>,
     /// News by time, then by a number that makes ties random.
     agenda: BTreeMap<(Time, u64), News>,
     granted: BTreeMap<HoldId, (usize, Part)>,
@@ -82,9 +82,9 @@ impl Model {
                 procs: draw.int(1, u64::from(procs[site as usize])) as u32,
                 span: Span::from_secs(draw.int(50, 600)),
             };
-            Request { number, legs: sites.into_iter().map(leg).collect() }
+            CoallocationRequest { number, legs: sites.into_iter().map(leg).collect() }
         };
-        let requests: Vec<Request> = (0..12).map(|number| request(number, &mut draw)).collect();
+        let requests: Vec<CoallocationRequest> = (0..12).map(|number| request(number, &mut draw)).collect();
         let coordinators =
             requests.iter().map(|request| Coordinator::new(request.clone(), Patience::new(Span::from_secs(10))));
         Model {
@@ -114,7 +114,7 @@ impl Model {
         while let Some(deed) = deeds.pop_front() {
             // It may crash after any action, and then the rest is not done.
             match deed {
-                Deed::Log(entry) => self.logs[request].push(entry),
+                Deed::LogEntry(entry) => self.logs[request].push(entry),
                 Deed::Tell { leg, hold, order } => {
                     let site = self.requests[request].legs[leg].site as usize;
                     self.send(now, News::ToSite { site, hold, order });
@@ -190,21 +190,21 @@ impl Model {
                 self.catch_up(site, now);
                 let desk = &mut self.desks[site];
                 let answer = match order {
-                    Order::Hold(part) => match desk.hold(now, hold, part, None) {
+                    HoldOrder::Hold(part) => match desk.hold(now, hold, part, None) {
                         Ok(grant) => {
                             self.granted.insert(hold, (site, part));
-                            Answer::Granted { expiry: grant.expiry, fee: grant.fee }
+                            LegAnswer::Granted { expiry: grant.expiry, fee: grant.fee }
                         }
-                        Err(_) => Answer::Refused,
+                        Err(_) => LegAnswer::Refused,
                     },
-                    Order::Commit => desk.commit(now, hold).map_or(Answer::Expired, |_| Answer::Committed),
-                    Order::Abort => {
+                    HoldOrder::Commit => desk.commit(now, hold).map_or(LegAnswer::Expired, |_| LegAnswer::Committed),
+                    HoldOrder::Abort => {
                         desk.abort(now, hold);
-                        Answer::Cancelled
+                        LegAnswer::Cancelled
                     }
-                    Order::Cancel => {
+                    HoldOrder::Cancel => {
                         desk.cancel_hold(now, hold);
-                        Answer::Cancelled
+                        LegAnswer::Cancelled
                     }
                 };
                 desk.pass(now, &mut Vec::new());
@@ -240,7 +240,7 @@ impl Model {
                 hold.request == wanted.number && fate == Fate::Done
             });
             let kept: Vec<(HoldId, usize, Part)> = kept.map(|(hold, (site, part))| (*hold, *site, *part)).collect();
-            let expected = if outcome == Outcome::Whole { wanted.legs.len() } else { 0 };
+            let expected = if outcome == CoallocationOutcome::Whole { wanted.legs.len() } else { 0 };
             assert_eq!(kept.len(), expected, "seed {seed}: {wanted:?} ended as {outcome:?} with {kept:?}");
             assert!(
                 kept.iter().all(|(hold, _, part)| (hold.attempt, part.start) == (kept[0].0.attempt, kept[0].2.start))
@@ -271,7 +271,7 @@ fn a_request_is_whole_or_nothing_under_all_faults() {
             model.run();
             model.check(seed);
             let outcomes = model.coordinators.iter().flatten();
-            *wholes += outcomes.filter(|coordinator| coordinator.outcome() == Some(Outcome::Whole)).count();
+            *wholes += outcomes.filter(|coordinator| coordinator.outcome() == Some(CoallocationOutcome::Whole)).count();
         }
     }
     assert!(wholes.iter().all(|wholes| *wholes > 0) && wholes[0] > seeds as usize * 3, "{wholes:?}");
@@ -279,53 +279,66 @@ fn a_request_is_whole_or_nothing_under_all_faults() {
 
 #[test]
 fn a_lease_that_runs_out_undoes_a_commit() {
-    let request =
-        Request { number: 3, legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec() };
+    let request = CoallocationRequest {
+        number: 3,
+        legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec(),
+    };
     let mut coordinator = Coordinator::new(request.clone(), Patience::new(Span::from_secs(10)));
     let mut deeds = Vec::new();
     let hold = |leg| HoldId { request: 3, attempt: 1, leg };
     let tell = |leg: usize, order| Deed::Tell { leg, hold: hold(leg as u32), order };
-    let granted = |expiry| Answer::Granted { expiry: second(expiry), fee: Area::ZERO };
-    let held = |start| Order::Hold(request.legs[0].part(second(start)));
+    let granted = |expiry| LegAnswer::Granted { expiry: second(expiry), fee: Area::ZERO };
+    let held = |start| HoldOrder::Hold(request.legs[0].part(second(start)));
 
     coordinator.offer(Time::ZERO, &[second(500), second(900)], &mut deeds);
-    assert_eq!(deeds, [Deed::Log(Log::Attempt(1)), tell(0, held(500))]);
+    assert_eq!(deeds, [Deed::LogEntry(LogEntry::Attempt(1)), tell(0, held(500))]);
     deeds.clear();
     coordinator.hear(second(1), hold(0), granted(60), &mut deeds);
     assert_eq!((deeds.split_off(0), coordinator.wake()), (vec![tell(1, held(500))], Some(second(21))));
     coordinator.hear(second(2), hold(1), granted(61), &mut deeds);
-    assert_eq!(deeds.split_off(0), [Deed::Log(Log::Commit), tell(0, Order::Commit), tell(1, Order::Commit)]);
-    coordinator.hear(second(3), hold(0), Answer::Committed, &mut deeds);
+    assert_eq!(
+        deeds.split_off(0),
+        [Deed::LogEntry(LogEntry::Commit), tell(0, HoldOrder::Commit), tell(1, HoldOrder::Commit)]
+    );
+    coordinator.hear(second(3), hold(0), LegAnswer::Committed, &mut deeds);
     coordinator.woken(second(12), &mut deeds);
-    assert_eq!(deeds.split_off(0), [tell(1, Order::Commit)]);
-    coordinator.hear(second(70), hold(1), Answer::Expired, &mut deeds);
-    assert_eq!(deeds.split_off(0), [Deed::Log(Log::Compensate), tell(0, Order::Cancel), tell(1, Order::Cancel)]);
-    coordinator.hear(second(71), hold(0), Answer::Cancelled, &mut deeds);
-    coordinator.hear(second(71), hold(0), Answer::Cancelled, &mut deeds);
+    assert_eq!(deeds.split_off(0), [tell(1, HoldOrder::Commit)]);
+    coordinator.hear(second(70), hold(1), LegAnswer::Expired, &mut deeds);
+    assert_eq!(
+        deeds.split_off(0),
+        [Deed::LogEntry(LogEntry::Compensate), tell(0, HoldOrder::Cancel), tell(1, HoldOrder::Cancel)]
+    );
+    coordinator.hear(second(71), hold(0), LegAnswer::Cancelled, &mut deeds);
+    coordinator.hear(second(71), hold(0), LegAnswer::Cancelled, &mut deeds);
     assert_eq!(deeds, []);
-    coordinator.hear(second(72), hold(1), Answer::Cancelled, &mut deeds);
-    assert_eq!(deeds, [Deed::Log(Log::Over(Outcome::Nothing)), Deed::Over(Outcome::Nothing)]);
+    coordinator.hear(second(72), hold(1), LegAnswer::Cancelled, &mut deeds);
+    assert_eq!(
+        deeds,
+        [Deed::LogEntry(LogEntry::Over(CoallocationOutcome::Nothing)), Deed::Over(CoallocationOutcome::Nothing)]
+    );
 }
 
 #[test]
 fn an_attempt_that_comes_too_late_to_commit_is_given_back() {
-    let request =
-        Request { number: 17, legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec() };
+    let request = CoallocationRequest {
+        number: 17,
+        legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec(),
+    };
     let mut coordinator = Coordinator::new(request, Patience::new(Span::from_secs(10)));
     let mut deeds = Vec::new();
     let hold = |leg| HoldId { request: 17, attempt: 1, leg };
     coordinator.offer(Time::ZERO, &[second(500)], &mut deeds);
-    coordinator.hear(second(1), hold(0), Answer::Granted { expiry: second(60), fee: Area::ZERO }, &mut deeds);
+    coordinator.hear(second(1), hold(0), LegAnswer::Granted { expiry: second(60), fee: Area::ZERO }, &mut deeds);
     deeds.clear();
-    coordinator.hear(second(2), hold(1), Answer::Granted { expiry: second(21), fee: Area::ZERO }, &mut deeds);
-    let abort = |leg: usize| Deed::Tell { leg, hold: hold(leg as u32), order: Order::Abort };
+    coordinator.hear(second(2), hold(1), LegAnswer::Granted { expiry: second(21), fee: Area::ZERO }, &mut deeds);
+    let abort = |leg: usize| Deed::Tell { leg, hold: hold(leg as u32), order: HoldOrder::Abort };
     assert_eq!(deeds.split_off(0), [abort(1), abort(0)]);
     // 30 s, and a second because of the request's number; then there is nothing left to try.
     assert_eq!(coordinator.wake(), Some(second(33)));
     coordinator.woken(second(33), &mut deeds);
     assert_eq!(deeds.split_off(0), [Deed::Ask]);
     coordinator.offer(second(33), &[], &mut deeds);
-    assert_eq!(coordinator.outcome(), Some(Outcome::Nothing));
+    assert_eq!(coordinator.outcome(), Some(CoallocationOutcome::Nothing));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{Strategy, StrategyRow};
 use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::coallocation::{
-    Answer, Coordinator, Deed, Leg, Log, Order, Outcome, Patience, Pool, Request,
+    CoallocationOutcome, CoallocationRequest, Coordinator, Deed, HoldOrder, Leg, LegAnswer, LogEntry, Patience, Pool,
 };
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -28,7 +28,7 @@ pub const ROW: StrategyRow = StrategyRow {
 #[derive(Default)]
 struct Coallocate {
     /// State that survives a crash.
-    log: Vec<Log>,
+    log: Vec<LogEntry>,
     bargaining: Option<Bargaining>,
 }
 
@@ -63,13 +63,13 @@ fn patience(deal: &Deal<'_>) -> Patience {
     Patience::new(deal.rules.delta).over(ways.max().unwrap_or_default(), deal.slack())
 }
 
-fn request(deal: &Deal<'_>) -> Request {
+fn request(deal: &Deal<'_>) -> CoallocationRequest {
     let leg = |(task, provider): (u32, usize)| {
         let task = deal.run.job.tasks[task as usize];
         let span = deal.world.providers[provider].time(task.walltime) + deal.slack();
         Leg { site: provider as u32, procs: task.cores, span }
     };
-    Request { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
+    CoallocationRequest { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
 }
 
 impl Bargaining {
@@ -126,12 +126,12 @@ impl Bargaining {
         legs.map(|leg| deal.world.providers[leg.site as usize].latency)
     }
 
-    fn pledge(&self, leg: usize, order: Order) -> Pledge {
+    fn pledge(&self, leg: usize, order: HoldOrder) -> Pledge {
         match order {
-            Order::Hold(part) => Pledge::Hold { part, quote: self.quoted.get(&(leg, part.start)).copied() },
-            Order::Commit => Pledge::Commit,
-            Order::Abort => Pledge::Abort,
-            Order::Cancel => Pledge::Cancel,
+            HoldOrder::Hold(part) => Pledge::Hold { part, quote: self.quoted.get(&(leg, part.start)).copied() },
+            HoldOrder::Commit => Pledge::Commit,
+            HoldOrder::Abort => Pledge::Abort,
+            HoldOrder::Cancel => Pledge::Cancel,
         }
     }
 
@@ -189,7 +189,7 @@ impl Coallocate {
         for deed in deeds {
             let Some(bargaining) = &mut self.bargaining else { return };
             match deed {
-                Deed::Log(entry) => self.log.push(entry),
+                Deed::LogEntry(entry) => self.log.push(entry),
                 Deed::Ask => bargaining.ask_for_starts(None, deal),
                 Deed::Tell { leg, hold, order } => {
                     let provider = bargaining.coordinator.request().legs[leg].site as usize;
@@ -205,21 +205,21 @@ impl Coallocate {
 
     /// True if all legs were booked at some time.
     fn was_whole(&self) -> bool {
-        self.log.contains(&Log::Over(Outcome::Whole))
+        self.log.contains(&LogEntry::Over(CoallocationOutcome::Whole))
     }
 
     /// Reason of a failure, given whether starts were found.
     fn cause(&self, found: bool) -> Reason {
         match found {
-            _ if self.log.contains(&Log::Compensate) => Reason::NotCommitted,
+            _ if self.log.contains(&LogEntry::Compensate) => Reason::NotCommitted,
             true => Reason::NotHeld,
             false => Reason::NoCommonStart,
         }
     }
 
-    fn over(&mut self, outcome: Outcome, deal: &mut Deal<'_>) {
+    fn over(&mut self, outcome: CoallocationOutcome, deal: &mut Deal<'_>) {
         let Some(bargaining) = self.bargaining.take() else { return };
-        if outcome == Outcome::Nothing {
+        if outcome == CoallocationOutcome::Nothing {
             // A success has been reported already.
             if !self.was_whole() {
                 let end = if bargaining.found { Bargain::GivenUp } else { Bargain::Refused };
@@ -297,7 +297,7 @@ impl Strategy for Coallocate {
     }
 
     fn recover(&mut self, deal: &mut Deal<'_>) {
-        if let Some(Log::Over(_)) = self.log.last() {
+        if let Some(LogEntry::Over(_)) = self.log.last() {
             return;
         }
         if self.was_whole() {
@@ -315,14 +315,14 @@ fn take_back(deal: &mut Deal<'_>) {
     deal.run.at_sites().into_iter().for_each(|task| deal.recall(task));
 }
 
-impl From<PledgeAnswer> for Answer {
-    fn from(answer: PledgeAnswer) -> Answer {
+impl From<PledgeAnswer> for LegAnswer {
+    fn from(answer: PledgeAnswer) -> LegAnswer {
         match answer {
-            PledgeAnswer::Granted { expiry, fee } => Answer::Granted { expiry, fee },
-            PledgeAnswer::Refused(_) => Answer::Refused,
-            PledgeAnswer::Committed { .. } => Answer::Committed,
-            PledgeAnswer::Expired => Answer::Expired,
-            PledgeAnswer::Cancelled => Answer::Cancelled,
+            PledgeAnswer::Granted { expiry, fee } => LegAnswer::Granted { expiry, fee },
+            PledgeAnswer::Refused(_) => LegAnswer::Refused,
+            PledgeAnswer::Committed { .. } => LegAnswer::Committed,
+            PledgeAnswer::Expired => LegAnswer::Expired,
+            PledgeAnswer::Cancelled => LegAnswer::Cancelled,
         }
     }
 }
