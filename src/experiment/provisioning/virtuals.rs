@@ -6,7 +6,7 @@ use super::{Extent, Rows, SEED, trial};
 use crate::grid::{Area, Part};
 use crate::systems::provisioning::desk::{Mode, Wanted};
 use crate::systems::provisioning::trial::{News, Trial};
-use crate::systems::provisioning::virtual_reservation::{Outcome, padding, replay, search};
+use crate::systems::provisioning::virtual_reservation::{ReplayOutcome, padding, replay, search};
 use crate::time::{Span, Time};
 
 pub(super) const NODES: [u32; 2] = [32, 64];
@@ -60,8 +60,8 @@ fn try_all(trial: &Trial, site: Site, work: &Part, (length, ahead): (u64, u64), 
     put_cost("38", "AR", fee);
     put_cost("38", "VAR", cost);
     let paid = match combined {
-        Outcome::Reserved(cost) | Outcome::Job(cost) => Some(cost),
-        Outcome::Failed => None,
+        ReplayOutcome::Reserved(cost) | ReplayOutcome::Job(cost) => Some(cost),
+        ReplayOutcome::Failed => None,
     };
     put_cost("46", "combined", paid);
     if let (Some(fee), Some(paid)) = (fee, paid) {
@@ -74,7 +74,7 @@ fn try_all(trial: &Trial, site: Site, work: &Part, (length, ahead): (u64, u64), 
     }
     rows.put("39", line("AR"), at, share(fee.is_some()));
     rows.put("39", line("VAR"), at, share(imitated.is_some()));
-    rows.put("48", line("combined"), at, share(combined != Outcome::Failed));
+    rows.put("48", line("combined"), at, share(combined != ReplayOutcome::Failed));
     rows.put("39 failures AR", site.name(), 0.0, share(fee.is_none()));
     rows.put("39 failures VAR", site.name(), 0.0, share(imitated.is_none()));
     if let (Some(fee), Some(cost)) = (fee, cost) {

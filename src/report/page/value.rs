@@ -10,15 +10,15 @@ impl Page<'_> {
     /// Returns an empty string if no job has a worth.
     pub(super) fn value(&self) -> String {
         let Some(value) = &self.results.value else { return String::new() };
-        let mut sums = [(0u64, 0.0, 0.0); Outcome::ALL.len()];
+        let mut sums = [(0u64, 0.0, 0.0); ValueOutcome::ALL.len()];
         for row in self.tally.jobs.values() {
-            if let Some(outcome) = Outcome::of(row) {
+            if let Some(outcome) = ValueOutcome::of(row) {
                 let sum = &mut sums[outcome as usize];
                 (sum.0, sum.1, sum.2) = (sum.0 + 1, sum.1 + row.value().unwrap_or(0.0), sum.2 + lost(row));
             }
         }
         let jobs: u64 = sums.iter().map(|sum| sum.0).sum();
-        let there: Vec<_> = Outcome::ALL.into_iter().filter(|(outcome, ..)| sums[*outcome as usize].0 > 0).collect();
+        let there: Vec<_> = ValueOutcome::ALL.into_iter().filter(|(outcome, ..)| sums[*outcome as usize].0 > 0).collect();
         let share = |part: f64| if value.max > 0.0 { percent(part / value.max) } else { "–".to_owned() };
         let [gains, losses] = [Digits::of(sums.iter().map(|sum| sum.1)), Digits::of(sums.iter().map(|sum| sum.2))];
         let rows = there.iter().map(|(outcome, _, words)| {
@@ -51,7 +51,7 @@ impl Page<'_> {
 fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
     let by_value: Vec<_> = tenths.iter().map(|tenth| value_column(tenth)).collect();
     let scale = Scale::new(100.0, CHART);
-    let lost = there.iter().filter(|(outcome, ..)| *outcome > Outcome::InTime);
+    let lost = there.iter().filter(|(outcome, ..)| *outcome > ValueOutcome::InTime);
     let lost = lost.map(|(_, class, words)| ((*class).to_owned(), format!("lost: {words}")));
     Figure {
         id: "value-by-size",
@@ -80,7 +80,7 @@ fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
             .to_owned();
     }
     let scale = Scale::new(most, CHART - 40.0);
-    let starved = there.iter().filter(|(outcome, ..)| *outcome > Outcome::Late);
+    let starved = there.iter().filter(|(outcome, ..)| *outcome > ValueOutcome::Late);
     Figure {
         id: "starvation",
         title: "Starved jobs, by size of job",
@@ -100,7 +100,7 @@ fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
 
 /// Causes of obtained and lost value of a job, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
+enum ValueOutcome {
     InTime,
     Late,
     TooLate,
@@ -112,31 +112,31 @@ enum Outcome {
 }
 
 /// An outcome with its colour and its words.
-type InWords = (Outcome, &'static str, &'static str);
+type InWords = (ValueOutcome, &'static str, &'static str);
 
-impl Outcome {
+impl ValueOutcome {
     const ALL: [InWords; 8] = [
-        (Outcome::InTime, "f0", "in time for full value"),
-        (Outcome::Late, "f4", "late, worth less"),
-        (Outcome::TooLate, "f5", "too late, worth nothing"),
-        (Outcome::GivenUp, "f1", "given up after the final deadline"),
-        (Outcome::TakenBack, "f2", "taken back by their users"),
-        (Outcome::Killed, "f6", "killed at their walltime"),
-        (Outcome::Refused, "f3", "refused on arrival"),
-        (Outcome::Unfinished, "f7", "unfinished when the log ended"),
+        (ValueOutcome::InTime, "f0", "in time for full value"),
+        (ValueOutcome::Late, "f4", "late, worth less"),
+        (ValueOutcome::TooLate, "f5", "too late, worth nothing"),
+        (ValueOutcome::GivenUp, "f1", "given up after the final deadline"),
+        (ValueOutcome::TakenBack, "f2", "taken back by their users"),
+        (ValueOutcome::Killed, "f6", "killed at their walltime"),
+        (ValueOutcome::Refused, "f3", "refused on arrival"),
+        (ValueOutcome::Unfinished, "f7", "unfinished when the log ended"),
     ];
 
-    fn of(row: &JobRow) -> Option<Outcome> {
+    fn of(row: &JobRow) -> Option<ValueOutcome> {
         let starved = row.starved()?;
         Some(match row.standing() {
-            Standing::Removed if row.cancelled() => Outcome::TakenBack,
-            Standing::Removed => Outcome::GivenUp,
-            Standing::Killed => Outcome::Killed,
-            Standing::Refused => Outcome::Refused,
-            Standing::Unfinished => Outcome::Unfinished,
-            Standing::Finished if starved => Outcome::TooLate,
-            Standing::Finished if lost(row) > 0.0 => Outcome::Late,
-            Standing::Finished => Outcome::InTime,
+            Standing::Removed if row.cancelled() => ValueOutcome::TakenBack,
+            Standing::Removed => ValueOutcome::GivenUp,
+            Standing::Killed => ValueOutcome::Killed,
+            Standing::Refused => ValueOutcome::Refused,
+            Standing::Unfinished => ValueOutcome::Unfinished,
+            Standing::Finished if starved => ValueOutcome::TooLate,
+            Standing::Finished if lost(row) > 0.0 => ValueOutcome::Late,
+            Standing::Finished => ValueOutcome::InTime,
         })
     }
 }
@@ -161,8 +161,8 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
         parts.push((class, share, format!("{words}: {share:.1} % ({})", number(value))));
     };
     push("f0", tenth.iter().filter_map(|row| row.value()).sum(), "obtained");
-    for (outcome, class, words) in Outcome::ALL.iter().skip(1) {
-        push(class, tenth.iter().filter(|row| Outcome::of(row) == Some(*outcome)).map(|row| lost(row)).sum(), words);
+    for (outcome, class, words) in ValueOutcome::ALL.iter().skip(1) {
+        push(class, tenth.iter().filter(|row| ValueOutcome::of(row) == Some(*outcome)).map(|row| lost(row)).sum(), words);
     }
     parts
 }
@@ -171,12 +171,12 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
 fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     let jobs = tenth.iter().filter(|row| row.job.worth.is_some()).count().max(1) as f64;
     let share = |&(outcome, class, words): &InWords| {
-        let starved = |row: &&&JobRow| row.starved() == Some(true) && Outcome::of(row) == Some(outcome);
+        let starved = |row: &&&JobRow| row.starved() == Some(true) && ValueOutcome::of(row) == Some(outcome);
         let those = tenth.iter().filter(starved).count();
         let share = those as f64 / jobs * 100.0;
         (class, share, format!("{words}: {share:.1} % ({})", counted(those as u64, "job")))
     };
-    Outcome::ALL.iter().skip(2).map(share).collect()
+    ValueOutcome::ALL.iter().skip(2).map(share).collect()
 }
 
 /// Describes columns in words, for readers who cannot see them.

@@ -15,7 +15,7 @@ pub struct Timed {
 
 /// Results of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct ClusterRun {
     /// End of each job; None for jobs that can never be mapped.
     pub ends: Vec<Option<Time>>,
     pub refused: usize,
@@ -25,13 +25,13 @@ pub struct Outcome {
 /// Runs jobs, which must be in order of submission; `watch` sees the changes of each instant.
 ///
 /// Costs: those of [`Cluster::advance`] per instant, and O(running jobs) to find the next instant.
-pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
+pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], watch: impl FnMut(Time, &Cluster, &Changes)) -> ClusterRun {
     run_on(Cluster::new(rules, nodes), jobs, watch)
 }
 
 /// Like [`run`], on a new cluster.
-pub fn run_on(mut cluster: Cluster, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
-    let mut outcome = Outcome { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
+pub fn run_on(mut cluster: Cluster, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> ClusterRun {
+    let mut outcome = ClusterRun { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
     let (mut next, mut now) = (0, Time::ZERO);
     let mut events = Events::default();
     loop {

@@ -33,7 +33,7 @@ mod tests;
 mod yields;
 
 pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic};
-pub use alone::{Outcome, Timed, run, run_on};
+pub use alone::{ClusterRun, Timed, run, run_on};
 pub use bound::{Bound, bound, bound_within};
 pub use cluster::{Changes, Cluster, ClusterJob, Events, JobStage, Placed};
 pub use manager::KIND;

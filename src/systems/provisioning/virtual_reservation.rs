@@ -78,7 +78,7 @@ pub fn is_job_cheaper(queued: Area, reserved: Area, penalty: Area) -> bool {
 
 /// The place where the work was done, and its cost beside the work itself, which costs the same in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReplayOutcome {
     Reserved(Area),
     Job(Area),
     Failed,
@@ -86,16 +86,20 @@ pub enum Outcome {
 
 /// Result of a piece of work if the job and the reservation each had their own independent results: a reservation at a
 /// fee, or none; a job that started then, or not in time.
-pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> Outcome {
+pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> ReplayOutcome {
     let started = started.filter(|started| *started <= work.start);
     match (open(fee, Area::ZERO), fee, started) {
-        (Opening::Job, _, None) => Outcome::Failed,
-        (Opening::Job, _, Some(started)) => Outcome::Job(padding(work, started)),
+        (Opening::Job, _, None) => ReplayOutcome::Failed,
+        (Opening::Job, _, Some(started)) => ReplayOutcome::Job(padding(work, started)),
         (Opening::Both, Some(fee), Some(started)) => {
             let (padding, penalty) = (padding(work, started), fee.part(cancelling));
-            if is_job_cheaper(padding, fee, penalty) { Outcome::Job(padding + penalty) } else { Outcome::Reserved(fee) }
+            if is_job_cheaper(padding, fee, penalty) {
+                ReplayOutcome::Job(padding + penalty)
+            } else {
+                ReplayOutcome::Reserved(fee)
+            }
         }
-        (_, fee, _) => Outcome::Reserved(fee.unwrap_or_default()),
+        (_, fee, _) => ReplayOutcome::Reserved(fee.unwrap_or_default()),
     }
 }
 
@@ -162,14 +166,14 @@ mod tests {
     fn a_reservation_is_given_back_where_the_job_is_cheaper() {
         let work = Part { procs: 32, start: second(8), span: Span::from_secs(1) };
         let outcome = |fee: Option<u64>, started: Option<u64>| replay(&work, fee.map(area), started.map(second), 100);
-        assert_eq!(outcome(Some(100), Some(6)), Outcome::Job(area(74)));
-        assert_eq!(outcome(Some(60), Some(6)), Outcome::Reserved(area(60)));
-        assert_eq!(outcome(Some(0), Some(6)), Outcome::Reserved(area(0)));
-        assert_eq!(outcome(None, Some(6)), Outcome::Job(area(64)));
-        assert_eq!(outcome(None, Some(9)), Outcome::Failed);
-        assert_eq!(outcome(None, None), Outcome::Failed);
-        assert_eq!(outcome(Some(100), None), Outcome::Reserved(area(100)));
+        assert_eq!(outcome(Some(100), Some(6)), ReplayOutcome::Job(area(74)));
+        assert_eq!(outcome(Some(60), Some(6)), ReplayOutcome::Reserved(area(60)));
+        assert_eq!(outcome(Some(0), Some(6)), ReplayOutcome::Reserved(area(0)));
+        assert_eq!(outcome(None, Some(6)), ReplayOutcome::Job(area(64)));
+        assert_eq!(outcome(None, Some(9)), ReplayOutcome::Failed);
+        assert_eq!(outcome(None, None), ReplayOutcome::Failed);
+        assert_eq!(outcome(Some(100), None), ReplayOutcome::Reserved(area(100)));
         // Equal counts for the job.
-        assert_eq!(outcome(Some(80), Some(8)), Outcome::Job(area(8)));
+        assert_eq!(outcome(Some(80), Some(8)), ReplayOutcome::Job(area(8)));
     }
 }

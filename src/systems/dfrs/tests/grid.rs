@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::super::{Algorithm, Fractional, Outcome, Timed, run};
+use super::super::{Algorithm, ClusterRun, Fractional, Timed, run};
 use super::site::{any_jobs, told};
 use super::timed;
 use crate::kernel::{Entry, judge};
@@ -42,7 +42,7 @@ fn play(topology: &Topology) -> Vec<Entry<Record>> {
 fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
     let log = play(&grid(&rules.to_string(), nodes, jobs));
     let told = told(&log, nodes, jobs);
-    let Outcome { ends, moves, .. } = run(rules, nodes, jobs, |_, _, _| {});
+    let ClusterRun { ends, moves, .. } = run(rules, nodes, jobs, |_, _, _| {});
     assert_eq!(
         (told.ends, told.preemptions, told.migrations),
         (ends, moves.preemptions, moves.migrations),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::{Algorithm, Cluster, Fractional, Outcome, Timed, run_on};
+use super::super::{Algorithm, Cluster, ClusterRun, Fractional, Timed, run_on};
 use super::properties::any_images;
 use super::{algorithm, need};
 use crate::grid::{Images, JobId, Layers, Needs, NodeSet, TaskId};
@@ -158,7 +158,7 @@ fn agree(rules: Fractional, nodes: u32, images: Option<Images>, jobs: &[Timed]) 
     let says = (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect();
     let log = play(rules, nodes, images, None, says);
     let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
-    let Outcome { ends, moves, .. } = run_on(Cluster::new(rules, nodes).moving(images), &there, |_, _, _| {});
+    let ClusterRun { ends, moves, .. } = run_on(Cluster::new(rules, nodes).moving(images), &there, |_, _, _| {});
     let alone = Told { ends, preemptions: moves.preemptions, migrations: moves.migrations };
     assert_eq!(told(&log, nodes, jobs), alone, "{rules}");
     let heard = log.iter().filter(|entry| entry.actor == HUB).map(|entry| {
