@@ -19,7 +19,7 @@ pub(super) struct Panel {
     pub title: &'static str,
     pub x: Axis,
     pub y: Axis,
-    pub lines: Vec<Line>,
+    pub lines: Vec<PlotLine>,
     /// Lower limit of the y axis; lines are cut there.
     pub lowest: Option<f64>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Axis {
 }
 
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct PlotLine {
     /// Index of colour, dashes and mark.
     pub style: usize,
     pub label: &'static str,
@@ -43,7 +43,7 @@ pub(super) struct Line {
     pub is_scatter: bool,
 }
 
-impl Line {
+impl PlotLine {
     /// Intervals of the points: position, lower end, upper end.
     fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
@@ -109,7 +109,7 @@ fn draw_all(
 
 fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let all = || panel.lines.iter().flat_map(|line| &line.points);
-    let ends = panel.lines.iter().flat_map(Line::intervals).flat_map(|(_, low, high)| [low, high]);
+    let ends = panel.lines.iter().flat_map(PlotLine::intervals).flat_map(|(_, low, high)| [low, high]);
     let xs = ticks(all().map(|point| point.0), panel.x.scale, None);
     let ys = ticks(all().map(|point| point.1).chain(ends), panel.y.scale, panel.lowest);
     let Some((x, y)) = xs.zip(ys) else {
@@ -162,8 +162,8 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
 
 /// Draws the legend, from top to bottom as the lines end on the right.
 fn draw_legend(root: &Area<'_>, left: u32, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    let mut lines: Vec<&Line> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
-    let end = |line: &Line| line.points.last().map_or(0.0, |point| point.1);
+    let mut lines: Vec<&PlotLine> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
+    let end = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
     few::sort_by(&mut lines, |a, b| end(b).total_cmp(&end(a)));
     for (line, row) in lines.into_iter().zip(0..) {
         let (x, y) = (left as i32 + 4, HEAD as i32 + 28 + row * 24);
@@ -320,7 +320,7 @@ mod tests {
     fn panel(label: &'static str, is_scatter: bool, points: usize) -> Panel {
         let points = (0..points).map(|x| (x as f64, 1.0)).collect();
         let axis = Axis { label: "", scale: 1.0 };
-        let lines = vec![Line { style: 1, label, points, is_scatter, ..Line::default() }];
+        let lines = vec![PlotLine { style: 1, label, points, is_scatter, ..PlotLine::default() }];
         Panel { title: "", x: axis, y: axis, lines, lowest: None }
     }
 

@@ -107,17 +107,17 @@ impl Walk for Page {
 }
 
 fn in_line(rows: &mut dyn Rows, index: usize) -> String {
-    let mut line = Line { parts: Vec::new() };
+    let mut line = InlineTable { parts: Vec::new() };
     rows.walk(index, &mut line);
     format!("{{ {} }}", line.parts.join(", "))
 }
 
 /// A table in one line.
-struct Line {
+struct InlineTable {
     parts: Vec<String>,
 }
 
-impl Walk for Line {
+impl Walk for InlineTable {
     fn purpose(&self) -> Purpose {
         Purpose::Write
     }

@@ -14,7 +14,7 @@ pub struct LineReader<R> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum LogLine<'a> {
     /// Without the line ending.
     Text(&'a [u8]),
     TooLong,
@@ -26,7 +26,7 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// Next line with its number, from 1; `None` at the end.
-    pub fn next(&mut self) -> io::Result<Option<(u64, Line<'_>)>> {
+    pub fn next(&mut self) -> io::Result<Option<(u64, LogLine<'_>)>> {
         let end = match self.end {
             Some(end) => end,
             None => *self.end.insert(line_end(self.input.fill_buf()?)),
@@ -40,11 +40,11 @@ impl<R: BufRead> LineReader<R> {
         let line = match self.buffer.strip_suffix(&[end]) {
             None if self.buffer.len() > LINE_MAX => {
                 skip_line(&mut self.input, end)?;
-                Line::TooLong
+                LogLine::TooLong
             }
             text => {
                 let text = text.unwrap_or(&self.buffer);
-                Line::Text(text.strip_suffix(b"\r").unwrap_or(text))
+                LogLine::Text(text.strip_suffix(b"\r").unwrap_or(text))
             }
         };
         Ok(Some((self.number, line)))
@@ -83,9 +83,9 @@ mod tests {
     fn a_line_that_never_ends_takes_no_memory() {
         let endless = io::repeat(b'7').take(50 << 20).chain(&b"\nshort\r\nlast"[..]);
         let mut lines = LineReader::new(BufReader::new(endless));
-        assert_eq!(lines.next().unwrap(), Some((1, Line::TooLong)));
-        assert_eq!(lines.next().unwrap(), Some((2, Line::Text(b"short"))));
-        assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b"last"))));
+        assert_eq!(lines.next().unwrap(), Some((1, LogLine::TooLong)));
+        assert_eq!(lines.next().unwrap(), Some((2, LogLine::Text(b"short"))));
+        assert_eq!(lines.next().unwrap(), Some((3, LogLine::Text(b"last"))));
         assert_eq!(lines.next().unwrap(), None);
         assert!(lines.buffer.capacity() < 4 * LINE_MAX);
     }
@@ -93,10 +93,10 @@ mod tests {
     #[test]
     fn carriage_returns_alone_end_lines() {
         let mut lines = LineReader::new(&b"; comment\r1 2\r\r3"[..]);
-        assert_eq!(lines.next().unwrap(), Some((1, Line::Text(b"; comment"))));
-        assert_eq!(lines.next().unwrap(), Some((2, Line::Text(b"1 2"))));
-        assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b""))));
-        assert_eq!(lines.next().unwrap(), Some((4, Line::Text(b"3"))));
+        assert_eq!(lines.next().unwrap(), Some((1, LogLine::Text(b"; comment"))));
+        assert_eq!(lines.next().unwrap(), Some((2, LogLine::Text(b"1 2"))));
+        assert_eq!(lines.next().unwrap(), Some((3, LogLine::Text(b""))));
+        assert_eq!(lines.next().unwrap(), Some((4, LogLine::Text(b"3"))));
         assert_eq!(lines.next().unwrap(), None);
     }
 
@@ -104,8 +104,8 @@ mod tests {
     fn the_longest_line_is_still_read() {
         let text = [vec![b'1'; LINE_MAX], b"\n".to_vec(), vec![b'2'; LINE_MAX + 1], b"\n3".to_vec()].concat();
         let mut lines = LineReader::new(&text[..]);
-        assert_eq!(lines.next().unwrap(), Some((1, Line::Text(&text[..LINE_MAX]))));
-        assert_eq!(lines.next().unwrap(), Some((2, Line::TooLong)));
-        assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b"3"))));
+        assert_eq!(lines.next().unwrap(), Some((1, LogLine::Text(&text[..LINE_MAX]))));
+        assert_eq!(lines.next().unwrap(), Some((2, LogLine::TooLong)));
+        assert_eq!(lines.next().unwrap(), Some((3, LogLine::Text(b"3"))));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::io::{self, BufRead};
 
-use super::lines::{Line, LineReader};
+use super::lines::{LineReader, LogLine};
 use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, Trace, bearable};
 use crate::decimal::{put_number, put_seconds};
 use crate::time::{Span, Time};
@@ -46,11 +46,11 @@ pub fn read(input: impl BufRead) -> io::Result<Trace> {
     while let Some((number, line)) = lines.next()? {
         let place = format_args!("line {number}");
         let text = match line {
-            Line::TooLong => {
+            LogLine::TooLong => {
                 collector.leave_out(place, "longer than any line of a log".to_owned());
                 continue;
             }
-            Line::Text(text) => text.trim_ascii(),
+            LogLine::Text(text) => text.trim_ascii(),
         };
         match text.first() {
             None => {}

@@ -2,7 +2,7 @@
 
 use super::published;
 use super::{BEST, Group, Metric, Outcome, PERIODS, with_period};
-use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let below = format!("{BEST}: mean over {}", outcome.extent.words());
@@ -45,7 +45,7 @@ const FIGURES: [FigureSpec; 3] = [
 
 /// A line for each set of traces, points for the paper's numbers, and a line for EASY, which does not depend on the
 /// period.
-fn lines(outcome: &Outcome, metrics: &[Metric], with_easy: bool) -> Vec<Line> {
+fn lines(outcome: &Outcome, metrics: &[Metric], with_easy: bool) -> Vec<PlotLine> {
     let mean = |group, name: &str| -> Option<f64> {
         metrics.iter().map(|metric| Some(outcome.spread(group, name, *metric)?.mean)).sum()
     };
@@ -62,21 +62,21 @@ fn lines(outcome: &Outcome, metrics: &[Metric], with_easy: bool) -> Vec<Line> {
         if ours.is_empty() {
             continue;
         }
-        lines.push(Line { style, label, points: ours, ..Line::default() });
+        lines.push(PlotLine { style, label, points: ours, ..PlotLine::default() });
         if let [metric] = metrics {
             let said = |period: &u64| at(*period, published::mean(group, &with_period(*period), *metric));
             let points = PERIODS.iter().filter_map(said).collect();
-            lines.push(Line {
+            lines.push(PlotLine {
                 style: style + 2 * sets.len(),
                 label: paper,
                 points,
                 is_scatter: true,
-                ..Line::default()
+                ..PlotLine::default()
             });
         }
         if with_easy {
             let flat = PERIODS.iter().filter_map(|period| at(*period, mean(group, "EASY"))).collect();
-            lines.push(Line { style: style + sets.len(), label: easy, points: flat, ..Line::default() });
+            lines.push(PlotLine { style: style + sets.len(), label: easy, points: flat, ..PlotLine::default() });
         }
     }
     lines

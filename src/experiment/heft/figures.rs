@@ -2,7 +2,7 @@
 
 use super::published::{PUBLISHED, Published};
 use super::{Means, Outcome};
-use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 
 /// Increase, decrease and makespans by group, beside the published numbers.
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
@@ -24,13 +24,14 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         GROUPS.map(|(name, words)| {
             let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
             let printed = published(name).filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
-            let mut lines = vec![Line { style: 0, label: "paper", points: printed.collect(), ..Line::default() }];
+            let mut lines =
+                vec![PlotLine { style: 0, label: "paper", points: printed.collect(), ..PlotLine::default() }];
             let laws = LAWS.into_iter().zip(1..);
-            lines.extend(laws.map(|(label, style)| Line {
+            lines.extend(laws.map(|(label, style)| PlotLine {
                 style,
                 label,
                 points: ours(name, label, of),
-                ..Line::default()
+                ..PlotLine::default()
             }));
             panel(words, label, 100.0, lines)
         })
@@ -45,11 +46,11 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             ("tcp", LAWS[1], |means| means.stretched),
             ("tcp, best", LAWS[1], |means| means.best),
         ];
-        let line = |(style, (label, law, of)): (usize, Makespan)| Line {
+        let line = |(style, (label, law, of)): (usize, Makespan)| PlotLine {
             style,
             label,
             points: ours(name, law, of),
-            ..Line::default()
+            ..PlotLine::default()
         };
         panel(words, "Mean makespan", 1.0, all.into_iter().enumerate().map(line).collect())
     });

@@ -13,7 +13,7 @@ use crate::workload::workflow::CostTable;
 const ALL: Group = ("all", "");
 
 /// A line of a table: its subject, the paper's number, and the number under each law.
-struct Line {
+struct LawLine {
     table: u32,
     what: String,
     paper: String,
@@ -104,9 +104,9 @@ impl Outcome {
         text
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<LawLine> {
         let mut lines = examples();
-        let row = |table, what: &str, paper: f64, decimals, of: fn(&Means) -> f64| Line {
+        let row = |table, what: &str, paper: f64, decimals, of: fn(&Means) -> f64| LawLine {
             table,
             what: what.to_owned(),
             paper: format!("{paper:.decimals$}"),
@@ -128,7 +128,7 @@ impl Outcome {
             ];
             for (what, paper, of) in all {
                 let paper: Vec<String> = paper.iter().map(|number| format!("{number:.2}")).collect();
-                lines.push(Line {
+                lines.push(LawLine {
                     table: *table,
                     what: format!("{} {}: {what}", group.0, group.1),
                     paper: paper.join(" / "),
@@ -146,7 +146,7 @@ impl Outcome {
 }
 
 /// The worked examples, which are tables 1 and 2.
-fn examples() -> Vec<Line> {
+fn examples() -> Vec<LawLine> {
     let improved = |table: &CostTable| {
         Law::ALL.map(|(_, law)| {
             let problem = Problem::table(table, paths(law, Wiring::FullDuplex)).expect("the examples are sound");
@@ -154,7 +154,7 @@ fn examples() -> Vec<Line> {
         })
     };
     let (six, ten) = (improved(&six()), improved(&ten()));
-    let line = |table, what: &str, paper: &str, from: &[Improved; 2], of: fn(&Improved) -> f64| Line {
+    let line = |table, what: &str, paper: &str, from: &[Improved; 2], of: fn(&Improved) -> f64| LawLine {
         table,
         what: what.to_owned(),
         paper: paper.to_owned(),

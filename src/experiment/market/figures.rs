@@ -2,7 +2,7 @@
 
 use super::{Load, Outcome, POLICIES};
 use crate::experiment::metrics::{SLR, SLR_CENSORED, STARVED};
-use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 
 /// Value, starved jobs and SLR of each policy, by load and by work.
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
@@ -11,14 +11,14 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let best = |load| POLICIES.iter().filter_map(|(policy, _)| outcome.mean(policy, load, "value")).fold(0.0, f64::max);
     let to_best = lines(outcome.extent.loads, |policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
     let tenths = |metrics: [&'static str; 10]| {
-        let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| Line {
+        let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| PlotLine {
             style,
             label,
             points: (1..=10)
                 .zip(metrics)
                 .filter_map(|(tenth, metric)| Some((f64::from(tenth), outcome.mean(policy, SLR_LOAD, metric)?)))
                 .collect(),
-            ..Line::default()
+            ..PlotLine::default()
         };
         POLICIES.into_iter().enumerate().map(line).collect::<Vec<_>>()
     };
@@ -80,10 +80,10 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
 /// A load beyond saturation, where policies differ most in the jobs that they delay.
 const SLR_LOAD: Load = 120;
 
-fn lines(loads: &[Load], number: impl Fn(&str, Load) -> Option<f64>) -> Vec<Line> {
+fn lines(loads: &[Load], number: impl Fn(&str, Load) -> Option<f64>) -> Vec<PlotLine> {
     let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {
         let points = loads.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
-        Line { style, label, points: points.collect(), ..Line::default() }
+        PlotLine { style, label, points: points.collect(), ..PlotLine::default() }
     };
     POLICIES.into_iter().enumerate().map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! The thesis's figures, by number; those that belong together are one.
 
 use super::{Outcome, PAIRS, Results, Site, one_of};
-use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 use crate::experiment::statistics::{self, Estimate};
 
 /// Label of a line, and its name in the results, which follows the name of the site in panels of sites.
@@ -66,7 +66,7 @@ struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
-    fn panel(&self, title: &'static str, y: &'static str, lines: Vec<Line>) -> Panel {
+    fn panel(&self, title: &'static str, y: &'static str, lines: Vec<PlotLine>) -> Panel {
         Panel { title, x: axis(self.x), y: axis(y), lines, lowest: None }
     }
 
@@ -87,8 +87,9 @@ impl Drawn<'_> {
         Site::ALL.into_iter().zip(lines).map(panel).collect()
     }
 
-    fn line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> Line {
-        let mut line = Line { style: style + 1, label, is_scatter: SCATTERED.contains(&figure), ..Line::default() };
+    fn line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> PlotLine {
+        let mut line =
+            PlotLine { style: style + 1, label, is_scatter: SCATTERED.contains(&figure), ..PlotLine::default() };
         for ((_, _, at), samples) in self.results.line(figure, key) {
             // Samples of a count are ones.
             let estimate = Estimate::of(samples);

@@ -1,7 +1,7 @@
 //! The paper's six figures.
 
 use super::{Axis, Metric, NODES, Outcome};
-use crate::experiment::plot::{Axis as Scale, Figure, Line, Panel, draw};
+use crate::experiment::plot::{Axis as Scale, Figure, Panel, PlotLine, draw};
 use crate::systems::reservation::fit;
 
 /// Acceptance and slowdown along each axis.
@@ -52,9 +52,9 @@ fn up(metric: Metric) -> Scale {
     }
 }
 
-fn lines(outcome: &Outcome, axis: Axis, metric: Metric) -> Vec<Line> {
+fn lines(outcome: &Outcome, axis: Axis, metric: Metric) -> Vec<PlotLine> {
     let line = |(style, fit): (usize, &'static fit::Fit)| {
-        let mut line = Line { style, label: fit.label, ..Line::default() };
+        let mut line = PlotLine { style, label: fit.label, ..PlotLine::default() };
         for setting in axis.settings() {
             if let Some(estimate) = outcome.estimate(fit.label, setting, metric) {
                 line.points.push((axis.value(setting), estimate.mean));

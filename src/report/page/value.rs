@@ -18,7 +18,8 @@ impl Page<'_> {
             }
         }
         let jobs: u64 = sums.iter().map(|sum| sum.0).sum();
-        let there: Vec<_> = ValueOutcome::ALL.into_iter().filter(|(outcome, ..)| sums[*outcome as usize].0 > 0).collect();
+        let there: Vec<_> =
+            ValueOutcome::ALL.into_iter().filter(|(outcome, ..)| sums[*outcome as usize].0 > 0).collect();
         let share = |part: f64| if value.max > 0.0 { percent(part / value.max) } else { "–".to_owned() };
         let [gains, losses] = [Digits::of(sums.iter().map(|sum| sum.1)), Digits::of(sums.iter().map(|sum| sum.2))];
         let rows = there.iter().map(|(outcome, _, words)| {
@@ -162,7 +163,11 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     };
     push("f0", tenth.iter().filter_map(|row| row.value()).sum(), "obtained");
     for (outcome, class, words) in ValueOutcome::ALL.iter().skip(1) {
-        push(class, tenth.iter().filter(|row| ValueOutcome::of(row) == Some(*outcome)).map(|row| lost(row)).sum(), words);
+        push(
+            class,
+            tenth.iter().filter(|row| ValueOutcome::of(row) == Some(*outcome)).map(|row| lost(row)).sum(),
+            words,
+        );
     }
     parts
 }

@@ -120,11 +120,11 @@ struct Sharing {
     /// Virtual time at the end of each running job, in the cluster's order: cached, as it is needed at every instant.
     until: Vec<Span>,
     /// Remaining work of jobs on no node, in microseconds, ascending: constant while they are idle.
-    idle: BTreeSet<(Left, TaskId)>,
+    idle: BTreeSet<(WorkLeft, TaskId)>,
 }
 
 /// A number of microseconds that is not negative, as bits, which sort like it.
-type Left = u64;
+type WorkLeft = u64;
 
 /// Data of a job that the cluster does not have.
 #[derive(Clone, Copy)]
@@ -135,7 +135,7 @@ struct Given {
     saved: Span,
     until: Span,
     /// Remaining work, while it is on no node.
-    idle: Option<Left>,
+    idle: Option<WorkLeft>,
     /// Number of its losses.
     losses: u32,
 }

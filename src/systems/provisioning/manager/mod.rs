@@ -21,7 +21,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::guests::{Guests, Origin};
-use self::remedy::Remedy;
+use self::remedy::FailureHandling;
 use super::desk::{Deed, Desk, Joins, Wanted};
 use crate::grid::{Advert, Area, BookingId, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
 use crate::kernel::ActorId;
@@ -56,7 +56,7 @@ pub struct FrontDesk {
     /// Tasks whose booking is gone or never was, until their users take them back.
     stranded: BTreeMap<TaskId, ActorId>,
     /// The handling of failures, where nodes fail.
-    remedy: Option<Remedy>,
+    remedy: Option<FailureHandling>,
     /// Services of the other systems that use the site.
     services: Vec<ActorId>,
     /// Bookings of those services.
@@ -140,7 +140,7 @@ impl FrontDesk {
     /// Like this manager, at a site whose nodes fail.
     pub fn failing(self, fails: Fails) -> FrontDesk {
         let procs = self.desk.terms().procs;
-        FrontDesk { remedy: Some(Remedy::new(fails, procs)), ..self }
+        FrontDesk { remedy: Some(FailureHandling::new(fails, procs)), ..self }
     }
 
     fn act(&mut self, now: Time, user: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {

@@ -14,7 +14,7 @@ use crate::systems::provisioning::desk::{Joins, Yields};
 use crate::time::{Span, Time};
 
 /// Failure handling of one site.
-pub(super) struct Remedy {
+pub(super) struct FailureHandling {
     /// Attempts of users, and of the tasks of services.
     attempts: Attempts,
     of_guests: Attempts,
@@ -29,17 +29,17 @@ pub(super) struct Remedy {
     broken: Vec<BookingId>,
 }
 
-impl Remedy {
+impl FailureHandling {
     /// Failure handling at a site with so many processors. Users have no dispatcher to return to, so `back` becomes the
     /// head of the queue.
-    pub fn new(mut fails: Fails, procs: u32) -> Remedy {
+    pub fn new(mut fails: Fails, procs: u32) -> FailureHandling {
         let of_guests = fails.attempts(procs);
         if fails.recovery.killed == Killed::Back {
             fails.recovery.killed = Killed::Head;
         }
         let attempts = fails.attempts(procs);
         let (recovery, down) = (fails.recovery, Vec::new());
-        Remedy { attempts, of_guests, recovery, down, news: None, lost: Vec::new(), broken: Vec::new() }
+        FailureHandling { attempts, of_guests, recovery, down, news: None, lost: Vec::new(), broken: Vec::new() }
     }
 
     pub fn are_up(&self, nodes: &NodeSet) -> bool {
