@@ -12,7 +12,7 @@ use crate::systems::plans::{Maker, Order};
 use crate::systems::{self, SystemRow};
 use crate::time::{Span, Time};
 use crate::topology::{self, Ground, Override, Topology};
-use crate::workload::workflow::{self, Written};
+use crate::workload::workflow::{self, WorkflowFile};
 
 /// Settings of a plan, and its output.
 pub struct Wish {
@@ -54,7 +54,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
     let path = &wish.workflow;
     let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
     let work = workflow::read(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
-    if let Written::Workflow(workflow) = &work {
+    if let WorkflowFile::Workflow(workflow) = &work {
         let limit = topology::data_limit(topology).take(&workflow.edges);
         limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
     }

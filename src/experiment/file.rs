@@ -132,7 +132,7 @@ fn digit(number: &mut usize, base: usize) -> usize {
 }
 
 /// The keys of an experiment's file, without `vary` and `set`.
-struct Written {
+struct FileKeys {
     name: String,
     about: Option<String>,
     topology: String,
@@ -140,10 +140,10 @@ struct Written {
     entrants: Vec<Entrant>,
 }
 
-impl Written {
-    fn usual() -> Written {
+impl FileKeys {
+    fn usual() -> FileKeys {
         let metrics = metrics::all().collect();
-        Written { name: String::new(), about: None, topology: String::new(), metrics, entrants: Vec::new() }
+        FileKeys { name: String::new(), about: None, topology: String::new(), metrics, entrants: Vec::new() }
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
@@ -190,13 +190,13 @@ const VARY: &str = "a [vary] table with the keys of the topology that take sever
 
 /// Keys of an experiment.
 pub fn keys() -> Vec<Listed> {
-    list(|w| Written::usual().walk(w))
+    list(|w| FileKeys::usual().walk(w))
 }
 
 fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let findings = &library.findings;
     let fields = Fields::root(root, findings);
-    let mut written = Written::usual();
+    let mut written = FileKeys::usual();
     written.walk(&mut Reader::new(&fields));
     let origin = Arc::new(Origin { path: path.to_owned(), text: findings.source(0).text.clone() });
     let settings = Settings { library, origin };
@@ -220,7 +220,7 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
             findings.add(Complaint::new(vary.location, "vary", message));
         }
     }
-    let Written { name, about, topology, metrics, entrants } = written;
+    let FileKeys { name, about, topology, metrics, entrants } = written;
     Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, fixed }
 }
 

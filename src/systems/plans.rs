@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Grid, Lines, Service};
 use crate::time::Time;
-use crate::workload::workflow::Written;
+use crate::workload::workflow::WorkflowFile;
 
 /// A policy that plans ahead.
 pub struct Maker {
@@ -26,7 +26,7 @@ pub struct Order<'a> {
     pub grid: &'a Grid<'a>,
     /// Names of the links of the grid's network.
     pub links: Vec<String>,
-    pub work: &'a Written,
+    pub work: &'a WorkflowFile,
     /// Its name in tables, traces and pages.
     pub name: &'a str,
     /// The goal: 0 is an early end, 1 is a low cost.

@@ -17,11 +17,11 @@ pub struct Override {
     /// Offset of the end of the path.
     equals: usize,
     /// Location in a file; None for the command line.
-    written: Option<Written>,
+    written: Option<WrittenSetting>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Written {
+struct WrittenSetting {
     file: Arc<Origin>,
     /// Range of each step of the path.
     steps: Vec<Range<usize>>,
@@ -57,7 +57,7 @@ impl Override {
         value: Range<usize>,
     ) -> Result<Override, NoOverride> {
         let setting = Override::parse(&format!("{path}={}", &origin.text[value.clone()]))?;
-        Ok(Override { written: Some(Written { file: origin.clone(), steps, value }), ..setting })
+        Ok(Override { written: Some(WrittenSetting { file: origin.clone(), steps, value }), ..setting })
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Setting {
 pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setting> {
     let setting = |Override { text, equals, written }: &Override| {
         let (path, value) = (&text[..*equals], &text[equals + "=".len()..]);
-        if let Some(Written { file, steps, value: span }) = written {
+        if let Some(WrittenSetting { file, steps, value: span }) = written {
             let source = findings.add_source(Some(file.path.clone()), file.text.clone());
             let at = |span: &Range<usize>| Location::of(source, span.clone());
             let (whole, location) = (at(steps.last().expect("a path has a step")), at(span));

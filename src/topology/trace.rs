@@ -37,7 +37,7 @@ pub struct Trace {
 }
 
 /// Outages by component: start and end in microseconds, and line number.
-type Written = BTreeMap<u32, Vec<(u64, u64, usize)>>;
+type OutagesByComponent = BTreeMap<u32, Vec<(u64, u64, usize)>>;
 
 /// Parses a trace, or returns an error with its line.
 pub fn read(bytes: &[u8]) -> Result<Trace, String> {
@@ -48,11 +48,11 @@ pub fn read(bytes: &[u8]) -> Result<Trace, String> {
     Ok(merge(written, if columns.event.is_some() { first } else { 0 }))
 }
 
-fn parse(text: &str) -> Result<(Columns, Written), String> {
+fn parse(text: &str) -> Result<(Columns, OutagesByComponent), String> {
     let mut columns = Columns { component: 0, down: 1, up: 2, event: None };
     let mut is_first = true;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut written = Written::new();
+    let mut written = OutagesByComponent::new();
     for (line, number) in text.lines().zip(1..) {
         let wrong = |expected: &str| format!("line {number}: expected {expected}, found {:?}", shortened(line));
         if line.len() > LINE_MAX {
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<(Columns, Written), String> {
 }
 
 /// Shifts times by `from`, and merges overlapping outages.
-fn merge(mut written: Written, from: u64) -> Trace {
+fn merge(mut written: OutagesByComponent, from: u64) -> Trace {
     let mut traced = Vec::new();
     let (mut merged, mut first_merged) = (0, usize::MAX);
     for (component, outages) in &mut written {

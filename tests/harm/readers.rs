@@ -21,15 +21,15 @@ use hansa::workload::{Rigid, batsim, swf, workflow};
 
 pub fn workflow(bytes: &[u8]) {
     match workflow::read("dir/some.json", bytes) {
-        Ok(workflow::Written::Workflow(read)) => {
+        Ok(workflow::WorkflowFile::Workflow(read)) => {
             let written = workflow::write::wfformat(&read);
             let again = workflow::read("again.json", written.as_bytes());
-            assert!(matches!(again, Ok(workflow::Written::Workflow(_))), "{again:?}\n{written}");
+            assert!(matches!(again, Ok(workflow::WorkflowFile::Workflow(_))), "{again:?}\n{written}");
             let written = workflow::write::dot(&read);
             let again = workflow::read("again.dot", written.as_bytes());
-            assert!(matches!(again, Ok(workflow::Written::Workflow(_))), "{again:?}\n{written}");
+            assert!(matches!(again, Ok(workflow::WorkflowFile::Workflow(_))), "{again:?}\n{written}");
         }
-        Ok(workflow::Written::Table(_)) => {}
+        Ok(workflow::WorkflowFile::Table(_)) => {}
         Err(wrong) => is_told(&wrong.of("some.json")),
     }
 }

@@ -6,7 +6,7 @@ use super::{
 use crate::grid::{Kind, Workflow};
 use crate::settings::counted;
 use crate::systems::plans::{self, Maker, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
-use crate::workload::workflow::{CostTable, Written};
+use crate::workload::workflow::{CostTable, WorkflowFile};
 
 pub(super) const ALL: &[Maker] = &[maker(Policy::NetworkHeft), maker(Policy::Heft)];
 
@@ -23,8 +23,8 @@ fn make(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let found = Policy::ALL.iter().find(|(name, ..)| *name == order.policy);
     rules.policy = found.map(|(_, policy, _)| *policy).expect("its row has its name");
     match order.work {
-        Written::Workflow(workflow) => of_workflow(workflow, &rules, order),
-        Written::Table(table) => of_table(table, &rules, order),
+        WorkflowFile::Workflow(workflow) => of_workflow(workflow, &rules, order),
+        WorkflowFile::Table(table) => of_table(table, &rules, order),
     }
 }
 

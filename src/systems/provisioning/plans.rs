@@ -19,7 +19,7 @@ use crate::grid::{Site, Slot, Speed, Workflow};
 use crate::systems::Errand;
 use crate::systems::plans::{Choice, Choices, Maker, Market, Order, PlacedTask, Planned, Unplannable};
 use crate::time::{Span, Time};
-use crate::workload::workflow::Written;
+use crate::workload::workflow::WorkflowFile;
 
 pub(super) const ALL: &[Maker] = &[
     Maker {
@@ -97,7 +97,7 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
 impl<'a> Moment<'a> {
     fn of(order: &'a Order<'a>) -> Result<Moment<'a>, Unplannable> {
         let rules = order.service.settings::<Provisioning>().cloned().unwrap_or_default();
-        let Written::Workflow(workflow) = order.work else {
+        let WorkflowFile::Workflow(workflow) = order.work else {
             let text = "a table of costs does not state processors, which the policy has to buy: expected a workflow";
             return Err(Unplannable(text.to_owned()));
         };

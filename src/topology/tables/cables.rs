@@ -81,10 +81,12 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let known = RouteScope { sites, switches, links, names: &names, site_names: &site_names(sites) };
     let pairs = RefCell::default();
     let about = "the links that data crosses between two sites, if that is not the shortest route";
-    let mut written: Vec<Written> = routes.drain(..).map(Written::of).collect();
+    let mut written: Vec<WrittenRoute> = routes.drain(..).map(WrittenRoute::of).collect();
     let route = key("route", "").means(about);
-    w.rows(route, Layout::Sections("route"), &mut written, Written::default, |route, w| route.walk(&known, &pairs, w));
-    routes.extend(written.into_iter().filter_map(Written::way));
+    w.rows(route, Layout::Sections("route"), &mut written, WrittenRoute::default, |route, w| {
+        route.walk(&known, &pairs, w)
+    });
+    routes.extend(written.into_iter().filter_map(WrittenRoute::way));
 }
 
 /// Form of the scale of real bytes.
@@ -262,15 +264,15 @@ struct RouteScope<'a> {
 
 /// A route as written in its table.
 #[derive(Default)]
-struct Written {
+struct WrittenRoute {
     from: Option<usize>,
     to: Option<usize>,
     links: Vec<(usize, bool)>,
 }
 
-impl Written {
-    fn of(way: Way) -> Written {
-        Written { from: Some(way.from), to: Some(way.to), links: way.links }
+impl WrittenRoute {
+    fn of(way: Way) -> WrittenRoute {
+        WrittenRoute { from: Some(way.from), to: Some(way.to), links: way.links }
     }
 
     fn way(self) -> Option<Way> {

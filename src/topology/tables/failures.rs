@@ -29,7 +29,7 @@ pub struct FailureScope<'a> {
 
 /// A failure as written in its table.
 #[derive(Clone, Debug)]
-struct Written {
+struct WrittenFailure {
     site: Option<usize>,
     nodes: Option<NodeSet>,
     link: Option<usize>,
@@ -47,12 +47,12 @@ struct Written {
 
 /// Walks all tables about failures.
 pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &FailureScope<'_>, w: &mut dyn Walk) {
-    let mut written: Vec<Written> = failures.iter().map(Written::of).collect();
+    let mut written: Vec<WrittenFailure> = failures.iter().map(WrittenFailure::of).collect();
     let failure = key("failure", "").means("something that fails: nodes of a site, or a link").usual("nothing fails");
-    w.rows(failure, Layout::Sections("failure"), &mut written, Written::default, |failure, w| {
+    w.rows(failure, Layout::Sections("failure"), &mut written, WrittenFailure::default, |failure, w| {
         failure.walk(known, w);
     });
-    *failures = written.into_iter().filter_map(Written::meant).collect();
+    *failures = written.into_iter().filter_map(WrittenFailure::meant).collect();
 
     let fails = !failures.is_empty() || w.purpose() == Purpose::List;
     let mut said = fails.then(|| recovery.clone());
@@ -159,10 +159,10 @@ impl Form<Every> for Interval {
     }
 }
 
-impl Default for Written {
-    fn default() -> Written {
+impl Default for WrittenFailure {
+    fn default() -> WrittenFailure {
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
-        Written {
+        WrittenFailure {
             site: None,
             nodes: None,
             link: None,
@@ -180,9 +180,9 @@ impl Default for Written {
     }
 }
 
-impl Written {
-    fn of(failure: &Failure) -> Written {
-        let mut written = Written { announced: failure.announced, ..Written::default() };
+impl WrittenFailure {
+    fn of(failure: &Failure) -> WrittenFailure {
+        let mut written = WrittenFailure { announced: failure.announced, ..WrittenFailure::default() };
         match &failure.what {
             FailureTarget::Nodes { site, nodes } => (written.site, written.nodes) = (Some(*site), Some(nodes.clone())),
             FailureTarget::Link(link) => written.link = Some(*link),
@@ -201,7 +201,7 @@ impl Written {
 
     /// The failure; None if it has errors.
     fn meant(self) -> Option<Failure> {
-        let Written { between, repair, per, share_millionths, announced, .. } = self;
+        let WrittenFailure { between, repair, per, share_millionths, announced, .. } = self;
         let what = match (self.site, self.link) {
             (Some(site), None) => FailureTarget::Nodes { site, nodes: self.nodes? },
             (None, Some(link)) => FailureTarget::Link(link),

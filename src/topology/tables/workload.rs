@@ -11,7 +11,7 @@ use crate::topology::{User, Workload};
 use crate::workload::{self, Source};
 
 /// A workload as written in its table; the source is None until it is read.
-pub struct Written {
+pub struct WrittenWorkload {
     name: String,
     users: Vec<usize>,
     system: usize,
@@ -67,8 +67,8 @@ impl<'a> WorkloadScope<'a> {
 pub fn read(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
     let mut written = Vec::new();
     walk(&mut written, known, w);
-    let workload = |written: Written| {
-        let Written { users, system, source, location, .. } = written;
+    let workload = |written: WrittenWorkload| {
+        let WrittenWorkload { users, system, source, location, .. } = written;
         Some((Workload { users, system, source: source? }, location?))
     };
     let workloads: Vec<(Workload, Location)> = written.into_iter().filter_map(workload).collect();
@@ -101,21 +101,32 @@ fn check_users(workloads: &[(Workload, Location)], known: &WorkloadScope<'_>, ro
 pub fn write(workloads: &[Workload], known: &WorkloadScope<'_>, w: &mut dyn Walk) {
     let written = |workload: &Workload| {
         let Workload { users, system, source } = workload.clone();
-        Written { name: source.job_source().name().to_owned(), users, system, source: Some(source), location: None }
+        WrittenWorkload {
+            name: source.job_source().name().to_owned(),
+            users,
+            system,
+            source: Some(source),
+            location: None,
+        }
     };
     walk(&mut workloads.iter().map(written).collect(), known, w);
 }
 
-pub fn walk(workloads: &mut Vec<Written>, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
+pub fn walk(workloads: &mut Vec<WrittenWorkload>, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
     let all = 0..known.users().len();
-    let usual =
-        || Written { name: String::new(), users: all.clone().collect(), system: 0, source: None, location: None };
+    let usual = || WrittenWorkload {
+        name: String::new(),
+        users: all.clone().collect(),
+        system: 0,
+        source: None,
+        location: None,
+    };
     let workload = key("workload", "").means("jobs, and who submits them");
     let workload = workload.need_unless(known.idle, "at least one [[workload]]");
     w.rows(workload, Layout::Sections("workload"), workloads, usual, |workload, w| workload.walk(known, w));
 }
 
-impl Written {
+impl WrittenWorkload {
     fn walk(&mut self, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
         self.location = w.fields().map(Fields::location);
         let include = key("include", "").means("a file with keys of this table; keys given here take precedence");

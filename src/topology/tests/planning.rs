@@ -7,17 +7,17 @@ use crate::systems::plans::{Choices, Order, Planned, Unplannable};
 use crate::systems::{self, provisioning};
 use crate::time::{Span, Time};
 use crate::topology::{load_idle, on_ground};
-use crate::workload::workflow::{CostTable, Written};
+use crate::workload::workflow::{CostTable, WorkflowFile};
 
 /// A fork of two tasks after one, each of `cores` cores.
-fn fork(cores: u32, minutes: u64) -> Written {
+fn fork(cores: u32, minutes: u64) -> WorkflowFile {
     let step = |name: &str| Step { name: name.to_owned(), work: Span::from_minutes(minutes), cores };
     let edges = [(0, 1), (0, 2)].map(|(from, to)| Edge { from, to, data: 0 });
     let steps = ["root", "left", "right"].map(step);
-    Written::Workflow(Workflow::new("fork".to_owned(), steps.to_vec(), edges.to_vec()).unwrap())
+    WorkflowFile::Workflow(Workflow::new("fork".to_owned(), steps.to_vec(), edges.to_vec()).unwrap())
 }
 
-fn make(text: &str, policy: &str, work: &Written, alpha: f64, hours: u64) -> Result<Planned, Unplannable> {
+fn make(text: &str, policy: &str, work: &WorkflowFile, alpha: f64, hours: u64) -> Result<Planned, Unplannable> {
     let topology = load_text(text, &[]).unwrap();
     let rows = || systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |entry| (row, entry)));
     let (row, entry) = rows().find(|(_, entry)| entry.name == policy).unwrap();
@@ -29,7 +29,7 @@ fn make(text: &str, policy: &str, work: &Written, alpha: f64, hours: u64) -> Res
     on_ground(&topology, row, hours > 0, look).unwrap()
 }
 
-fn choices(text: &str, policy: &str, work: &Written, alpha: f64, hours: u64) -> Choices {
+fn choices(text: &str, policy: &str, work: &WorkflowFile, alpha: f64, hours: u64) -> Choices {
     match make(text, policy, work, alpha, hours).unwrap() {
         Planned::Choices(choices) => choices,
         Planned::Schedule(_) => panic!("{policy} gives choices"),
@@ -150,7 +150,7 @@ fn impossible_plans_are_reported() {
                 "task 0 (`root`) needs 9 processors at once, but no slot can have more than the 8 of york",
             ),
             (&short, fork(8, 60), "task 0 (`root`) runs for 1 h, which is longer than any site that is large enough"),
-            (BARGAINING, Written::Table(table.clone()), "expected a workflow"),
+            (BARGAINING, WorkflowFile::Table(table.clone()), "expected a workflow"),
         ] {
             let error = make(text, policy, &work, 0.5, 0).unwrap_err().to_string();
             assert!(error.contains(expected), "{policy}: {error}");

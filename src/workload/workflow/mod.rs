@@ -22,7 +22,7 @@ pub use table::CostTable;
 
 /// Content of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Written {
+pub enum WorkflowFile {
     Workflow(Workflow),
     Table(CostTable),
 }
@@ -44,7 +44,7 @@ pub const LONGEST_TEXT: usize = 64 << 20;
 pub const FLOPS: f64 = 1e9;
 
 /// Reads a workflow. `path` gives its name if the file does not.
-pub fn read(path: &str, bytes: &[u8]) -> Result<Written, Unreadable> {
+pub fn read(path: &str, bytes: &[u8]) -> Result<WorkflowFile, Unreadable> {
     if bytes.len() > LONGEST_TEXT {
         return Err(Unreadable::at("", format!("a workflow file has at most {} MB", LONGEST_TEXT >> 20)));
     }
@@ -55,11 +55,11 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Written, Unreadable> {
     })?;
     let text = text.trim_start_matches('\u{feff}');
     match text.trim_start().chars().next() {
-        Some('{') if table::is_one(text) => table::read(text).map(Written::Table),
-        Some('{') => wfformat::read(path, text).map(Written::Workflow),
+        Some('{') if table::is_one(text) => table::read(text).map(WorkflowFile::Table),
+        Some('{') => wfformat::read(path, text).map(WorkflowFile::Workflow),
         Some('[') => Err(Unreadable::at("", "expected an object of WfFormat, found a list")),
-        Some('<') => dax::read(path, text).map(Written::Workflow),
-        Some(_) if is_dot(text) => dot::read(path, text).map(Written::Workflow),
+        Some('<') => dax::read(path, text).map(WorkflowFile::Workflow),
+        Some(_) if is_dot(text) => dot::read(path, text).map(WorkflowFile::Workflow),
         Some(_) => Err(Unreadable::on(1, 1, format!("expected {KINDS}, found {}", found(text)))),
         None => Err(Unreadable::at("", format!("the file is empty: expected {KINDS}"))),
     }

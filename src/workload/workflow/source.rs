@@ -1,7 +1,7 @@
 //! A workload of one workflow from a file. It becomes a table of one job, so that a resolved topology needs no other
 //! file.
 
-use super::{Written, read};
+use super::{WorkflowFile, read};
 use crate::grid::{Kind, Workflow};
 use crate::settings::limits::{EDGES_MAX, TASKS_MAX};
 use crate::settings::{Context, Field, Fields, FilePath, Fit, Moment, Walk, key};
@@ -45,8 +45,8 @@ impl FromFile {
 fn open(field: &Field<'_>, context: &Context<'_>) -> Option<Workflow> {
     let (path, content) = context.attached.get(&field.location())?;
     let message = match content.as_ref().map(|bytes| read(path, bytes)) {
-        Ok(Ok(Written::Workflow(workflow))) => return Some(workflow),
-        Ok(Ok(Written::Table(_))) => format!("{path} has times for single processors: it is only for hansa plan"),
+        Ok(Ok(WorkflowFile::Workflow(workflow))) => return Some(workflow),
+        Ok(Ok(WorkflowFile::Table(_))) => format!("{path} has times for single processors: it is only for hansa plan"),
         Ok(Err(error)) => error.of(path),
         Err(reason) => format!("cannot read {path}: {reason}"),
     };

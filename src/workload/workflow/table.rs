@@ -22,7 +22,7 @@ pub struct CostTable {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct RawCostTable {
     compute: Compute,
     edges: Vec<(Name, Name, f64)>,
 }
@@ -49,7 +49,7 @@ pub fn is_one(text: &str) -> bool {
 }
 
 pub fn read(text: &str) -> Result<CostTable, Unreadable> {
-    let written: Written = super::wfformat::parse(text)?;
+    let written: RawCostTable = super::wfformat::parse(text)?;
     let Compute(tasks) = written.compute;
     let processors = tasks.first().map_or(0, |(_, times)| times.len());
     let mut numbers = BTreeMap::new();

@@ -5,8 +5,8 @@ use crate::grid::Edge;
 
 fn workflow(text: &str) -> Workflow {
     match read("flows/small.json.gz", text.as_bytes()) {
-        Ok(Written::Workflow(workflow)) => workflow,
-        Ok(Written::Table(_)) => panic!("this is a table"),
+        Ok(WorkflowFile::Workflow(workflow)) => workflow,
+        Ok(WorkflowFile::Table(_)) => panic!("this is a table"),
         Err(error) => panic!("{}", error.of("small")),
     }
 }
@@ -302,7 +302,7 @@ fn errors_of_dot_are_reported_with_their_line() {
 #[test]
 fn cost_tables_keep_the_order_of_the_file() {
     let text = r#"{"source": "x", "compute": {"10": [1, 2], "2": [3, 4], "1": [5, 6]}, "edges": [[10, 2, 7.5], ["1", 10, 8]]}"#;
-    let Ok(Written::Table(table)) = read("t", text.as_bytes()) else { panic!("expected a table") };
+    let Ok(WorkflowFile::Table(table)) = read("t", text.as_bytes()) else { panic!("expected a table") };
     assert_eq!(table.names, ["1", "10", "2"]);
     assert_eq!(table.run, [[5.0, 6.0], [1.0, 2.0], [3.0, 4.0]]);
     assert_eq!(table.edges, [(0, 1, 8.0), (1, 2, 7.5)]);
@@ -321,7 +321,8 @@ fn a_file_with_many_writers_comes_from_the_dependencies_of_its_reader() {
     let writers: String = (0..40).map(writer).collect();
     let reader = "<job id=\"r\" runtime=\"1\"><uses file=\"f\" link=\"input\" size=\"100\"/></job>";
     let waits = "<child ref=\"r\"><parent ref=\"w3\"/><parent ref=\"w39\"/></child>";
-    let Ok(Written::Workflow(workflow)) = read("f.dax", format!("<adag>{writers}{reader}{waits}</adag>").as_bytes())
+    let Ok(WorkflowFile::Workflow(workflow)) =
+        read("f.dax", format!("<adag>{writers}{reader}{waits}</adag>").as_bytes())
     else {
         panic!("it is a workflow")
     };
