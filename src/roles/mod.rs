@@ -7,7 +7,7 @@ pub mod site;
 mod user;
 
 pub use site::Site;
-pub use user::{Follower, Later, Out, Planner, Resubmit, Script, Sides, Stock, Then, User};
+pub use user::{Follower, Followers, JobStore, Out, Planner, Resubmit, Script, SplitPlanner, StreamedJobs, User};
 
 use crate::grid::Named;
 

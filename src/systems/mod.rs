@@ -5,8 +5,8 @@
 //! folder holds its settings, its rules and its actors; its `cast.rs` assigns the actors of a grid.
 
 pub mod batch;
-mod deal;
 pub mod dfrs;
+mod distribute;
 mod failing;
 pub mod heft;
 pub mod managers;
@@ -29,7 +29,7 @@ use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
 
-pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines, Misfits};
+pub use distribute::{DataLimit, DistributeError, Distribution, JobError, Misfits, NegotiatedJob, Submissions};
 pub use failing::{Failing, Fails};
 
 /// Every system that a topology may use.
@@ -215,12 +215,17 @@ pub trait System: Alike {
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
 
     /// The planner of a user, if it does more than send the messages dealt to it.
-    fn user(&self, _user: &User, _grid: &Grid<'_>, _lines: &mut Lines) -> Option<Box<dyn Planner>> {
+    fn user(&self, _user: &User, _grid: &Grid<'_>, _submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
         None
     }
 
     /// Deals a workload to its users.
-    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError>;
+    fn distribute(
+        &self,
+        workload: &Workload,
+        grid: &Grid<'_>,
+        distribution: &mut Distribution,
+    ) -> Result<(), DistributeError>;
 }
 
 /// A rule of a system, for people.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Grid, Lines, Service};
+use super::{Grid, Service, Submissions};
 use crate::time::Time;
 use crate::workload::workflow::WorkflowFile;
 
@@ -34,7 +34,7 @@ pub struct Order<'a> {
     /// The moment of planning.
     pub at: Time,
     /// The jobs that the system's users submit themselves, by user number.
-    pub load: &'a [Lines],
+    pub load: &'a [Submissions],
 }
 
 /// The reason why there is no plan.

@@ -11,11 +11,12 @@ use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{Planned, Plans};
-use crate::roles::{self, Later, Planner, Resubmit, Sides, Then, User};
+use crate::roles::{self, Followers, Planner, Resubmit, SplitPlanner, StreamedJobs, User};
 use crate::settings::counted;
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
-    self, CastError, DataLimit, DealError, Dealing, Errand, Givers, Grid, Lines, Misfits, Outsider, Service, SystemRow,
+    self, CastError, DataLimit, DistributeError, Distribution, Givers, Grid, Misfits, NegotiatedJob, Outsider, Service,
+    Submissions, SystemRow,
 };
 use crate::time::{Span, Time};
 
@@ -57,7 +58,7 @@ pub type Actors = Vec<(ActorId, BoxedActor<Message, Record>)>;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
     #[error("workload.{workload}: {error}")]
-    Workload { workload: usize, error: DealError },
+    Workload { workload: usize, error: DistributeError },
     #[error(transparent)]
     Cast(#[from] CastError),
 }
@@ -202,8 +203,8 @@ pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     let plan = Plan::of(topology);
     let assembly = Assembly::of(topology, &plan);
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
-    let told = |(workload, dealt): (usize, &Dealt)| {
-        let Dealt { jobs, misfits: Misfits { jobs: misfits, first } } = dealt;
+    let told = |(workload, distributed): (usize, &Distributed)| {
+        let Distributed { jobs, misfits: Misfits { jobs: misfits, first } } = distributed;
         let (jobs, will) = (counted((*jobs).into(), "job"), if *misfits == 1 { "it is" } else { "they are" });
         first.map(|first| {
             format!(
@@ -211,7 +212,7 @@ pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
             )
         })
     };
-    Ok(assembly.deal(&grids)?.1.iter().enumerate().filter_map(told).collect())
+    Ok(assembly.distribute(&grids)?.1.iter().enumerate().filter_map(told).collect())
 }
 
 /// Owner of a job.
@@ -229,14 +230,14 @@ pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError>
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let users = plan.all().into_iter().filter(|id| matches!(plan.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
-    for (user, Lines { says, later, then, errands }) in users.zip(assembly.deal(&grids)?.0) {
-        let owned = |errand: &Errand| Owned { user, after: errand.after.map(|(before, _)| before) };
-        owners.extend(errands.iter().map(|errand| (errand.job.id, owned(errand))));
-        for (_, _, message) in says.into_iter().chain(later.into_iter().flatten()) {
+    for (user, Submissions { timed, streamed, followers, negotiated }) in users.zip(assembly.distribute(&grids)?.0) {
+        let owned = |job: &NegotiatedJob| Owned { user, after: job.after.map(|(before, _)| before) };
+        owners.extend(negotiated.iter().map(|job| (job.job.id, owned(job))));
+        for (_, _, message) in timed.into_iter().chain(streamed.into_iter().flatten()) {
             let job = handed_in(&message);
             owners.extend(job.map(|job| (job.id, Owned { user, after: None })));
         }
-        for (before, message) in then.iter().flat_map(|then| then.left()) {
+        for (before, message) in followers.iter().flat_map(Followers::left) {
             let job = handed_in(&message);
             owners.extend(job.map(|job| (job.id, Owned { user, after: Some(before) })));
         }
@@ -266,7 +267,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
     };
     // Building a grid is O(sites), so each is built once.
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
-    let mut lines = if ids.iter().any(needs_jobs) { assembly.deal(&grids)?.0 } else { Vec::new() };
+    let mut submissions = if ids.iter().any(needs_jobs) { assembly.distribute(&grids)?.0 } else { Vec::new() };
 
     let mut actor = |id: &ActorId| {
         let outsider = outsiders.remove(id);
@@ -281,11 +282,11 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
                 runs(topology, site).site(site, &givers, topology.failing().site(index), outsider)?
             }
             Role::User(index) => {
-                let mut lines = std::mem::take(&mut lines[index]);
+                let mut submissions = std::mem::take(&mut submissions[index]);
                 let user = &topology.users[index];
                 let mut playing = topology.systems.iter().zip(&grids);
-                let negotiator = playing.find_map(|(system, grid)| system.user(user, grid, &mut lines));
-                Box::new(user_of(&assembly, user, negotiator, lines, outsider)?)
+                let negotiator = playing.find_map(|(system, grid)| system.user(user, grid, &mut submissions));
+                Box::new(user_of(&assembly, user, negotiator, submissions, outsider)?)
             }
             Role::Exchange => {
                 let faults = faults(topology, (0..topology.sites.len()).collect());
@@ -302,19 +303,21 @@ fn user_of(
     assembly: &Assembly<'_>,
     user: &grid::User,
     negotiator: Option<Box<dyn Planner>>,
-    lines: Lines,
+    submissions: Submissions,
     outsider: Option<Outsider>,
 ) -> Result<User, CastError> {
-    let Lines { says, later, then, .. } = lines;
-    let has_rest = !(says.is_empty() && later.is_empty() && then.is_empty());
-    let script = |says, later, then| roles::Script::saying(says).later(later).then(then);
+    let Submissions { timed, streamed, followers, .. } = submissions;
+    let has_rest = !(timed.is_empty() && streamed.is_empty() && followers.is_empty());
+    let script = |timed, streamed, followers| roles::Script::saying(timed).later(streamed).then(followers);
     let rest = || -> Result<Box<dyn Planner>, CastError> {
         Ok(match user.habit {
-            Behaviour::Script => Box::new(script(says, later, then)),
+            Behaviour::Script => Box::new(script(timed, streamed, followers)),
             Behaviour::Resubmit { patience, most } => {
-                Box::new(Resubmit::new(script(says, later, then), patience, most))
+                Box::new(Resubmit::new(script(timed, streamed, followers), patience, most))
             }
-            Behaviour::External => Box::new(planned(assembly.topology, outsider, says, later, then, &assembly.sites)?),
+            Behaviour::External => {
+                Box::new(planned(assembly.topology, outsider, timed, streamed, followers, &assembly.sites)?)
+            }
         })
     };
     Ok(match negotiator {
@@ -322,7 +325,7 @@ fn user_of(
         Some(negotiator) if !has_rest => User::with(negotiator),
         Some(negotiator) => {
             let services = assembly.services.iter().flatten().copied().collect();
-            User::new(Sides::new(negotiator, rest()?, services))
+            User::new(SplitPlanner::new(negotiator, rest()?, services))
         }
     })
 }
@@ -331,17 +334,17 @@ fn user_of(
 fn planned(
     topology: &Topology,
     outsider: Option<Outsider>,
-    says: Vec<(Time, ActorId, Message)>,
-    later: Vec<Later>,
-    then: Vec<Then>,
+    timed: Vec<(Time, ActorId, Message)>,
+    streamed: Vec<StreamedJobs>,
+    followers: Vec<Followers>,
     site_ids: &[ActorId],
 ) -> Result<Planned, CastError> {
     let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Plans>>().ok());
     let decider = *decider.ok_or(CastError::NoOutsider)?;
     let (mut jobs, mut rest) = (Vec::new(), Vec::new());
-    let is_for_queues = |later: &Later| matches!(later.peek(), Some((_, Message::Enqueue(_))));
-    let (queued, later): (Vec<Later>, Vec<Later>) = later.into_iter().partition(is_for_queues);
-    for (time, to, message) in says.into_iter().chain(queued.into_iter().flatten()) {
+    let is_for_queues = |jobs: &StreamedJobs| matches!(jobs.peek(), Some((_, Message::Enqueue(_))));
+    let (queued, streamed): (Vec<StreamedJobs>, Vec<StreamedJobs>) = streamed.into_iter().partition(is_for_queues);
+    for (time, to, message) in timed.into_iter().chain(queued.into_iter().flatten()) {
         match message {
             Message::Enqueue(enqueue) => jobs.push((time, to, enqueue)),
             message => rest.push((time, to, message)),
@@ -350,7 +353,7 @@ fn planned(
     // Jobs that arrive at one time are ordered by number, regardless of their source.
     jobs.sort_by_key(|(time, _, enqueue)| (*time, enqueue.job.id));
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site]));
-    Ok(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, few::tree(sites)))
+    Ok(Planned::new(decider, roles::Script::saying(rest).later(streamed), jobs, followers, few::tree(sites)))
 }
 
 /// Sites from which a user's external planner may choose: those of systems that have such planners.
@@ -376,7 +379,7 @@ pub struct Ground<'a> {
     /// Names of the links of the grid's network.
     pub links: Vec<String>,
     /// Submissions of each user; empty unless requested.
-    pub load: Vec<Lines>,
+    pub load: Vec<Submissions>,
 }
 
 /// Calls `look` with the part of a topology on which a system plans.
@@ -400,7 +403,7 @@ pub fn on_ground<T>(
     let load = match own {
         Some(_) if with_load => {
             let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
-            assembly.deal(&grids)?.0
+            assembly.distribute(&grids)?.0
         }
         _ => Vec::new(),
     };
@@ -415,7 +418,7 @@ pub fn on_ground<T>(
 }
 
 /// Size of a distributed workload.
-struct Dealt {
+struct Distributed {
     jobs: u32,
     misfits: Misfits,
 }
@@ -494,17 +497,20 @@ impl<'a> Assembly<'a> {
     }
 
     /// Submissions of each user, and size of each workload.
-    fn deal(&self, grids: &[Grid<'_>]) -> Result<(Vec<Lines>, Vec<Dealt>), BuildError> {
+    fn distribute(&self, grids: &[Grid<'_>]) -> Result<(Vec<Submissions>, Vec<Distributed>), BuildError> {
         let Topology { workloads, users, systems, .. } = self.topology;
-        let mut dealing = Dealing::to(users.len(), data_limit(self.topology));
+        let mut distribution = Distribution::to(users.len(), data_limit(self.topology));
         let mut all = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
-            let before = dealing.next.job;
-            let dealt = systems[workload.system].deal(workload, &grids[workload.system], &mut dealing);
-            dealt.map_err(|error| BuildError::Workload { workload: index, error })?;
-            all.push(Dealt { jobs: dealing.next.job - before, misfits: std::mem::take(&mut dealing.misfits) });
+            let before = distribution.next.job;
+            let distributed = systems[workload.system].distribute(workload, &grids[workload.system], &mut distribution);
+            distributed.map_err(|error| BuildError::Workload { workload: index, error })?;
+            all.push(Distributed {
+                jobs: distribution.next.job - before,
+                misfits: std::mem::take(&mut distribution.misfits),
+            });
         }
-        Ok((dealing.lines, all))
+        Ok((distribution.submissions, all))
     }
 }
 

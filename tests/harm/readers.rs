@@ -163,10 +163,10 @@ pub fn outside(bytes: &[u8]) {
         if let Err(wrong) = serde_json::from_str::<HelloAnswer>(line) {
             is_told(&brief(&wrong.to_string()));
         }
-        if let Ok(answer) = serde_json::from_str::<bidder::Answer>(line) {
+        if let Ok(answer) = serde_json::from_str::<bidder::BidderAnswer>(line) {
             assert!(answer.bids.iter().all(|bid| bid.is_finite()), "{line}");
         }
-        if let Ok(answer) = serde_json::from_str::<planner::Answer>(line) {
+        if let Ok(answer) = serde_json::from_str::<planner::PlannerAnswer>(line) {
             match answer.advice() {
                 Ok(plans) => plans.iter().for_each(|plan| {
                     assert!(!matches!(plan, planner::UserAction::Call { at } if *at == Time::NEVER), "{line}");
@@ -174,7 +174,7 @@ pub fn outside(bytes: &[u8]) {
                 Err(why) => is_told(&why),
             }
         }
-        let manages = serde_json::from_str::<manager::Answer>(line).map(|answer| answer.advice(asked));
+        let manages = serde_json::from_str::<manager::ManagerAnswer>(line).map(|answer| answer.advice(asked));
         let schedules = serde_json::from_str::<outside_batsim::Reply>(line).map(|reply| reply.advice(asked));
         for advice in manages.into_iter().chain(schedules) {
             match advice {

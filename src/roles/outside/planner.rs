@@ -11,7 +11,7 @@ use crate::kernel::ActorId;
 use crate::protocol::outside::planner::{UserAction, UserEvent};
 use crate::protocol::outside::seconds;
 use crate::protocol::{Enqueue, JobEnded, Message, Recall, Recalled};
-use crate::roles::user::{Out, Planner, Script, Then};
+use crate::roles::user::{Followers, Out, Planner, Script};
 use crate::time::{Span, Time};
 
 /// Connection to a program that decides for a user.
@@ -36,7 +36,7 @@ pub struct Planned {
     /// Jobs by due time.
     due: BTreeMap<Time, Vec<(ActorId, Enqueue)>>,
     /// Jobs that follow others.
-    then: Vec<Then>,
+    then: Vec<Followers>,
     /// Jobs held by the user.
     held: BTreeMap<JobId, Held>,
     /// Submitted jobs that have not ended.
@@ -59,7 +59,7 @@ impl Planned {
         decider: Box<dyn Plans>,
         script: Script,
         jobs: Vec<(Time, ActorId, Enqueue)>,
-        then: Vec<Then>,
+        then: Vec<Followers>,
         sites: Sites,
     ) -> Planned {
         let mut due: BTreeMap<Time, Vec<(ActorId, Enqueue)>> = BTreeMap::new();

@@ -1,16 +1,16 @@
 //! A user: an actor with a planner, which decides about the user's jobs.
 
-mod later;
 mod resubmit;
 mod script;
-mod sides;
+mod split_planner;
+mod streamed;
 #[cfg(test)]
 mod tests;
 
-pub use later::{Follower, Later, Stock, Then};
 pub use resubmit::Resubmit;
 pub use script::Script;
-pub use sides::Sides;
+pub use split_planner::SplitPlanner;
+pub use streamed::{Follower, Followers, JobStore, StreamedJobs};
 
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Message, Record};

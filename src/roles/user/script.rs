@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Later, Out, Planner, Then};
+use super::{Followers, Out, Planner, StreamedJobs};
 use crate::few;
 use crate::grid::{Job, JobId};
 use crate::kernel::ActorId;
@@ -20,10 +20,10 @@ pub struct Script {
     says: VecDeque<(Time, ActorId, Message)>,
     /// Streams of messages that are created when due, and the next message of each, so that a message costs O(log
     /// streams).
-    later: Vec<Later>,
+    later: Vec<StreamedJobs>,
     coming: MinTree<(Time, JobId)>,
     /// Jobs that it submits after the ends of others.
-    then: Vec<Then>,
+    then: Vec<Followers>,
     /// Time of the next chunk; None if there is none.
     comes_back: Option<Time>,
 }
@@ -42,14 +42,14 @@ impl Script {
     }
 
     /// Adds streams of messages.
-    pub fn later(self, later: Vec<Later>) -> Script {
+    pub fn later(self, later: Vec<StreamedJobs>) -> Script {
         let mut coming = MinTree::new(later.len(), SILENCE);
         later.iter().enumerate().for_each(|(index, later)| coming.set(index, says_next(later)));
         Script { later, coming, ..self }
     }
 
     /// Adds jobs that follow others after a think time.
-    pub fn then(self, then: Vec<Then>) -> Script {
+    pub fn then(self, then: Vec<Followers>) -> Script {
         Script { then, ..self }
     }
 
@@ -118,7 +118,7 @@ impl Script {
 /// Sorts after every message.
 const SILENCE: (Time, JobId) = (Time::NEVER, JobId(u32::MAX));
 
-fn says_next(later: &Later) -> (Time, JobId) {
+fn says_next(later: &StreamedJobs) -> (Time, JobId) {
     later.peek().map_or(SILENCE, |(time, message)| (*time, about(message)))
 }
 

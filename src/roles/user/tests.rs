@@ -57,7 +57,7 @@ fn streamed_messages_equal_those_made_in_advance() {
         let user = Script::submitting(jobs.map(|job| Arc::new(job.clone())).collect(), ActorId(0));
         let later = parts.iter().filter_map(|(_, rest)| rest.clone()).map(|rest| {
             let places = rest.places().filter(|place| place % 3 == 1).collect();
-            Later::new(ActorId(0), Arc::new(rest), places)
+            StreamedJobs::new(ActorId(0), Arc::new(rest), places)
         });
         let user = user.later(later.collect());
         judge::run(vec![Box::new(Router), Box::new(User::new(user))], &[Span::ZERO, Span::ZERO])

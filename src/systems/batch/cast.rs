@@ -10,12 +10,12 @@ use crate::few;
 use crate::grid::{Job, Named, Needs, Site, Staging};
 use crate::protocol::{Enqueue, Message};
 use crate::roles::site::Manager;
-use crate::roles::{self, Follower, Later, Then, queue};
+use crate::roles::{self, Follower, Followers, StreamedJobs, queue};
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
-    Cast, CastError, DataLimit, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System,
-    SystemRow, Traits,
+    Cast, CastError, DataLimit, DistributeError, Distribution, Fails, Givers, Gives, Grid, Outsider, Own, Policy,
+    Service, System, SystemRow, Traits,
 };
 use crate::workload::rigids::{Handed, Rigids};
 use crate::workload::{Source, Workload};
@@ -106,30 +106,40 @@ impl System for Batch {
         Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
     }
 
-    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+    fn distribute(
+        &self,
+        workload: &Workload,
+        grid: &Grid<'_>,
+        distribution: &mut Distribution,
+    ) -> Result<(), DistributeError> {
         if let Source::Rigid(rigids) = &workload.source {
-            return deal_rigid(rigids, &workload.users, grid, dealing);
+            return distribute_rigid(rigids, &workload.users, grid, distribution);
         }
-        let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut dealing.next)?;
+        let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut distribution.next)?;
         let known: Vec<KnownSite> = known_sites(grid).collect();
         for ((place, job), &user) in jobs.into_iter().enumerate().zip(workload.users.iter().cycle()) {
             let (needs, staging) = (workload.source.needs(place), workload.source.staging(place));
-            check(&job, &staging, grid, &mut dealing.data)?;
+            check(&job, &staging, grid, &mut distribution.data)?;
             let kind = job.tasks.first().map(|task| task.kind);
             if !fits(&job, needs, Allowed { site: None, kind }, &known) {
-                dealing.misfits.add(job.id);
+                distribution.misfits.add(job.id);
             }
             let arrive = job.arrive;
             let enqueue = Enqueue { job: Arc::new(job), site: None, kind, think: None, needs, staging };
-            dealing.lines[user].says.push((arrive, grid.hub(), Message::Enqueue(enqueue)));
+            distribution.submissions[user].timed.push((arrive, grid.hub(), Message::Enqueue(enqueue)));
         }
         Ok(())
     }
 }
 
 /// Distributes jobs that are created at their submission times: checks all of them, keeps none.
-fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
-    let Dealing { next, data, lines, misfits } = dealing;
+fn distribute_rigid(
+    rigids: &Rigids,
+    users: &[usize],
+    grid: &Grid<'_>,
+    distribution: &mut Distribution,
+) -> Result<(), DistributeError> {
+    let Distribution { next, data, submissions, misfits } = distribution;
     let (first, staging) = (*next, rigids.staging());
     let site = rigids.site.map(|site| grid.site_ids[site]);
     let known: Vec<KnownSite> = known_sites(grid).collect();
@@ -145,12 +155,12 @@ fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut D
             None => places[user].push(place),
             Some((before, think)) => followers[user].push(Follower { before, place, think }),
         }
-        Ok::<_, DealError>(())
+        Ok::<_, DistributeError>(())
     })?;
     let stock = Arc::new(Queued::new(rigids, first, site, followers.iter().flatten()));
     for ((places, followers), &user) in places.into_iter().zip(followers).zip(users) {
-        lines[user].later.push(Later::new(grid.hub(), stock.clone(), places));
-        lines[user].then.push(Then::new(grid.hub(), stock.clone(), followers));
+        submissions[user].streamed.push(StreamedJobs::new(grid.hub(), stock.clone(), places));
+        submissions[user].followers.push(Followers::new(grid.hub(), stock.clone(), followers));
     }
     Ok(())
 }
@@ -172,9 +182,9 @@ fn fits(job: &Job, needs: Option<Needs>, allowed: Allowed, known: &[KnownSite]) 
         && known.iter().any(|place| allowed.at(place) && place.could_take(task.cores, needs))
 }
 
-fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataLimit) -> Result<(), DealError> {
+fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataLimit) -> Result<(), DistributeError> {
     grid.check_tellable(job)?;
-    data.take_staged(staging).map_err(|error| DealError::Job { job: job.id, error })
+    data.take_staged(staging).map_err(|error| DistributeError::Job { job: job.id, error })
 }
 
 /// The queue policies that a site may name; the default is first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::grid::JobId;
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
-use crate::roles::{Follower, Stock};
+use crate::roles::{Follower, JobStore};
 use crate::time::{Span, Time};
 use crate::workload::Numbering;
 use crate::workload::rigids::Rigids;
@@ -37,7 +37,7 @@ impl Queued {
     }
 }
 
-impl Stock for Queued {
+impl JobStore for Queued {
     fn message(&self, place: u32) -> (Time, Message) {
         let rigid = self.rigids.content.jobs.get(place as usize).expect("places are those of the workload");
         let job = self.rigids.job(&rigid, place, self.first);

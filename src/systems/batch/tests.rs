@@ -15,7 +15,7 @@ use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, QueueOrder, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
 use crate::roles::queue::{self, ALL, Ran, Rigid, play};
-use crate::roles::{Follower, Resubmit, Script, Site, Stock, Then, User};
+use crate::roles::{Follower, Followers, JobStore, Resubmit, Script, Site, User};
 use crate::time::{Span, Stamp, Time};
 
 const ROUTER: ActorId = ActorId(0);
@@ -97,7 +97,7 @@ fn assigned(log: &[Entry<Record>]) -> Vec<u32> {
 #[derive(Debug)]
 struct Written(Vec<Enqueue>);
 
-impl Stock for Written {
+impl JobStore for Written {
     fn message(&self, place: u32) -> (Time, Message) {
         let enqueue = self.0[place as usize].clone();
         (enqueue.job.arrive, Message::Enqueue(enqueue))
@@ -188,7 +188,7 @@ fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
     ];
     let written: Vec<Enqueue> = (0..4).map(|number| enqueue(number, None)).collect();
     let follows = |(before, place, think)| Follower { before: JobId(before), place, think };
-    let then = Then::new(ROUTER, Arc::new(Written(written)), [(0, 1, five), (2, 3, two)].map(follows).to_vec());
+    let then = Followers::new(ROUTER, Arc::new(Written(written)), [(0, 1, five), (2, 3, two)].map(follows).to_vec());
     for latency in [0, 1] {
         let user = User::new(Script::saying(says.clone()).then(vec![then.clone()]));
         let latency = Span::from_secs(latency);

@@ -4,10 +4,11 @@ use super::{CORES_MAX, Planner, Planning, Resource, plans};
 use crate::grid::Site;
 use crate::roles;
 use crate::settings::Walk;
-use crate::systems::deal::submit;
+use crate::systems::distribute::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System, SystemRow, Traits,
+    Cast, DistributeError, Distribution, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System, SystemRow,
+    Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -60,8 +61,13 @@ impl System for Planning {
         in_turn(site, givers, fails)
     }
 
-    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
-        submit(workload, grid, self.tick(), dealing, |job| grid.check_placeable(job))
+    fn distribute(
+        &self,
+        workload: &Workload,
+        grid: &Grid<'_>,
+        distribution: &mut Distribution,
+    ) -> Result<(), DistributeError> {
+        submit(workload, grid, self.tick(), distribution, |job| grid.check_placeable(job))
     }
 }
 

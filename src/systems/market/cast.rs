@@ -5,11 +5,11 @@ use super::{Auctioneer, Cluster, EXTERNAL, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Named, Site};
 use crate::roles;
 use crate::settings::Walk;
-use crate::systems::deal::submit;
+use crate::systems::distribute::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, JobError, Outsider, Own, Policy, Service, System,
-    SystemRow, Traits,
+    Cast, CastError, DistributeError, Distribution, Fails, Givers, Gives, Grid, JobError, Outsider, Own, Policy,
+    Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -89,9 +89,14 @@ impl System for Market {
         in_turn(site, givers, fails)
     }
 
-    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+    fn distribute(
+        &self,
+        workload: &Workload,
+        grid: &Grid<'_>,
+        distribution: &mut Distribution,
+    ) -> Result<(), DistributeError> {
         let weighing = self.bids(grid.seed).is_ok_and(|policy| policy.weighs_successors());
-        submit(workload, grid, self.tick, dealing, |job| {
+        submit(workload, grid, self.tick, distribution, |job| {
             if self.must_place() {
                 grid.check_placeable(job)?;
             }

@@ -13,8 +13,8 @@ use crate::grid::{Job, Kind, PlanMode, Rate, Site, Task, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Errand, Fails, Givers, Gives, Grid, JobError, Lines, Outsider, Own, Policy,
-    Service, System, SystemRow, Traits,
+    Cast, CastError, DistributeError, Distribution, Fails, Givers, Gives, Grid, JobError, NegotiatedJob, Outsider, Own,
+    Policy, Service, Submissions, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -79,22 +79,33 @@ impl System for Provisioning {
         Ok(Box::new(actor.telling_every(site.report_every).failing(outages)))
     }
 
-    fn user(&self, user: &User, grid: &Grid<'_>, lines: &mut Lines) -> Option<Box<dyn Planner>> {
-        if lines.errands.is_empty() {
+    fn user(&self, user: &User, grid: &Grid<'_>, submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
+        if submissions.negotiated.is_empty() {
             return None;
         }
         let (id, _) = *grid.users.iter().find(|(_, other)| other.name == user.name)?;
         let approach = user.approach.clone();
         let entry = strategy::find(&approach.strategy)?;
-        let errands = std::mem::take(&mut lines.errands);
-        let customer =
-            Customer::new((id, grid.seed), World::of(grid, self).seen_by(user), self.clone(), approach, entry, errands);
+        let negotiated = std::mem::take(&mut submissions.negotiated);
+        let customer = Customer::new(
+            (id, grid.seed),
+            World::of(grid, self).seen_by(user),
+            self.clone(),
+            approach,
+            entry,
+            negotiated,
+        );
         Some(Box::new(customer))
     }
 
-    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+    fn distribute(
+        &self,
+        workload: &Workload,
+        grid: &Grid<'_>,
+        distribution: &mut Distribution,
+    ) -> Result<(), DistributeError> {
         let users = &workload.users;
-        let Dealing { next, data, lines, misfits } = dealing;
+        let Distribution { next, data, submissions, misfits } = distribution;
         let site = if let Source::Rigid(rigids) = &workload.source { rigids.site } else { None };
         let site = site.map(|site| grid.site_ids[site]);
         let providers: Vec<Provider> = grid.sites.iter().map(|(id, site)| Provider::of(*id, site, grid)).collect();
@@ -102,13 +113,13 @@ impl System for Provisioning {
             let (_, owner) = grid.users[users[user]];
             grid.check_tellable(&job)?;
             let checked = check(&job, owner, self, grid).and_then(|()| data.take(&job.edges));
-            checked.map_err(|error| DealError::Job { job: job.id, error })?;
+            checked.map_err(|error| DistributeError::Job { job: job.id, error })?;
             let allowed = |provider: &&Provider| site.is_none_or(|site| site == provider.site);
             let fits = |task: &Task| providers.iter().filter(allowed).any(|provider| provider.fits(task));
             if !job.tasks.iter().all(fits) {
                 misfits.add(job.id);
             }
-            lines[users[user]].errands.push(Errand { job: Arc::new(job), site, after });
+            submissions[users[user]].negotiated.push(NegotiatedJob { job: Arc::new(job), site, after });
             Ok(())
         };
         if let Source::Rigid(rigids) = &workload.source {

@@ -23,7 +23,7 @@ use crate::protocol::{
     Begun, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, Postponed, Recalled, Record, Returned, Revoked,
 };
 use crate::roles::{Out, Planner};
-use crate::systems::Errand;
+use crate::systems::NegotiatedJob;
 use crate::time::{Span, Time};
 
 pub struct Customer {
@@ -35,9 +35,9 @@ pub struct Customer {
     approach: Approach,
     row: &'static strategy::StrategyRow,
     /// Jobs to come, ascending by arrival.
-    errands: VecDeque<Errand>,
+    negotiated: VecDeque<NegotiatedJob>,
     /// Jobs that follow another one.
-    followers: BTreeMap<JobId, Vec<(Span, Errand)>>,
+    followers: BTreeMap<JobId, Vec<(Span, NegotiatedJob)>>,
     live: BTreeMap<JobId, CustomerJob>,
     books: Books,
     /// True while its process is down. Messages and alarms wait in `spool` and `late` meanwhile: sites keep results
@@ -67,15 +67,15 @@ impl Customer {
         rules: Provisioning,
         approach: Approach,
         row: &'static strategy::StrategyRow,
-        mut errands: Vec<Errand>,
+        mut negotiated: Vec<NegotiatedJob>,
     ) -> Customer {
-        let mut followers: BTreeMap<JobId, Vec<(Span, Errand)>> = BTreeMap::new();
-        let is_after = |errand: &mut Errand| errand.after.is_some();
-        for errand in errands.extract_if(.., is_after) {
-            let (before, think) = errand.after.expect("it comes after another one");
-            followers.entry(before).or_default().push((think, errand));
+        let mut followers: BTreeMap<JobId, Vec<(Span, NegotiatedJob)>> = BTreeMap::new();
+        let is_after = |next: &mut NegotiatedJob| next.after.is_some();
+        for next in negotiated.extract_if(.., is_after) {
+            let (before, think) = next.after.expect("it comes after another one");
+            followers.entry(before).or_default().push((think, next));
         }
-        errands.sort_by_key(|errand| (errand.job.arrive, errand.job.id));
+        negotiated.sort_by_key(|next| (next.job.arrive, next.job.id));
         Customer {
             id,
             seed,
@@ -83,7 +83,7 @@ impl Customer {
             rules,
             approach,
             row,
-            errands: errands.into(),
+            negotiated: negotiated.into(),
             followers,
             live: BTreeMap::new(),
             books: Books::default(),
@@ -98,16 +98,16 @@ impl Customer {
 
     /// Takes up all jobs that have arrived.
     fn keep_calendar(&mut self, now: Time, out: &mut Out) {
-        while let Some(errand) = self.errands.pop_front_if(|errand| errand.job.arrive <= now) {
-            self.take_up(now, errand, out);
+        while let Some(next) = self.negotiated.pop_front_if(|next| next.job.arrive <= now) {
+            self.take_up(now, next, out);
         }
-        if let Some(next) = self.errands.front() {
+        if let Some(next) = self.negotiated.front() {
             self.books.wake_at(next.job.arrive, Alarm::Calendar, out);
         }
     }
 
-    fn take_up(&mut self, now: Time, errand: Errand, out: &mut Out) {
-        let Errand { job, site, .. } = errand;
+    fn take_up(&mut self, now: Time, next: NegotiatedJob, out: &mut Out) {
+        let NegotiatedJob { job, site, .. } = next;
         let pinned = site.and_then(|site| self.world.provider_of(site));
         let (id, user) = (job.id, self.id);
         if let Some(why) = self.world.excludes(&job, pinned) {
@@ -132,12 +132,12 @@ impl Customer {
         // Each alarm is for one of the followers; the soonest comes first.
         let Some(followers) = self.followers.get_mut(&over) else { return };
         let soonest = (0..followers.len()).min_by_key(|at| (followers[*at].0, *at)).expect("there is one left");
-        let (_, errand) = followers.remove(soonest);
+        let (_, next) = followers.remove(soonest);
         if followers.is_empty() {
             self.followers.remove(&over);
         }
-        let job = Arc::new(Job { arrive: now, ..(*errand.job).clone() });
-        self.take_up(now, Errand { job, ..errand }, out);
+        let job = Arc::new(Job { arrive: now, ..(*next.job).clone() });
+        self.take_up(now, NegotiatedJob { job, ..next }, out);
     }
 
     /// Lets the strategy of a job act, if the job is live.

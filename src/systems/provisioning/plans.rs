@@ -16,7 +16,7 @@ use super::trial::Trial;
 use super::world::World;
 use crate::few;
 use crate::grid::{Site, Slot, Speed, Workflow};
-use crate::systems::Errand;
+use crate::systems::NegotiatedJob;
 use crate::systems::plans::{Choice, Choices, Maker, Market, Order, PlacedTask, Planned, Unplannable};
 use crate::time::{Span, Time};
 use crate::workload::workflow::WorkflowFile;
@@ -148,10 +148,10 @@ impl<'a> Moment<'a> {
         let mut sites: Vec<Trial> = self.order.grid.sites.iter().map(site).collect();
         let queues = |place: usize| self.order.grid.users[place].1.approach.strategy == strategy::USUAL;
         let crowd = self.order.load.iter().enumerate().filter(|(place, _)| queues(*place));
-        let mut errands: Vec<&Errand> = crowd.flat_map(|(_, lines)| &lines.errands).collect();
-        errands.retain(|errand| errand.job.tasks.len() == 1 && errand.job.arrive <= self.order.at);
-        few::sort_by_key(&mut errands, |errand| (errand.job.arrive, errand.job.id));
-        for Errand { job, site, .. } in errands {
+        let mut negotiated: Vec<&NegotiatedJob> = crowd.flat_map(|(_, submissions)| &submissions.negotiated).collect();
+        negotiated.retain(|job| job.job.tasks.len() == 1 && job.job.arrive <= self.order.at);
+        few::sort_by_key(&mut negotiated, |job| (job.job.arrive, job.job.id));
+        for NegotiatedJob { job, site, .. } in negotiated {
             let task = &job.tasks[0];
             let pinned = site.and_then(|site| world.provider_of(site));
             sites.iter_mut().for_each(|site| site.advance(job.arrive));

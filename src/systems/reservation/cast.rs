@@ -9,8 +9,8 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System, SystemRow,
-    Traits,
+    Cast, CastError, DistributeError, Distribution, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System,
+    SystemRow, Traits,
 };
 use crate::workload::Workload;
 
@@ -71,23 +71,28 @@ impl System for Reservation {
         Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
     }
 
-    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
-        let asks = workload.source.asks(&mut dealing.next)?;
+    fn distribute(
+        &self,
+        workload: &Workload,
+        grid: &Grid<'_>,
+        distribution: &mut Distribution,
+    ) -> Result<(), DistributeError> {
+        let asks = workload.source.asks(&mut distribution.next)?;
         let largest = grid.sites.iter().map(|(_, site)| site.cores).max().unwrap_or_default();
         for (place, ((job, ask), &user)) in asks.into_iter().zip(workload.users.iter().cycle()).enumerate() {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
             grid.check_tellable(&job)?;
             let staging = workload.source.staging(place);
-            let checked = dealing.data.take_staged(&staging);
-            checked.map_err(|error| DealError::Job { job: id, error })?;
+            let checked = distribution.data.take_staged(&staging);
+            checked.map_err(|error| DistributeError::Job { job: id, error })?;
             if ask.request.check(largest).is_err() {
-                dealing.misfits.add(id);
+                distribution.misfits.add(id);
             }
             let reserve = Reserve { job: Arc::new(job), ready, deadline, staging };
-            let says = &mut dealing.lines[user].says;
-            says.push((ask.request.arrive, grid.hub(), Message::Reserve(reserve)));
+            let timed = &mut distribution.submissions[user].timed;
+            timed.push((ask.request.arrive, grid.hub(), Message::Reserve(reserve)));
             if let Some(cancel) = ask.cancel {
-                says.push((cancel, grid.hub(), Message::Cancel(Cancel { job: id })));
+                timed.push((cancel, grid.hub(), Message::Cancel(Cancel { job: id })));
             }
         }
         Ok(())

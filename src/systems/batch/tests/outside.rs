@@ -452,7 +452,7 @@ fn choose(
     // The last one follows, if any does.
     let then = follower.map(|follower| {
         let (_, to, last) = handed.pop().unwrap();
-        Then::new(to, Arc::new(Written(vec![last])), vec![follower])
+        Followers::new(to, Arc::new(Written(vec![last])), vec![follower])
     });
     let names = BTreeMap::from([("york".to_owned(), ActorId(1)), ("hull".to_owned(), ActorId(2))]);
     let user = User::new(Planned::new(decider, Script::saying(Vec::new()), handed, then.into_iter().collect(), names));

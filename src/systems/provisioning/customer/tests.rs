@@ -216,7 +216,7 @@ impl Trickster {
     }
 }
 
-fn job(id: u32, arrive: u64, tasks: u32) -> Errand {
+fn job(id: u32, arrive: u64, tasks: u32) -> NegotiatedJob {
     let task = |number: u32| Task {
         walltime: Span::from_secs(400),
         ..Task::new(Span::from_secs(300), 2 + number % 3, Kind(0))
@@ -230,7 +230,7 @@ fn job(id: u32, arrive: u64, tasks: u32) -> Errand {
         edges: if tasks > 2 { chain } else { Vec::new() },
         worth: None,
     };
-    Errand { job: Arc::new(job), site: None, after: None }
+    NegotiatedJob { job: Arc::new(job), site: None, after: None }
 }
 
 /// One user with two jobs, between two sites.
@@ -250,9 +250,9 @@ fn play(strategy: &str, sites: [Trickster; 2]) -> Vec<Entry<Record>> {
         ..Approach::default()
     };
     let world = World::with(&[CORES, CORES], LATENCY);
-    let errands = vec![job(0, 100, tasks), job(1, 130, tasks)];
+    let negotiated = vec![job(0, 100, tasks), job(1, 130, tasks)];
     let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
-    let customer = Customer::new((ActorId(2), 7), world, rules, approach, row, errands);
+    let customer = Customer::new((ActorId(2), 7), world, rules, approach, row, negotiated);
     let [one, other] = sites;
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(one), Box::new(other), Box::new(User::new(customer))];
@@ -335,7 +335,7 @@ fn what_fits_no_site_is_turned_away_and_what_comes_after_it_goes_on() {
     let row = strategy::find("best-effort").unwrap();
     let mut large = job(0, 100, 1);
     Arc::make_mut(&mut large.job).tasks[0].cores = CORES + 1;
-    let next = Errand { after: Some((JobId(0), Span::from_secs(5))), ..job(1, 100, 1) };
+    let next = NegotiatedJob { after: Some((JobId(0), Span::from_secs(5))), ..job(1, 100, 1) };
     let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
     let world = World::with(&[CORES], LATENCY);
     let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![large, next]);
@@ -400,8 +400,8 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
         let approach = Approach { strategy: row.name.to_owned(), ahead, ..Approach::default() };
         let mut world = World::with(&[CORES], LATENCY);
         world.providers[0].rate = Rate(price);
-        let (rules, errands) = (Provisioning::default(), vec![job(0, 100, 1)]);
-        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, errands);
+        let (rules, negotiated) = (Provisioning::default(), vec![job(0, 100, 1)]);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
         let site = Trickster { rate: Rate(price), ..Trickster::new(2, 0) };
         let heard = site.heard.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
@@ -421,8 +421,8 @@ fn nothing_stays_reserved_for_a_job_that_is_over() {
         let ahead = Span::from_secs(3_000);
         let approach = Approach { strategy: row.name.to_owned(), ahead, ..Approach::default() };
         let world = World::with(&[CORES], LATENCY).failing();
-        let (rules, errands) = (Provisioning::default(), vec![job(0, 100, 1)]);
-        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, errands);
+        let (rules, negotiated) = (Provisioning::default(), vec![job(0, 100, 1)]);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
         // It grants the first claim.
         let site = Brief { site: Trickster::new(2, 0), is_lost };
         let heard = site.site.heard.clone();
@@ -484,8 +484,8 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
     };
     let world = World::with(&[CORES], LATENCY);
     let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
-    let errand = Errand { job: Arc::new(example), site: None, after: None };
-    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![errand]);
+    let negotiated = NegotiatedJob { job: Arc::new(example), site: None, after: None };
+    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![negotiated]);
     let site = Trickster::new(1, 0);
     let heard = site.heard.clone();
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
@@ -579,8 +579,8 @@ fn play_crashing(crash: Crash, seed: u64) -> Vec<Entry<Record>> {
     let name = row.name.to_owned();
     let approach = Approach { strategy: name, legs: vec![0, 1], crash: Some(crash), ..Approach::default() };
     let world = World::with(&[CORES, CORES], LATENCY);
-    let errands = vec![job(0, 100, 2), job(1, 130, 2)];
-    let customer = Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, row, errands);
+    let negotiated = vec![job(0, 100, 2), job(1, 130, 2)];
+    let customer = Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, row, negotiated);
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(seed, 0)), Box::new(Trickster::new(seed + 50, 0)), Box::new(User::new(customer))];
     judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])

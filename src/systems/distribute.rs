@@ -7,24 +7,24 @@ use crate::grid::{Edge, Job, JobId, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::codec::MESSAGE_MAX;
 use crate::protocol::{Message, Submit};
-use crate::roles::{Later, Stock, Then};
+use crate::roles::{Followers, JobStore, StreamedJobs};
 use crate::time::{Span, Time};
 use crate::workload::market::Rest;
 use crate::workload::{Numbering, Platform, Workload, WorkloadError};
 
 /// The timed messages of one user, and the jobs it submits after others.
 #[derive(Clone, Debug, Default)]
-pub struct Lines {
-    pub says: Vec<(Time, ActorId, Message)>,
-    pub later: Vec<Later>,
-    pub then: Vec<Then>,
+pub struct Submissions {
+    pub timed: Vec<(Time, ActorId, Message)>,
+    pub streamed: Vec<StreamedJobs>,
+    pub followers: Vec<Followers>,
     /// Jobs that it manages itself.
-    pub errands: Vec<Errand>,
+    pub negotiated: Vec<NegotiatedJob>,
 }
 
 /// A job that its user manages itself, by negotiation with sites.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Errand {
+pub struct NegotiatedJob {
     pub job: Arc<Job>,
     /// The only site that it may go to, if its workload names one.
     pub site: Option<ActorId>,
@@ -32,13 +32,13 @@ pub struct Errand {
     pub after: Option<(JobId, Span)>,
 }
 
-/// The messages of all users, while workloads are dealt.
-pub struct Dealing {
+/// The messages of all users, while workloads are distributed.
+pub struct Distribution {
     /// Numbering of jobs across all workloads of a run.
     pub next: Numbering,
     pub data: DataLimit,
-    pub lines: Vec<Lines>,
-    /// The misfits of the workload that is being dealt.
+    pub submissions: Vec<Submissions>,
+    /// The misfits of the workload that is being distributed.
     pub misfits: Misfits,
 }
 
@@ -56,14 +56,19 @@ impl Misfits {
     }
 }
 
-impl Dealing {
-    pub fn to(users: usize, data: DataLimit) -> Dealing {
-        Dealing { next: Numbering::default(), data, lines: vec![Lines::default(); users], misfits: Misfits::default() }
+impl Distribution {
+    pub fn to(users: usize, data: DataLimit) -> Distribution {
+        Distribution {
+            next: Numbering::default(),
+            data,
+            submissions: vec![Submissions::default(); users],
+            misfits: Misfits::default(),
+        }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum DealError {
+pub enum DistributeError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     #[error("job {job}: {error}")]
@@ -130,13 +135,13 @@ impl Grid<'_> {
     }
 
     /// Checks that the cores of a task fit into one message in any layout; jobs themselves are never too long.
-    pub fn check_tellable(&self, job: &Job) -> Result<(), DealError> {
+    pub fn check_tellable(&self, job: &Job) -> Result<(), DistributeError> {
         for (task, wish) in job.tasks.iter().enumerate().filter(|(_, wish)| wish.cores > CORES_SCATTERED) {
             // There are no more runs of neighbours than gaps between them.
             let scattered = |cores: u32| cores >= wish.cores && cores - wish.cores > CORES_SCATTERED;
             if let Some((_, site)) = self.sites.iter().find(|(_, site)| scattered(site.cores)) {
                 let error = JobError::TooScattered { task, cores: wish.cores, site: site.name.clone() };
-                return Err(DealError::Job { job: job.id, error });
+                return Err(DistributeError::Job { job: job.id, error });
             }
         }
         Ok(())
@@ -155,41 +160,41 @@ impl Grid<'_> {
     }
 }
 
-impl Stock for Rest {
+impl JobStore for Rest {
     fn message(&self, place: u32) -> (Time, Message) {
         let job = Arc::new(self.job(place));
         (job.arrive, Message::Submit(Submit { job }))
     }
 }
 
-/// Deals jobs that are submitted to a system's service, each checked.
+/// Distributes jobs that are submitted to a system's service, each checked.
 pub(super) fn submit(
     workload: &Workload,
     grid: &Grid<'_>,
     tick: Span,
-    dealing: &mut Dealing,
+    distribution: &mut Distribution,
     check: impl Fn(&Job) -> Result<(), JobError>,
-) -> Result<(), DealError> {
-    let Dealing { next, data, lines, misfits } = dealing;
+) -> Result<(), DistributeError> {
+    let Distribution { next, data, submissions, misfits } = distribution;
     let (jobs, rest) = workload.source.ahead(&grid.platform(), tick, next, |job| {
         grid.check_tellable(job)?;
         let checked = check(job).and_then(|()| data.take(&job.edges));
-        checked.map_err(|error| DealError::Job { job: job.id, error })?;
+        checked.map_err(|error| DistributeError::Job { job: job.id, error })?;
         if grid.check_placeable(job).is_err() {
             misfits.add(job.id);
         }
-        Ok::<_, DealError>(())
+        Ok::<_, DistributeError>(())
     })?;
     let users = workload.users.len();
     if let Some(rest) = rest.map(Arc::new) {
         for (&user, first) in workload.users.iter().cycle().skip(jobs.len() % users).take(users).zip(rest.places()) {
             let places = (first..rest.places().end).step_by(users).collect();
-            lines[user].later.push(Later::new(grid.hub(), rest.clone(), places));
+            submissions[user].streamed.push(StreamedJobs::new(grid.hub(), rest.clone(), places));
         }
     }
     for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
         let (arrive, submit) = (job.arrive, Message::Submit(Submit { job: Arc::new(job) }));
-        lines[user].says.push((arrive, grid.hub(), submit));
+        submissions[user].timed.push((arrive, grid.hub(), submit));
     }
     Ok(())
 }

@@ -5,20 +5,20 @@ use crate::kernel::ActorId;
 use crate::protocol::Message;
 use crate::time::Time;
 
-pub struct Sides {
+pub struct SplitPlanner {
     negotiator: Box<dyn Planner>,
     rest: Box<dyn Planner>,
     /// Senders whose messages go to `rest`.
     services: Vec<ActorId>,
 }
 
-impl Sides {
-    pub fn new(negotiator: Box<dyn Planner>, rest: Box<dyn Planner>, services: Vec<ActorId>) -> Sides {
-        Sides { negotiator, rest, services }
+impl SplitPlanner {
+    pub fn new(negotiator: Box<dyn Planner>, rest: Box<dyn Planner>, services: Vec<ActorId>) -> SplitPlanner {
+        SplitPlanner { negotiator, rest, services }
     }
 }
 
-impl Planner for Sides {
+impl Planner for SplitPlanner {
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.negotiator.wake(now, out);
         self.rest.wake(now, out);

@@ -9,16 +9,16 @@ use crate::protocol::Message;
 use crate::time::{Span, Time};
 
 /// The jobs of a workload, in order of arrival.
-pub trait Stock: fmt::Debug + Send + Sync {
+pub trait JobStore: fmt::Debug + Send + Sync {
     /// Arrival of the job at an index, and its message.
     fn message(&self, place: u32) -> (Time, Message);
 }
 
 /// Jobs that a user submits when they arrive.
 #[derive(Clone, Debug)]
-pub struct Later {
+pub struct StreamedJobs {
     to: ActorId,
-    stock: Arc<dyn Stock>,
+    stock: Arc<dyn JobStore>,
     /// Indices of the user's own jobs; the first `made` have been created.
     places: Vec<u32>,
     made: usize,
@@ -26,11 +26,11 @@ pub struct Later {
     next: Option<(Time, Message)>,
 }
 
-impl Later {
+impl StreamedJobs {
     /// Creates the stream of the jobs at these indices, in their order.
-    pub fn new(to: ActorId, stock: Arc<dyn Stock>, mut places: Vec<u32>) -> Later {
+    pub fn new(to: ActorId, stock: Arc<dyn JobStore>, mut places: Vec<u32>) -> StreamedJobs {
         places.shrink_to_fit();
-        let mut later = Later { to, stock, places, made: 0, next: None };
+        let mut later = StreamedJobs { to, stock, places, made: 0, next: None };
         later.make();
         later
     }
@@ -47,7 +47,7 @@ impl Later {
     }
 }
 
-impl Iterator for Later {
+impl Iterator for StreamedJobs {
     type Item = (Time, ActorId, Message);
 
     fn next(&mut self) -> Option<(Time, ActorId, Message)> {
@@ -57,9 +57,9 @@ impl Iterator for Later {
 
 /// Jobs that a user submits a think time after the ends of others.
 #[derive(Clone, Debug)]
-pub struct Then {
+pub struct Followers {
     to: ActorId,
-    stock: Arc<dyn Stock>,
+    stock: Arc<dyn JobStore>,
     /// Sorted by the job that they follow.
     followers: Vec<Follower>,
 }
@@ -77,11 +77,11 @@ impl Follower {
     const GONE: u32 = u32::MAX;
 }
 
-impl Then {
-    pub fn new(to: ActorId, stock: Arc<dyn Stock>, mut followers: Vec<Follower>) -> Then {
+impl Followers {
+    pub fn new(to: ActorId, stock: Arc<dyn JobStore>, mut followers: Vec<Follower>) -> Followers {
         followers.shrink_to_fit();
         followers.sort_unstable();
-        Then { to, stock, followers }
+        Followers { to, stock, followers }
     }
 
     /// Followers of a job, each once: think time, receiver and message.
