@@ -113,7 +113,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
             },
             Hand::There(helper) => helper.exchange(full, self.room),
             Hand::Broken(error) => Err(error),
-            Hand::Between => unreachable!("only this and what ends it take the work away"),
+            Hand::Between => unreachable!("hand-overs do not overlap"),
         };
         let (hand, empty) = match passed {
             Ok((hand, empty)) => (hand, Ok(empty)),
@@ -131,7 +131,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
             Hand::Here(mut work) => work.take(&last).map(|()| work),
             Hand::There(helper) => helper.then(Given::Items(last)).join(),
             Hand::Broken(error) => Err(error),
-            Hand::Between => unreachable!("only this and what ends it take the work away"),
+            Hand::Between => unreachable!("hand-overs do not overlap"),
         };
         match taken {
             Ok(work) => self.hand = Hand::Here(work),
@@ -153,7 +153,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
             }
             Hand::There(helper) => Ending::There(helper.then(Given::Last(self.buffer))),
             Hand::Broken(error) => Ending::Done(Err(error)),
-            Hand::Between => unreachable!("whoever is half-way through cannot end it"),
+            Hand::Between => unreachable!("a hand-over is complete before the end"),
         }
     }
 }
@@ -183,7 +183,7 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
         let (give, given) = sync_channel::<Box<W>>(1);
         let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || {
             pin::to_any_core();
-            let mut work = given.recv().expect("whoever starts this gives it something to do");
+            let mut work = given.recv().expect("the starter of the thread gives it work");
             for given in filled {
                 match given {
                     Given::Items(mut buffer) => {
@@ -209,7 +209,7 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
     fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
         if self.full.as_ref().is_some_and(|there| there.send(Given::Items(full)).is_err()) {
             // It accepts no more items only after an error.
-            return self.join().map(|_| unreachable!("it has told what went wrong"));
+            return self.join().map(|_| unreachable!("the thread has failed"));
         }
         let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(room));
         Ok((Hand::There(self), empty))

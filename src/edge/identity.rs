@@ -222,7 +222,7 @@ impl Identity {
             text
         };
         let pem = Pem { authority: block(), certificate: block(), key: block() };
-        pem.parse(Path::new("what the launcher has handed over"))
+        pem.parse(Path::new("the identity from the launcher"))
     }
 
     /// TLS settings of a router with this identity.

@@ -55,7 +55,7 @@ pub fn fits(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
         Some((out, _)) => {
             let out = out.display();
             Err(Failure::Input(format!(
-                "--out {out}: expected a file that ends in .{ending}, as that is what is written"
+                "--out {out}: expected a file that ends in .{ending}, the format of the output"
             )))
         }
         None => Ok(()),
@@ -393,7 +393,7 @@ mod tests {
         let told = |format: Format, out: &str| format.fits(Some(Path::new(out))).map_err(|failure| failure.to_string());
         assert_eq!(
             told(Format::Batsim, "x.csv"),
-            Err("--out x.csv: expected a file that ends in .json, as that is what is written\n  --to chooses another format"
+            Err("--out x.csv: expected a file that ends in .json, the format of the output\n  --to chooses another format"
                 .to_owned())
         );
         assert!(told(Format::Swf, "x.json").is_err() && told(Format::Requests, "x.swf").is_err());

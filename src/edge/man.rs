@@ -29,7 +29,7 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     if is_read(&text) {
         return Ok(());
     }
-    note("`man` is not installed here, so this is what --help prints; --out writes the page as troff source");
+    note("`man` is not installed here, so --help is printed; --out writes the page as troff source");
     print(&help.to_string())
 }
 

@@ -180,7 +180,7 @@ fn cell<'a>(kind: Kind, value: &'a Value, text: &'a str) -> Option<Cell<'a>> {
 fn each_row(path: &Path, take: &mut dyn FnMut(&Row) -> Result<(), Failure>) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| cannot("read", path, &error);
     let file = BufReader::new(File::open(path).map_err(cannot)?);
-    let senseless = || Failure::Internal(format!("{} is not what was written", path.display()));
+    let senseless = || Failure::Internal(format!("{} has changed since it was written", path.display()));
     if path.extension().is_some_and(|extension| extension == "jsonl") {
         for line in file.lines() {
             let event: Map<String, Value> = serde_json::from_str(&line.map_err(cannot)?).map_err(|_| senseless())?;

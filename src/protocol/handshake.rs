@@ -60,7 +60,7 @@ impl Party {
 /// Label of the parties in one process: `site york`, `site york and durham`, `site york and 6 more`.
 pub fn label(parties: &[Party]) -> String {
     match parties {
-        [] => "nobody".to_owned(),
+        [] => "no member".to_owned(),
         [one] => one.to_string(),
         [first, second] => format!("{first} and {}", second.name()),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),

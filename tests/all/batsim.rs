@@ -242,7 +242,7 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
             "REP",
             "answers `pong`, which is not a valid answer (expected one like {\"now\":60.0,",
         ),
-        ("    return b'\\xff'".to_owned(), "REP", "sends what is not UTF-8"),
+        ("    return b'\\xff'".to_owned(), "REP", "sends text that is not UTF-8"),
         ("    return {'now': -1, 'events': []}".to_owned(), "REP", "says that the time is -1 s, but was asked at 0 s"),
         ("    import time; time.sleep(30)".to_owned(), "REP", "has not answered within 4 s"),
         (

@@ -274,7 +274,7 @@ fn what_is_left_behind_is_ended_or_waited_for() {
     let script = "(sleep 50; date +%s) & sleep 1";
     let ended = bash(script);
     assert_eq!((ended.status.code(), text(&ended.stdout)), (Some(0), String::new()));
-    assert!(text(&ended.stderr).contains("ended what the command had left behind: "), "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains("ended processes that the command left behind: "), "{}", text(&ended.stderr));
     let waited = clock(&["--wait"], &["bash", "-c", script]);
     assert_eq!(text(&waited.stdout), "1767225650\n", "{}", text(&waited.stderr));
 }

@@ -97,10 +97,10 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> Row {
         let picks = || picks().take(few);
         let delete = median(picks().map(|(start, end, nodes)| timed(|| list.delete_allocation(*start, *end, nodes))));
         let add = median(picks().map(|(start, end, nodes)| timed(|| list.add_allocation(*start, *end, nodes))));
-        assert_eq!(list.records(), records, "what is freed and booked again leaves all as it was");
+        assert_eq!(list.records(), records, "freeing and booking again changes nothing");
         [find, add, delete]
     });
-    assert_eq!(book.calendar().records(), records, "what is freed and booked again leaves all as it was");
+    assert_eq!(book.calendar().records(), records, "freeing and booking again changes nothing");
     Row { standing, records: records.len(), find, add, delete, list }
 }
 

@@ -162,7 +162,7 @@ fn market(effort: &Effort) -> Result<(), Failure> {
     line!("{:>13} {:>9} {:>7.3} {ns:>10.0}", "fifo by hand", by_hand.tasks, by_hand.seconds)?;
     line!("{:>13} {:>9} {:>7.3}", "before it", "", by_hand.before)?;
     line!(
-        "      fifo takes {:.2} times as long as by hand with what comes before it on both sides (goal: 3 or less), {:.2} \
+        "      fifo takes {:.2} times as long as by hand with the work before it on both sides (goal: 3 or less), {:.2} \
          with it on neither, {:.2} with it on one: jobs are drawn, with graphs and ranks, which the market's run does as \
          they come in",
         fifo / (by_hand.before + by_hand.seconds),

@@ -124,7 +124,9 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         let shown = left[..left.len().min(NAMED)].join(", ");
         let more = left.len().saturating_sub(NAMED);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        note(&format!("ended what the command had left behind: {shown}{rest}; --wait would have waited for it"));
+        note(&format!(
+            "ended processes that the command left behind: {shown}{rest}; --wait would have waited for them"
+        ));
     }
     note(&account(page.now(), real, keeper.stepper.steps));
     match keeper.processes.unreached() {

@@ -115,7 +115,7 @@ pub fn cluster(wish: &Wish) -> Result<(), Failure> {
         Work::File(file) => has_key(file, &["vary", "topology"]),
         Work::Paper(_) => true,
     };
-    only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment says what is [set]")?;
+    only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment has a table [set]")?;
     // An unreadable file is neither, which the function that reads it reports.
     let is_there = |file: &str| Path::new(file).exists() && !Path::new(file).is_dir();
     let is_topology = !is_experiment && matches!(work, Work::File(file) if is_there(file));

@@ -68,7 +68,7 @@ const LOSSES_MAX: u32 = 5;
 /// Bytes of the journal that are sent, and compared, at a time.
 const BYTES_AT_ONCE: usize = 2 << 20;
 
-const MAY_RETURN: &str = "nobody is waited for who cannot come back";
+const MAY_RETURN: &str = "recovery runs only where leaves may return";
 
 /// Number of losses of each leaf at one state of the run, given as its events and the frames of leaves.
 pub(super) type Losses = few::Map<usize, ((u64, u64), u32)>;
@@ -198,7 +198,7 @@ impl Conductor<'_, '_, '_> {
         let mut here = few::Map::new();
         while here.len() < lost.len() {
             let missed = deadlines.iter().filter(|(leaf, _)| !here.contains_key(*leaf));
-            let (&late, &deadline) = missed.min_by_key(|(_, deadline)| **deadline).expect("somebody is missed");
+            let (&late, &deadline) = missed.min_by_key(|(_, deadline)| **deadline).expect("a lost leaf is missing");
             let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
             tokio::select! {
                 biased;

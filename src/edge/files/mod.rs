@@ -240,7 +240,7 @@ impl ResultFolder {
         let (path, told) = self.free_name()?;
         self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
         let (asked, told) = (self.asked.display(), told.display());
-        warn(&format!("what was in {asked} is now in {told}: something had been put into it meanwhile"));
+        warn(&format!("the contents of {asked} are now in {told}: a file had been put there meanwhile"));
         Ok(())
     }
 

@@ -247,7 +247,7 @@ async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
         let mailbox = mailbox.clone();
         tokio::spawn(async move {
             let Ok(word) = Word::read(&mut stream).await else { return };
-            let mut mailbox = mailbox.lock().expect("nobody panics over mail");
+            let mut mailbox = mailbox.lock().expect("no code panics while it holds mail");
             // A stream for which no task waits is dropped.
             match word {
                 Word::Data(label) => _ = mailbox.data.remove(&label.flow).map(|waiting| waiting.send(stream)),
@@ -269,8 +269,8 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<Atomi
     let gone = |_| "the site no longer answers".to_owned();
     let (data, verdict) = {
         let ((data, waits), (said, verdict)) = (oneshot::channel(), oneshot::channel());
-        from.mailbox.lock().expect("nobody panics over mail").data.insert(label.flow, data);
-        to.mailbox.lock().expect("nobody panics over mail").verdicts.insert(label.flow, said);
+        from.mailbox.lock().expect("no code panics while it holds mail").data.insert(label.flow, data);
+        to.mailbox.lock().expect("no code panics while it holds mail").verdicts.insert(label.flow, said);
         (waits, verdict)
     };
     let mut asking = from.connection.open_uni().await.map_err(lost)?;
@@ -292,7 +292,7 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<Atomi
         return Err(format!("{} of {} bytes have arrived", verdict.arrived, label.bytes));
     }
     if !verdict.right || verdict.checksum != checksum {
-        return Err("what has arrived is not what was sent".to_owned());
+        return Err("the received data differs from the sent data".to_owned());
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ impl Shaper {
     fn enter(&self, route: &[LinkId]) {
         let now = Instant::now();
         for link in route {
-            let mut bucket = self.buckets[link.index()].lock().expect("nobody panics on a link");
+            let mut bucket = self.buckets[link.index()].lock().expect("no code panics while it holds a link");
             if bucket.flows == 0 {
                 bucket.free = bucket.free.max(now);
             }
@@ -76,7 +76,7 @@ impl Shaper {
 
     fn leave(&self, route: &[LinkId]) {
         for link in route {
-            self.buckets[link.index()].lock().expect("nobody panics on a link").flows -= 1;
+            self.buckets[link.index()].lock().expect("no code panics while it holds a link").flows -= 1;
         }
     }
 
@@ -86,7 +86,7 @@ impl Shaper {
         let through = match self.links[link.index()].mode {
             Mode::PerFlow => self.take(link, bytes, own, 1),
             Mode::Shared => {
-                let mut bucket = self.buckets[link.index()].lock().expect("nobody panics on a link");
+                let mut bucket = self.buckets[link.index()].lock().expect("no code panics while it holds a link");
                 let flows = bucket.flows;
                 self.take(link, bytes, &mut bucket, flows)
             }

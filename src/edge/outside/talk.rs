@@ -234,7 +234,7 @@ fn call(caller: &Caller, questions: &Receiver<Vec<u8>>, heard: &SyncSender<Resul
 }
 
 fn in_words(said: Vec<u8>) -> Result<String, String> {
-    String::from_utf8(said).map_err(|_| "sends what is not UTF-8".to_owned())
+    String::from_utf8(said).map_err(|_| "sends text that is not UTF-8".to_owned())
 }
 
 #[cfg(test)]

@@ -533,7 +533,7 @@ impl Door {
 
 fn certificate(connection: &Connection) -> CertificateDer<'static> {
     let chain = connection.quic.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
-    chain.and_then(|chain| chain.into_iter().next()).expect("TLS admits nobody without a certificate")
+    chain.and_then(|chain| chain.into_iter().next()).expect("TLS requires a certificate of each member")
 }
 
 /// A name from a stranger, cut to what fits a message.

@@ -165,7 +165,7 @@ mod tests {
         let (ours, theirs) = sockets();
         let expect = async |lengths: &[usize]| {
             let heard = tokio::time::timeout(Duration::from_secs(10), received(&*ours)).await;
-            assert_eq!(heard.expect("somebody tells of what has come"), lengths);
+            assert_eq!(heard.expect("a reader reports received packets"), lengths);
         };
         for turn in 1..=3 {
             theirs.send(&vec![0; turn]).unwrap();

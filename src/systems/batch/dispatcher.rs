@@ -265,7 +265,7 @@ impl Dispatcher {
 
     /// Hands a job to its site when its input has arrived there.
     fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
-        let live = self.live.get_mut(&job).expect("who waits for its input is there");
+        let live = self.live.get_mut(&job).expect("a job that waits for its input is live");
         if live.is_recalled {
             let losses = live.losses;
             return self.give_back(job, losses, out);

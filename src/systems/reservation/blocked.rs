@@ -78,7 +78,7 @@ impl Group {
             let freed = nodes.intersection(gone);
             let from = (*from).max(now);
             if from < *to && !freed.is_empty() {
-                calendar.remove(from, *to, &freed).expect("what is blocked is nobody's");
+                calendar.remove(from, *to, &freed).expect("blocked nodes have no owner");
                 nodes.subtract(&freed);
             }
             from < *to && !nodes.is_empty()

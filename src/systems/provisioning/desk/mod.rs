@@ -259,7 +259,7 @@ impl Desk {
             return false;
         }
         self.jobs.remove(&job);
-        let place = self.queue.iter().position(|queued| queued.ask.job == job).expect("who waits is in the queue");
+        let place = self.queue.iter().position(|queued| queued.ask.job == job).expect("a waiting job is in the queue");
         self.queue.remove(place);
         self.plan.left(place, self.terms.mode);
         true

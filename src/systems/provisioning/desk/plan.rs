@@ -105,7 +105,7 @@ impl Desk {
             return;
         }
         // The new job has no place yet, and the others have theirs.
-        let newcomer = self.queue.pop().expect("somebody has joined the queue");
+        let newcomer = self.queue.pop().expect("a job has joined the queue");
         self.list_free();
         let start = self.plan.free.place_in_time(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
         self.plan.starts.push(start);
