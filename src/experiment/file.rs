@@ -154,20 +154,22 @@ impl FileKeys {
         w.set(topology, &mut self.topology, FilePath(TOPOLOGY));
         let metrics = key("metrics", "").means("the numbers to record of every run").usual("all of them");
         w.set(metrics, &mut self.metrics, Metrics);
-        let entrants =
-            key(ENTRANT, "").means("what is compared under a name; entrants change slower than all that varies");
+        let entrants = key(ENTRANT, "")
+            .means("the settings that are compared under a name; entrants change more slowly than all that varies");
         let entrants = entrants.each("a table with a name and what it sets");
         w.rows(entrants, Layout::Sections(ENTRANT), &mut self.entrants, Entrant::default, |entrant, w| {
-            w.set(key("name", "").means("how tables call it").need(NAME), &mut entrant.name, Name);
+            w.set(key("name", "").means("its name in tables").need(NAME), &mut entrant.name, Name);
             w.set(key("about", "").means("a one-line description"), &mut entrant.about, Maybe(Text("a text")));
-            let set = key("set", "").means("what it sets, though the topology or [set] says something else");
+            let set = key("set", "").means("the keys that it sets, overriding the topology and [set]");
             let example = "{ defaults.site.system = \"batch\", defaults.site.scheduler = \"easy\" }";
             w.elsewhere(
                 &set.usual("nothing"),
                 Shape::Free { what: SETTINGS, example, json: r#"{ "type": "object" }"# },
             );
         });
-        let vary = key("vary", "").means("what varies; every combination is a run, and the first key changes slowest");
+        let vary = key("vary", "").means(
+            "the keys that vary, with their values; every combination is a run, and the first key changes slowest",
+        );
         w.elsewhere(
             &vary.need_unless(!self.entrants.is_empty(), VARY),
             Shape::Free {

@@ -86,7 +86,7 @@ const RUN: &[Metric] = &[
     run("unseen", "core seconds that were free while the router believed they were in use", CoreSeconds, Less, |s| {
         Some(s.view.map_or(0.0, |view| view.unseen))
     }),
-    run("makespan", "from the first arrival to the end", Seconds, Less, |s| s.makespan),
+    run("makespan", "time from the first arrival to the end", Seconds, Less, |s| s.makespan),
 ];
 
 /// Metrics of each tenth of the jobs.

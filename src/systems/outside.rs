@@ -6,8 +6,8 @@ use crate::grid::{MoveCost, Named, Site};
 use crate::roles::outside::{Decides, Managed};
 use crate::roles::site::Manager;
 
-const EXTERNAL: Named = Named { name: "external", about: "whatever an external program orders, in JSON lines" };
-const OF_BATSIM: Named = Named { name: "batsim", about: "whatever a scheduler written for Batsim 4 orders" };
+const EXTERNAL: Named = Named { name: "external", about: "orders of an external program, in JSON lines" };
+const OF_BATSIM: Named = Named { name: "batsim", about: "orders of a scheduler written for Batsim 4" };
 
 pub const LINES: Kind = Kind {
     names: || vec![EXTERNAL],

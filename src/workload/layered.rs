@@ -105,7 +105,9 @@ impl JobSource for Generator {
         context.walk_seed(seed, w);
         train.walk(WORKFLOWS_MAX, w);
         w.set(
-            key("tasks", "of a workflow").means("how many tasks a workflow has").need("how many tasks a workflow has"),
+            key("tasks", "of a workflow")
+                .means("the number of tasks of a workflow")
+                .need("the number of tasks of a workflow"),
             &mut shape.tasks,
             1..=TASKS_MAX,
         );
@@ -113,7 +115,7 @@ impl JobSource for Generator {
         w.set(key("fat", "a level has about `tasks` to the power of this"), &mut shape.fat, fat);
         w.set(key("density", "the share of the level before that a task depends on"), &mut shape.density, share);
         w.set(key("regularity", "1: all levels have the same size"), &mut shape.regularity, share);
-        w.set(key("jump", "how many levels an edge may span"), &mut shape.jump, 1..=JUMP_MAX);
+        w.set(key("jump", "the largest number of levels that an edge spans"), &mut shape.jump, 1..=JUMP_MAX);
         w.set(
             key("runtime", "of a task at speed 1").means("the shortest and the longest run time of a task at speed 1"),
             &mut costs.runtime,

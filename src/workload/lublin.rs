@@ -105,12 +105,12 @@ impl Lublin {
     pub(super) fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         let Lublin { seed, jobs, nodes, types, stream, sizes, times, rate_millionths } = self;
         context.walk_seed(seed, w);
-        w.set(key("jobs", "").need("how many jobs to generate"), jobs, 1..=JOBS_MAX);
+        w.set(key("jobs", "").need("the number of jobs to generate"), jobs, 1..=JOBS_MAX);
         w.set(key("nodes", "the largest size of a job").usual("the nodes of the largest site"), nodes, 1..=CORES_MAX);
-        w.set(key("types", "which kinds of job the Lublin model generates"), types, Types::ALL);
+        w.set(key("types", "the kinds of job that the Lublin model generates"), types, Types::ALL);
         w.set(key("stream", "the random numbers that the Lublin model uses"), stream, Stream::ALL);
         let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
-        w.set(key("arrival_factor", "how much faster jobs arrive than in the model"), rate_millionths, rate);
+        w.set(key("arrival_factor", "the factor by which jobs arrive faster than in the model"), rate_millionths, rate);
         let Sizes { serial, pow2, low, med, high, prob, unit } = sizes;
         w.set(key("serial", "the share of jobs with one node").usual(OWN), serial, SHARE);
         w.set(key("pow2", "the share of jobs whose size is a power of two above one").usual(OWN), pow2, SHARE);
@@ -118,7 +118,7 @@ impl Lublin {
         w.set(key("size_med", "the middle size, as a power of two").usual(OWN), med, POWER);
         w.set(key("size_high", "the largest size, as a power of two").usual(OWN), high, POWER);
         w.set(key("size_prob", "the share of sizes between the smallest and the middle one").usual(OWN), prob, SHARE);
-        let about = "how many nodes count as one when run times are drawn according to sizes";
+        let about = "the number of nodes that count as one when run times are drawn according to sizes";
         w.set(key("unit", about).usual("1"), unit, Maybe(1..=CORES_MAX));
         times.walk(w);
     }
@@ -131,7 +131,11 @@ impl Times {
         w.set(key("short", "shape and scale of the logarithms of short run times").usual(OWN), short, GAMMA);
         w.set(key("long", "shape and scale of the logarithms of long run times").usual(OWN), long, GAMMA);
         w.set(key("short_share", "the share of short jobs among the smallest").usual(OWN), short_share, share);
-        w.set(key("short_by_size", "what each additional node adds to that share").usual(OWN), short_by_size, share);
+        w.set(
+            key("short_by_size", "the increase of that share with each additional node").usual(OWN),
+            short_by_size,
+            share,
+        );
         w.set(key("gap", "shape and scale of the logarithms of gaps between arrivals").usual(OWN), gap, GAMMA);
         w.set(key("day", "shape and scale of the daily cycle, in half hours").usual(OWN), day, GAMMA);
         let Some(fields) = w.fields() else { return };

@@ -90,7 +90,7 @@ impl JobSource for Generator {
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
-        w.set(key("jobs", "").need("how many jobs to generate"), &mut self.jobs, 1..=JOBS_MAX);
+        w.set(key("jobs", "").need("the number of jobs to generate"), &mut self.jobs, 1..=JOBS_MAX);
         let load = Number::above(0.0, 10.0, "a number above 0, up to 10");
         w.set(key("load", "the work offered, as a share of the capacity of the cores"), &mut self.load, load);
         w.set(key("load_basis", "the capacity that `load` is relative to"), &mut self.load_basis, LoadBasis::ALL);

@@ -101,12 +101,12 @@ impl JobSource for Generator {
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
         self.train.walk(WORKFLOWS_MAX, w);
-        w.set(key("tasks", "of a workflow").means("how many tasks a workflow has"), &mut self.tasks, 1..=TASKS_MAX);
-        let depth = key("depth", "how many layers it has").usual("the square root of the number of tasks");
+        w.set(key("tasks", "of a workflow").means("the number of tasks of a workflow"), &mut self.tasks, 1..=TASKS_MAX);
+        let depth = key("depth", "the number of its layers").usual("the square root of the number of tasks");
         w.set(depth, &mut self.depth, Maybe(1..=TASKS_MAX));
         let cores = key("cores", "cores of a task on average; they vary from 1 to nearly twice as many");
         w.set(cores, &mut self.cores, 1..=MEAN_MAX);
-        w.set(key("data", "what each edge carries"), &mut self.data, Volume { most: DATA_MAX });
+        w.set(key("data", "the volume that each edge carries"), &mut self.data, Volume { most: DATA_MAX });
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
         if let Some(fields) = w.fields() {
             self.check(fields, context);

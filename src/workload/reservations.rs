@@ -101,7 +101,7 @@ impl JobSource for RequestGenerator {
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
-        let requests = key("requests", "").need("how many requests to generate");
+        let requests = key("requests", "").need("the number of requests to generate");
         w.set(requests, &mut self.requests, 1..=REQUESTS_MAX);
         let nodes = key("nodes", "the largest size of a request").usual("the nodes of the largest site");
         w.set(nodes, &mut self.nodes, 1..=CORES_MAX);
@@ -116,7 +116,7 @@ impl JobSource for RequestGenerator {
             // As far below the machine size as on the paper's machine, where the largest is 2^10.
             self.size = (self.size_max - 3.0).max(0.0);
         }
-        let rate = key("arrival_factor", "how much faster requests arrive than in the model");
+        let rate = key("arrival_factor", "the factor by which requests arrive faster than in the model");
         w.set(rate, &mut self.rate_millionths, FACTOR.that("a number above 0, up to 1000", |rate: &u64| *rate > 0));
         w.set(
             key("ahead", "the largest number of durations between arrival and ready time"),
@@ -202,7 +202,7 @@ impl ListedRequest {
         }
         let in_order = Moment.that("requests in order of arrival", |arrive: &Time| *arrive >= before);
         w.set(
-            key("arrive", "").means("when the request is made").usual("when the one before it arrives"),
+            key("arrive", "").means("the time of the request").usual("the arrival of the one before it"),
             arrive,
             in_order,
         );
@@ -210,18 +210,18 @@ impl ListedRequest {
             *ready = *arrive;
         }
         w.set(key("ready", "the earliest start").usual("the arrival"), ready, Moment);
-        w.set(key("duration", "").need("how long the nodes are needed"), duration, SPAN);
+        w.set(key("duration", "").need("the time for which the nodes are needed"), duration, SPAN);
         if w.reads() {
             (*deadline, *runtime) = (*ready + *duration, *duration);
         }
         w.set(key("deadline", "the latest end").usual("no slack: `ready` plus `duration`"), deadline, Moment);
-        w.set(key("nodes", "").need("how many nodes are needed"), nodes, 0..=CORES_MAX);
+        w.set(key("nodes", "").need("the number of nodes needed"), nodes, 0..=CORES_MAX);
         let (longest, arrive) = (*duration, *arrive);
         let within = POSITIVE_SPAN.that("a time within the requested duration", |time: &Span| *time <= longest);
-        let really = key("runtime", "how long the job really runs").usual("`duration`");
+        let really = key("runtime", "the real run time of the job").usual("`duration`");
         w.set(really, runtime, Unless(within, Span::ZERO));
         let later = Moment.that("a time that is not before the arrival", |time: &Time| *time >= arrive);
-        w.set(key("cancel", "when its user cancels it"), cancel, Maybe(later));
+        w.set(key("cancel", "the time at which its user cancels it"), cancel, Maybe(later));
     }
 }
 

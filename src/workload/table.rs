@@ -117,12 +117,12 @@ impl ListedJob {
             self.arrive = before;
         }
         let in_order = Moment.that("jobs in order of arrival", |arrive: &Time| *arrive >= before);
-        let arrive = key("arrive", "").means("when it is submitted").usual("when the one before it arrives");
+        let arrive = key("arrive", "").means("the time of its submission").usual("the arrival of the one before it");
         w.set(arrive, &mut self.arrive, in_order);
         let name = key("name", "").means("its name in tables, traces and pages").aside();
         w.set(name, &mut self.name, Maybe(Text("a name")));
         self.walk_tasks(w, context);
-        let edges = key("edges", "").means("which tasks need the output of which, by their numbers from 0");
+        let edges = key("edges", "").means("the tasks that need the output of others, by their numbers from 0");
         w.set(edges, &mut self.edges, Edges { tasks: self.tasks.len() });
         self.walk_worth(w);
         self.walk_needs(w, context);
@@ -165,7 +165,7 @@ impl ListedJob {
     }
 
     fn walk_worth(&mut self, w: &mut dyn Walk) {
-        let worth = key("worth", "").means("what its result is worth to its user, and how that falls with its age");
+        let worth = key("worth", "").means("the value of its result to its user, and its decay with age");
         let worth = worth.expects("a table such as { max = 100.0, initial = 2.0, final = 6.0 }");
         let mut written = self.worth.as_ref().map(WrittenWorth::of);
         w.maybe(worth, Layout::Inline, &mut written, WrittenWorth::default, WrittenWorth::walk);
@@ -180,13 +180,13 @@ const SHARE: Number = Number::above(0.0, 1.0, "a share of a node, above 0 and at
 
 fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
     let Task { runtime, cores, kind, walltime } = task;
-    w.set(key("runtime", "").need("how long the task runs"), runtime, POSITIVE_SPAN);
-    w.set(key("cores", "").need("how many cores the task uses"), cores, 1..=CORES_MAX);
+    w.set(key("runtime", "").need("the run time of the task"), runtime, POSITIVE_SPAN);
+    w.set(key("cores", "").need("the number of cores of the task"), cores, 1..=CORES_MAX);
     context.walk_kind(kind, "the kind of core that the task needs", w);
     if w.reads() {
         *walltime = *runtime;
     }
-    let asked = key("walltime", "").means("how long its user requests the cores").usual("`runtime`");
+    let asked = key("walltime", "").means("the time for which its user requests the cores").usual("`runtime`");
     let why = "leave walltime out: only jobs of a [batch] or [provisioning] table request a time";
     let asked = asked.only_if(context.walltimes, why);
     w.set(asked, walltime, Unless(POSITIVE_SPAN, *runtime));

@@ -19,9 +19,9 @@ impl Train {
 
     /// Walks the settings; there are at most `most` workflows.
     pub(super) fn walk(&mut self, most: u32, w: &mut dyn Walk) {
-        w.set(key("workflows", "").means("how many there are"), &mut self.workflows, 1..=most);
-        w.set(key("arrive", "the first").means("when the first one comes"), &mut self.arrive, Moment);
-        w.set(key("every", "from one to the next").means("how long from one to the next"), &mut self.every, SPAN);
+        w.set(key("workflows", "").means("the number of them"), &mut self.workflows, 1..=most);
+        w.set(key("arrive", "the first").means("the arrival of the first one"), &mut self.arrive, Moment);
+        w.set(key("every", "from one to the next").means("the time from one to the next"), &mut self.every, SPAN);
     }
 
     pub(super) fn check(&self, fields: &Fields<'_>) {

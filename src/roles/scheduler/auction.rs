@@ -6,11 +6,8 @@ use crate::protocol::{Message, Run};
 use crate::roles::site::{Manager, On, Order, Start, Tasks};
 use crate::time::Time;
 
-pub const ROW: SchedulerRow = SchedulerRow {
-    name: "auction",
-    about: "starts at once whatever it gets from the router",
-    build: || Box::new(Auction),
-};
+pub const ROW: SchedulerRow =
+    SchedulerRow { name: "auction", about: "starts each task of the router at once", build: || Box::new(Auction) };
 
 struct Auction;
 

@@ -14,7 +14,7 @@ pub struct Batch {
 impl Batch {
     /// The settings of `[batch]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk) {
-        w.set(key("dispatch", "which of several sites gets a job"), &mut self.dispatch, Dispatch::ALL);
+        w.set(key("dispatch", "the choice of the site for a job"), &mut self.dispatch, Dispatch::ALL);
     }
 }
 

@@ -65,8 +65,8 @@ const GRAMMAR: &[&str] = &[
     "/opt=min or /opt=avg: spare processor time goes to the worst-off job (default), or to where it raises the average most",
     "    (with /stretch-per: /opt=max, the default, or /opt=avg)",
     "/minvt=SECONDS or /minft=SECONDS: jobs that have made less progress, or were submitted more recently, are not moved by repacking",
-    "/period=SECONDS: how often all jobs are repacked (default: 600)",
-    "/penalty=SECONDS: how long a job that is resumed or moved makes no progress, beside what `image_bandwidth` adds (default: 300)",
+    "/period=SECONDS: time between repackings of all jobs (default: 600)",
+    "/penalty=SECONDS: time without progress of a resumed or moved job, besides that of `image_bandwidth` (default: 300)",
 ];
 
 /// Rules of the algorithm of this name, if it shares nodes.

@@ -53,10 +53,10 @@ const ITERATIONS_MAX: u32 = 10_000;
 impl Planning {
     /// The settings of `[workflow]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk) {
-        w.set(key("policy", "how it is decided where and when a task runs"), &mut self.policy, Policy::ALL);
+        w.set(key("policy", "the method that plans places and times of tasks"), &mut self.policy, Policy::ALL);
         let iterations = key("iterations", "plans of network-heft after the first");
         w.set(iterations, &mut self.iterations, 0..=ITERATIONS_MAX);
-        w.set(key("stop", "when network-heft stops planning"), &mut self.stop, StopRule::ALL);
+        w.set(key("stop", "the condition on which network-heft stops planning"), &mut self.stop, StopRule::ALL);
         w.set(key("update", "the cost of a transfer that the last plan did not use"), &mut self.update, Update::ALL);
     }
 

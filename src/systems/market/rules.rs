@@ -63,26 +63,27 @@ impl Market {
     /// The settings of `[market]`. With links, the delays without links are no settings.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
         let policy = Registered { what: "a bid policy", words: Word::named(&super::policies()) };
-        w.set(key("policy", "which task has the best bid"), &mut self.policy, policy);
+        w.set(key("policy", "the policy that determines the task with the best bid"), &mut self.policy, policy);
         w.set(key("tick", "the unit of run times and ages"), &mut self.tick, POSITIVE_SPAN);
         let ccr = key("ccr", "communication to computation ratio").only_if(!linked, OVER_LINKS);
         w.set(ccr, &mut self.ccr_millionths, Millionths::to(1_000));
-        let network = key("network", "where the output of a finished task is, and when").only_if(!linked, OVER_LINKS);
+        let network = key("network", "the place and time at which the output of a finished task is available")
+            .only_if(!linked, OVER_LINKS);
         w.set(network, &mut self.network, Network::ALL);
         w.set(
-            key("blocking", "which bidders wait when the best bidder fits nowhere"),
+            key("blocking", "the bidders that wait when the best bidder fits nowhere"),
             &mut self.blocking,
             Blocking::ALL,
         );
-        w.set(key("removal", "when a job is given up"), &mut self.removal, Removal::ALL);
-        let unplaceable = key("unplaceable", "what happens to a job with a task that fits no site");
+        w.set(key("removal", "the time at which a job is given up"), &mut self.removal, Removal::ALL);
+        let unplaceable = key("unplaceable", "the fate of a job with a task that fits no site");
         w.set(unplaceable, &mut self.unplaceable, Unplaceable::ALL);
-        let succ_sum = key("succ_sum", "how the work after a task is summed up where branches join");
+        let succ_sum = key("succ_sum", "the sum of the work behind a task where branches join");
         w.set(succ_sum, &mut self.succ_sum, SuccSum::ALL);
-        w.set(key("edf", "which deadline edf means"), &mut self.edf, EdfDeadline::ALL);
-        w.set(key("pvdsq", "what pvdsq squares"), &mut self.pvdsq, Pvdsq::ALL);
+        w.set(key("edf", "the deadline that edf uses"), &mut self.edf, EdfDeadline::ALL);
+        w.set(key("pvdsq", "the quantity that pvdsq squares"), &mut self.pvdsq, Pvdsq::ALL);
         w.set(key("pvr", "the units of pvr"), &mut self.pvr, Pvr::ALL);
-        let admission = key("admission", "whether jobs that would finish too late are rejected on arrival");
+        let admission = key("admission", "the rejection on arrival of jobs that would finish too late");
         w.set(admission, &mut self.admission, Admission::ALL);
         let theta = key("admission_theta", "a job is due when its worth has fallen to this share of its value");
         w.set(theta, &mut self.admission_theta_millionths, Millionths::to(1));
@@ -117,9 +118,9 @@ impl Foreign {
         let command = List(Text("a text"), COMMAND)
             .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
         w.set(key("command", "the program that bids").need(COMMAND), &mut self.command, command);
-        w.set(key("ask", "when the external program is asked for a bid"), &mut self.ask, AskWhen::ALL);
-        w.set(key("winner", "which of its bids is the best"), &mut self.winner, BestBid::ALL);
-        let timeout = key("timeout", "how long it may take to answer, in real time");
+        w.set(key("ask", "the times at which the external program is asked for a bid"), &mut self.ask, AskWhen::ALL);
+        w.set(key("winner", "the best one of its bids"), &mut self.winner, BestBid::ALL);
+        let timeout = key("timeout", "the time that it has to answer, in real time");
         w.set(timeout, &mut self.timeout, POSITIVE_SPAN);
     }
 }

@@ -55,7 +55,7 @@ impl System for Provisioning {
 
     fn policy(&self) -> Policy<'_> {
         Policy {
-            what: "Who decides",
+            what: "Decided by",
             name: "users",
             about: "each user negotiates with the sites by a strategy of its own",
         }

@@ -52,11 +52,11 @@ const AHEAD_MAX: Span = Span::from_secs(30 * 86_400);
 impl Provisioning {
     /// The settings of `[provisioning]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
-        w.set(key("lease", "how long a hold lasts if it is not committed"), &mut self.lease, POSITIVE_SPAN);
+        w.set(key("lease", "the lifetime of a hold that is not committed"), &mut self.lease, POSITIVE_SPAN);
         let delta = key("delta", "the longest time that a message between a coordinator and a site takes");
         w.set(delta, &mut self.delta, POSITIVE_SPAN);
-        w.set(key("grace", "how long after a commit it can be taken back for free"), &mut self.grace, SPAN);
-        w.set(key("quotes_last", "how long a site keeps to its quotes"), &mut self.quotes_last, POSITIVE_SPAN);
+        w.set(key("grace", "the time after a commit in which it can be taken back for free"), &mut self.grace, SPAN);
+        w.set(key("quotes_last", "the lifetime of a site's quotes"), &mut self.quotes_last, POSITIVE_SPAN);
         let links = "leave this out: the links determine how data moves";
         let latency = key("transfer_latency", "the fixed part of the time that data takes between two sites");
         w.set(latency.only_if(!linked, links), &mut self.transfer_latency, LATENCY);
@@ -81,7 +81,7 @@ impl Provisioning {
 pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     let why = "leave this out: only sites under a [provisioning] have terms of their own";
     let terms = &mut site.terms;
-    let mode = key("mode", "how a site under `[provisioning]` maintains its plan").only_if(fits, why);
+    let mode = key("mode", "the method by which a site under `[provisioning]` maintains its plan").only_if(fits, why);
     w.set(mode, &mut terms.mode, PlanMode::ALL);
     if fits
         && terms.mode == PlanMode::Exact
@@ -118,7 +118,9 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     }
     let why = "leave this out: only users under a [provisioning] negotiate for time";
     let words = strategy::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
-    let name = key("strategy", "how a user obtains time for its jobs").usual("best-effort").only_if(fits, why);
+    let name = key("strategy", "the strategy by which a user obtains time for its jobs")
+        .usual("best-effort")
+        .only_if(fits, why);
     w.set(name, &mut approach.strategy, Registered { what: "a strategy", words });
     let row = strategy::find(&approach.strategy);
     let has = |asks: fn(&strategy::StrategyRow) -> bool| !fits || row.is_some_and(asks);
@@ -135,10 +137,10 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
         (approach.legs, approach.crash) = (usual.legs, usual.crash);
     }
 
-    let alpha = key("alpha", "what to optimise: 0 is an early end, 1 is a low cost");
+    let alpha = key("alpha", "the objective: 0 is an early end, 1 is a low cost");
     let alpha = alpha.only_if(fits && has(|row| row.has_alpha), only("this strategy has nothing to weigh"));
     w.set(alpha, &mut approach.alpha, Number::from(0.0, 1.0, "a number from 0 to 1"));
-    let ahead = key("ahead", "how long after its arrival a job should run");
+    let ahead = key("ahead", "the time from the arrival of a job to its desired start");
     let wants = "only var and var-and-reserve have a wanted time for their jobs";
     let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
     w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, at_most);
@@ -172,7 +174,7 @@ fn walk_legs(legs: &mut Vec<usize>, (fits, why): (bool, &'static str), sites: &N
 fn walk_crash(crash: &mut Option<Crash>, (fits, why): (bool, &'static str), w: &mut dyn Walk) {
     let its = key("crash", "a crash of its process, after which it comes back with nothing but its log").usual("never");
     w.maybe(its.only_if(fits, why), Layout::Inline, crash, Crash::default, |crash, w| {
-        w.set(key("at", "").need("when, counted from the start of the run"), &mut crash.at, POSITIVE_SPAN);
+        w.set(key("at", "").need("the time, counted from the start of the run"), &mut crash.at, POSITIVE_SPAN);
         w.set(key("lasts", "").need("for how long"), &mut crash.lasts, POSITIVE_SPAN);
     });
 }

@@ -18,10 +18,10 @@ impl Reservation {
     /// The settings of `[reservation]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk) {
         let policy = Registered { what: "a fit policy", words: Word::named(&super::policies()) };
-        w.set(key("policy", "which of the possible starts a reservation gets"), &mut self.policy, policy);
-        let rect_end = key("rect_end", "how the length of an unbounded free rectangle is counted");
+        w.set(key("policy", "the choice among the possible starts of a reservation"), &mut self.policy, policy);
+        let rect_end = key("rect_end", "the length of an unbounded free rectangle");
         w.set(rect_end, &mut self.rect_end, RectEnd::ALL);
-        w.set(key("choose", "which of several sites gets a request"), &mut self.choose, Choose::ALL);
+        w.set(key("choose", "the choice of the site for a request"), &mut self.choose, Choose::ALL);
     }
 }
 

@@ -57,12 +57,12 @@ pub fn usual() -> Cables {
 /// Walks all tables of the network.
 pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let Cables { model, payload, switches, links, routes } = cables;
-    let network = key("network", "").means("how data moves between sites, over the `[[link]]`s");
+    let network = key("network", "").means("the transport of data between sites, over the `[[link]]`s");
     let mut table = (*model, *payload, std::mem::take(switches));
     w.table(network, Layout::Section("network"), &mut table, |(model, payload, switches), w| {
-        w.set(key("model", "how the flows on a link share it"), model, Model::ALL);
-        let about =
-            key("payload", "what processes really send").means("how much of the volume of flows processes really send");
+        w.set(key("model", "the sharing of a link by its flows"), model, Model::ALL);
+        let about = key("payload", "the bytes that processes really send")
+            .means("the share of the volume of flows that processes really send");
         w.set(about.usual("nothing"), payload, Payloads);
         let about = key("switches", "places other than sites where links meet").usual("none");
         w.set(about, switches, Switches { sites });
@@ -226,13 +226,13 @@ fn usual_link(model: Model) -> Cable {
 fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: &mut dyn Walk) {
     let Cable { name, capacity, latency, mode, efficiency, duplex, between } = link;
     w.set(key("name", "").need(NAME), name, LinkName(taken));
-    w.set(key("capacity", "").need("what crosses the link, such as \"1 Gbps\""), capacity, Rate);
+    w.set(key("capacity", "").need("the throughput of the link, such as \"1 Gbps\""), capacity, Rate);
     w.set(key("latency", "of the link, one way"), latency, LATENCY);
-    w.set(key("mode", "whether flows compete for a link"), mode, MODES);
+    w.set(key("mode", "the competition of flows for a link"), mode, MODES);
     if w.reads() {
         *efficiency = model.efficiency();
     }
-    let about = key("efficiency", "how much of a link its flows can use").usual("what the network's model says");
+    let about = key("efficiency", "the share of a link that its flows can use").usual("that of the network's model");
     w.set(about, efficiency, EFFICIENCIES);
     let about =
         key("duplex", "the directions in which data crosses a link").usual("`\"full\"` with ends, `\"half\"` without");

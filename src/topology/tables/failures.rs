@@ -58,7 +58,7 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Failur
     let mut said = fails.then(|| recovery.clone());
     let why = "expected at least one [[failure]]: as long as nothing fails, there is nothing to recover from";
     let table = key("recovery", "")
-        .means("what becomes of tasks whose nodes fail, and of data on links that do")
+        .means("the treatment of tasks whose nodes fail, and of data on links that fail")
         .usual("as its keys say");
     // An unreadable [[failure]] has already been reported.
     let is_lost = w.fields().is_some_and(|fields| fields.has("failure"));
@@ -76,7 +76,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureS
     let is_link = |failure: &Failure| matches!(failure.what, FailureTarget::Link(_));
     let (nodes, links) = (all || !failures.iter().all(is_link), all || failures.iter().any(is_link));
     let why = "expected a [[failure]] of a `site`: it is about tasks whose nodes fail";
-    let killed = key("killed", "where a task goes when its node fails").only_if(nodes, why);
+    let killed = key("killed", "the destination of a task whose node fails").only_if(nodes, why);
     w.set(killed, &mut recovery.killed, Killed::ALL);
     let attempts = key("attempts", "a task is given up after this many failures").only_if(nodes, why);
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
@@ -84,13 +84,13 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureS
     let others = "expected a [[failure]] of a site whose system books nodes for a later time, as [reservation] and [provisioning] do: \
                   others break no promises";
     let why_bookings = if nodes { others } else { why };
-    let bookings = key("bookings", "what becomes of a booking whose nodes fail");
+    let bookings = key("bookings", "the treatment of a booking whose nodes fail");
     w.set(bookings.only_if(books && nodes, why_bookings), &mut recovery.bookings, Bookings::ALL);
     let compensation =
-        key("compensation", "what its user is given for a broken booking, as a multiple of what was booked");
+        key("compensation", "the compensation of its user for a broken booking, as a multiple of what was booked");
     let part = Millionths::to(COMPENSATION_MAX);
     w.set(compensation.only_if(books && nodes, why_bookings), &mut recovery.compensation_millionths, part);
-    let data = key("data", "what becomes of data on a link that fails");
+    let data = key("data", "the treatment of data on a link that fails");
     let why_links = "expected a [[failure]] of a `link`: it is about data on links that fail";
     w.set(data.only_if(links, why_links), &mut recovery.data, Interrupted::ALL);
     let checkpoint = key("checkpoint", "").means("tasks save their work, and resume from there").usual("none");
@@ -98,11 +98,13 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureS
     let usual = || Checkpoint { every: Every::Young(MILLION), cost: Span::ZERO };
     w.maybe(checkpoint, Layout::Inline, &mut recovery.checkpoint, usual, |checkpoint, w| {
         let every = key("every", "").need(EVERY).means(
-            "how much work lies between two checkpoints: a time, or `young` for the root of twice the cost times the mean \
+            "the work between two checkpoints: a time, or `young` for the root of twice the cost times the mean \
              time between failures of the task's nodes, or a multiple of that such as `0.5 young`",
         );
         w.set(every, &mut checkpoint.every, Interval);
-        let cost = key("cost", "").means("how long a task stands still to save its work").need("a time, such as \"20 s\"");
+        let cost = key("cost", "")
+            .means("the time for which a task stands still to save its work")
+            .need("a time, such as \"20 s\"");
         w.set(cost, &mut checkpoint.cost, SPAN);
         let Some(fields) = w.fields() else { return };
         let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.course, FailurePattern::Drawn(_));
@@ -224,7 +226,9 @@ impl WrittenFailure {
         w.set(site, &mut self.site, Maybe(OneOf { what: "a site", names: known.names }));
         let of = self.site.and_then(|site| known.sites.get(site));
         let why = "expected a `site` beside it, of which these are nodes";
-        let nodes = key("nodes", "").means("which of its nodes: their numbers, or how many of the first").usual("all");
+        let nodes = key("nodes", "")
+            .means("those of its nodes that fail: their numbers, or the number of the first ones")
+            .usual("all");
         let there = of.map_or(u32::MAX, |site| site.cores);
         w.set(nodes.only_if(lists || self.site.is_some(), why), &mut self.nodes, Maybe(Nodes { there }));
         let link = key("link", "").means("the link that fails").usual("none: then there is a `site`");
@@ -236,7 +240,7 @@ impl WrittenFailure {
         w.set(at, &mut self.at, Maybe(Moment));
         let why = "expected a time `at` which it goes down";
         let lasts = key("for", "").means("for so long").only_if(lists || self.at.is_some(), why);
-        let lasts = if self.at.is_some() { lasts.need("how long it is down") } else { lasts };
+        let lasts = if self.at.is_some() { lasts.need("the duration of the outage") } else { lasts };
         w.set(lasts, &mut self.lasts, Maybe(POSITIVE_SPAN));
 
         let mtbf = key("mtbf", "").means("the mean time from a repair to the next failure");
@@ -255,8 +259,8 @@ impl WrittenFailure {
         let outages = outages.expects(OUTAGES).each(OUTAGES);
         let none = || Traced { down: Time::ZERO, up: Time::ZERO, component: 0 };
         w.rows(outages, Layout::Lines, &mut self.outages, none, walk_outage);
-        let announced = key("announced", "whether planners are told when it will be back");
-        let why = "expected a `site` beside it: nobody plans around links that are down";
+        let announced = key("announced", "true if planners learn when it will be back");
+        let why = "expected a `site` beside it: no system plans around links that are down";
         w.set(announced.only_if(lists || self.link.is_none(), why), &mut self.announced, Flag);
         if let Some(fields) = w.fields() {
             self.read_trace(fields, known);
@@ -283,9 +287,9 @@ impl WrittenFailure {
         walk_shape(&mut self.repair, about, drawn, w);
         let fails_alone = drawn && (lists || self.site.is_some());
         let alone = if self.link.is_some() { "expected a `site` beside it: a link fails as one" } else { why };
-        let about = key("per", "what fails for itself").only_if(fails_alone, alone);
+        let about = key("per", "the unit that fails independently").only_if(fails_alone, alone);
         w.set(about, &mut self.per, Per::ALL);
-        let about = key("share", "how many of the nodes go down together");
+        let about = key("share", "the share of the nodes that go down together");
         let why = "expected per = \"site\" beside it, as nodes then go down together";
         let about = about.only_if(lists || fails_alone && self.per == Per::Site, why);
         let some = Millionths::above_zero(1).that("a share above zero, and at most 1", |share: &u64| *share > 0);
@@ -372,10 +376,11 @@ fn overlapping(outages: &[Traced]) -> Option<u32> {
 fn walk_outage(outage: &mut Traced, w: &mut dyn Walk) {
     let Traced { down, up, component } = outage;
     let mut lasts = up.since(*down);
-    let about = key("component", "").means("which of the nodes, in order; those of one must not overlap");
+    let about =
+        key("component", "").means("the index of the component among those that fail; outages of one must not overlap");
     w.set(about.need("the place of a node among those that fail"), component, 0..=u32::MAX);
-    w.set(key("at", "").need("when it goes down"), down, Moment);
-    w.set(key("for", "").need("how long it is down"), &mut lasts, POSITIVE_SPAN);
+    w.set(key("at", "").need("the start of the outage"), down, Moment);
+    w.set(key("for", "").need("the duration of the outage"), &mut lasts, POSITIVE_SPAN);
     *up = *down + lasts;
 }
 

@@ -111,8 +111,7 @@ fn latency_key() -> Key {
 
 /// The key `count`, which is expanded before sites and users are read.
 fn walk_count(w: &mut dyn Walk) {
-    let count =
-        key("count", "").means("how many of these there are, with numbers from 1 in place of `{}` in their names");
+    let count = key("count", "").means("the number of them, with numbers from 1 in place of `{}` in their names");
     w.elsewhere(&count.usual("1"), Shape::Whole { least: 1, most: super::file::MEMBERS_MAX as u64 });
 }
 

@@ -32,8 +32,9 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
     let why = "expected a scheduler = \"external\" or \"batsim\" beside it";
     walk_command(program, fits, why, w);
     let only = "expected a scheduler = \"batsim\" beside it: others are talked to over their standard input and output";
-    let socket =
-        key("socket", "where a scheduler of Batsim's listens").only_if(batsim || listed, only).usual("nowhere");
+    let socket = key("socket", "the address at which a scheduler of Batsim's listens")
+        .only_if(batsim || listed, only)
+        .usual("nowhere");
     w.set(socket, &mut program.socket, Unless(At, String::new()));
     walk_timeout(program, fits, why, w);
     let Some(fields) = w.fields().filter(|_| !open.defaults) else { return };
@@ -86,7 +87,7 @@ fn walk_command(program: &mut Program, fits: bool, why: &'static str, w: &mut dy
 }
 
 fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
-    let timeout = key("timeout", "how long it may take to answer, in real time").only_if(fits, why);
+    let timeout = key("timeout", "the time that it has to answer, in real time").only_if(fits, why);
     w.set(timeout, &mut program.timeout, POSITIVE_SPAN);
 }
 

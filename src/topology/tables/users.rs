@@ -56,7 +56,7 @@ const PLANNERS: &[(&str, Planning, &str)] = &[
         Planning::Resubmit,
         "takes back a job that has waited too long in a queue, and submits it again, to go elsewhere",
     ),
-    ("external", Planning::External, "whatever an external program orders, in JSON lines"),
+    ("external", Planning::External, "orders of an external program, in JSON lines"),
 ];
 
 const TRIES_MAX: u32 = 1_000;
@@ -72,12 +72,12 @@ fn walk_habit(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
         Behaviour::Resubmit { patience, most } => (Planning::Resubmit, patience, most),
         Behaviour::External => (Planning::External, Span::from_minutes(60), 3),
     };
-    w.set(key("planner", "what it does about its jobs"), &mut planning, PLANNERS);
+    w.set(key("planner", "the behaviour of the user with its jobs"), &mut planning, PLANNERS);
     let resubmits = planning == Planning::Resubmit;
     let why = "expected a planner = \"resubmit\" beside it";
     let key_patience = key("patience", "after this long in a queue a job is taken back").only_if(resubmits, why);
     w.set(key_patience, &mut patience, POSITIVE_SPAN);
-    let tries = key("tries", "how often a job is resubmitted at most").only_if(resubmits, why);
+    let tries = key("tries", "the largest number of resubmissions of a job").only_if(resubmits, why);
     w.set(tries, &mut most, 1..=TRIES_MAX);
     let is_external = planning == Planning::External;
     let could = known.systems.iter().any(|row| row.traits.has_planners);

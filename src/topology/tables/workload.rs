@@ -121,7 +121,7 @@ pub fn walk(workloads: &mut Vec<WrittenWorkload>, known: &WorkloadScope<'_>, w: 
         source: None,
         location: None,
     };
-    let workload = key("workload", "").means("jobs, and who submits them");
+    let workload = key("workload", "").means("jobs, and the users who submit them");
     let workload = workload.need_unless(known.idle, "at least one [[workload]]");
     w.rows(workload, Layout::Sections("workload"), workloads, usual, |workload, w| workload.walk(known, w));
 }
@@ -134,7 +134,7 @@ impl WrittenWorkload {
         // Without a source, the other keys cannot be checked.
         let names = any_of(workload::ALL.iter().map(|row| row.name));
         let words = workload::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
-        let source = key("source", "where jobs come from").need(format!("{names}, or an include"));
+        let source = key("source", "the origin of the jobs").need(format!("{names}, or an include"));
         w.set(source, &mut self.name, SourceName(Registered { what: "a workload source", words }));
         let chosen = workload::ALL.iter().position(|row| row.name == self.name);
         if w.reads() {

@@ -166,7 +166,7 @@ impl JobSource for Rigids {
             Origin::Swf(_) | Origin::Batsim(_) => self.walk_log(w, context),
             Origin::Lublin(lublin) => lublin.walk(w, context),
         }
-        let deal = key("deal", "which user submits a rigid job");
+        let deal = key("deal", "the distribution of rigid jobs to users");
         let one_by_one = "users take turns here: only for a queue, or to bargain, may one user have certain jobs";
         w.set(deal.only_if(context.followers, one_by_one), &mut self.deal, Deal::ALL);
         let site = key("site", "the only site that these jobs go to").usual("all sites");
@@ -180,7 +180,7 @@ impl JobSource for Rigids {
             |share: u64| NonZeroU32::new(share as u32).expect("it is no zero"),
             |share: &NonZeroU32| share.get().into(),
         );
-        w.set(key("utilisation", about).usual("what it is"), &mut self.utilisation, Maybe(share));
+        w.set(key("utilisation", about).usual("unchanged"), &mut self.utilisation, Maybe(share));
         let factor = Millionths::from(1.0, 1_000).that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
         let overestimate =
             key("overestimate", "the walltime of jobs that request none, as a multiple of their run time");

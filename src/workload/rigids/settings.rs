@@ -20,7 +20,7 @@ const LOG: &str = "a log of jobs";
 
 impl Rigids {
     pub(super) fn walk_log(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        let about = "whether a job waits for the one that its log says it follows";
+        let about = "true if a job waits for the one that it follows in its log";
         w.set(key("follow", about), &mut self.follow, Flag);
         let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), window, count, rate_millionths, .. } = self else {
             return;
@@ -35,9 +35,9 @@ impl Rigids {
             .means("the hash that the uncompressed file must have")
             .usual("that of the file");
         w.set(in_file, &mut said_hash, Maybe(Text("the hash of the log")));
-        let count = key("count", "the number of its jobs that run").usual("what is in the file");
+        let count = key("count", "the number of its jobs that run").usual("as in the file");
         w.set(count, &mut said_count, Maybe(1..=u32::MAX));
-        w.set(key("strict", "whether any fault in it is an error"), strict, Flag);
+        w.set(key("strict", "true if any fault in it is an error"), strict, Flag);
         let from = key("from", "jobs submitted before this are left out; it becomes time zero");
         w.set(from, &mut window.from, SPAN);
         let to = key("to", "jobs submitted at this time or later are left out").usual("no end");
@@ -45,7 +45,7 @@ impl Rigids {
         let jobs = key("jobs", "at most, the first ones").means("only the first ones, up to this number").usual("all");
         w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
         let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
-        let about = "how much faster jobs arrive than in the log, whose times `from` and `to` are; run times and think times stay";
+        let about = "the factor by which jobs arrive faster than in the log, whose times `from` and `to` are; run times and think times stay";
         w.set(key("arrival_factor", about).usual("`1.0`"), rate_millionths, Maybe(rate));
         let Some(fields) = w.fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {
@@ -115,7 +115,7 @@ impl Rigids {
     /// Settings of values and predecessors.
     pub(super) fn walk_terms(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         let terms = key("terms", "")
-            .means("what these jobs are worth to their users, and when they are wanted, drawn by a rule");
+            .means("the values of these jobs to their users, and the times at which they are wanted, drawn by a rule");
         let terms = terms.usual("nothing").expects("a table such as { deadline = [2.0, 8.0] }, or {}");
         w.maybe(terms, Layout::Inline, &mut self.terms, || JobTerms::usual(context), |terms, w| terms.walk(w, context));
         let Some(fields) = w.fields() else { return };
@@ -140,7 +140,7 @@ impl Rigids {
         let rule = needs::Rule::ALL.that("whole or dual-core: memory is drawn only for jobs of a model", |rule| {
             draws || *rule != needs::Rule::QuadCore
         });
-        let about = "what tasks need of their nodes, at sites whose nodes are shared";
+        let about = "the needs of tasks on their nodes, at sites whose nodes are shared";
         w.set(key("needs", about).usual("`\"whole\"`"), needs, Unless(rule, needs::Rule::Whole));
         // No other source has memory.
         if !matches!(origin, Origin::Swf(_)) {

@@ -26,7 +26,7 @@ struct FromFile {
 
 impl FromFile {
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) -> Option<ListedJob> {
-        w.set(key("arrive", "").means("when it is submitted"), &mut self.arrive, Moment);
+        w.set(key("arrive", "").means("the time of its submission"), &mut self.arrive, Moment);
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
         let file = key("file", "").need("a workflow: WfFormat (JSON), DAX (XML) or DOT");
         w.set(file, &mut self.file, FilePath("the path of a workflow"));

@@ -50,7 +50,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "paid",
-            about: "what users paid, in processor hours at price 1",
+            about: "payments of users, in processor hours at price 1",
             unit: Unit::CoreHours,
             better: Better::Less,
             of: |summary| summary.part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),

@@ -54,7 +54,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "lost_tasks",
-            about: "how often a task was lost because its node failed",
+            about: "number of times that a task was lost because its node failed",
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
@@ -68,7 +68,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "held_up",
-            about: "how long data was held up by links that were down, seconds, over all flows",
+            about: "time for which data was held up by links that were down, seconds, over all flows",
             unit: Unit::Seconds,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),

@@ -39,14 +39,14 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "preemptions",
-            about: "how often jobs that share nodes were paused",
+            about: "number of times that jobs that share nodes were paused",
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
         },
         Measure {
             name: "migrations",
-            about: "how often jobs that share nodes were moved",
+            about: "number of times that jobs that share nodes were moved",
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),

@@ -86,8 +86,8 @@ impl Described {
             walk_count(w);
         }
         let cores = key("cores", "")
-            .means("how many cores the site has")
-            .need_unless(known.defaults || site.cores > 0, "how many cores the site has");
+            .means("the number of cores of the site")
+            .need_unless(known.defaults || site.cores > 0, "the number of cores of the site");
         w.set(cores, &mut site.cores, Unless(1..=CORES_MAX, 0));
         let about = "the kind of its cores, which tasks may require; either all sites name theirs or none does";
         let kind_key = key("kind", "").means(about).usual("`\"any\"`");
@@ -115,8 +115,8 @@ impl Described {
     fn walk_scheduler(&mut self, rows: &[&'static SystemRow], known: &SiteScope<'_>, w: &mut dyn Walk) {
         let Described { site, says_memory, .. } = self;
         let is_shared = site.systems.len() > 1;
-        let scheduler =
-            key("scheduler", "how a site schedules its work").usual("the first of those that fit its system");
+        let scheduler = key("scheduler", "the policy by which a site schedules its work")
+            .usual("the first of those that fit its system");
         let usual = site.scheduler.clone();
         w.set(
             scheduler,

@@ -11,7 +11,7 @@ pub fn walk(systems: &mut Vec<usize>, all: &[&'static SystemRow], defaults: bool
         return;
     }
     let about = "the systems that use it, by the names of their tables: one, or a list";
-    let system = key("system", "who uses it").means(about).usual("the only system of the topology");
+    let system = key("system", "the systems that use it").means(about).usual("the only system of the topology");
     w.set(system, systems, Systems { keys: all.iter().map(|row| row.key).collect() });
     let Some(fields) = w.fields() else { return };
     let used = || systems.iter().map(|system| all[*system]);
