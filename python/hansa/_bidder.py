@@ -17,7 +17,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Grid:
-    """What the greeting tells."""
+    """The grid as the greeting describes it."""
 
     topology: str
     seed: int
@@ -30,7 +30,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Curve:
-    """What is left of a job's value, in multiples of its critical path since it was submitted."""
+    """The remaining share of a job's value, by age since submission in multiples of its critical path."""
 
     initial: float
     final: float
@@ -54,11 +54,11 @@ class Task:
     runtime: float
     cores: int
     kind: str
-    #: The longest way from the task's start to the end of its job.
+    #: The longest path from the task's start to the end of its job.
     rank: float
-    #: The same from the job's start.
+    #: The longest path from the job's start to its end.
     critical_path: float
-    #: Where jobs have a value.
+    #: None if the job has no value.
     worth: Worth | None
 
     @staticmethod
@@ -73,24 +73,24 @@ class Task:
 
 
 class Bidder(Talk):
-    """A bid policy. Say what a task bids in `bid`, or what a whole queue bids in `bids`.
+    """A bid policy. Define `bid` for one task, or `bids` for a whole queue.
 
     `hansa.run(..., bidder=Mine())` runs it from here; a program of its own, for a topology with `policy = "external"`, calls
     `Mine().serve()`.
     """
 
-    #: "once" or "always", and "largest" or "smallest", if the topology is not to say it.
+    #: "once" or "always", and "largest" or "smallest", if the topology does not set them.
     ask: str | None = None
     winner: str | None = None
-    #: What the greeting has told.
+    #: The grid, known after the greeting.
     grid: Grid
 
     def bid(self, task: Task, now: float) -> float:
-        """What this task bids at this moment, in seconds of virtual time."""
+        """The bid of a task at this moment, in seconds of virtual time."""
         raise NotImplementedError("define bid() or bids()")
 
     def bids(self, queue: list[Task], now: float) -> list[float]:
-        """What all tasks of a queue bid, in its order."""
+        """The bids of all tasks of a queue, in its order."""
         return [self.bid(task, now) for task in queue]
 
     def greeted(self, said: dict[str, Any]) -> None:

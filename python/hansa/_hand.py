@@ -18,8 +18,8 @@ from ._talk import Talk
 def at_hand(talk: Talk, copied: bool = False) -> Iterator[list[str]]:
     """Lets Hansa talk to an object of this process: gives the command of a program that passes lines on to it.
 
-    Whoever calls talks to the object itself, or each to a copy of it as it was. What the object raises is raised at the end, in
-    place of the complaint that its side has gone.
+    Callers talk to the object itself, or each to a copy of its initial state. An exception of the object is raised at the end, in
+    place of the error that its side has gone.
     """
     if copied:
         talk = _copy(talk)
@@ -73,7 +73,7 @@ def _copy(talk: Talk) -> Talk:
 
 
 def _end(path: str, thread: threading.Thread) -> None:
-    # Whoever still waits to be called is woken.
+    # Wakes a thread that still waits for a call.
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
         caller.connect(path)
     thread.join(5)

@@ -13,12 +13,12 @@ from ._program import Value
 from ._scheduler import Scheduler
 from ._talk import Talk
 
-#: What a key says where a program of somebody's own decides.
+#: Value of a key if an external program decides.
 EXTERNAL = "external"
 
 
 class Objects:
-    """Whoever decides, checked before anything runs."""
+    """Objects that decide, checked before a run starts."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Objects:
 
 
 def _is_said(key: str, value: Value, fixed: Mapping[str, Value], vary: Mapping[str, Sequence[Value]]) -> bool:
-    """Whether somebody has said the same already; saying something else is a mistake."""
+    """True if a key has this value already; another value is an error."""
     object_of = "bidder" if key.startswith("market.") else "scheduler" if key.startswith("site.") else "planner"
     if key in vary and value == EXTERNAL:
         # It may be compared with others.
@@ -100,7 +100,7 @@ def _expect(given: object, what: str, kind: type[Talk]) -> None:
 
 
 def _called(given: object) -> str:
-    """How an object is made that is like this."""
+    """An expression that makes such an object, for messages."""
     name = given.__name__ if isinstance(given, type) else type(given).__name__
     return f"{name}()" if isinstance(given, Talk) or isinstance(given, type) else "Mine()"
 

@@ -1,4 +1,4 @@
-"""What managers of sites and planners of users have in common: they hear of events, and give orders."""
+"""Common part of managers of sites and planners of users: they get events, and give orders."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Cluster:
 class Orders(Talk):
     """Answers events with orders, which are carried out in the order in which they were given."""
 
-    #: What its questions are called.
+    #: Type of its answers.
     KIND: str
-    #: What the greeting has told of the run.
+    #: Facts about the run, known after the greeting.
     topology: str
     seed: int
-    #: Of virtual time, in seconds.
+    #: Virtual time, in seconds.
     now: float = 0.0
 
     def call(self, at: float) -> None:
@@ -33,7 +33,7 @@ class Orders(Talk):
         """A time has come at which it asked to be called."""
 
     def decide(self) -> None:
-        """All that has happened at this moment has been told."""
+        """Called when all events of this moment are known."""
 
     def greeted(self, said: dict[str, Any]) -> None:
         self.topology, self.seed = said["topology"], said["seed"]

@@ -14,14 +14,14 @@ class Due:
 
     job: int
     nodes: int
-    #: How long it may run, in seconds.
+    #: Its walltime, in seconds.
     walltime: float
     #: The site that the workload prescribes, if it does.
     site: str | None
 
 
 class Planner(Orders):
-    """Decides when and where a user submits jobs. Say what it does in `due`.
+    """Decides when and where a user submits jobs. Define `due`.
 
     `hansa.run(..., planner={"alice": Mine()})` lets it plan for a user; a program of its own, for a user with
     `planner = "external"`, calls `Mine().serve()`.
@@ -38,7 +38,7 @@ class Planner(Orders):
         raise NotImplementedError("define due()")
 
     def over(self, job: Due) -> None:
-        """A job that was submitted has ended, in whatever way."""
+        """A job that was submitted has ended, in any way."""
 
     def recalled(self, job: Due, in_time: bool) -> None:
         """The answer to a recall. If it was in time, the job has not run, and can be submitted again."""

@@ -1,4 +1,4 @@
-"""Where the program is, and how it is called."""
+"""Path and command line of the program."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def program() -> str:
 
 
 def version() -> str:
-    """What `hansa --version` says."""
+    """The output of `hansa --version`."""
     return subprocess.run([program(), "--version"], check=True, capture_output=True, text=True).stdout.strip()
 
 

@@ -32,16 +32,16 @@ class Run:
     def __init__(self, out: Path, kept: object = None) -> None:
         #: The result folder.
         self.out = pathlib.Path(out)
-        # A folder that nobody asked for lives as long as this.
+        # A folder without a name from the caller lives as long as this object.
         self._kept = kept
         summary = self.out / "summary.json"
         if not summary.is_file():
             raise HansaError(f"{self.out} is not a result folder: it has no summary.json", 2)
         try:
             whole: dict[str, Any] = json.loads(summary.read_text())
-            #: What came out, the same in every layout: `results` of `summary.json`.
+            #: The results, equal in every layout: `results` of `summary.json`.
             self.summary: dict[str, Any] = whole["results"]
-            #: What the run took on this machine: `run` of `summary.json`.
+            #: Costs of the run on this machine: `run` of `summary.json`.
             self.facts: dict[str, Any] = whole["run"]
         except (ValueError, KeyError, TypeError) as error:
             raise HansaError(f"{summary} is damaged: {error}", 2) from error

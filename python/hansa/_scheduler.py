@@ -16,9 +16,9 @@ class Job:
 
     job: int
     nodes: int
-    #: How long it may run, with its checkpoints if it makes any; how long it will run is not told.
+    #: Its walltime, with its checkpoints if it makes any. Its run time is not known.
     walltime: float
-    #: When it came to the site, or came back to its queue from nodes that have failed.
+    #: Time of its arrival at the site, or of its return to the queue from failed nodes.
     came: float
 
 
@@ -32,12 +32,12 @@ class Running:
 
     @property
     def until(self) -> float:
-        """When its walltime is over."""
+        """The end of its walltime."""
         return self.started + self.job.walltime
 
 
 class Scheduler(Orders):
-    """Decides which jobs of a site start when, and on which nodes. Say what it does in `decide`.
+    """Decides when and on which nodes jobs of a site start. Define `decide`.
 
     `hansa.run(..., scheduler={"york": Mine()})` lets it manage a site; a program of its own, for a site with
     `scheduler = "external"`, calls `Mine().serve()`.
@@ -64,7 +64,7 @@ class Scheduler(Orders):
         """A job has left its nodes: it is "done", its "walltime" was over, or it was "killed"."""
 
     def lost(self, running: Running, again: Job | None) -> None:
-        """A node of a running job has failed. If it waits here again, `again` is what is left of it, and the last of `waiting`."""
+        """A node of a running job has failed. If it waits here again, `again` is its remaining part, and the last of `waiting`."""
 
     def nodes_changed(self) -> None:
         """Nodes have failed, or are up again, or are expected at another time: `down` and `free` say so."""
@@ -90,7 +90,7 @@ class Scheduler(Orders):
         self._order("reject", job=job.job)
 
     def kill(self, running: Running) -> None:
-        """Ends a job that runs; its nodes are free for whatever is ordered next."""
+        """Ends a job that runs; its nodes are free for the next orders."""
         self.free.update(self.running[running.job.job].nodes)
         self._killed[running.job.job] = self.running.pop(running.job.job)
         self._order("kill", job=running.job.job)
@@ -99,7 +99,7 @@ class Scheduler(Orders):
         super().greeted(said)
         self.site = Cluster(said["site"]["name"], said["site"]["nodes"])
         self.waiting, self.running, self.free, self.down = {}, {}, set(range(self.site.nodes)), {}
-        # Their ends have not been told yet.
+        # Jobs that were killed and whose ends have not been reported yet.
         self._killed: dict[int, Running] = {}
 
     def _hear(self, event: dict[str, Any]) -> None:

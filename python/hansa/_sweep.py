@@ -117,7 +117,7 @@ def _write(
 
 
 def _name(experiment: Path) -> str:
-    """What an experiment is called. Whatever else is wrong with it is for the program to say."""
+    """The name of an experiment. The program reports any faults of the file."""
     for line in pathlib.Path(experiment).read_text().splitlines():
         key, equals, value = line.partition("=")
         if equals and key.strip() == "name":
@@ -126,7 +126,7 @@ def _name(experiment: Path) -> str:
 
 
 class _Bar(Protocol):
-    """What is used of tqdm's."""
+    """The part of tqdm's bar that is used."""
 
     n: Any
     total: Any
@@ -137,7 +137,7 @@ class _Bar(Protocol):
 
 
 def _watch(process: subprocess.Popen[str], out: pathlib.Path, progress: bool) -> None:
-    """Shows how many rows there are, until the process ends."""
+    """Shows the number of rows until the process ends."""
     bar = _bar() if progress and _is_watched() else None
     while True:
         try:
@@ -170,7 +170,7 @@ def _total(out: pathlib.Path) -> int:
 
 
 def _is_watched() -> bool:
-    """Whether somebody sees a bar: at a terminal, or in a notebook."""
+    """True if a bar can be seen: at a terminal, or in a notebook."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 

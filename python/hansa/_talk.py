@@ -16,29 +16,29 @@ class Writer(Protocol):
 class Talk:
     """One side of a conversation: the one that answers."""
 
-    #: What it speaks; an older or newer Hansa says so, and ends.
+    #: Version of the conversation; an older or newer Hansa reports the difference and ends.
     VERSION = 1
-    #: Who it is, and when it was asked last.
+    #: Name of the object's part in the run, and the time of the last question, for notes.
     _whom = "object"
     _when = ""
 
     def answer(self, said: dict[str, Any]) -> dict[str, Any]:
-        """The answer to what was said after the greeting."""
+        """The answer to a question after the greeting."""
         raise NotImplementedError
 
     def greeted(self, said: dict[str, Any]) -> None:
-        """Hears the greeting, which tells of the grid."""
+        """Takes the greeting, which describes the grid."""
 
     def explain(self, error: BaseException) -> None:
-        """Notes in what it has raised for whom it decided, and when."""
+        """Adds a note to an exception: the part that raised it, and the time."""
         # Before Python 3.11 there are no notes.
         if hasattr(error, "add_note"):
             error.add_note(f"raised by the {self._whom}{self._when}")
 
     def serve(self, lines: Iterable[str] | None = None, to: Writer | None = None) -> None:
-        """Talks until there are no more lines: over standard input and output if nothing else is said.
+        """Answers until there are no more lines: over standard input and output by default.
 
-        What is printed meanwhile goes to standard error, for standard output is the conversation.
+        Other output goes to standard error meanwhile, as standard output carries the conversation.
         """
         lines = sys.stdin if lines is None else lines
         out, usual = (sys.stdout if to is None else to), sys.stdout
@@ -61,7 +61,7 @@ class Talk:
 
 
 def _whom(hello: dict[str, Any]) -> str:
-    """What somebody is who is greeted like that."""
+    """The part in the run that a greeting assigns."""
     if hello.get("role") == "manager":
         return f"scheduler of site {hello['site']['name']}"
     return f"planner of user {hello['user']}" if hello.get("role") == "planner" else "bidder"

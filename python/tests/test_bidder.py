@@ -6,14 +6,14 @@ import pytest
 
 
 class Shortest(hansa.Bidder):
-    """What the policy srtf does."""
+    """The policy srtf."""
 
     def bid(self, task, now):
         return -task.rank
 
 
 class Queue(hansa.Bidder):
-    """The same, by the whole queue, and the smallest bid wins."""
+    """The policy srtf for the whole queue; the smallest bid wins."""
 
     ask, winner = "always", "smallest"
 

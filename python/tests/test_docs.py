@@ -1,4 +1,4 @@
-"""What the docs show is run as it stands there."""
+"""Runs the examples of the docs as they stand there."""
 
 import re
 import subprocess

@@ -7,7 +7,7 @@ import pytest
 
 
 class Fcfs(hansa.Scheduler):
-    """What the queue policy fcfs does."""
+    """The queue policy fcfs."""
 
     def decide(self):
         for job in list(self.waiting.values()):
@@ -17,7 +17,7 @@ class Fcfs(hansa.Scheduler):
 
 
 class Easy(Fcfs):
-    """EASY backfilling: whoever fits may go first, unless that delays the first who waits."""
+    """EASY backfilling: a job that fits may overtake, unless that delays the first waiting job."""
 
     def decide(self):
         super().decide()
@@ -41,7 +41,7 @@ class Easy(Fcfs):
 
 
 class LeastWork(hansa.Planner):
-    """What the dispatcher does: the site with least work a node."""
+    """The dispatcher's choice: the site with least work per node."""
 
     def greeted(self, said):
         super().greeted(said)

@@ -6,7 +6,7 @@ import pytest
 
 
 class Shortest(hansa.Scheduler):
-    """Whatever fits starts, the shortest first."""
+    """Starts all jobs that fit, the shortest first."""
 
     asked = 0
 
