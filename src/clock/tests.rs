@@ -9,10 +9,10 @@ use crate::random::SplitMix64;
 #[derive(Clone, Debug)]
 enum Act {
     Sleep(u64),
-    /// Waits for a message, for so long at most.
+    /// Waits for a message, with a time limit.
     Receive(Option<u64>),
     Send(usize),
-    /// Begins another thread, which runs the script of this number.
+    /// Begins another thread, which runs the script with this number.
     Begin(usize),
 }
 
@@ -49,7 +49,7 @@ struct System {
     messages: Vec<u32>,
     chance: SplitMix64,
     is_rung: bool,
-    /// Says that all threads block, without a look.
+    /// Reports that all threads block, without a look.
     is_blind: bool,
     /// The clock moved although a thread could run.
     overtaken: u32,

@@ -15,7 +15,7 @@ struct Format {
     convert: fn(&str, &str) -> Result<Converted, String>,
 }
 
-/// The text of a file of ours, and what it leaves out.
+/// The text of a converted file, and warnings about the parts that it leaves out.
 struct Converted {
     text: String,
     warnings: Vec<String>,

@@ -17,7 +17,7 @@ const ORDINARY: u32 = 0o666;
 const LINKS_MAX: usize = 40;
 
 /// Opens a regular file to read. Anything else is refused, above all a pipe: opening one waits for a writer, maybe for
-/// ever, and no signal is heard meanwhile.
+/// ever, and signals are not handled meanwhile.
 pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = (flags | OFlags::NONBLOCK).bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

@@ -125,7 +125,8 @@ impl Authority {
         write_public(&folder.join(CA), &self.certificate)
     }
 
-    /// An identity for a process with all of these parties, valid from a day ago (clocks differ) for so many days.
+    /// An identity for a process with all of these parties, valid from a day ago (clocks differ) and for this many
+    /// days.
     pub fn issue(&self, parties: &[Party], days: u16) -> Result<Identity, IdentityError> {
         let now = OffsetDateTime::now_utc();
         self.issue_between(parties, now - Duration::days(1), now + Duration::days(days.into()))

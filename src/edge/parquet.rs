@@ -120,7 +120,7 @@ fn columns(from: &Path) -> Result<Vec<Column>, Failure> {
     Ok(seen.into_iter().map(Seen::column).collect())
 }
 
-/// A column, and what has been seen in it.
+/// A column, with the kind of the values seen in it so far.
 struct Seen {
     name: String,
     kind: Option<Kind>,
@@ -200,7 +200,7 @@ fn each_row(path: &Path, take: &mut dyn FnMut(&Row) -> Result<(), Failure>) -> R
     Ok(())
 }
 
-/// A cell of a table as what it looks like.
+/// A cell of a table as a JSON value: a number if it looks like one and its column is not of texts.
 fn value(name: &str, cell: String) -> Value {
     if cell.is_empty() {
         return Value::Null;

@@ -194,7 +194,7 @@ fn route_run(
         false => conduct::conduct(kept, hub, &mut lines, watch),
     };
     conducted.wall = conducted.wall.saturating_sub(results.written_for());
-    // All members are still connected, and are told of a failure that shows only now.
+    // All members are still connected, and learn of a failure that shows only now.
     let played_out = conducted.end.is_ok();
     conducted.end = fault.or(conducted.end).and_then(|()| results.verdict(conducted.reached));
     let mut moved = None;
@@ -232,7 +232,7 @@ fn send_home(
     };
     let senders = lines.into_iter().map(Line::into_sender).collect();
     if over {
-        // Members that still look for a router are told meanwhile.
+        // Members that still look for a router are notified meanwhile.
         let end = results.conducted(conducted, setting);
         kept.block_on(listener.close(senders, close, ""));
         return end;

@@ -52,7 +52,7 @@ pub fn clock(args: &ClockArgs) -> Result<(), Failure> {
     }
 }
 
-/// Starts the keeper and waits for it. Ends what is left of the run when it was killed.
+/// Starts the keeper and waits for it. If it was killed, ends the processes that are left of the run.
 fn watch(args: &ClockArgs) -> Result<(), Failure> {
     let system = |what: &str, error: std::io::Error| Failure::System(format!("{what}: {error}"));
     set_child_subreaper(pid(std::process::id())).map_err(|error| system("cannot adopt processes", error.into()))?;

@@ -80,7 +80,7 @@ impl Shaper {
         }
     }
 
-    /// Waits until so many bytes have crossed the link; `own` is the bucket of the load, for a link that it need not
+    /// Waits until this many bytes have crossed the link; `own` is the bucket of the load, for a link that it need not
     /// share.
     async fn cross(&self, link: LinkId, bytes: usize, own: &mut Bucket) {
         let through = match self.links[link.index()].mode {

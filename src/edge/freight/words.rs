@@ -1,4 +1,4 @@
-//! Messages on a stream before, and after, its load.
+//! Headers of loads on a stream, and the receiver's verdict after each.
 //!
 //! ```text
 //! router to sender:    S flow seed bytes, then credit: how many more bytes may come, four bytes each

@@ -1,8 +1,8 @@
 //! A scheduler for Batsim as a manager of a site.
 //!
-//! One that we start gets a socket of this machine in a folder of its own, so no two programs need one port, and no
-//! other process can call it. It is told of the begin of the simulation before the run begins, and of its end after the
-//! last question.
+//! A scheduler that Hansa starts gets a socket of this machine in a folder of its own, so no two programs need one
+//! port, and no other process can call it. It gets the begin of the simulation before the run begins, and its end after
+//! the last question.
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ pub struct Listener {
     options: Options,
     doorman: Option<JoinHandle<()>>,
     door: Option<Arc<Door>>,
-    /// Peers that have joined while others are awaited: kept here, so that they are told if the run does not begin.
+    /// Peers that have joined while others are awaited, kept to be notified if the run does not begin.
     waiting: few::Map<usize, Peer>,
     /// Reports about dead processes before the run begins.
     gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
@@ -298,7 +298,7 @@ struct Complaints {
     unsaid: u64,
 }
 
-/// Accepts one newcomer after the other and hears each in a task of its own.
+/// Accepts newcomers in turn, and talks to each in a task of its own.
 async fn keep(endpoint: Endpoint, door: Arc<Door>) {
     let places = Arc::new(Semaphore::new(door.options.handshakes_max));
     while let Some(incoming) = endpoint.accept().await {

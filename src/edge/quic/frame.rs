@@ -243,7 +243,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(6))]
 
-        /// Around the longest frame, to the byte, and far beyond it: the other side reads what was written.
+        /// Around the longest frame, to the byte, and far beyond it: the other side reads the written value.
         #[test]
         fn every_written_value_can_be_read(
             small: bool,

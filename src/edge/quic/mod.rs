@@ -369,7 +369,7 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
 fn endpoint_config(reset_key: Option<ResetKey>) -> EndpointConfig {
     let mut config = EndpointConfig::default();
     if let Some(key) = reset_key {
-        // It says so only of connections whose numbers an earlier one could have given.
+        // It answers so only for connections whose numbers an earlier endpoint could have given.
         let numbers = key.connections();
         config = EndpointConfig::new(Arc::new(key));
         config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(numbers)));

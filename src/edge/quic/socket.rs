@@ -1,7 +1,7 @@
 //! The socket under QUIC, made for turns: one packet goes out, and one comes back.
 //!
-//! quinn's own socket calls the kernel half as often again. It is told of each sent packet that has been taken, which
-//! is useless where packets are always taken, and after each received packet it asks for more before it waits.
+//! quinn's own socket calls the kernel half as often again. It is notified of each sent packet that has been taken,
+//! which is useless where packets are always taken, and after each received packet it asks for more before it waits.
 
 use std::future::Future;
 use std::io::{self, IoSliceMut};

@@ -138,7 +138,7 @@ fn whenever_the_launcher_is_killed_the_old_result_or_the_new_one_is_whole() {
             let mut disk = MortalDisk::new(exchanges, usize::MAX);
             let (stand_in, lifeline) = (Arc::new(Mutex::new(None::<StandIn>)), Arc::new(Mutex::new(None)));
             let (to_clear, thread) = (stand_in.clone(), lifeline.clone());
-            // What the thread does that hears of the launcher's end: it gets as far as it can between two calls.
+            // Runs the thread that notices the launcher's end, as far as it gets between two calls.
             disk.between = Some(Box::new(move |number| {
                 if number == at {
                     let stand_in = to_clear.lock().unwrap().clone().unwrap();
