@@ -64,6 +64,11 @@ impl Digits {
 }
 
 impl Digits {
+    /// A difference of two numbers of the column, with its sign unless it reads 0.
+    pub fn show_signed(self, difference: f64) -> String {
+        signed(self.show(difference.abs()), difference)
+    }
+
     /// A confidence interval beside a number of the column; with digits of its own if it would read 0.
     pub fn show_interval(self, within: f64) -> String {
         let text = self.show(within);
@@ -85,6 +90,21 @@ pub fn span(seconds: f64) -> String {
         60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
         3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
         _ => format!("{} d {:02} h", count(whole / 86_400), whole / 3_600 % 24),
+    }
+}
+
+/// A difference of durations in seconds, with its sign.
+pub fn signed_span(seconds: f64) -> String {
+    signed(span(seconds.abs()), seconds)
+}
+
+/// A size with the sign of its difference; a size that reads 0 has none.
+fn signed(size: String, difference: f64) -> String {
+    let is_zero = !size.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0');
+    match difference {
+        _ if is_zero => size,
+        difference if difference < 0.0 => format!("-{size}"),
+        _ => format!("+{size}"),
     }
 }
 
@@ -164,6 +184,13 @@ mod tests {
         assert_eq!(column(&[0.6, 0.65]), "0.60 0.65");
         assert_eq!(column(&[0.000_4, 3.0]), "0 3");
         assert_eq!(column(&[]), "");
+    }
+
+    #[test]
+    fn differences_have_a_sign_unless_they_read_zero() {
+        let digits = Digits::of([644.0, 631.43]);
+        assert_eq!([12.57, -12.57, 0.01].map(|number| digits.show_signed(number)), ["+12.6", "-12.6", "0.0"]);
+        assert_eq!([-61.0, 0.0, 29_700.0].map(signed_span), ["-1 min 01 s", "0 s", "+8 h 15 min"]);
     }
 
     #[test]

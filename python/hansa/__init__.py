@@ -8,6 +8,7 @@ docs/python.md tells of all that is here.
 """
 
 from ._bidder import Bidder, Curve, Grid, Site, Task, Worth
+from ._compare import Comparison, compare
 from ._orders import Cluster
 from ._planner import Due, Planner
 from ._program import HansaError, program, version
@@ -18,6 +19,7 @@ from ._sweep import Sweep, sweep
 __all__ = [
     "Bidder",
     "Cluster",
+    "Comparison",
     "Curve",
     "Due",
     "Grid",
@@ -31,6 +33,7 @@ __all__ = [
     "Sweep",
     "Task",
     "Worth",
+    "compare",
     "load",
     "program",
     "run",

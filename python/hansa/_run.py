@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ._bidder import Bidder
+from ._numbers import count, percent, span, table
 from ._objects import Objects
 from ._planner import Planner
 from ._program import HansaError, Path, Value, call, explain, settings
@@ -101,6 +102,32 @@ class Run:
     def __repr__(self) -> str:
         jobs = self.summary["jobs"]
         return f"<Run of {self.summary['topology']}: {jobs['finished']} of {jobs['submitted']} jobs finished, digest {self.digest}>"
+
+    def _repr_html_(self) -> str:
+        results = self.summary
+        jobs, wait, stretch = results["jobs"], results["job_wait"], results.get("stretch")
+        rows = [
+            ["topology", f"{results['topology']}, seed {results['seed']}"],
+            ["status", results["status"]],
+            ["jobs finished", f"{count(jobs['finished'])} of {count(jobs['submitted'])}"],
+        ]
+        others = [(jobs.get(key, 0), key) for key in ("killed", "removed", "refused", "unfinished")]
+        if any(number for number, _ in others):
+            rows.append(["other jobs", ", ".join(f"{count(number)} {key}" for number, key in others if number)])
+        if wait:
+            rows.append(["mean wait of a job", f"{span(wait['mean'])} (95 % within {span(wait['p95'])})"])
+        if stretch:
+            rows.append(["mean stretch", f"{stretch['mean']:.2f}"])
+        value = results.get("value")
+        if value and value["proportion"] is not None:
+            rows.append(["value obtained", percent(value["proportion"])])
+        used = results["utilisation"]["all"]
+        if used["makespan"] is not None:
+            rows.append(["utilisation over the makespan", percent(used["makespan"])])
+        if results["makespan"] is not None:
+            rows.append(["makespan", span(results["makespan"])])
+        rows.append(["digest", self.digest or "none: a live run"])
+        return table(["run", ""], rows, left=2)
 
 
 def run(

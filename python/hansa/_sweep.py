@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._bidder import Bidder
+from ._numbers import paragraph, table
 from ._objects import Objects
 from ._planner import Planner
 from ._program import HansaError, Path, Value, check, explain, quoted, start, written
@@ -34,8 +35,40 @@ class Sweep:
         #: One row per run: what varied, the metrics, and the digest.
         self.runs: pd.DataFrame = pd.read_csv(self.out / "runs.csv", dtype={"digest": "string"})
 
+    @property
+    def means(self) -> pd.DataFrame:
+        """One row per metric of each combination of what varies, but for seeds: `runs`, `mean`, and `within`, half the width of the 95 %
+        confidence interval."""
+        import pandas as pd
+
+        return pd.read_csv(self.out / "means.csv")
+
     def __repr__(self) -> str:
         return f"<Sweep of {len(self.runs)} runs in {self.out}>"
+
+    def _repr_html_(self) -> str:
+        means = self.means
+        keys = list(means.columns[: list(means.columns).index("metric")])
+        metrics = list(dict.fromkeys(means["metric"]))
+        shown = metrics[:_METRICS_MAX]
+        cells: dict[tuple[str, ...], dict[str, str]] = {}
+        for row in means.itertuples(index=False):
+            values = tuple(str(value) for value in row[: len(keys)])
+            metric, _, mean, within = row[len(keys) :]
+            text = "–" if mean != mean else f"{mean:,.4g}" if within != within else f"{mean:,.4g} ± {within:,.2g}"
+            cells.setdefault(values, {})[metric] = text
+        rows = [[*values, *(numbers.get(metric, "–") for metric in shown)] for values, numbers in cells.items()]
+        about = [f"{len(self.runs)} runs; means over seeds, ± half the width of the 95 % confidence interval."]
+        if len(metrics) > len(shown):
+            about.append(f"{len(metrics) - len(shown)} more metrics are in `means`.")
+        if len(rows) > _ROWS_MAX:
+            about.append(f"{len(rows) - _ROWS_MAX} more combinations are in `means`.")
+        return paragraph(" ".join(about)) + table([*keys, *shown], rows[:_ROWS_MAX], left=len(keys))
+
+
+#: Most metrics and combinations that a notebook shows.
+_METRICS_MAX = 8
+_ROWS_MAX = 40
 
 
 def sweep(

@@ -11,6 +11,7 @@ pub mod cli;
 mod clock;
 mod cluster;
 mod commit;
+mod compare;
 mod compose;
 mod conduct;
 mod convert;

@@ -94,7 +94,7 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
 }
 
 /// The topology from the manifest: resolved, so no other file is read.
-fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
+pub(super) fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
     let damaged = |what: &str| Failure::Input(format!("{} is damaged: {what}", folder.join(MANIFEST).display()));
     let read = &mut |path: &str| match path {
         MANIFEST => Ok(text.as_bytes().to_vec()),

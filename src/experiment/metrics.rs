@@ -41,6 +41,11 @@ pub fn find(name: &str) -> Option<Metric> {
     all().find(|metric| metric.name == name)
 }
 
+/// True if a metric is of one tenth of the jobs.
+pub(super) fn is_of_a_tenth(name: &str) -> bool {
+    [SLR, SLR_CENSORED, STARVED].iter().flatten().any(|tenth| *tenth == name)
+}
+
 const fn run(
     name: &'static str,
     about: &'static str,

@@ -5,6 +5,7 @@
 //! threads.
 
 mod claims;
+pub mod compare;
 pub mod dfrs;
 mod dots;
 mod figures;

@@ -5,6 +5,7 @@ mod account;
 mod blame;
 mod by_size;
 mod core;
+mod course;
 mod events;
 mod job_names;
 mod jobs;
@@ -30,13 +31,15 @@ mod transfers;
 mod verify;
 mod witness;
 
+pub use course::Course;
 pub use events::{EventReader, EventWriter, Unreadable};
 pub use ledger::Store;
 pub use live::{LiveFacts, LiveFlows};
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
-pub(crate) use page::html;
+pub use page::chart::Window;
 pub use page::page;
+pub(crate) use page::{chart, html};
 pub use recorder::{EntryError, Recorder};
 pub use replay::{Unreplayable, replay};
 pub use staleness::Staleness;
@@ -52,7 +55,7 @@ pub use table::summary_table;
 pub use tally::{Inconsistent, RecordError, Tally};
 pub(crate) use text::field;
 pub use transfers::Carried;
-pub use verify::{Comparison, Difference, Found, Side, compare};
+pub use verify::{Comparison, Difference, Found, Side, compare, first_difference, other_causes};
 pub use witness::Witness;
 
 #[cfg(test)]

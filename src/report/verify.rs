@@ -115,6 +115,23 @@ pub fn compare<A: BufRead, B: BufRead>(a: Side<A>, b: Side<B>) -> io::Result<Com
     Ok(Comparison { a, b, causes, difference })
 }
 
+/// The first event in which two logs differ; None if they agree. Reads no further than that.
+pub fn first_difference<A: BufRead, B: BufRead>(
+    (a_names, a): (&Names, A),
+    (b_names, b): (&Names, B),
+) -> io::Result<Option<Difference>> {
+    let (mut left, mut right) = (Log::new(a_names, a), Log::new(b_names, b));
+    loop {
+        let more = (left.advance()?, right.advance()?);
+        if left.line != right.line {
+            return Ok(Some(describe(&left, &right)));
+        }
+        if more == (false, false) {
+            return Ok(None);
+        }
+    }
+}
+
 struct Log<'a, R> {
     names: &'a Names,
     reader: EventReader,
@@ -237,6 +254,13 @@ fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
     if left.seed != right.seed {
         causes.push(format!("the seeds differ: {} and {}", left.seed, right.seed));
     }
+    causes.extend(other_causes((&a.name, left), (&b.name, right)));
+    causes
+}
+
+/// Possible causes of differences besides settings: inputs, versions, and runs that ended early.
+pub fn other_causes((a, left): (&str, &Manifest), (b, right): (&str, &Manifest)) -> Vec<String> {
+    let mut causes = Vec::new();
     for input in &left.inputs {
         let other = right.inputs.iter().find(|other| other.path == input.path);
         if other.is_some_and(|other| other.hash != input.hash) {
@@ -246,7 +270,7 @@ fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
     if left.version != right.version {
         causes.push(format!("the versions of Hansa differ: {} and {}", left.version, right.version));
     }
-    for (name, manifest) in [(&a.name, left), (&b.name, right)] {
+    for (name, manifest) in [(a, left), (b, right)] {
         if let Status::Partial(why) = &manifest.status {
             causes.push(format!("{name} is partial: {why}"));
         }

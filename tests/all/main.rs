@@ -8,6 +8,7 @@ mod bidder;
 mod clock;
 mod cluster;
 mod commands;
+mod compare;
 mod containers;
 mod dfrs;
 mod digests;

@@ -36,6 +36,14 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ("reproduce dfrs", &["hansa reproduce dfrs", "hansa reproduce dfrs --full --threads 2"]),
     ("reproduce provisioning", &["hansa reproduce provisioning", "hansa reproduce provisioning --full --threads 2"]),
     ("verify", &["hansa verify out/quickstart out/inline", "hansa verify --json out/quickstart out/inline"]),
+    (
+        "compare",
+        &[
+            "hansa compare out/easy out/conservative",
+            "hansa compare out/easy out/conservative out/fcfs --page out/queues.html",
+            "hansa compare --json out/easy out/conservative",
+        ],
+    ),
     ("report", &["hansa report out/quickstart"]),
     (
         "plan",

@@ -31,9 +31,9 @@ use super::results::{Format, inputs};
 use super::resume::Resumable;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
-    Failure, Loudness, bench, bound, certs, clock, cluster, compose, convert, files, generate, loudness, man, note,
-    outside, plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words,
-    validate, warn,
+    Failure, Loudness, bench, bound, certs, clock, cluster, compare, compose, convert, files, generate, loudness, man,
+    note, outside, plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament,
+    typed_words, validate, warn,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -179,6 +179,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bound(args) => bound::tell(&args),
         Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
         Command::Verify { a, b, json } => files::verify(&a, &b, json),
+        Command::Compare { results, json, page } => compare::compare_results(&results, json, page.as_deref()),
         Command::Report { out } => report::report(&out),
         Command::Validate { topology, strict, json } => {
             validate::validate(&topology.topology, &topology.overrides.parse()?, strict, json)

@@ -28,16 +28,11 @@ impl Page<'_> {
         let mut row_of = vec![None; sites.len()];
         shown.iter().enumerate().for_each(|(row, site)| row_of[*site] = Some(row));
         let mut levels = vec![Levels::new(self.window, PARTS); shown.len()];
-        for row in self.tally.jobs.values() {
-            for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
-                for stint in held.stints(self.tally.last) {
-                    let Some(site) = stint.site.or(held.site) else { continue };
-                    let Some(line) = row_of[site as usize] else { continue };
-                    let used = sites[site as usize].used(row, task.cores, &stint).cores();
-                    levels[line].add(stint.from, stint.to, used);
-                }
+        self.tally.each_use(|site, from, to, used| {
+            if let Some(line) = row_of[site] {
+                levels[line].add(from, to, used);
             }
-        }
+        });
 
         let tall = (360.0 / shown.len() as f64).clamp(4.0, 14.0);
         let mut body = String::new();

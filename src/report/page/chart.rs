@@ -246,6 +246,14 @@ pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Str
     svg + &time_axis(window, scale.height - BOTTOM)
 }
 
+/// A line of steps over the whole width, without its element: the value of `d` of a path.
+pub fn steps(levels: &[f64], y: impl Fn(f64) -> f64) -> String {
+    let x = |part: usize| LEFT + part as f64 / levels.len() as f64 * (WIDTH - LEFT - RIGHT);
+    let mut path = String::new();
+    edge(&mut path, 'M', levels.iter().enumerate().map(|(part, level)| (x(part), x(part + 1), y(*level))));
+    path
+}
+
 /// The maximum of stacked areas.
 pub fn top(series: &[(String, Vec<f64>)]) -> f64 {
     let parts = series.first().map_or(0, |(_, levels)| levels.len());
@@ -255,10 +263,7 @@ pub fn top(series: &[(String, Vec<f64>)]) -> f64 {
 
 /// The area below steps over the whole width, down to a line.
 pub fn area(levels: &[f64], bottom: f64, y: impl Fn(f64) -> f64) -> String {
-    let x = |part: usize| LEFT + part as f64 / levels.len() as f64 * (WIDTH - LEFT - RIGHT);
-    let mut path = String::new();
-    edge(&mut path, 'M', levels.iter().enumerate().map(|(part, level)| (x(part), x(part + 1), y(*level))));
-    path + &format!("V{}H{LEFT}z", at(bottom))
+    steps(levels, y) + &format!("V{}H{LEFT}z", at(bottom))
 }
 
 /// A line of steps; adjacent steps of the same height are joined.

@@ -5,7 +5,7 @@
 //! escaped. Where a run is too large to show each item, items are aggregated, and the page says so.
 
 mod busy;
-pub(super) mod chart;
+pub(crate) mod chart;
 mod gantt;
 mod hatching;
 mod how_it_ran;

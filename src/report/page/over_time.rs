@@ -70,16 +70,7 @@ impl Page<'_> {
         let group: Vec<usize> =
             (0..sites.len()).map(|site| own.iter().position(|other| *other == site).unwrap_or(own.len())).collect();
         let mut levels = vec![Levels::new(self.window, PARTS); groups];
-        for row in self.tally.jobs.values() {
-            for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
-                let Some(site) = held.site else { continue };
-                for stint in held.stints(self.tally.last) {
-                    let site = stint.site.unwrap_or(site);
-                    let used = sites[site as usize].used(row, task.cores, &stint).cores();
-                    levels[group[site as usize]].add(stint.from, stint.to, used);
-                }
-            }
-        }
+        self.tally.each_use(|site, from, to, used| levels[group[site]].add(from, to, used));
         let series: Vec<(String, Vec<f64>)> =
             levels.iter().enumerate().map(|(group, levels)| (format!("f{group}"), levels.means())).collect();
         let cores: u64 = sites.iter().map(|site| u64::from(site.cores)).sum();

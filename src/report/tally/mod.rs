@@ -439,6 +439,19 @@ impl Tally {
         })
     }
 
+    /// Calls `each` with every use of cores: the index of the site, start, end, and the number of cores.
+    pub(super) fn each_use(&self, mut each: impl FnMut(usize, Time, Time, f64)) {
+        for row in self.jobs.values() {
+            for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
+                let Some(site) = held.site else { continue };
+                for stint in held.stints(self.last) {
+                    let site = stint.site.unwrap_or(site) as usize;
+                    each(site, stint.from, stint.to, self.sites[site].used(row, task.cores, &stint).cores());
+                }
+            }
+        }
+    }
+
     /// True if a job has arrived or been rejected.
     pub(super) fn knows(&self, job: JobId) -> bool {
         self.jobs.contains_key(&job) || self.over.as_ref().is_some_and(|over| over.holds(job))

@@ -76,6 +76,18 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Compare the results of two or more runs: metrics, jobs matched by number, use over time, settings that differ
+    Compare {
+        /// Result folders; the first is the one that all others are compared with
+        #[arg(required = true, num_args = 2.., value_name = "DIR")]
+        results: Vec<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Write a page to read, too
+        #[arg(long, value_name = "FILE.html")]
+        page: Option<PathBuf>,
+    },
     /// Add a page to read (report.html) and a trace for Perfetto (trace.json) to a result folder
     Report {
         /// A result folder

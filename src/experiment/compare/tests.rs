@@ -1,0 +1,188 @@
+//! Comparisons of results made by hand.
+
+use serde_json::{Value, json};
+
+use super::{Comparison, JobReader, LogComparison, Side, compare};
+use crate::report::{Course, Difference, Host, Manifest, Names, Status, SummaryFile, Window};
+use crate::time::Time;
+
+const HEADING: &str = "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,\
+                       final_state,starting_time,finish_time,job,user,name,value,value_max";
+
+/// A summary with these counts of jobs and this mean wait.
+fn summary(jobs: u64, wait: Option<f64>, value: Option<f64>) -> SummaryFile {
+    let counts = json!({ "submitted": jobs, "finished": jobs, "removed": 0, "refused": 0, "unfinished": 0 });
+    let none = json!({ "name": "all", "cores": 4, "tasks": 0, "busy": 0.0, "arrivals": null, "makespan": null });
+    let spread = |mean: f64| json!({ "mean": mean, "median": mean, "p95": mean });
+    let worth = |share: f64| json!({ "obtained": share * 10.0, "max": 10.0, "proportion": share });
+    let results = json!({
+        "topology": "grid", "seed": 1, "status": "complete", "digest": "d".repeat(32), "entries": 3,
+        "jobs": counts, "tasks": counts, "starved": null, "value": value.map(worth),
+        "job_wait": wait.map(spread), "task_wait": null, "slr": null, "slr_by_size": [],
+        "first_arrival": 0.0, "last_arrival": 5.0, "end": 20.0, "makespan": 20.0,
+        "utilisation": { "all": none, "kinds": [], "sites": [] }, "useful": null, "view": null,
+    });
+    let run = json!({
+        "layout": "inline", "wall_seconds": 0.1, "join_seconds": 0.0, "run_seconds": 0.1, "events": 3,
+        "events_per_second": null, "hub_waits": null, "messages": null, "messages_per_packet": null, "frames": null,
+        "waits": {}, "blocked_seconds": {},
+    });
+    serde_json::from_value(json!({ "results": results, "run": run })).unwrap()
+}
+
+fn side(name: &str, topology: &str, rows: &[&str], summary: SummaryFile) -> Side {
+    let cells = |row: &str| row.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let mut reader = JobReader::new(&cells(HEADING)).unwrap();
+    rows.iter().for_each(|row| reader.take(&cells(row), "grid").unwrap());
+    let manifest = Manifest {
+        version: "0.1.0".to_owned(),
+        status: Status::Complete,
+        command: Vec::new(),
+        layout: "inline".to_owned(),
+        seed: 1,
+        topology_hash: topology.len().to_string(),
+        topology: topology.to_owned(),
+        inputs: Vec::new(),
+        names: Names { actors: Vec::new(), kinds: Vec::new(), links: Vec::new() },
+        started: String::new(),
+        wall_seconds: 0.0,
+        host: Host::default(),
+        files: Vec::new(),
+    };
+    Side {
+        name: name.to_owned(),
+        manifest,
+        jobs: reader.finish(summary.results.jobs.submitted).unwrap(),
+        summary,
+        course: Some(Course { busy: vec![0.5, 1.0], waiting: vec![0.0, 2.0] }),
+        log: LogComparison::Reference,
+    }
+}
+
+const DONE: &str = "COMPLETED_SUCCESSFULLY";
+
+/// Four jobs: the waits are 0, 2, 4 and 0 seconds, and all run for 10 s.
+fn first() -> Side {
+    let rows = [
+        format!("1,grid,0,2,,{DONE},0,10,0,ann,,,"),
+        format!("2,grid,1,2,,{DONE},3,13,1,ann,,,"),
+        format!("3,grid,2,1,,{DONE},6,16,2,bob,three,,"),
+        format!("4,grid,5,1,,{DONE},5,15,3,bob,,,"),
+    ];
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let topology =
+        "seed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"easy\"\n[[site]]\nname = \"hull\"\n";
+    side("out/a", topology, &rows, summary(4, Some(1.5), None))
+}
+
+/// Job 2 starts at once, job 3 a second later than in the first, job 4 is lacking, job 5 is new.
+fn second() -> Side {
+    let rows = [
+        format!("1,grid,0,2,,{DONE},0,10,0,ann,,,"),
+        format!("2,grid,1,2,,{DONE},1,11,1,ann,,,"),
+        format!("3,grid,2,1,,{DONE},7,17,2,bob,three,,"),
+        "5,grid,5,1,,RUNNING,5,,3,bob,,,".to_owned(),
+    ];
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let topology = "seed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"fcfs\"\n";
+    let mut second = side("out/b", topology, &rows, summary(4, Some(1.2), Some(0.75)));
+    let (a, b) = (Some("one".to_owned()), Some("other".to_owned()));
+    second.log = LogComparison::Differs(Difference { line: 2, a, b, what: "when it happens".to_owned() });
+    second
+}
+
+fn comparison(sides: Vec<Side>) -> Result<Comparison, String> {
+    compare(sides, Window { from: Time::ZERO, to: Time::from_micros(20_000_000) })
+}
+
+fn metric(json: &Value, name: &str) -> Value {
+    json["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == name).unwrap().clone()
+}
+
+#[test]
+fn metrics_have_differences_and_ratios_where_both_runs_have_them() {
+    let json = comparison(vec![first(), second()]).unwrap().json();
+    let wait = metric(&json, "job_wait");
+    assert_eq!(wait["values"], json!([1.5, 1.2]));
+    assert!((wait["differences"][0].as_f64().unwrap() + 0.3).abs() < 1e-12);
+    assert!((wait["ratios"][0].as_f64().unwrap() - 0.8).abs() < 1e-12);
+    assert_eq!(wait["text"], json!({ "values": ["1.5", "1.2"], "differences": ["-0.3"], "ratios": ["0.8"] }));
+    let value = metric(&json, "value");
+    assert_eq!((&value["values"], &value["differences"]), (&json!([null, 0.75]), &json!([null])));
+    assert!(json["absent"].as_array().unwrap().contains(&json!("acceptance")));
+}
+
+#[test]
+fn jobs_are_matched_by_number() {
+    let json = comparison(vec![first(), second()]).unwrap().json();
+    let jobs = &json["jobs"][0];
+    let counts = ["matched", "only_in_first", "only_in_other", "unlike"].map(|key| jobs[key].as_u64().unwrap());
+    assert_eq!(counts, [3, 1, 1, 0]);
+    let turnaround = &jobs["quantities"][0];
+    let counts = ["better", "worse", "same"].map(|key| turnaround[key].as_u64().unwrap());
+    assert_eq!(counts, [1, 1, 1]);
+    let quantiles = json!({ "0": -2.0, "5": -2.0, "25": -2.0, "50": 0.0, "75": 1.0, "95": 1.0, "100": 1.0 });
+    assert_eq!(turnaround["quantiles"], quantiles);
+    let largest: Vec<_> =
+        jobs["largest"].as_array().unwrap().iter().map(|job| (&job["job"], &job["difference"])).collect();
+    assert_eq!(largest, [(&json!("2"), &json!(-2.0)), (&json!("3 (three)"), &json!(1.0))]);
+    let notes = json["notes"].as_array().unwrap();
+    assert_eq!(notes, &[json!("1 job of A is not in B"), json!("1 job of B is not in A")]);
+}
+
+#[test]
+fn settings_that_differ_have_the_paths_of_set() {
+    let json = comparison(vec![first(), second()]).unwrap().json();
+    let expected = json!([
+        { "key": "site.hull", "values": ["(1 key)", null] },
+        { "key": "site.york.scheduler", "values": ["easy", "fcfs"] },
+    ]);
+    assert_eq!(json["settings"], expected);
+}
+
+#[test]
+fn jobs_without_a_common_number_are_refused() {
+    let strange = side("out/c", "", &[&format!("77,grid,0,2,,{DONE},0,10,0,ann,,,")], summary(1, None, None));
+    let error = comparison(vec![first(), strange]).map(|_| ()).unwrap_err();
+    assert_eq!(
+        error,
+        "out/a and out/c have no job in common: expected results of the same jobs, but the first has jobs 1 to 4, the \
+         other 77"
+    );
+    // A run without jobs can be compared.
+    assert!(comparison(vec![first(), side("out/d", "", &[], summary(0, None, None))]).is_ok());
+}
+
+#[test]
+fn numbers_that_occur_twice_in_a_log_are_replaced_by_those_of_the_run() {
+    let rows = [format!("1,grid,0,2,,{DONE},0,10,0,ann,,,"), format!("1,grid,1,2,,{DONE},3,13,1,ann,,,")];
+    let twice = || side("out/t", "", &rows.each_ref().map(String::as_str), summary(2, None, None));
+    let json = comparison(vec![twice(), twice()]).unwrap().json();
+    assert_eq!(json["jobs"][0]["matched"], 2);
+    assert!(json["notes"].to_string().contains("matched by their numbers in the run"), "{}", json["notes"]);
+}
+
+#[test]
+fn other_jobs_under_the_same_numbers_are_counted() {
+    let rows = [format!("1,grid,3,2,,{DONE},3,10,0,ann,,,"), format!("2,grid,1,2,,{DONE},3,13,1,ann,,,")];
+    let other = side("out/o", "", &rows.each_ref().map(String::as_str), summary(2, None, None));
+    let json = comparison(vec![first(), other]).unwrap().json();
+    assert_eq!(json["jobs"][0]["unlike"], 1);
+    assert!(json["notes"].to_string().contains("1 differ in user, size, worth or times"), "{}", json["notes"]);
+}
+
+#[test]
+fn three_results_are_in_one_table_and_one_picture() {
+    let comparison = comparison(vec![first(), second(), first()]).unwrap();
+    let text = comparison.to_string();
+    let row = text.lines().find(|line| line.starts_with("job_wait, s")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["job_wait,", "s", "1.5", "1.2*", "-0.3", "0.8", "1.5", "0.0", "1.0"]);
+    assert!(text.contains("First event of B that differs from A: line 2 of events.jsonl (when it happens)"), "{text}");
+    let verdict =
+        "B against A: better in 2 metrics, worse in 0; of 3 jobs that ended in both, 1 took less time, 1 took more.";
+    assert!(text.replace('\n', " ").contains(verdict), "{text}");
+    let page = comparison.page();
+    assert_eq!(page.matches("class=\"line l2\"").count(), 3, "busy cores, waiting tasks, changes");
+    assert!(page.contains("<td class=\"n\"><strong>1.2\u{a0}s</strong></td>"), "{page}");
+}
