@@ -344,7 +344,7 @@ fn many_refused(jobs: &Counts) -> Option<String> {
     are_many.then(|| {
         let was = if refused == 1 { "was" } else { "were" };
         let (all, refused) = (counted(submitted, "job"), count(refused));
-        format!("of {all}, {refused} {was} refused{run}; `hansa validate` tells which jobs can run at no site")
+        format!("of {all}, {refused} {was} refused{run}; `hansa validate` lists the jobs that can run at no site")
     })
 }
 
@@ -563,7 +563,7 @@ mod tests {
     fn a_run_that_refuses_half_of_its_jobs_warns() {
         let told =
             |submitted, finished, refused| many_refused(&Counts { submitted, finished, refused, ..Counts::default() });
-        let hint = "`hansa validate` tells which jobs can run at no site";
+        let hint = "`hansa validate` lists the jobs that can run at no site";
         assert_eq!(told(1, 0, 1), Some(format!("of 1 job, 1 was refused; no job has finished; {hint}")));
         assert_eq!(told(4_606, 921, 3_685), Some(format!("of 4,606 jobs, 3,685 were refused; {hint}")));
         assert!(told(10, 0, 1).is_some() && told(9, 4, 5).is_some() && told(10, 5, 5).is_some());

@@ -313,7 +313,7 @@ impl<M: Message, R> Hub<M, R> {
         }
         let peer = &self.leaves[leaf];
         if up.finished && !self.finishing {
-            return Err(Breach::Protocol { leaf, what: "it says goodbye before the run is over" });
+            return Err(Breach::Protocol { leaf, what: "it sends its last frame before the run is over" });
         }
         if up.done < peer.done || up.done > peer.granted {
             return Err(Breach::Protocol {

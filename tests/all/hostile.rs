@@ -229,7 +229,7 @@ async fn a_peer_that_breaks_off_within_a_frame_disturbs_no_other() {
     drop(cut);
     let error = peers[0].receiver.next().await.unwrap_err();
     assert_eq!(error, WireError::Closed { close: Some(Close::Dropped), reason: String::new() });
-    assert_eq!(error.to_string(), "the other side ended without saying goodbye");
+    assert_eq!(error.to_string(), "the other side ended without a regular close");
 
     half.sender.write(&[50, 0, 0, 0, 1, 2]).await.unwrap();
     half.sender.finish().await.unwrap();

@@ -226,7 +226,7 @@ fn program(wish: &Wish) -> Result<String, Failure> {
 /// A path that is valid from every folder.
 pub(in crate::edge) fn seen(path: &Path) -> Result<String, Failure> {
     let whole = std::path::absolute(path)
-        .map_err(|error| Failure::Input(format!("cannot tell where {} is: {error}", path.display())))?;
+        .map_err(|error| Failure::Input(format!("cannot determine the path of {}: {error}", path.display())))?;
     text_of(&whole)
 }
 

@@ -112,7 +112,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
         }
         let _ = write!(text, "\n  it is waiting for {}, ", line.label);
         let _ = match (hub.finishing(), standing.asked) {
-            (true, _) => write!(text, "which has not said goodbye"),
+            (true, _) => write!(text, "which has not sent its last frame"),
             (false, Some((told, asked))) => {
                 write!(text, "which has sent its records before [{told}] and has been asked for all before [{asked}]")
             }

@@ -298,7 +298,7 @@ impl From<quinn::StoppedError> for WireError {
 
 fn closed_words(close: Option<Close>, reason: &str) -> String {
     match close {
-        Some(Close::Dropped) if reason.is_empty() => "the other side ended without saying goodbye".to_owned(),
+        Some(Close::Dropped) if reason.is_empty() => "the other side ended without a regular close".to_owned(),
         Some(Close::Finished) if reason.is_empty() => "the other side has finished".to_owned(),
         _ if reason.is_empty() => "the other side closed the connection without a reason".to_owned(),
         Some(Close::Refused) => reason.to_owned(),
