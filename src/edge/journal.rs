@@ -99,7 +99,7 @@ impl Journal {
         self.flush_if_due()
     }
 
-    /// Appends an action that the hub takes without a frame.
+    /// Appends a turn of the hub: a flush or a question to its leaves.
     pub fn turn(&mut self, batches: u64, turn: Turn) {
         let after = self.since(batches);
         self.put(Item::Turn { after, turn });

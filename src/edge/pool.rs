@@ -62,7 +62,7 @@ fn each(
     });
 }
 
-/// Locks the results. The lock is never poisoned by a panic while results are handed over.
+/// Locks the results. No code panics while it holds them.
 fn lock<R>(done: &Mutex<Vec<R>>) -> MutexGuard<'_, Vec<R>> {
     done.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -166,7 +166,7 @@ impl Results<'_> {
         self.recording.back().map(|recording| recording.recorder.tally.witnessed_by(witness))
     }
 
-    /// Sets if the log and the tables are written as Parquet, too.
+    /// Turns Parquet files of the log and the tables on or off.
     pub fn with_parquet(&mut self, parquet: bool) {
         self.parquet = parquet;
     }
