@@ -3,40 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
-use serde::{Deserialize, Serialize};
-
 use super::Tally;
 use super::page::html::step;
 use super::palette::ON_LIGHT;
+use super::summary::LiveFacts;
 use super::text::put_ends;
 use crate::grid::EdgeId;
-
-/// Results of a live run. Errors are `|measured / model - 1|`, over flows with a modelled duration above zero.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LiveFacts {
-    /// Virtual seconds per second of real time.
-    pub speed: f64,
-    pub flows: u64,
-    pub median_error: Option<f64>,
-    /// 95 % of the flows had no larger error.
-    pub p95_error: Option<f64>,
-    pub max_error: Option<f64>,
-    /// Sum of all durations, as a multiple of the model's sum.
-    pub overall: Option<f64>,
-}
-
-/// A median error far above that of a machine that keeps up.
-const DOUBTFUL: f64 = 0.05;
-
-impl LiveFacts {
-    /// A warning before conclusions from the measurement, if it is far off.
-    pub fn doubt(&self) -> Option<String> {
-        let (median, overall) = self.median_error.zip(self.overall)?;
-        (median > DOUBTFUL).then(|| {
-            format!("flows took {overall:.2} times as long as in the model: is this machine too slow for them?")
-        })
-    }
-}
 
 /// The flows of a live run, in order of release.
 pub struct LiveFlows {
@@ -64,7 +36,7 @@ impl LiveFlows {
         for (edge, time) in times {
             of_edge.entry(*edge).or_default().push_back(*time);
         }
-        let row = |row: super::transfers::Timed<'_>| {
+        let row = |row: super::tally::Timed<'_>| {
             Some(MeasuredTransfer {
                 edge: row.edge,
                 from: row.from.to_owned(),

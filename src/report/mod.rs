@@ -2,6 +2,7 @@
 //! clocks.
 
 mod account;
+mod accounting;
 mod blame;
 mod by_size;
 mod core;
@@ -34,7 +35,7 @@ mod witness;
 pub use course::Course;
 pub use events::{EventReader, EventWriter, Unreadable};
 pub use ledger::Store;
-pub use live::{LiveFacts, LiveFlows};
+pub use live::LiveFlows;
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
 pub use page::chart::Window;
@@ -42,19 +43,18 @@ pub use page::page;
 pub(crate) use page::{chart, html};
 pub use recorder::{EntryError, Recorder};
 pub use replay::{Unreplayable, replay};
-pub use staleness::Staleness;
 #[cfg(test)]
 pub use subjects::bargains::Bargaining;
 #[cfg(test)]
 pub use subjects::bargains::calendars_fit;
-pub use subjects::{Better, Measure, Reservations, Schedule, SummaryPart, Systems, Unit, measures, plan};
+pub use subjects::{Better, Measure, Reservations, Schedule, Systems, Unit, measures, plan};
 pub use summary::{
-    Counts, MovedFacts, RunFacts, SizeGroup, Spread, Stretch, Summary, SummaryFile, Use, Utilisation, Value,
+    Carried, Counts, LiveFacts, MovedFacts, RunFacts, SizeGroup, Spread, Staleness, Stretch, Summary, SummaryFile,
+    SummaryPart, Use, Utilisation, Value,
 };
 pub use table::summary_table;
 pub use tally::{Inconsistent, RecordError, Tally};
 pub(crate) use text::field;
-pub use transfers::Carried;
 pub use verify::{Comparison, Difference, Found, Side, compare, first_difference, other_causes};
 pub use witness::Witness;
 

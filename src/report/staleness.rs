@@ -1,28 +1,10 @@
 //! Age of the router's view of its sites: between the end of a task and its report, the cores are idle and later tasks
 //! wait.
 
-use serde::{Deserialize, Serialize};
-
 use super::Tally;
+use super::summary::Staleness;
 use super::tally::SiteFacts;
 use crate::time::Time;
-
-/// The effect of an old view over a run. Times in seconds of virtual time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Staleness {
-    /// Delay from the end of a task to its report, by links and reporting periods; mean over ended tasks.
-    pub lag_mean: f64,
-    pub lag_max: f64,
-    /// Core seconds that were free in this time, but in use as far as the router knew.
-    pub unseen: f64,
-}
-
-impl Staleness {
-    /// True if the delay is more than that of a fast network.
-    pub fn is_old(&self) -> bool {
-        self.lag_max >= 1.0
-    }
-}
 
 /// Sums over ended tasks.
 #[derive(Default)]

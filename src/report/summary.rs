@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::staleness::Staleness;
-use super::subjects::{self, Subject, SummaryPart, USUAL};
+use super::Status;
 use super::tally::{JobRow, Standing};
-use super::transfers::Carried;
-use super::{LiveFacts, Status, Tally};
-use crate::time::{Span, Time};
+use crate::time::Span;
 
 /// The whole file: results, which topology and seed determine, and facts about this run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,7 +57,7 @@ pub struct Summary {
     pub view: Option<Staleness>,
     /// The part of each subject of the run, by its name.
     #[serde(flatten)]
-    parts: BTreeMap<String, serde_json::Value>,
+    pub(super) parts: BTreeMap<String, serde_json::Value>,
     /// Traffic of the links, where a topology has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Carried>,
@@ -90,6 +88,11 @@ impl Summary {
     pub fn used_when(&self) -> &'static str {
         if self.arrivals_tell() { "while jobs arrived" } else { "over the makespan" }
     }
+}
+
+/// A subject's own part of a summary.
+pub trait SummaryPart: Serialize + DeserializeOwned {
+    const NAME: &'static str;
 }
 
 /// Counts by state; `submitted` is the sum of the others.
@@ -167,6 +170,63 @@ pub struct Use {
     pub makespan: Option<f64>,
 }
 
+/// All flows that have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Carried {
+    pub flows: u64,
+    /// Flows that were under way when the log ended.
+    pub unfinished: u64,
+    pub bytes: u64,
+    /// Mean over flows that moved anything, in bytes a second.
+    pub rate: Option<f64>,
+    /// Mean over the same flows of how many times as long as alone they took.
+    pub stretch: Option<f64>,
+}
+
+/// The effect of an old view over a run. Times in seconds of virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Staleness {
+    /// Delay from the end of a task to its report, by links and reporting periods; mean over ended tasks.
+    pub lag_mean: f64,
+    pub lag_max: f64,
+    /// Core seconds that were free in this time, but in use as far as the router knew.
+    pub unseen: f64,
+}
+
+impl Staleness {
+    /// True if the delay is more than that of a fast network.
+    pub fn is_old(&self) -> bool {
+        self.lag_max >= 1.0
+    }
+}
+
+/// Results of a live run. Errors are `|measured / model - 1|`, over flows with a modelled duration above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveFacts {
+    /// Virtual seconds per second of real time.
+    pub speed: f64,
+    pub flows: u64,
+    pub median_error: Option<f64>,
+    /// 95 % of the flows had no larger error.
+    pub p95_error: Option<f64>,
+    pub max_error: Option<f64>,
+    /// Sum of all durations, as a multiple of the model's sum.
+    pub overall: Option<f64>,
+}
+
+/// A median error far above that of a machine that keeps up.
+const DOUBTFUL: f64 = 0.05;
+
+impl LiveFacts {
+    /// A warning before conclusions from the measurement, if it is far off.
+    pub fn doubt(&self) -> Option<String> {
+        let (median, overall) = self.median_error.zip(self.overall)?;
+        (median > DOUBTFUL).then(|| {
+            format!("flows took {overall:.2} times as long as in the model: is this machine too slow for them?")
+        })
+    }
+}
+
 /// Bytes that were really moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedFacts {
@@ -217,30 +277,6 @@ impl Summary {
         let value = serde_json::to_value(part).expect("a part of a summary is always JSON");
         self.parts.insert(P::NAME.to_owned(), value);
     }
-
-    /// The subjects that have a part in it.
-    pub(super) fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
-        subjects::ALL.iter().filter(|subject| self.parts.contains_key(subject.part))
-    }
-
-    /// True if each job is a single task that keeps its nodes: SLR is then a mere slowdown, of which there are better
-    /// ones.
-    pub(super) fn has_only_single_tasks(&self) -> bool {
-        !self.mixed && self.subjects().any(|subject| subject.one_task)
-    }
-
-    /// Numbers of its jobs or tasks that did not finish, with the words for people.
-    pub(super) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
-        let words = self.subjects().find_map(|subject| subject.words).filter(|_| !self.mixed);
-        let removed = words.unwrap_or(USUAL).removed;
-        let others = [
-            (counts.killed, "killed at the walltime"),
-            (counts.removed, removed),
-            (counts.refused, "refused"),
-            (counts.unfinished, "unfinished"),
-        ];
-        others.into_iter().filter(|(count, _)| *count > 0)
-    }
 }
 
 impl Spread {
@@ -284,46 +320,6 @@ impl Counts {
     }
 }
 
-impl Summary {
-    /// A summary before its first job.
-    pub(super) fn begin(tally: &Tally, seed: u64, status: Status, digest: String) -> Summary {
-        let arrivals = tally.totals.arrivals;
-        let end = tally.end_of_work();
-        let whole = arrivals.zip(end).map(|((first, _), end)| end.since(first));
-        Summary {
-            topology: tally.topology.clone(),
-            seed,
-            status,
-            digest,
-            entries: tally.entries,
-            jobs: Counts::default(),
-            tasks: Counts::default(),
-            starved: None,
-            in_time: None,
-            value: None,
-            job_wait: None,
-            task_wait: None,
-            stretch: None,
-            slr: None,
-            slr_by_size: Vec::new(),
-            first_arrival: arrivals.map(|(first, _)| seconds(first)),
-            last_arrival: arrivals.map(|(_, last)| seconds(last)),
-            end: end.map(seconds),
-            makespan: whole.map(|whole| whole.micros() as f64 / 1e6),
-            utilisation: Utilisation::default(),
-            useful: None,
-            view: None,
-            parts: BTreeMap::new(),
-            transfers: tally.transfers.carried(),
-            mixed: tally.is_mixed(),
-        }
-    }
-}
-
 pub(super) fn work(row: &JobRow) -> u128 {
     row.job.tasks.iter().map(|task| u128::from(task.runtime.micros()) * u128::from(task.cores)).sum()
-}
-
-fn seconds(time: Time) -> f64 {
-    time.micros() as f64 / 1e6
 }

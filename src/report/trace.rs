@@ -14,8 +14,8 @@ use std::io::Write;
 
 use self::lanes::Lanes;
 use super::Tally;
+use super::tally::Flow;
 use super::tally::{JobRow, Stint, TaskRow};
-use super::transfers::Flow;
 use crate::grid::JobId;
 use crate::systems::Gives;
 use crate::time::Time;

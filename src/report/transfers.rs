@@ -13,29 +13,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 
-use serde::{Deserialize, Serialize};
-
+use super::Inconsistent;
+use super::summary::Carried;
 use super::tally::SiteFacts;
 use super::text::{CsvRow, put_ends};
-use super::{Inconsistent, Tally};
 use crate::decimal::put_number;
 use crate::grid::{CableId, EdgeId, FailureTarget, JobId};
 use crate::network::{Link, LinkId, Paths};
 use crate::time::Time;
 use crate::topology::{Cables, Topology, paths};
-
-/// All flows that have ended.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Carried {
-    pub flows: u64,
-    /// Flows that were under way when the log ended.
-    pub unfinished: u64,
-    pub bytes: u64,
-    /// Mean over flows that moved anything, in bytes a second.
-    pub rate: Option<f64>,
-    /// Mean over the same flows of how many times as long as alone they took.
-    pub stretch: Option<f64>,
-}
 
 /// A flow over the links that has ended, or the part of it over these links until one of them failed.
 pub(super) struct Crossing<'a> {
@@ -78,25 +64,26 @@ pub(super) struct Transfers {
     /// True if tasks may be lost, and need their data once more.
     comes_again: bool,
     /// The flows in order of release, from the first one kept.
-    rows: VecDeque<TransferRow>,
+    pub rows: VecDeque<TransferRow>,
     /// Number of dropped flows.
     gone: usize,
     lets_go: bool,
     numbers: BTreeMap<EdgeId, usize>,
     /// Sums over the dropped flows.
     sums: Sums,
-    text: Vec<u8>,
+    /// Rows of the table that have not been taken.
+    pub text: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
-struct TransferRow {
-    edge: EdgeId,
-    from: u32,
-    to: u32,
-    bytes: u64,
-    released: Time,
-    active: Time,
-    ended: Option<Time>,
+pub(super) struct TransferRow {
+    pub edge: EdgeId,
+    pub from: u32,
+    pub to: u32,
+    pub bytes: u64,
+    pub released: Time,
+    pub active: Time,
+    pub ended: Option<Time>,
     /// Effects of failed links on its route.
     trouble: Option<Box<Trouble>>,
 }
@@ -363,7 +350,7 @@ impl Transfers {
         Some(row.seconds()? / self.alone(row)?)
     }
 
-    fn write(&self, row: &TransferRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
+    pub fn write(&self, row: &TransferRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
         let TransferRow { edge, from, to, bytes, released, active, ended, .. } = row;
         put_number(text, edge.job.0.into());
         text.push(b',');
@@ -384,7 +371,7 @@ impl Transfers {
 }
 
 impl TransferRow {
-    fn seconds(&self) -> Option<f64> {
+    pub fn seconds(&self) -> Option<f64> {
         Some(self.ended?.since(self.released).micros() as f64 / 1e6)
     }
 
@@ -394,69 +381,4 @@ impl TransferRow {
     }
 }
 
-/// A flow that has ended, between two sites.
-pub(super) struct Flow<'a> {
-    pub edge: EdgeId,
-    pub from: &'a str,
-    pub to: &'a str,
-    pub bytes: u64,
-    pub active: Time,
-    pub ended: Time,
-}
-
-/// A flow that has ended, with its modelled duration.
-pub(super) struct Timed<'a> {
-    pub edge: EdgeId,
-    pub from: &'a str,
-    pub to: &'a str,
-    pub bytes: u64,
-    /// Virtual seconds.
-    pub released: f64,
-    pub seconds: f64,
-}
-
 const HEADER: &str = "job,edge,from,to,bytes,released,active,ended,rate,lone_rate,stretch\n";
-
-impl Tally {
-    /// Modelled times of all flows that have ended, in order of release.
-    pub(super) fn timed(&self) -> impl Iterator<Item = Timed<'_>> {
-        let name = |site: u32| self.sites[site as usize].name.as_str();
-        self.transfers.rows.iter().filter_map(move |row| {
-            Some(Timed {
-                edge: row.edge,
-                from: name(row.from),
-                to: name(row.to),
-                bytes: row.bytes,
-                released: row.released.micros() as f64 / 1e6,
-                seconds: row.seconds()?,
-            })
-        })
-    }
-
-    /// All flows that have ended.
-    pub(super) fn flows(&self) -> impl Iterator<Item = Flow<'_>> {
-        let name = |site: u32| self.sites[site as usize].name.as_str();
-        self.transfers.rows.iter().filter_map(move |row| {
-            let TransferRow { edge, from, to, bytes, active, ended, .. } = *row;
-            Some(Flow { edge, from: name(from), to: name(to), bytes, active, ended: ended? })
-        })
-    }
-
-    /// The rows of the table that are known so far; each is returned once, and all others at the end.
-    pub fn transfers_so_far(&mut self) -> &mut Vec<u8> {
-        &mut self.transfers.text
-    }
-
-    /// Writes the rest of the table, in pieces of some kilobytes.
-    pub fn transfers_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let mut text = self.transfers.text.clone();
-        for row in &self.transfers.rows {
-            self.transfers.write(row, &self.sites, &mut text);
-            if text.len() > 1 << 16 {
-                put(&text)?;
-                text.clear();
-            }
-        }
-        put(&text)
-    }
-}

@@ -14,11 +14,9 @@ mod side_by_side;
 
 use std::fmt;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use super::account::Account;
 use super::page::Page;
+use super::summary::Counts;
 use super::{Summary, Tally};
 use crate::systems;
 use crate::topology::Topology;
@@ -172,14 +170,35 @@ pub(super) const USUAL: Words = Words {
               its job is given up; time during which a result is in transit counts as waiting, too.",
 };
 
-/// A subject's own part of a summary.
-pub trait SummaryPart: Serialize + DeserializeOwned {
-    const NAME: &'static str;
-}
-
 /// True if a number may be left out of a summary.
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
+}
+
+impl Summary {
+    /// The subjects that have a part in it.
+    pub(in crate::report) fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
+        ALL.iter().filter(|subject| self.parts.contains_key(subject.part))
+    }
+
+    /// True if each job is a single task that keeps its nodes: SLR is then a mere slowdown, of which there are better
+    /// ones.
+    pub(in crate::report) fn has_only_single_tasks(&self) -> bool {
+        !self.mixed && self.subjects().any(|subject| subject.one_task)
+    }
+
+    /// Numbers of its jobs or tasks that did not finish, with the words for people.
+    pub(in crate::report) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
+        let words = self.subjects().find_map(|subject| subject.words).filter(|_| !self.mixed);
+        let removed = words.unwrap_or(USUAL).removed;
+        let others = [
+            (counts.killed, "killed at the walltime"),
+            (counts.removed, removed),
+            (counts.refused, "refused"),
+            (counts.unfinished, "unfinished"),
+        ];
+        others.into_iter().filter(|(count, _)| *count > 0)
+    }
 }
 
 /// A subject present in a run, with its systems there.

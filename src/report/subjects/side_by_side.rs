@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EVERY, Subject, SubjectReport, SummaryPart};
+use super::{EVERY, Subject, SubjectReport};
 use crate::numerals::{self, Digits};
+use crate::report::SummaryPart;
 use crate::report::account::Account;
 use crate::report::core::Mean;
 use crate::report::page::Page;

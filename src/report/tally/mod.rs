@@ -3,8 +3,10 @@
 mod bargains;
 mod counting;
 mod failing;
+mod flows;
 mod inconsistent;
 mod row;
+mod site;
 mod stints;
 #[cfg(test)]
 pub(super) mod tests;
@@ -16,8 +18,10 @@ use self::bargains::Bargains;
 pub(super) use self::bargains::{Booking, Hold, Idled, Seen, Takings, Verdicts};
 pub(super) use self::counting::Reporter;
 pub(super) use self::failing::OutagesByPlace;
+pub(super) use self::flows::{Flow, Timed};
 pub use self::inconsistent::{Inconsistent, RecordError};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
+pub(super) use self::site::{SiteFacts, Used};
 pub(super) use self::stints::{Stint, StintEnd};
 use super::Names;
 use super::job_names::JobNames;
@@ -27,12 +31,12 @@ use super::subjects::{self, ActiveSubject, USUAL, Words};
 use super::transfers::Transfers;
 use super::witness::Witness;
 use crate::few;
-use crate::grid::{Graph, Job, JobId, Kind, MoveCost, Needs, NodeSet, forced_ranks, output_delay};
+use crate::grid::{Graph, Job, JobId, Kind, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
-use crate::systems::{Gives, System, managers};
+use crate::systems::{Gives, System};
 use crate::time::{Span, Time};
-use crate::topology::{Plan, Role, Site, Topology};
+use crate::topology::{Plan, Role, Topology};
 
 /// Takes a run's log, entry by entry, and keeps the state of every job and task.
 ///
@@ -105,82 +109,6 @@ pub(super) struct Totals {
     running: u64,
     /// End of the last ended task.
     end: Time,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct SiteFacts {
-    pub name: String,
-    pub actor: ActorId,
-    pub cores: u32,
-    pub kind: Kind,
-    /// Number of its core 0 if the cores of all sites are numbered consecutively.
-    pub first_core: u64,
-    pub latency: Span,
-    pub report_every: Span,
-    /// Systems of the topology that use it.
-    pub systems: Vec<usize>,
-    /// True if jobs share its nodes.
-    pub is_shared: bool,
-    /// Cost of resuming or moving a job there.
-    pub move_cost: MoveCost,
-}
-
-/// Cores of a site used by a task.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Used {
-    Whole(u32),
-    /// The sum of its shares.
-    Shared(f64),
-}
-
-impl SiteFacts {
-    fn of(site: &Site, actor: ActorId, first_core: u64) -> SiteFacts {
-        SiteFacts {
-            name: site.name.clone(),
-            actor,
-            cores: site.cores,
-            kind: site.kind,
-            first_core,
-            latency: site.latency,
-            report_every: site.report_every,
-            systems: site.systems.clone(),
-            is_shared: managers::shares_nodes(&site.scheduler),
-            move_cost: managers::move_cost(site),
-        }
-    }
-
-    /// Time that a dedicated core takes for the work of one of a job's cores here, in a time and at a share. A job on
-    /// shared nodes uses no more of them than it needs.
-    pub fn work(&self, needs: Option<Needs>, time: Span, share: f64) -> Span {
-        if !self.is_shared {
-            return time;
-        }
-        Span::from_micros((time.micros() as f64 * needs.unwrap_or(Needs::NODE).cpu * share) as u64)
-    }
-
-    pub fn used(&self, row: &JobRow, cores: u32, stint: &Stint<'_>) -> Used {
-        if !self.is_shared {
-            return Used::Whole(cores);
-        }
-        Used::Shared(f64::from(cores) * row.needs.unwrap_or(Needs::NODE).cpu * stint.share)
-    }
-}
-
-impl Used {
-    pub fn cores(self) -> f64 {
-        match self {
-            Used::Whole(cores) => cores.into(),
-            Used::Shared(cores) => cores,
-        }
-    }
-
-    /// Core microseconds in this duration.
-    pub fn over(self, micros: u128) -> u128 {
-        match self {
-            Used::Whole(cores) => u128::from(cores) * micros,
-            Used::Shared(cores) => (cores * micros as f64).round() as u128,
-        }
-    }
 }
 
 impl Tally {

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit, is_zero};
+use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
 use crate::protocol::Bargain;
+use crate::report::SummaryPart;
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};

@@ -12,8 +12,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::account::FailureAccount;
-use super::{Better, EVERY, Measure, Subject, SubjectReport, SummaryPart, Unit};
+use super::{Better, EVERY, Measure, Subject, SubjectReport, Unit};
 use crate::numerals::{count, number, percent, span, volume};
+use crate::report::SummaryPart;
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::page::html;

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit, is_zero};
+use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
 use crate::numerals::{Digits, count, counted};
+use crate::report::SummaryPart;
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::page::html::number;

@@ -20,11 +20,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit, Words, is_zero};
+use super::{Better, Measure, Subject, SubjectReport, Unit, Words, is_zero};
 use crate::few;
 use crate::grid::{NodeSet, Request};
 use crate::numerals::{count, number, percent};
 use crate::protocol::ReserveAnswer;
+use crate::report::SummaryPart;
 use crate::report::account::{Account, Table};
 use crate::report::page::Page;
 use crate::report::page::html;

@@ -11,7 +11,8 @@ mod section;
 use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
-use super::{Better, Measure, Subject, SubjectReport, SummaryPart, Unit};
+use super::{Better, Measure, Subject, SubjectReport, Unit};
+use crate::report::SummaryPart;
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
