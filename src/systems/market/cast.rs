@@ -2,7 +2,7 @@
 
 use super::bid::{self, BidPolicy};
 use super::{Auctioneer, Cluster, EXTERNAL, Figures, Market, Unplaceable};
-use crate::grid::{Graph, Job, Named, Site};
+use crate::grid::{Graph, Job, Site};
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::distribute::submit;
@@ -116,10 +116,4 @@ impl Market {
         let figures = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), self, true);
         figures.map(drop).map_err(|error| JobError::Immeasurable(error.to_string()))
     }
-}
-
-/// The bid policies that a topology may name.
-pub fn policies() -> Vec<Named> {
-    let outside = Named { name: EXTERNAL, about: "the bids of an external program, which [market.bidder] describes" };
-    bid::ALL.iter().map(|row| Named { name: row.name, about: row.about }).chain([outside]).collect()
 }

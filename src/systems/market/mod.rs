@@ -18,7 +18,7 @@ mod rules;
 mod tests;
 
 pub use auctioneer::Auctioneer;
-pub use cast::{ROW, policies};
+pub use cast::ROW;
 pub use clusters::Cluster;
 pub use figures::{Figures, Immeasurable};
 pub use rules::{

@@ -62,7 +62,7 @@ const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"bidd
 impl Market {
     /// The settings of `[market]`. With links, the delays without links are no settings.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
-        let policy = Registered { what: "a bid policy", words: Word::named(&super::policies()) };
+        let policy = Registered { what: "a bid policy", words: Word::named(&super::bid::policies()) };
         w.set(key("policy", "the policy that determines the task with the best bid"), &mut self.policy, policy);
         w.set(key("tick", "the unit of run times and ages"), &mut self.tick, POSITIVE_SPAN);
         let ccr = key("ccr", "communication to computation ratio").only_if(!linked, OVER_LINKS);

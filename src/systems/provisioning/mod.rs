@@ -23,6 +23,7 @@ pub mod strategy;
 #[cfg(test)]
 mod tests;
 pub mod trial;
+mod user_keys;
 pub mod virtual_reservation;
 mod world;
 

@@ -1,12 +1,11 @@
-//! Settings of a topology: for the whole system, for each site, and for each user.
+//! Settings of a topology: for the whole system, and for each site.
 
 use serde::Serialize;
 
-use super::{planner, strategy};
-use crate::grid::{Approach, Crash, PlanMode, Site, User};
+use super::planner;
+use crate::grid::{PlanMode, Site};
 use crate::settings::{
-    FormExt, LATENCY, Layout, List, Maybe, Millionths, NameIndex, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN,
-    Walk, Word, key,
+    FormExt, LATENCY, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Walk, key,
 };
 use crate::time::Span;
 
@@ -46,8 +45,6 @@ impl Default for Provisioning {
 
 const POPULATION_MAX: u32 = 10_000;
 const GENERATIONS_MAX: u32 = 10_000;
-/// Bound on wanted starts and crashes: a probability is asked for each half minute up to them.
-const AHEAD_MAX: Span = Span::from_secs(30 * 86_400);
 
 impl Provisioning {
     /// The settings of `[provisioning]`.
@@ -105,83 +102,3 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
 }
 
 const PRICE_MAX: u64 = 1_000;
-
-/// The way a `[[user]]` obtains time.
-pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &mut dyn Walk) {
-    // A user whose jobs are all of other systems need not state it.
-    let approach = &mut user.approach;
-    if !fits && w.writes() {
-        return;
-    }
-    if fits && approach.strategy.is_empty() {
-        approach.strategy = strategy::USUAL.to_owned();
-    }
-    let why = "leave this out: only users under a [provisioning] negotiate for time";
-    let words = strategy::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
-    let name = key("strategy", "the strategy by which a user obtains time for its jobs")
-        .usual("best-effort")
-        .only_if(fits, why);
-    w.set(name, &mut approach.strategy, Registered { what: "a strategy", words });
-    let row = strategy::find(&approach.strategy);
-    let has = |asks: fn(&strategy::StrategyRow) -> bool| !fits || row.is_some_and(asks);
-    let only = |what: &'static str| if fits { what } else { why };
-    // Defaults for all users are dropped where a strategy cannot use them.
-    let usual = Approach::default();
-    if w.reads() && !(fits && has(|row| row.has_alpha)) {
-        approach.alpha = usual.alpha;
-    }
-    if w.reads() && !(fits && has(|row| row.has_ahead)) {
-        approach.ahead = usual.ahead;
-    }
-    if w.reads() && !(fits && has(|row| row.has_legs)) {
-        (approach.legs, approach.crash) = (usual.legs, usual.crash);
-    }
-
-    let alpha = key("alpha", "the objective: 0 is an early end, 1 is a low cost");
-    let alpha = alpha.only_if(fits && has(|row| row.has_alpha), only("this strategy has nothing to weigh"));
-    w.set(alpha, &mut approach.alpha, Number::from(0.0, 1.0, "a number from 0 to 1"));
-    let ahead = key("ahead", "the time from the arrival of a job to its desired start");
-    let wants = "only var and var-and-reserve have a wanted time for their jobs";
-    let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
-    w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, at_most);
-
-    let coallocates = fits && has(|row| row.has_legs);
-    let parts = only("only coallocate runs the parts of a job at several sites at the same time");
-    walk_legs(&mut approach.legs, (coallocates, parts), sites, w);
-    walk_crash(&mut approach.crash, (coallocates, parts), w);
-}
-
-/// Sites of a job's tasks, if the strategy has legs; otherwise the reason why not.
-fn walk_legs(legs: &mut Vec<usize>, (fits, why): (bool, &'static str), sites: &NameIndex<'_>, w: &mut dyn Walk) {
-    let its = key("legs", "the sites where the tasks of a job run at the same time, in the order of the tasks");
-    let its = its.only_if(fits, why);
-    let its = if fits && legs.is_empty() {
-        its.need("the sites of a job's tasks, such as [\"york\", \"leeds\"]")
-    } else {
-        its
-    };
-    w.set(its, legs, List(OneOf { what: "a site", names: sites }, "a list of sites"));
-    if let Some(field) = w.fields().and_then(|fields| fields.get("legs")) {
-        let mut sorted = legs.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        if sorted.len() < legs.len() {
-            field.complain("expected each site only once: two tasks at one site need no coordination");
-        }
-    }
-}
-
-fn walk_crash(crash: &mut Option<Crash>, (fits, why): (bool, &'static str), w: &mut dyn Walk) {
-    let its = key("crash", "a crash of its process, after which it comes back with nothing but its log").usual("never");
-    w.maybe(its.only_if(fits, why), Layout::Inline, crash, Crash::default, |crash, w| {
-        w.set(key("at", "").need("the time, counted from the start of the run"), &mut crash.at, POSITIVE_SPAN);
-        w.set(key("lasts", "").need("for how long"), &mut crash.lasts, POSITIVE_SPAN);
-    });
-}
-
-impl Approach {
-    /// The row of its strategy, if it has one.
-    pub(super) fn row(&self) -> Option<&'static strategy::StrategyRow> {
-        strategy::find(&self.strategy)
-    }
-}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Book, Cluster, Holder, MetaScheduler, Reservation, Warden, Watch, fit};
-use crate::grid::{Named, Request, Reserved, Site};
+use crate::grid::{Request, Reserved, Site};
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::roles::site::Manager;
@@ -97,9 +97,4 @@ impl System for Reservation {
         }
         Ok(())
     }
-}
-
-/// The fit policies that a topology may name.
-pub fn policies() -> Vec<Named> {
-    fit::ALL.iter().map(|fit| Named { name: fit.name, about: fit.about }).collect()
 }

@@ -1,6 +1,6 @@
 //! The seven fit policies: the choice among the possible starts of a reservation.
 
-use crate::grid::Rectangle;
+use crate::grid::{Named, Rectangle};
 use crate::time::{Span, Time};
 
 /// A policy that a topology may name: its measure of the largest free rectangle around a start, and its direction. Ties
@@ -68,4 +68,9 @@ impl Fit {
             Seek::Most => -measure,
         }
     }
+}
+
+/// The fit policies that a topology may name.
+pub fn policies() -> Vec<Named> {
+    ALL.iter().map(|fit| Named { name: fit.name, about: fit.about }).collect()
 }

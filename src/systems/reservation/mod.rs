@@ -22,7 +22,7 @@ mod warden;
 mod watch;
 
 pub use book::{Book, Offer};
-pub use cast::{ROW, policies};
+pub use cast::ROW;
 pub use holder::Holder;
 pub use meta::{Cluster, MetaScheduler};
 pub use rules::{Choose, RectEnd, Reservation};

@@ -31,7 +31,7 @@ fn the_experiment_is_the_papers() {
 
 #[test]
 fn every_policy_of_the_paper_is_in_the_catalogue() {
-    let known = crate::systems::market::policies();
+    let known = crate::systems::market::bid::policies();
     assert!(POLICIES.iter().all(|(name, _)| known.iter().any(|row| row.name == *name)));
 }
 

@@ -11,8 +11,8 @@ mod pvr;
 mod random;
 mod srtf;
 
-use super::rules::Market;
-use crate::grid::{Job, JobId};
+use super::rules::{EXTERNAL, Market};
+use crate::grid::{Job, JobId, Named};
 use crate::time::{Span, Time};
 
 /// A bidding policy.
@@ -127,4 +127,10 @@ pub const ALL: &[BidPolicyRow] =
 
 pub fn find(name: &str) -> Option<&'static BidPolicyRow> {
     ALL.iter().find(|row| row.name == name)
+}
+
+/// The bid policies that a topology may name.
+pub fn policies() -> Vec<Named> {
+    let outside = Named { name: EXTERNAL, about: "the bids of an external program, which [market.bidder] describes" };
+    ALL.iter().map(|row| Named { name: row.name, about: row.about }).chain([outside]).collect()
 }
