@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::cli::whole;
+use super::flag_values::parse_count;
 use super::input::load_topology;
 use super::plan::moment;
 use super::{Failure, logs, print, warn};
@@ -20,13 +20,13 @@ pub struct BoundArgs {
     /// A log (SWF or Batsim, gzipped or not), or a topology whose workloads are rigid jobs
     workload: String,
     /// The number of nodes of the cluster
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=u32::MAX))]
     nodes: u32,
     /// Requirements of tasks on their nodes, for logs (whole or dual-core) [default: whole]
     #[arg(long, value_name = "WORD", value_parser = rule)]
     needs: Option<Rule>,
     /// Memory of a node in the units of the log, for logs with --needs dual-core [default: 2097152]
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=(1 << 53) - 1))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>(1..=(1 << 53) - 1))]
     node_kilobytes: Option<u64>,
     /// Leave out jobs submitted before this time (logs only)
     #[arg(long, value_name = "TIME", value_parser = moment)]

@@ -13,7 +13,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use crate::settings::units;
 
 /// A whole number within these bounds.
-pub fn whole<T: FromStr + PartialOrd + Display + Clone>(
+pub fn parse_count<T: FromStr + PartialOrd + Display + Clone>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
@@ -75,9 +75,13 @@ mod tests {
 
     #[test]
     fn numbers_and_addresses_say_what_is_expected() {
-        assert_eq!(whole::<u16>(1..=1024)("8"), Ok(8));
+        assert_eq!(parse_count::<u16>(1..=1024)("8"), Ok(8));
         for wrong in ["abc", "", "0", "1025", "-1", "1.5", "70000"] {
-            assert_eq!(whole::<u16>(1..=1024)(wrong).unwrap_err(), "expected a whole number from 1 to 1024", "{wrong}");
+            assert_eq!(
+                parse_count::<u16>(1..=1024)(wrong).unwrap_err(),
+                "expected a whole number from 1 to 1024",
+                "{wrong}"
+            );
         }
         for right in ["localhost:4433", "10.0.0.1:1", "[::1]:65535"] {
             assert_eq!(host_and_port(right).as_deref(), Ok(right));

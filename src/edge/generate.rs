@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::cli::whole;
 use super::disk::write_named;
+use super::flag_values::parse_count;
 use super::heard::shown;
 use super::terminal::Activity;
 use super::{Failure, print, say};
@@ -20,7 +20,7 @@ use crate::workload::workflow::write;
 #[derive(Args)]
 pub struct DagArgs {
     /// The number of tasks
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=100_000))]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = parse_count::<u32>(1..=100_000))]
     tasks: u32,
     /// A level has about N to the power of this tasks: near 0 the graph is a chain, at 1 it has hardly any levels
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = above_zero)]
@@ -32,7 +32,7 @@ pub struct DagArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     regularity: f64,
     /// The largest number of levels that an edge may span
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u32>(1..=100_000))]
     jump: u32,
     /// Communication to computation ratio: an edge carries what --bandwidth moves in this share of a time drawn like
     /// run times
@@ -48,7 +48,7 @@ pub struct DagArgs {
     #[arg(long, value_name = "TIME", default_value = "40 s", value_parser = time)]
     runtime_max: Span,
     /// The seed of all random numbers
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u64>(0..=u64::MAX))]
     seed: u64,
 }
 

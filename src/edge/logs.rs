@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::cli::whole;
 use super::disk::{unreadable, write_named};
+use super::flag_values::parse_count;
 use super::heard::shown;
 use super::input::{STANDARD_INPUT, read_typed};
 use super::terminal::Activity;
@@ -69,13 +69,13 @@ pub fn fits(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
 )]
 pub struct LublinArgs {
     /// The number of jobs
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=5_000_000))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=5_000_000))]
     jobs: u32,
     /// The number of nodes of the machine, which is the largest size of a job
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = whole::<u32>(1..=u32::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = parse_count::<u32>(1..=u32::MAX))]
     nodes: u32,
     /// The seed of all random numbers
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Batch and interactive jobs (two), or a single type (one)
     #[arg(long, value_name = "WORD", default_value = "two", value_parser = types)]

@@ -19,6 +19,7 @@ mod csv;
 mod disk;
 mod failure;
 pub mod files;
+mod flag_values;
 mod freight;
 mod generate;
 pub mod gzip;

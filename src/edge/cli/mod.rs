@@ -16,7 +16,6 @@ use tracing_subscriber::prelude::*;
 use args::{
     Command, Generated, Hansa, LoudnessArgs, MemberArgs, MemberProgram, Paper, RouterArgs, RouterProgram, RunArgs,
 };
-pub(super) use args::{some_time, whole};
 use examples::with_examples;
 
 use super::bench::Effort;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use time::{Date, Month, PrimitiveDateTime, Time};
 
-use super::super::cli::some_time;
+use crate::edge::flag_values::some_time;
 
 #[derive(Args, Debug)]
 pub struct ClockArgs {

@@ -28,7 +28,6 @@ use super::disk::{Disk, RealDisk, parent, plainly, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::stand_in::{self, Lock, StandIn};
-use super::sweep::STATE;
 use super::{note, warn};
 use crate::few;
 use crate::report::{Manifest, Output, SummaryFile};
@@ -39,6 +38,8 @@ pub const EVENTS: &str = "events.jsonl";
 pub const JOBS: &str = "jobs.csv";
 pub const PAGE: &str = "report.html";
 pub const TRACE: &str = "trace.json";
+/// The state of a sweep, in the folder of an experiment.
+pub const STATE: &str = "sweep.json";
 
 /// Description of a folder of an experiment that was given instead of one of a run.
 const OF_AN_EXPERIMENT: &str = "holds the results of an experiment, not of a run";

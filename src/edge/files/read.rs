@@ -8,10 +8,9 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, SUMMARY, bring_back};
+use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
 use crate::edge::disk::{RealDisk, open_regular, plainly, unreadable};
 use crate::edge::heard::shown;
-use crate::edge::sweep::STATE;
 use crate::edge::{Failure, print, say};
 use crate::report::{self, Manifest, Side, SummaryFile};
 

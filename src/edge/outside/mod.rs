@@ -11,6 +11,7 @@ mod bidder;
 mod manager;
 mod planner;
 mod program;
+mod starting;
 mod talk;
 pub mod zmtp;
 

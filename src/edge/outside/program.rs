@@ -14,6 +14,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::edge::thread;
 
+/// The longest answer that a program may give.
+pub const ANSWER_MAX: u64 = 64 << 20;
+
 pub struct Running {
     child: Child,
     guard: Option<Child>,

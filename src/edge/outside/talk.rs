@@ -10,15 +10,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Stop;
-use super::absent::cannot_start;
-use super::program::{Over, Running};
+use super::program::{ANSWER_MAX, Over, Running};
+use super::starting::cannot_start;
 use super::zmtp::{Caller, Requester};
 use crate::edge::thread;
 use crate::grid::Endpoint;
 use crate::protocol::outside::brief;
-
-/// The longest answer that a program may give.
-pub const ANSWER_MAX: u64 = 64 << 20;
 
 /// Time limit for a program to leave when the run is over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::talk::ANSWER_MAX;
+use super::program::ANSWER_MAX;
 use crate::grid::Endpoint;
 use crate::protocol::outside::brief;
 

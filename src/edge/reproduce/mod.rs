@@ -15,11 +15,12 @@ use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::disk::{cannot, plainly, replace};
+use super::files::STATE;
 use super::inline::watch_for_interrupts;
 use super::input::read_plain;
 use super::outside::Stop;
 use super::pool::in_parallel;
-use super::sweep::{Label, Part, STATE, Share, State, shares};
+use super::sweep::{Label, Part, Share, State, shares};
 use super::terminal::Count;
 use super::{Failure, say};
 use crate::experiment::Figure;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::Failure;
 use super::super::disk::{cannot, replace};
-use super::super::files::MANIFEST;
+use super::super::files::{MANIFEST, STATE};
 use super::super::input::read_plain;
 use super::part::Part;
 use crate::experiment::{Experiment, Run, RunRow, Table};
@@ -18,7 +18,6 @@ use crate::report::{Status, pretty};
 use crate::settings::counted;
 
 pub const RUNS: &str = "runs.csv";
-pub const STATE: &str = "sweep.json";
 
 /// Files that are computed from all rows.
 pub const MEANS: &str = "means.csv";

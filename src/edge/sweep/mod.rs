@@ -18,7 +18,7 @@ use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
 use self::book::{Book, MEANS, MEANS_PAGE, RUNS, Work};
-pub use self::book::{Label, STANDINGS, STANDINGS_PAGE, STATE, State};
+pub use self::book::{Label, STANDINGS, STANDINGS_PAGE, State};
 pub use self::gather::shares;
 pub use self::part::Part;
 use super::Failure;

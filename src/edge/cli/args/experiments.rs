@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::values::{some_time, whole};
+use crate::edge::flag_values::{parse_count, some_time};
 use crate::edge::reproduce::Making;
 use crate::edge::sweep::{Part, Share, Sweeping};
 use crate::experiment::{market, reservation};
@@ -21,10 +21,10 @@ pub enum Paper {
         #[arg(long)]
         full: bool,
         /// The number of jobs per workload
-        #[arg(long, value_name = "N", default_value_t = market::FULL.jobs, value_parser = whole::<u32>(1..=1_000_000))]
+        #[arg(long, value_name = "N", default_value_t = market::FULL.jobs, value_parser = parse_count::<u32>(1..=1_000_000))]
         jobs: u32,
         /// The number of workloads to average over [default: 10 with --full, otherwise 3]
-        #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1_000))]
+        #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=1_000))]
         workloads: Option<u32>,
         #[command(flatten)]
         sweep: SweepArgs,
@@ -45,13 +45,13 @@ pub enum Paper {
         /// The number of requests per workload
         #[arg(
             long, value_name = "N", default_value_t = reservation::FULL.requests,
-            value_parser = whole::<u32>(1..=1_000_000)
+            value_parser = parse_count::<u32>(1..=1_000_000)
         )]
         requests: u32,
         /// The number of workloads to average over
         #[arg(
             long, value_name = "N", default_value_t = reservation::FULL.workloads,
-            value_parser = whole::<u32>(1..=1_000)
+            value_parser = parse_count::<u32>(1..=1_000)
         )]
         workloads: u32,
         /// The folder for the tables and figures
@@ -108,7 +108,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The number of runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u16>(1..=1024))]
     pub threads: Option<u16>,
     /// Discard existing rows, instead of resuming from them
     #[arg(long)]
@@ -128,7 +128,7 @@ impl SweepArgs {
 #[derive(Args)]
 pub struct MakingArgs {
     /// The number of runs at a time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u16>(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
     share: ShareArgs,

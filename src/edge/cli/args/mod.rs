@@ -3,7 +3,6 @@
 mod experiments;
 mod processes;
 mod shared;
-mod values;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,15 +11,14 @@ use clap::{Args, Parser, Subcommand};
 
 use self::experiments::SweepArgs;
 use self::shared::{OverrideArgs, ResultArgs};
-use self::values::{folder, speed, time};
 use super::super::cluster::Engine;
 use super::super::launch::Cores;
 use super::super::{EXIT_CODES, VERSION, bench, bound, clock, generate, logs, plan};
+use crate::edge::flag_values::{folder, parse_count, some_time, speed, time};
 
 pub(super) use self::experiments::Paper;
 pub(super) use self::processes::{MemberArgs, MemberProgram, RouterArgs, RouterProgram};
 pub(super) use self::shared::LoudnessArgs;
-pub(in crate::edge) use self::values::{some_time, whole};
 
 /// Shown below the list of commands: where to find everything else.
 const FIRST_STEPS: &str = "\
@@ -210,7 +208,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
         /// Days until the identities expire
-        #[arg(long, default_value_t = 30, value_parser = whole::<u16>(1..=3650))]
+        #[arg(long, default_value_t = 30, value_parser = parse_count::<u16>(1..=3650))]
         days: u16,
         /// Sites, or users, that one process will play: NAME,NAME,... (repeatable)
         #[arg(long, value_name = "NAMES")]
@@ -228,7 +226,7 @@ pub(super) enum Command {
     /// Measure this machine: the engine, a round trip over QUIC, and a small grid inline and as processes
     Bench {
         /// Tasks in the measured grid
-        #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = whole::<u32>(1..=10_000_000))]
+        #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = parse_count::<u32>(1..=10_000_000))]
         tasks: u32,
     },
     /// Act as a leaf of a measurement
@@ -281,13 +279,13 @@ pub(super) struct TopologyArgs {
 #[derive(Args)]
 pub(super) struct ClusterArgs {
     /// The number of shares of an experiment [default: 8, or the number of its runs if that is less]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=u32::MAX))]
     pub parts: Option<u32>,
     /// The number of Slurm nodes over which the sites of a topology are spread [default: one per site]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=u32::MAX))]
     pub nodes: Option<u32>,
     /// Cores of each share, or of each node
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u16>(1..=1024))]
     pub cpus: u16,
     /// The folder for rows or results, on a file system that all nodes share [default: out/NAME]
     #[arg(long, value_name = "DIR")]
@@ -326,11 +324,11 @@ pub(super) struct RunArgs {
     pub strict: bool,
     /// Number of sites, or users, per process [default: 1 for up to 16 sites and users; more share 16 processes]
     #[arg(
-        long, value_name = "N", conflicts_with_all = ["inline", "processes"], value_parser = whole::<u32>(1..=u32::MAX)
+        long, value_name = "N", conflicts_with_all = ["inline", "processes"], value_parser = parse_count::<u32>(1..=u32::MAX)
     )]
     pub per_process: Option<u32>,
     /// Spread sites and users over this many processes, as evenly as possible [default: see --per-process]
-    #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = whole::<u32>(1..=u32::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = parse_count::<u32>(1..=u32::MAX))]
     pub processes: Option<u32>,
     /// The cores that the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
@@ -345,7 +343,7 @@ pub(super) struct RunArgs {
     /// Number of times that a process is restarted when it dies; 0 ends the run instead
     #[arg(
         long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"],
-        value_parser = whole::<u32>(0..=u32::MAX)
+        value_parser = parse_count::<u32>(0..=u32::MAX)
     )]
     pub restarts: u32,
     /// Replace a process of sites or users that has been stopped (SIGSTOP) for this long, for example 30s

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use super::shared::{LoudnessArgs, OverrideArgs, ResultArgs};
-use super::values::{address, folder, host_and_port, some_time, speed, time};
+use crate::edge::flag_values::{address, folder, host_and_port, some_time, speed, time};
 use crate::edge::{EXIT_CODES, VERSION};
 use crate::protocol::handshake::TopologyHash;
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::values::{folder, whole};
 use crate::edge::Failure;
+use crate::edge::flag_values::{folder, parse_count};
 use crate::topology::Override;
 
 /// Heading of the flags of all commands, which stand apart from a command's own.
@@ -28,7 +28,7 @@ pub struct OverrideArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// The run's seed; the same as --set seed=N
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>(0..=u64::MAX))]
     pub seed: Option<u64>,
 }
 
