@@ -1,5 +1,7 @@
-//! House rules of the text, checked on every source file: the wording of comments, their width, and the order of rooms.
+//! House rules of the text, checked on every source file: the wording of comments, their width, the order of
+//! rooms, and circles of files.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,9 @@ const WORDS: &[(&str, &str)] = &[
 const PEOPLE: &[&str] = &["user", "users", "reader", "readers", "person", "people", "author", "operator", "those"];
 
 const WIDTH: usize = 120;
+
+/// Most files of a circle. Arrows between a module and its descendants do not count.
+const CIRCLE: usize = 3;
 
 #[test]
 fn comments_follow_the_rules_of_wording() {
@@ -126,6 +131,28 @@ fn rooms_use_only_rooms_to_their_right() {
     assert!(broken.is_empty(), "move the shared part down to the room that both may use:\n{}", broken.join("\n"));
 }
 
+/// Files that use each other in a circle can only be read together.
+#[test]
+fn files_form_no_large_circles() {
+    let house = House::of(sources());
+    let mut told = String::new();
+    for circle in house.circles() {
+        if circle.len() <= CIRCLE && std::env::var_os("HANSA_TIDY").is_none() {
+            continue;
+        }
+        told.push_str(&format!("{} files:\n", circle.len()));
+        for file in &circle {
+            for (other, names) in house.arrows[file].iter().filter(|(other, _)| circle.contains(other)) {
+                told.push_str(&format!(
+                    "  {file} -> {other}: {}\n",
+                    names.iter().cloned().collect::<Vec<_>>().join(", ")
+                ));
+            }
+        }
+    }
+    assert!(told.is_empty(), "circles of files; move what both ends use to a file of its own, further down:\n{told}");
+}
+
 /// The folder or file below the root, or below `src`, that holds `path`.
 fn room(path: &str) -> String {
     let depth = if path.starts_with("src/") { 2 } else { 1 };
@@ -156,4 +183,182 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files of the crate, and the names that each takes from others.
+struct House {
+    /// Files by the path of their module.
+    files: BTreeMap<Vec<String>, String>,
+    uses: BTreeMap<Vec<String>, Vec<Import>>,
+    arrows: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
+}
+
+/// An import: its local name, its full path, and true if it is handed on to others.
+type Import = (String, Vec<String>, bool);
+
+impl House {
+    fn of(sources: Vec<(String, String)>) -> House {
+        let is_product = |path: &str| path.starts_with("src/") && !path.contains("tests");
+        let sources: Vec<(String, String)> = sources
+            .into_iter()
+            .filter(|(path, _)| is_product(path))
+            .map(|(path, text)| (path, product(&text)))
+            .collect();
+        let files = sources.iter().map(|(path, _)| (module_of(path), path.clone())).collect();
+        let mut house = House { files, uses: BTreeMap::new(), arrows: BTreeMap::new() };
+        for (path, text) in &sources {
+            let module = module_of(path);
+            let mut uses = Vec::new();
+            for (is_public, tree) in imports_of(text) {
+                expand(tree, &[], &mut |path, name| {
+                    uses.extend(house.absolute(&module, &path, &[]).map(|path| (name, path, is_public)));
+                });
+            }
+            house.uses.insert(module, uses);
+        }
+        for (path, text) in &sources {
+            let module = module_of(path);
+            let uses = house.uses[&module].clone();
+            let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+            let taken = uses.iter().filter(|(_, _, is_public)| !is_public).map(|(_, path, _)| path.clone());
+            let inline = paths_in(text).into_iter().filter_map(|path| house.absolute(&module, &path, &uses));
+            for used in taken.chain(inline) {
+                if let Some((file, name)) =
+                    house.definition(&used, 0).filter(|(file, _)| !are_family(&module, &module_of(file)))
+                {
+                    arrows.entry(file).or_default().insert(name);
+                }
+            }
+            house.arrows.insert(path.clone(), arrows);
+        }
+        house
+    }
+
+    /// A path from the root of the crate; None if it leads out of it.
+    fn absolute(&self, module: &[String], path: &[String], uses: &[Import]) -> Option<Vec<String>> {
+        let mut base = module.to_vec();
+        let mut rest = path;
+        match rest.first()?.as_str() {
+            "crate" => (base, rest) = (Vec::new(), &rest[1..]),
+            "self" => rest = &rest[1..],
+            "super" => {
+                while rest.first().is_some_and(|first| first == "super") {
+                    base.pop();
+                    rest = &rest[1..];
+                }
+            }
+            first => {
+                if let Some((_, path, _)) = uses.iter().find(|(name, ..)| name == first) {
+                    (base, rest) = (path.clone(), &rest[1..]);
+                } else if !self.files.contains_key(&[module, &[first.to_owned()]].concat()) {
+                    return None;
+                }
+            }
+        }
+        Some([&base, rest].concat())
+    }
+
+    /// The file that defines what a path names, and its name there; None for modules themselves.
+    fn definition(&self, path: &[String], depth: usize) -> Option<(String, String)> {
+        let module = (0..path.len()).rev().map(|end| &path[..end]).find(|module| self.files.contains_key(*module))?;
+        if self.files.contains_key(path) {
+            return None;
+        }
+        let name = &path[module.len()];
+        let on = self.uses[module].iter().find(|(local, _, is_public)| local == name && *is_public);
+        match on {
+            Some((_, path, _)) if depth < 8 => self.definition(path, depth + 1),
+            _ => Some((self.files[module].clone(), name.clone())),
+        }
+    }
+
+    fn circles(&self) -> Vec<Vec<String>> {
+        let reach: BTreeMap<&String, BTreeSet<&String>> =
+            self.arrows.keys().map(|file| (file, self.reach(file))).collect();
+        let mut circles: Vec<Vec<String>> = Vec::new();
+        for file in self.arrows.keys().filter(|file| reach[*file].contains(*file)) {
+            if !circles.iter().any(|circle| circle.contains(file)) {
+                let both = |other: &&&String| reach[**other].contains(file);
+                circles.push(reach[file].iter().filter(both).map(|other| (*other).clone()).collect());
+            }
+        }
+        circles
+    }
+
+    fn reach<'h>(&'h self, file: &String) -> BTreeSet<&'h String> {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![&self.arrows[file]]);
+        while let Some(arrows) = next.pop() {
+            next.extend(arrows.keys().filter(|other| seen.insert(*other)).map(|other| &self.arrows[other]));
+        }
+        seen
+    }
+}
+
+/// The path of a file's module.
+fn module_of(path: &str) -> Vec<String> {
+    let path = path.trim_start_matches("src/").trim_end_matches(".rs");
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    path.split('/').filter(|part| *part != "lib").map(str::to_owned).collect()
+}
+
+/// The code of a file without comments and what is only for tests.
+fn product(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut text = lines.flat_map(|line| [line, "\n"]).collect::<String>();
+    while let Some(at) = text.find("#[cfg(test)]") {
+        let (mut depth, mut end) = (0, text.len());
+        for (index, c) in text[at..].char_indices() {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            if depth == 0 && (c == ';' || c == '}') {
+                end = at + index + 1;
+                break;
+            }
+        }
+        text.replace_range(at..end, "");
+    }
+    text
+}
+
+/// The trees of the imports of a text; true for those that are handed on to others.
+fn imports_of(text: &str) -> Vec<(bool, &str)> {
+    let starts = text.match_indices("use ").filter_map(|(at, _)| {
+        let before = text[..at].rsplit('\n').next().unwrap_or_default().trim();
+        (before.is_empty() || before.starts_with("pub")).then_some((!before.is_empty(), at + 4))
+    });
+    starts.map(|(is_public, at)| (is_public, text[at..].split(';').next().unwrap_or_default())).collect()
+}
+
+/// Hands over the paths of a tree of imports, each with its local name.
+fn expand(tree: &str, before: &[String], take: &mut dyn FnMut(Vec<String>, String)) {
+    let tree = tree.trim();
+    if let Some(list) = tree.strip_prefix('{') {
+        let (mut depth, mut start) = (0, 0);
+        let list = list.strip_suffix('}').unwrap_or(list);
+        for (index, c) in list.char_indices().chain([(list.len(), ',')]) {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            if c == ',' && depth == 0 {
+                expand(&list[start..index], before, take);
+                start = index + 1;
+            }
+        }
+    } else if let Some((first, rest)) = tree.split_once("::") {
+        expand(rest, &[before, &[first.trim().to_owned()]].concat(), take);
+    } else if !tree.is_empty() {
+        let (name, local) = tree.split_once(" as ").unwrap_or((tree, tree));
+        let path = if name == "self" { before.to_vec() } else { [before, &[name.to_owned()]].concat() };
+        let local = if local == "self" { path.last().cloned().unwrap_or_default() } else { local.to_owned() };
+        take(path, local);
+    }
+}
+
+/// All paths of several names in a text.
+fn paths_in(text: &str) -> Vec<Vec<String>> {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+    let paths = words.map(|word| word.trim_matches(':')).filter(|word| word.contains("::"));
+    paths.map(|path| path.split("::").map(str::to_owned).collect()).collect()
+}
+
+/// True if one of two modules holds the other, or both are the same.
+fn are_family(a: &[String], b: &[String]) -> bool {
+    a.starts_with(b) || b.starts_with(a)
 }
