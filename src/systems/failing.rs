@@ -63,7 +63,7 @@ pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Cas
     if let Some(fails) = fails {
         let manager = Box::new(InTurn::new(fails.attempts(site.cores)));
         let actor = roles::Site::new(site.cores, manager, givers.all());
-        return Ok(Box::new(actor.telling_every(site.report_every).failing(Some(fails.outages))));
+        return Ok(Box::new(actor.with_report_period(site.report_every).with_outages(Some(fails.outages))));
     }
     roles::Site::of(site, &givers.all().collect::<Vec<_>>())
         .map(|actor| Box::new(actor) as _)

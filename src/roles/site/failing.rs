@@ -16,7 +16,7 @@ use crate::time::Span;
 
 impl Site {
     /// Applies the repairs and outages that are due.
-    pub(super) fn suffer(&mut self, now: Time, out: &mut Out) {
+    pub(super) fn apply_outages(&mut self, now: Time, out: &mut Out) {
         let Some(outages) = &mut self.outages else { return };
         let turns = outages.next().is_some_and(|next| next <= now);
         let is_due = self.expected.first().is_some_and(|first| first.back <= now);

@@ -84,24 +84,24 @@ impl Site {
     /// Site of a topology; None if there is no scheduler with its name.
     pub fn of(site: &grid::Site, givers: &[ActorId]) -> Option<Site> {
         let manager = (scheduler::find(&site.scheduler)?.build)();
-        Some(Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every))
+        Some(Site::new(site.cores, manager, givers.iter().copied()).with_report_period(site.report_every))
     }
 
     /// Sets the report period: ends are reported only at multiples of it, as by monitoring.
-    pub fn telling_every(self, report_every: Span) -> Site {
+    pub fn with_report_period(self, report_every: Span) -> Site {
         Site { report_every, ..self }
     }
 
     /// Sets outages. The manager has to handle them, so it is not quiet.
-    pub fn failing(self, outages: Option<Outages>) -> Site {
+    pub fn with_outages(self, outages: Option<Outages>) -> Site {
         let is_quiet = self.is_quiet && outages.is_none();
         Site { outages, is_quiet, ..self }
     }
 
     /// Applies the ends and starts that are due; nodes fail in between.
-    fn keep_up(&mut self, now: Time, out: &mut Out) {
+    fn advance_to(&mut self, now: Time, out: &mut Out) {
         let mut is_way_clear = false;
-        let mut has_suffered = self.outages.is_none();
+        let mut has_applied = self.outages.is_none();
         while let Some(&Reverse(due)) = self.due.peek()
             && due.at <= now
         {
@@ -110,9 +110,9 @@ impl Site {
             } else if !due.starts {
                 self.due.pop();
                 self.end(now, due.slot, out);
-            } else if !has_suffered {
-                self.suffer(now, out);
-                has_suffered = true;
+            } else if !has_applied {
+                self.apply_outages(now, out);
+                has_applied = true;
             } else if !is_way_clear {
                 // All tasks that end now have ended.
                 self.manager.make_way(now, &self.tasks, &mut self.orders);
@@ -123,13 +123,13 @@ impl Site {
                 self.start(due.slot, out);
             }
         }
-        if !has_suffered {
-            self.suffer(now, out);
+        if !has_applied {
+            self.apply_outages(now, out);
         }
     }
 
-    /// Like `keep_up`, if each timer stands for a start or an end; timers come in the order in which they were set.
-    fn keep_up_quietly(&mut self, batch: &[Event<Message>], now: Time, out: &mut Out) {
+    /// Like `advance_to`, if each timer stands for a start or an end; timers come in the order in which they were set.
+    fn advance_quietly_to(&mut self, batch: &[Event<Message>], now: Time, out: &mut Out) {
         let mut starting = Vec::new();
         for event in batch {
             if let Cause::Timer(token) = event.cause {
@@ -407,9 +407,9 @@ impl Actor<Message, Record> for Site {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut earliest = Time::NEVER;
         if self.is_quiet {
-            self.keep_up_quietly(batch, now.time, out);
+            self.advance_quietly_to(batch, now.time, out);
         } else {
-            self.keep_up(now.time, out);
+            self.advance_to(now.time, out);
         }
         for event in batch.drain(..) {
             match event.cause {

@@ -54,7 +54,7 @@ fn play_planned(period: Span, cores: u32, runs: &[((u64, u32, u64), NodeSet)]) -
     let runs = runs.iter().enumerate().map(run).collect();
     let scheduler = (scheduler::find("auction").unwrap().build)();
     judge::run(
-        vec![Box::new(Router { runs }), Box::new(Site::new(cores, scheduler, [ROUTER]).telling_every(period))],
+        vec![Box::new(Router { runs }), Box::new(Site::new(cores, scheduler, [ROUTER]).with_report_period(period))],
         &[Span::ZERO, Span::ZERO],
     )
 }

@@ -63,7 +63,7 @@ impl System for Batch {
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
         let news = grid.sites.iter().map(|(id, site)| grid.news(*id, site));
-        let sites = known_sites(grid).zip(news).map(|(known, news)| known.failing(news));
+        let sites = known_sites(grid).zip(news).map(|(known, news)| known.with_outages(news));
         let dispatcher = Dispatcher::new(sites.collect(), self.dispatch, grid.stager());
         Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
@@ -93,7 +93,7 @@ impl System for Batch {
         let desk = || {
             let desk = Desk::new(policy()?);
             Some(Box::new(match &fails {
-                Some(fails) => desk.failing(fails, site.cores, &site.reserved),
+                Some(fails) => desk.with_outages(fails, site.cores, &site.reserved),
                 None => desk,
             }) as Box<dyn Manager>)
         };
@@ -102,8 +102,8 @@ impl System for Batch {
             Some(desk) => desk,
             None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), outsider)?,
         };
-        let actor = roles::Site::new(site.cores, manager, givers.all()).telling_every(site.report_every);
-        Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
+        let actor = roles::Site::new(site.cores, manager, givers.all()).with_report_period(site.report_every);
+        Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
     }
 
     fn distribute(

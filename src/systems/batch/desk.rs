@@ -49,7 +49,7 @@ impl Desk {
     }
 
     /// Like this desk, at a site with so many nodes that fail, some of which are reserved, as its policy knows.
-    pub fn failing(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> Desk {
+    pub fn with_outages(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> Desk {
         let remedy = Remedy::new(fails, nodes, &*self.policy, reserved);
         Desk { remedy: Some(remedy), ..self }
     }

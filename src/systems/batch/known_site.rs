@@ -56,7 +56,7 @@ impl KnownSite {
     }
 
     /// Like this site, with the news of its nodes if they fail.
-    pub fn failing(self, news: Option<News>) -> KnownSite {
+    pub fn with_outages(self, news: Option<News>) -> KnownSite {
         KnownSite { news, ..self }
     }
 

@@ -82,7 +82,7 @@ impl Planner {
     }
 
     /// Like this planner, where nodes of some sites fail, with the news of each of those.
-    pub fn failing(self, news: few::Map<u32, News>, recovery: Recovery) -> Planner {
+    pub fn with_outages(self, news: few::Map<u32, News>, recovery: Recovery) -> Planner {
         Planner { news, recovery, ..self }
     }
 

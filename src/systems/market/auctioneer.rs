@@ -102,13 +102,13 @@ impl Auctioneer {
     }
 
     /// Like this auctioneer, where nodes of clusters fail, with the news of each of those.
-    pub fn failing(self, news: Vec<(usize, News)>, recovery: Recovery) -> Auctioneer {
+    pub fn with_outages(self, news: Vec<(usize, News)>, recovery: Recovery) -> Auctioneer {
         let failing = if news.is_empty() { None } else { Some(Failing::new(news, recovery)) };
         Auctioneer { failing, ..self }
     }
 
     /// Like this auctioneer, where data is sent over a network between the clusters.
-    pub fn over(self, network: impl Into<Network>) -> Auctioneer {
+    pub fn with_network(self, network: impl Into<Network>) -> Auctioneer {
         Auctioneer { carrier: Some(network.into().carrier()), ..self }
     }
 

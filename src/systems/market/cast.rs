@@ -75,8 +75,8 @@ impl System for Market {
         let auctioneer = Auctioneer::new(self.clone(), policy, grid.sites.iter().map(cluster).collect());
         let news = grid.sites.iter().enumerate();
         let news = news.filter_map(|(cluster, (id, site))| Some((cluster, grid.news(*id, site)?)));
-        let auctioneer = auctioneer.failing(news.collect(), grid.failing.recovery.clone());
-        Ok(Box::new(if grid.is_linked { auctioneer.over((grid.network)()) } else { auctioneer }))
+        let auctioneer = auctioneer.with_outages(news.collect(), grid.failing.recovery.clone());
+        Ok(Box::new(if grid.is_linked { auctioneer.with_network((grid.network)()) } else { auctioneer }))
     }
 
     /// Every manager that `scheduler` may name starts a task as it arrives, since the auctioneer sends no more than

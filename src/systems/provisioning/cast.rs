@@ -73,11 +73,11 @@ impl System for Provisioning {
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
         let front = FrontDesk::new(desk).serving(&givers.services);
         let (front, outages) = match fails {
-            Some(fails) => (front.failing(fails.clone()), Some(fails.outages)),
+            Some(fails) => (front.with_outages(fails.clone()), Some(fails.outages)),
             None => (front, None),
         };
         let actor = roles::Site::new(site.cores, Box::new(front), givers.all());
-        Ok(Box::new(actor.telling_every(site.report_every).failing(outages)))
+        Ok(Box::new(actor.with_report_period(site.report_every).with_outages(outages)))
     }
 
     fn user(&self, user: &User, grid: &Grid<'_>, submissions: &mut Submissions) -> Option<Box<dyn Planner>> {

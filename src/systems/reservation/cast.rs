@@ -67,8 +67,8 @@ impl System for Reservation {
             Some(fails) => Box::new(Warden::new(fails.attempts(site.cores))),
             None => Box::new(Holder),
         };
-        let actor = roles::Site::new(site.cores, manager, givers.all()).telling_every(site.report_every);
-        Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
+        let actor = roles::Site::new(site.cores, manager, givers.all()).with_report_period(site.report_every);
+        Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
     }
 
     fn distribute(

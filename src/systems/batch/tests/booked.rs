@@ -70,8 +70,8 @@ fn meet_failing(
     let failing = Failing { failures, recovery, seed: 1 };
     let fails = failing.site(0).expect("it fails");
     let desk = Desk::new((queue::find(policy).unwrap().build)(NODES, reserved, QueueOrder::Arrival))
-        .failing(&fails, NODES, reserved);
-    let site = Site::new(NODES, Box::new(desk), (0..3).map(ActorId)).failing(Some(fails.outages));
+        .with_outages(&fails, NODES, reserved);
+    let site = Site::new(NODES, Box::new(desk), (0..3).map(ActorId)).with_outages(Some(fails.outages));
     let [queued, booked] = says;
     let nobody = Giver { says: Vec::new() };
     let cast: Cast =

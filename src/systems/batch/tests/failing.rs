@@ -39,7 +39,7 @@ fn failing_cast(
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
     let desk = Desk::new((queue::find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival));
     Box::new(match fails {
-        Some(fails) => desk.failing(fails, nodes, &[]),
+        Some(fails) => desk.with_outages(fails, nodes, &[]),
         None => desk,
     })
 }
@@ -63,9 +63,11 @@ pub(super) fn managed_cast(
     for (number, (nodes, name)) in sites.iter().enumerate() {
         let site = super::KnownSite::new(ActorId(number as u32 + 1), *nodes, takes);
         let outages = fails(number).map(|fails| fails.outages);
-        known.push(site.failing(outages.clone().map(|outages| News::new(outages, latencies[number + 1], Span::ZERO))));
+        known.push(
+            site.with_outages(outages.clone().map(|outages| News::new(outages, latencies[number + 1], Span::ZERO))),
+        );
         let manager = manager(*nodes, name, fails(number).as_ref());
-        cast.push(Box::new(Site::new(*nodes, manager, [ROUTER]).failing(outages)));
+        cast.push(Box::new(Site::new(*nodes, manager, [ROUTER]).with_outages(outages)));
     }
     let dispatcher = Dispatcher::new(known, dispatch, None).recovering(failing.recovery.clone());
     cast.insert(0, Box::new(dispatcher));

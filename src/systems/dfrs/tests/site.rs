@@ -59,7 +59,7 @@ pub(super) fn play(
         (images.map_or(1, |images| images.memory_kb), images.map(|images| images.bandwidth));
     let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, memory_kb, image_bandwidth, ..a_site() };
     let manager = (super::super::KIND.build)(&site, fails.as_ref(), None).expect("it is a name of its kind");
-    let site = Site::new(nodes, manager, [HUB]).failing(fails.map(|fails| fails.outages));
+    let site = Site::new(nodes, manager, [HUB]).with_outages(fails.map(|fails| fails.outages));
     judge::run(vec![Box::new(Hub { says }), Box::new(site)], &[Span::ZERO, WAY])
 }
 

@@ -138,7 +138,7 @@ impl FrontDesk {
     }
 
     /// Like this manager, at a site whose nodes fail.
-    pub fn failing(self, fails: Fails) -> FrontDesk {
+    pub fn with_outages(self, fails: Fails) -> FrontDesk {
         let procs = self.desk.terms().procs;
         FrontDesk { remedy: Some(FailureHandling::new(fails, procs)), ..self }
     }

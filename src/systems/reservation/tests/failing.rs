@@ -50,9 +50,9 @@ fn play_failing(
         let site = match fails {
             None => Site::new(nodes, Box::new(Holder), [ActorId(0)]),
             Some(fails) => Site::new(nodes, Box::new(Warden::new(fails.attempts(nodes))), [ActorId(0)])
-                .failing(Some(fails.outages)),
+                .with_outages(Some(fails.outages)),
         };
-        cast.push(Box::new(site.telling_every(report_every)));
+        cast.push(Box::new(site.with_report_period(report_every)));
     }
     cast.insert(0, Box::new(MetaScheduler::new(clusters, choose, None)));
     cast.push(Box::new(User::new(Script::saying(says(asked)))));
