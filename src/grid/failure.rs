@@ -14,7 +14,7 @@ use crate::words::words;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failure {
     pub what: FailureTarget,
-    pub course: FailurePattern,
+    pub pattern: FailurePattern,
     /// True if planners learn the end of an outage at its start.
     pub announced: bool,
 }
@@ -116,7 +116,7 @@ impl Failure {
     /// Rate per second at which it hits a task on `task` nodes of a site with `site` nodes. Only random failures count,
     /// not listed ones. If it concerns only part of the nodes, the task has its share of them.
     pub fn rate(&self, site: u32, task: u32) -> f64 {
-        let (FailureTarget::Nodes { nodes, .. }, FailurePattern::Drawn(drawn)) = (&self.what, &self.course) else {
+        let (FailureTarget::Nodes { nodes, .. }, FailurePattern::Drawn(drawn)) = (&self.what, &self.pattern) else {
             return 0.0;
         };
         let often = 1e6 / drawn.mtbf.micros() as f64;

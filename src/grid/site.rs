@@ -75,7 +75,7 @@ pub struct User {
     pub name: String,
     /// One-way latency of the link to the router.
     pub latency: Span,
-    pub habit: Behaviour,
+    pub behaviour: Behaviour,
     pub approach: Approach,
     /// The external program that decides for it, if it has one.
     pub program: Program,

@@ -46,7 +46,7 @@ pub(crate) fn topology() -> Topology {
     let user = |name: &str| User {
         name: name.to_owned(),
         latency: Span::ZERO,
-        habit: crate::grid::Behaviour::Script,
+        behaviour: crate::grid::Behaviour::Script,
         approach: crate::grid::Approach::default(),
         program: crate::grid::Program::default(),
     };

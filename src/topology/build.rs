@@ -169,7 +169,7 @@ pub fn contract_of_leaves(topology: &Topology, plan: &Plan) -> Contract {
 /// The users, if all that is decided at the hub depends on them alone.
 fn sources(assembly: &Assembly<'_>, plan: &Plan) -> Vec<bool> {
     let topology = assembly.topology;
-    let is_script = |user: &grid::User| user.habit == Behaviour::Script;
+    let is_script = |user: &grid::User| user.behaviour == Behaviour::Script;
     let [system] = topology.systems.as_slice() else { return Vec::new() };
     let decides_alone = plan.at_hub().len() == 1 && topology.users.iter().all(is_script);
     if !decides_alone || !system.decides_by_users(&assembly.grid(0), &topology.workloads) {
@@ -310,7 +310,7 @@ fn user_of(
     let has_rest = !(timed.is_empty() && streamed.is_empty() && followers.is_empty());
     let script = |timed, streamed, followers| roles::Script::saying(timed).later(streamed).then(followers);
     let rest = || -> Result<Box<dyn Planner>, CastError> {
-        Ok(match user.habit {
+        Ok(match user.behaviour {
             Behaviour::Script => Box::new(script(timed, streamed, followers)),
             Behaviour::Resubmit { patience, most } => {
                 Box::new(Resubmit::new(script(timed, streamed, followers), patience, most))

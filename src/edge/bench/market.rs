@@ -207,7 +207,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         users: vec![User {
             name: "alice".to_owned(),
             latency: Span::ZERO,
-            habit: Behaviour::Script,
+            behaviour: Behaviour::Script,
             approach: crate::grid::Approach::default(),
             program: crate::grid::Program::default(),
         }],

@@ -105,7 +105,7 @@ fn wanted<'a>(topology: &'a Topology, plan: &Plan) -> Vec<(ActorId, Wanted<'a>)>
     let of = |id: ActorId| match plan.roles[id.index()] {
         Role::Hub(system) => topology.systems[system].settings::<Market>()?.bidder.as_ref().map(Wanted::Bidder),
         Role::Site(site) => Some(Wanted::Manager(site, managers::tongue(&topology.sites[site].scheduler)?)),
-        Role::User(user) => (topology.users[user].habit == Behaviour::External).then_some(Wanted::Planner(user)),
+        Role::User(user) => (topology.users[user].behaviour == Behaviour::External).then_some(Wanted::Planner(user)),
         Role::Exchange => None,
     };
     plan.all().into_iter().filter_map(|id| Some((id, of(id)?))).collect()

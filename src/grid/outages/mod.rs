@@ -222,7 +222,7 @@ fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>)
     let mut stream = |nodes: NodeSet, source: Source, usually: Span| {
         streams.push(Stream { nodes, source, announced: failure.announced, usually, next: None });
     };
-    match &failure.course {
+    match &failure.pattern {
         FailurePattern::Once { at, lasts } => {
             stream(nodes.clone(), Source::Listed([(*at, *at + *lasts)].into(), 0), *lasts);
         }

@@ -9,9 +9,9 @@ fn second(second: u64) -> Time {
     Time::ZERO + Span::from_secs(second)
 }
 
-fn failure(nodes: &str, course: FailurePattern) -> Failure {
+fn failure(nodes: &str, pattern: FailurePattern) -> Failure {
     let nodes = NodeSet::parse(nodes).unwrap();
-    Failure { what: FailureTarget::Nodes { site: SITE, nodes }, course, announced: true }
+    Failure { what: FailureTarget::Nodes { site: SITE, nodes }, pattern, announced: true }
 }
 
 fn once(nodes: &str, at: u64, lasts: u64) -> Failure {
@@ -96,8 +96,8 @@ fn random_outages_have_the_requested_means_and_shares() {
 
 #[test]
 fn links_have_separate_outages() {
-    let course = FailurePattern::Once { at: second(1), lasts: Span::from_secs(1) };
-    let all = [Failure { what: FailureTarget::Link(2), course, announced: false }];
+    let pattern = FailurePattern::Once { at: second(1), lasts: Span::from_secs(1) };
+    let all = [Failure { what: FailureTarget::Link(2), pattern, announced: false }];
     assert_eq!(told(&Outages::of_link(2, &all, 1).unwrap().advance(second(9))), ["1 0 down", "2 0 up"]);
     assert!(Outages::of_site(2, &all, 1).is_none());
 }

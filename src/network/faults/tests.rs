@@ -90,8 +90,8 @@ fn play(
         .zip(outages)
         .filter(|(_, all)| !all.is_empty())
         .map(|(cable, all)| {
-            let course = FailurePattern::Traced(Arc::new(all.iter().map(traced).collect()));
-            Failure { what: What::Link(cable), course, announced: true }
+            let pattern = FailurePattern::Traced(Arc::new(all.iter().map(traced).collect()));
+            Failure { what: What::Link(cable), pattern, announced: true }
         })
         .collect();
     let fragile = (0..wires.len()).filter_map(|cable| {

@@ -446,7 +446,7 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
         .map(|number| User {
             name: format!("user-{number}"),
             latency: Span::ZERO,
-            habit: crate::grid::Behaviour::Script,
+            behaviour: crate::grid::Behaviour::Script,
             approach: crate::grid::Approach::default(),
             program: crate::grid::Program::default(),
         })

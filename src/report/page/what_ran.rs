@@ -25,7 +25,7 @@ impl Page<'_> {
             };
             facts.push((what, format!("<code>{}</code>{about}", escape(name))));
         }
-        let is_planned = |user: &&User| user.habit == Behaviour::External;
+        let is_planned = |user: &&User| user.behaviour == Behaviour::External;
         let planned: Vec<&str> = self.topology.users.iter().filter(is_planned).map(|user| user.name.as_str()).collect();
         if let Some(first) = planned.first() {
             let who = match planned.len() - 1 {

@@ -81,7 +81,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
             .map(|user| topology::User {
                 name: format!("user{user}"),
                 latency: Span::ZERO,
-                habit: crate::grid::Behaviour::Script,
+                behaviour: crate::grid::Behaviour::Script,
                 approach: crate::grid::Approach::default(),
                 program: crate::grid::Program::default(),
             })

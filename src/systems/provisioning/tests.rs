@@ -320,8 +320,8 @@ proptest! {
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
         let drawn = |site: usize, count: u32, per: Per| {
             let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
-            let course = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
-            Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(count) }, course, announced }
+            let pattern = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
+            Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(count) }, pattern, announced }
         };
         topology.failures = vec![drawn(0, 8, Per::Node), drawn(1, 6, Per::Site), drawn(0, 5, Per::Site)];
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(700) };
@@ -356,8 +356,8 @@ fn meeting(grid: &str, failures: &[(usize, u32, u64, u64)], (killed, bookings): 
     let mut topology = read(grid);
     let once = |&(site, nodes, at, lasts): &(usize, u32, u64, u64)| {
         let nodes = NodeSet::all(nodes.min([8, 6][site]));
-        let course = FailurePattern::Once { at: Time::ZERO + Span::from_secs(at), lasts: Span::from_secs(lasts) };
-        Failure { what: FailureTarget::Nodes { site, nodes }, course, announced: true }
+        let pattern = FailurePattern::Once { at: Time::ZERO + Span::from_secs(at), lasts: Span::from_secs(lasts) };
+        Failure { what: FailureTarget::Nodes { site, nodes }, pattern, announced: true }
     };
     topology.failures = failures.iter().map(once).collect();
     let (killed, bookings) = (Killed::ALL[killed].1, Bookings::ALL[bookings].1);

@@ -168,7 +168,7 @@ impl World {
         use crate::grid::{Failure, FailurePattern, FailureTarget, NodeSet, Recovery};
         let (what, once) = (FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) }, Span::from_secs(1));
         let failures =
-            [Failure { what, course: FailurePattern::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
+            [Failure { what, pattern: FailurePattern::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
         let failing = crate::systems::Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 };
         let fails = failing.site(0).expect("it fails");
         self.providers.iter_mut().for_each(|provider| provider.fails = Some(fails.attempts(provider.cores)));

@@ -107,7 +107,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureS
             .need("a time, such as \"20 s\"");
         w.set(cost, &mut checkpoint.cost, SPAN);
         let Some(fields) = w.fields() else { return };
-        let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.course, FailurePattern::Drawn(_));
+        let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.pattern, FailurePattern::Drawn(_));
         let is_drawn = failures.iter().any(drawn);
         if let (Every::Young(_), Some(field)) = (checkpoint.every, fields.get("every")) {
             if checkpoint.cost.is_zero() && fields.has("cost") {
@@ -189,7 +189,7 @@ impl WrittenFailure {
             FailureTarget::Nodes { site, nodes } => (written.site, written.nodes) = (Some(*site), Some(nodes.clone())),
             FailureTarget::Link(link) => written.link = Some(*link),
         }
-        match &failure.course {
+        match &failure.pattern {
             FailurePattern::Once { at, lasts } => (written.at, written.lasts) = (Some(*at), Some(*lasts)),
             FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }) => {
                 (written.mtbf, written.between) = (Some(*mtbf), *between);
@@ -209,7 +209,7 @@ impl WrittenFailure {
             (None, Some(link)) => FailureTarget::Link(link),
             _ => return None,
         };
-        let course = match (self.at, self.mtbf) {
+        let pattern = match (self.at, self.mtbf) {
             (Some(at), None) => FailurePattern::Once { at, lasts: self.lasts? },
             (None, Some(mtbf)) => {
                 FailurePattern::Drawn(Drawn { mtbf, between, mttr: self.mttr?, repair, per, share_millionths })
@@ -217,7 +217,7 @@ impl WrittenFailure {
             (None, None) if !self.outages.is_empty() => FailurePattern::Traced(Arc::new(self.outages)),
             _ => return None,
         };
-        Some(Failure { what, course, announced })
+        Some(Failure { what, pattern, announced })
     }
 
     fn walk(&mut self, known: &FailureScope<'_>, w: &mut dyn Walk) {

@@ -35,7 +35,7 @@ pub fn walk_one(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
         walk_count(w);
     }
     w.set(latency_key(), &mut user.latency, LATENCY);
-    walk_habit(user, known, w);
+    walk_behaviour(user, known, w);
     for row in systems::ALL {
         (row.own.user)(user, known.systems.iter().any(|its| its.key == row.key), known.sites, w);
     }
@@ -61,13 +61,13 @@ const PLANNERS: &[(&str, Planning, &str)] = &[
 
 const TRIES_MAX: u32 = 1_000;
 
-fn walk_habit(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
-    let User { habit, program, .. } = user;
+fn walk_behaviour(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
+    let User { behaviour, program, .. } = user;
     // The default behaviour is not written.
-    if w.writes() && *habit == Behaviour::Script {
+    if w.writes() && *behaviour == Behaviour::Script {
         return;
     }
-    let (mut planning, mut patience, mut most) = match *habit {
+    let (mut planning, mut patience, mut most) = match *behaviour {
         Behaviour::Script => (Planning::Script, Span::from_minutes(60), 3),
         Behaviour::Resubmit { patience, most } => (Planning::Resubmit, patience, most),
         Behaviour::External => (Planning::External, Span::from_minutes(60), 3),
@@ -92,7 +92,7 @@ fn walk_habit(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
             tables(|row| row.traits.has_planners)
         ));
     }
-    *habit = match planning {
+    *behaviour = match planning {
         Planning::Script => Behaviour::Script,
         Planning::Resubmit => Behaviour::Resubmit { patience, most },
         Planning::External => Behaviour::External,
@@ -103,7 +103,7 @@ pub fn usual() -> User {
     User {
         name: String::new(),
         latency: Span::ZERO,
-        habit: Behaviour::Script,
+        behaviour: Behaviour::Script,
         approach: crate::grid::Approach::default(),
         program: crate::grid::Program::default(),
     }

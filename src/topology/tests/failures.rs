@@ -66,11 +66,11 @@ fn failures_have_their_settings() {
         [(0, "0-2"), (1, "0-3"), (0, "1 4-5"), (0, "0-7")].map(|(site, nodes)| (site, nodes.to_owned()))
     );
     let hour = Time::ZERO + Span::from_secs(3600);
-    assert_eq!(topology.failures[1].course, FailurePattern::Once { at: hour, lasts: Span::from_minutes(5) });
+    assert_eq!(topology.failures[1].pattern, FailurePattern::Once { at: hour, lasts: Span::from_minutes(5) });
     assert_eq!([0, 1].map(|number| topology.failures[number].announced), [true, false]);
-    let FailurePattern::Drawn(drawn) = topology.failures[2].course else { panic!("it is drawn") };
+    let FailurePattern::Drawn(drawn) = topology.failures[2].pattern else { panic!("it is drawn") };
     assert_eq!((drawn.per, drawn.share_millionths, drawn.mttr), (Per::Site, 500_000, Span::from_secs(1)));
-    let FailurePattern::Traced(trace) = &topology.failures[3].course else { panic!("it is in a trace") };
+    let FailurePattern::Traced(trace) = &topology.failures[3].pattern else { panic!("it is in a trace") };
     let told: Vec<String> =
         trace.iter().map(|one| format!("{} {}-{}", one.component, one.down.seconds(), one.up.seconds())).collect();
     assert_eq!(told, ["1 5-30", "0 10-20", "0 40-41.5"]);

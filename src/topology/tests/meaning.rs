@@ -59,7 +59,7 @@ fn defaults_are_those_of_the_market_paper() {
         users: vec![User {
             name: "alice".into(),
             latency: Span::ZERO,
-            habit: crate::grid::Behaviour::Script,
+            behaviour: crate::grid::Behaviour::Script,
             approach: crate::grid::Approach::default(),
             program: crate::grid::Program::default(),
         }],
@@ -132,7 +132,7 @@ fn counts_and_defaults_shorten_files() {
         User {
             name: "user-2".into(),
             latency: Span::from_secs(2),
-            habit: crate::grid::Behaviour::Script,
+            behaviour: crate::grid::Behaviour::Script,
             approach: crate::grid::Approach::default(),
             program: crate::grid::Program::default()
         }
@@ -302,7 +302,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                     .map(|(latency, name)| User {
                         name: name.clone(),
                         latency,
-                        habit: crate::grid::Behaviour::Script,
+                        behaviour: crate::grid::Behaviour::Script,
                         approach: crate::grid::Approach::default(),
                         program: crate::grid::Program::default(),
                     })

@@ -19,7 +19,7 @@ fn minutes(minutes: u64) -> Span {
 fn failing() -> Tally {
     let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::run(3, 3) };
     let once = FailurePattern::Once { at: Time::ZERO + minutes(60), lasts: minutes(60) };
-    let failures = vec![Failure { what, course: once, announced: true }];
+    let failures = vec![Failure { what, pattern: once, announced: true }];
     let topology = Topology { systems: vec![Service::new(Batch::default())], failures, ..topology() };
     Tally::new(&topology, &names())
 }

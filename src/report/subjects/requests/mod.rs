@@ -438,7 +438,7 @@ pub(in crate::report) mod tests {
     fn what_failures_and_checkpoints_take_is_told_and_late_input_is_not_theirs() {
         let failure = Failure {
             what: FailureTarget::Nodes { site: 0, nodes: NodeSet::all(2) },
-            course: FailurePattern::Once { at: minute(8), lasts: Span::from_minutes(4) },
+            pattern: FailurePattern::Once { at: minute(8), lasts: Span::from_minutes(4) },
             announced: true,
         };
         let saves = Checkpoint { every: Every::Span(Span::from_minutes(3)), cost: Span::from_secs(30) };

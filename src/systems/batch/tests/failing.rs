@@ -14,15 +14,15 @@ use crate::systems::{Failing, Fails};
 
 pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
     let what = FailureTarget::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
-    Failure { what, course: FailurePattern::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
+    Failure { what, pattern: FailurePattern::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
 }
 
 pub(super) fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 0.8 };
     let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
     let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
-    let course = FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
-    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(nodes) }, course, announced }
+    let pattern = FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
+    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(nodes) }, pattern, announced }
 }
 
 /// A dispatcher, sites with queues whose nodes fail, and a user.

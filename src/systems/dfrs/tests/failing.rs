@@ -28,7 +28,7 @@ fn failing(nodes: u32, outages: &[(u32, u64, u64)], recovery: Recovery) -> Optio
     let mut traced: Vec<Traced> = traced.collect();
     traced.sort_unstable();
     let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::all(nodes) };
-    let failures = [Failure { what, course: FailurePattern::Traced(traced.into()), announced: true }];
+    let failures = [Failure { what, pattern: FailurePattern::Traced(traced.into()), announced: true }];
     Failing { failures: &failures, recovery: &recovery, seed: 1 }.site(0)
 }
 
@@ -138,7 +138,7 @@ fn jobs_that_end_in_the_instant_of_a_failure_have_ended() {
     let down = Traced { down: second(20) + WAY, up: second(40), component: 0 };
     assert_eq!(way, 1_000);
     let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) };
-    let failures = [Failure { what, course: FailurePattern::Traced(vec![down].into()), announced: true }];
+    let failures = [Failure { what, pattern: FailurePattern::Traced(vec![down].into()), announced: true }];
     let fails = Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 }.site(0);
     let log = play(algorithm("Greedy *"), 1, None, fails, says(&timed(&jobs[..2])));
     assert_eq!(told(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);

@@ -38,10 +38,10 @@ proptest! {
         let mut topology = load("grid.toml", &[], &mut read).unwrap().topology;
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
         let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(20));
-        let course = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per: Per::Node, share_millionths: 1_000_000 });
+        let pattern = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per: Per::Node, share_millionths: 1_000_000 });
         let nodes = |site, count| FailureTarget::Nodes { site, nodes: NodeSet::all(count) };
         topology.failures = [nodes(0, 5), nodes(1, 4)]
-            .map(|what| Failure { what, course: course.clone(), announced: true })
+            .map(|what| Failure { what, pattern: pattern.clone(), announced: true })
             .to_vec();
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(100) };
         let checkpoint = (every > 0).then_some(saves);

@@ -13,15 +13,16 @@ use crate::grid::{
 fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
     let law = Law { kind: Distribution::Exponential, shape: 1.0 };
     let (mtbf, mttr) = (Span::from_minutes(mtbf), Span::from_minutes(20));
-    let course = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
-    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(4) }, course, announced: true }
+    let pattern =
+        FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
+    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(4) }, pattern, announced: true }
 }
 
 fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
     let what = FailureTarget::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
     Failure {
         what,
-        course: FailurePattern::Once { at: minutes(at), lasts: Span::from_minutes(lasts) },
+        pattern: FailurePattern::Once { at: minutes(at), lasts: Span::from_minutes(lasts) },
         announced: true,
     }
 }
@@ -183,8 +184,8 @@ proptest! {
         let mut topology = topology::load("grid.toml", &[], &mut read).unwrap().topology;
         topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 2 * mtbf, Per::Site), once(1, "0-3", 30, 45)];
         if data.is_some() {
-            let Failure { course, announced, .. } = drawn(0, mtbf, Per::Node);
-            topology.failures.push(Failure { what: FailureTarget::Link(0), course, announced });
+            let Failure { pattern, announced, .. } = drawn(0, mtbf, Per::Node);
+            topology.failures.push(Failure { what: FailureTarget::Link(0), pattern, announced });
         }
         let saves = Checkpoint { every: Every::Span(Span::from_minutes(every.max(1))), cost: Span::from_secs(30) };
         let checkpoint = (every > 0).then_some(saves);

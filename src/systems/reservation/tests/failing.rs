@@ -13,15 +13,19 @@ const SITES: [(u32, u64); 2] = [(4, 0), (6, 3)];
 
 fn once(site: usize, nodes: &str, at_second: u64, lasts: u64) -> Failure {
     let what = FailureTarget::Nodes { site, nodes: set(nodes) };
-    Failure { what, course: FailurePattern::Once { at: at(at_second), lasts: Span::from_secs(lasts) }, announced: true }
+    Failure {
+        what,
+        pattern: FailurePattern::Once { at: at(at_second), lasts: Span::from_secs(lasts) },
+        announced: true,
+    }
 }
 
 fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 0.8 };
     let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
     let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
-    let course = FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
-    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(nodes) }, course, announced }
+    let pattern = FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
+    Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(nodes) }, pattern, announced }
 }
 
 /// A user and two sites, with these latencies of user and sites in seconds.

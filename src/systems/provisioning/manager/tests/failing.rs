@@ -13,7 +13,7 @@ use crate::systems::Failing;
 /// Nodes that are down once.
 fn once(nodes: &str, at: u64, lasts: u64) -> Failure {
     let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::parse(nodes).unwrap() };
-    Failure { what, course: FailurePattern::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
+    Failure { what, pattern: FailurePattern::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
 }
 
 fn fails(failures: &[Failure], recovery: &Recovery, seed: u64) -> Option<Fails> {
@@ -115,8 +115,8 @@ fn the_newest_booking_gives_way_first() {
     assert!(revoked(&played).is_empty());
     // A node is expected back after 15 s, which is the mean; if it is not, after 30 s more.
     let outage = |(from, lasts)| Traced { down: second(from), up: second(from + lasts), component: 0 };
-    let course = FailurePattern::Traced([(84, 40), (900, 5), (920, 5), (940, 10)].map(outage).to_vec().into());
-    let traced = Failure { course, announced: false, ..once("0", 0, 0) };
+    let pattern = FailurePattern::Traced([(84, 40), (900, 5), (920, 5), (940, 10)].map(outage).to_vec().into());
+    let traced = Failure { pattern, announced: false, ..once("0", 0, 0) };
     let played = with(&[traced], &breaking(), says);
     assert_eq!(revoked(&played), [(second(99), BookingId(1))]);
 }
@@ -188,7 +188,7 @@ fn failed_nodes_are_not_sold_and_holds_on_them_lapse() {
 
 fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 1.0 };
-    let course = FailurePattern::Drawn(Drawn {
+    let pattern = FailurePattern::Drawn(Drawn {
         mtbf: Span::from_secs(mtbf),
         between: law(crate::grid::Distribution::Exponential),
         mttr: Span::from_secs(mttr),
@@ -196,7 +196,7 @@ fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
         per,
         share_millionths: 600_000,
     });
-    Failure { what: FailureTarget::Nodes { site: 0, nodes: NodeSet::all(PROCS) }, course, announced }
+    Failure { what: FailureTarget::Nodes { site: 0, nodes: NodeSet::all(PROCS) }, pattern, announced }
 }
 
 proptest! {
