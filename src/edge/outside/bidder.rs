@@ -11,7 +11,7 @@ use crate::protocol::outside::bidder::{BidderAnswer, BidderHello, BidderQuestion
 use crate::protocol::outside::seconds;
 use crate::settings::counted;
 use crate::systems::Outsider;
-use crate::systems::market::bid::{BidPolicy, Bidder, Course, Instant, Winner};
+use crate::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner};
 use crate::systems::market::{AskWhen, BestBid, Foreign, Market};
 use crate::time::Span;
 
@@ -43,9 +43,9 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble>
             BestBid::Smallest => Winner::Smallest,
             BestBid::Largest => Winner::Largest,
         },
-        course: match foreign.ask {
-            AskWhen::Once => Course::Fixed,
-            AskWhen::Always => Course::Redrawn,
+        trend: match foreign.ask {
+            AskWhen::Once => Trend::Fixed,
+            AskWhen::Always => Trend::Redrawn,
         },
         kinds: topology.kinds.clone(),
         talk: RefCell::new(talk),
@@ -62,7 +62,7 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble>
 /// The program as a policy.
 struct Program {
     winner: Winner,
-    course: Course,
+    trend: Trend,
     kinds: Vec<String>,
     talk: RefCell<Talk>,
     /// The last bid of every task that the program knows and whose job is not over.
@@ -114,8 +114,8 @@ impl BidPolicy for Program {
         self.winner
     }
 
-    fn course(&self) -> Course {
-        self.course
+    fn trend(&self) -> Trend {
+        self.trend
     }
 
     fn is_asked_together(&self) -> bool {

@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 
 use super::admission::Gate;
 use super::auctioned::{AuctionedJob, Phase};
-use super::bid::{BidPolicy, Course, Instant};
+use super::bid::{BidPolicy, Instant, Trend};
 use super::clusters::{Cluster, Clusters};
 use super::failing::Failing;
 use super::figures::Figures;
@@ -119,7 +119,7 @@ impl Auctioneer {
         lane: fn(&dyn BidPolicy) -> Box<dyn Lane>,
     ) -> Auctioneer {
         let clusters = Clusters::new(clusters);
-        let keeps_paths = policy.course() != Course::Fixed;
+        let keeps_paths = policy.trend() != Trend::Fixed;
         Auctioneer {
             gate: Gate::new(&market, clusters.cores()),
             market,

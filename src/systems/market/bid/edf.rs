@@ -2,7 +2,7 @@
 //! selects its initial or final one.
 
 use super::super::rules::EdfDeadline;
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 use crate::systems::market::figures::ticks;
 use crate::time::Time;
 
@@ -31,7 +31,7 @@ impl BidPolicy for Edf {
         Winner::Smallest
     }
 
-    fn course(&self) -> Course {
-        Course::Fixed
+    fn trend(&self) -> Trend {
+        Trend::Fixed
     }
 }

@@ -1,6 +1,6 @@
 //! FIFO: first in, first out.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow =
     BidPolicyRow { name: "fifo", about: "the job that arrived first", build: |_, _| Box::new(Fifo) };
@@ -16,7 +16,7 @@ impl BidPolicy for Fifo {
         Winner::Smallest
     }
 
-    fn course(&self) -> Course {
-        Course::Fixed
+    fn trend(&self) -> Trend {
+        Trend::Fixed
     }
 }

@@ -1,6 +1,6 @@
 //! LRTF: longest remaining time first.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "lrtf",
@@ -19,7 +19,7 @@ impl BidPolicy for Lrtf {
         Winner::Largest
     }
 
-    fn course(&self) -> Course {
-        Course::Fixed
+    fn trend(&self) -> Trend {
+        Trend::Fixed
     }
 }

@@ -23,10 +23,10 @@ pub trait BidPolicy: Send {
     fn winner(&self) -> Winner;
 
     /// The change of a task's bid while it waits, which determines the structure of the queue.
-    fn course(&self) -> Course;
+    fn trend(&self) -> Trend;
 
     /// Writes the bids of tasks, if they depend only on the task's number in the run. They equal those of
-    /// [`BidPolicy::bid`]. Useful for bids that are [`Course::Redrawn`].
+    /// [`BidPolicy::bid`]. Useful for bids that are [`Trend::Redrawn`].
     fn draw(&self, _numbers: &[u64], _at: &Instant, _bids: &mut Vec<f64>) -> bool {
         false
     }
@@ -60,7 +60,7 @@ pub enum Winner {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum Trend {
     /// A bid is constant: it may be asked for when the task joins the queue, and never again.
     Fixed,
     /// It never rises, so an old bid is an upper bound of a new one.

@@ -1,7 +1,7 @@
 //! P-SLR: the largest projected SLR, with a bonus for tasks that have waited longer than the longest queued job would
 //! run.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "p-slr",
@@ -25,7 +25,7 @@ impl BidPolicy for PSlr {
         Winner::Largest
     }
 
-    fn course(&self) -> Course {
-        Course::Rising
+    fn trend(&self) -> Trend {
+        Trend::Rising
     }
 }

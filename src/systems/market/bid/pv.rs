@@ -1,6 +1,6 @@
 //! PV: the largest projected value.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow =
     BidPolicyRow { name: "pv", about: "the largest projected value", build: |_, _| Box::new(Pv) };
@@ -16,7 +16,7 @@ impl BidPolicy for Pv {
         Winner::Largest
     }
 
-    fn course(&self) -> Course {
-        Course::Falling
+    fn trend(&self) -> Trend {
+        Trend::Falling
     }
 }

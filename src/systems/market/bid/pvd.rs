@@ -1,6 +1,6 @@
 //! PVD: the largest projected value per remaining work.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvd",
@@ -19,8 +19,8 @@ impl BidPolicy for Pvd {
         Winner::Largest
     }
 
-    fn course(&self) -> Course {
-        Course::Falling
+    fn trend(&self) -> Trend {
+        Trend::Falling
     }
 
     fn weighs_successors(&self) -> bool {

@@ -4,7 +4,7 @@
 //! it. Squaring only the remaining work gives the behaviour that the paper describes, and is the default.
 
 use super::super::rules::Pvdsq as Squared;
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvdsq",
@@ -29,8 +29,8 @@ impl BidPolicy for Pvdsq {
         Winner::Largest
     }
 
-    fn course(&self) -> Course {
-        Course::Falling
+    fn trend(&self) -> Trend {
+        Trend::Falling
     }
 
     fn weighs_successors(&self) -> bool {

@@ -2,7 +2,7 @@
 //! earn anything goes first; the removal of jobs limits the harm.
 
 use super::super::rules::Pvr as Units;
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvr",
@@ -29,7 +29,7 @@ impl BidPolicy for Pvr {
         Winner::Smallest
     }
 
-    fn course(&self) -> Course {
-        Course::Falling
+    fn trend(&self) -> Trend {
+        Trend::Falling
     }
 }

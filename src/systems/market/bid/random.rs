@@ -1,6 +1,6 @@
 //! Random: the baseline, a new draw for every task at every instant.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Course, Instant, Winner};
+use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
 use crate::random::mix;
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
@@ -41,7 +41,7 @@ impl BidPolicy for Random {
         Winner::Largest
     }
 
-    fn course(&self) -> Course {
-        Course::Redrawn
+    fn trend(&self) -> Trend {
+        Trend::Redrawn
     }
 }

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Bids, Jobs, Lane, Rank, TaskHandle};
-use crate::systems::market::bid::Course;
+use crate::systems::market::bid::Trend;
 use crate::time::{Span, Time};
 
 pub(super) struct Improving {
@@ -46,14 +46,14 @@ struct Parked {
 const AHEAD_MAX: u64 = 1 << 48;
 
 impl Improving {
-    pub fn new(course: Course) -> Improving {
+    pub fn new(trend: Trend) -> Improving {
         Improving {
             fresh: Vec::new(),
             parked: BinaryHeap::new(),
             expiries: BinaryHeap::new(),
             asked: BinaryHeap::new(),
             number: 0,
-            path: (course == Course::Rising).then_some(Span::ZERO),
+            path: (trend == Trend::Rising).then_some(Span::ZERO),
             queued: 0,
         }
     }

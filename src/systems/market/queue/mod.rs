@@ -1,6 +1,6 @@
 //! The queue, one lane per kind, in the order of its bids, without asking every task at every instant.
 //!
-//! The cost depends on how bids change ([`Course`]) and on which bid wins. With `n` tasks in a lane:
+//! The cost depends on how bids change ([`Trend`]) and on which bid wins. With `n` tasks in a lane:
 //!
 //! | bids | lane | an instant costs |
 //! | --- | --- | --- |
@@ -25,7 +25,7 @@ mod redrawn;
 mod worsening;
 
 use super::auctioned::AuctionedJob;
-use super::bid::{BidPolicy, Course, Instant, Winner};
+use super::bid::{BidPolicy, Instant, Trend, Winner};
 use crate::grid::JobId;
 use crate::time::Time;
 
@@ -54,13 +54,13 @@ pub(super) trait Lane: Send {
 
 /// The lane for the bids of a policy.
 pub(super) fn lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
-    match (policy.course(), policy.winner()) {
-        (Course::Fixed, _) => Box::new(fixed::Fixed::default()),
-        (Course::Falling, Winner::Largest) | (Course::Rising, Winner::Smallest) => {
+    match (policy.trend(), policy.winner()) {
+        (Trend::Fixed, _) => Box::new(fixed::Fixed::default()),
+        (Trend::Falling, Winner::Largest) | (Trend::Rising, Winner::Smallest) => {
             Box::new(worsening::Worsening::default())
         }
-        (course @ (Course::Falling | Course::Rising), _) => Box::new(improving::Improving::new(course)),
-        (Course::Redrawn, _) => Box::new(redrawn::Redrawn::default()),
+        (trend @ (Trend::Falling | Trend::Rising), _) => Box::new(improving::Improving::new(trend)),
+        (Trend::Redrawn, _) => Box::new(redrawn::Redrawn::default()),
     }
 }
 
