@@ -2,7 +2,7 @@
 //! process at the hub.
 //!
 //! This file holds the part that all strategies share: the calendar of jobs, and the course of each (`run.rs`). A
-//! strategy acts through a `Deal` (`deal.rs`), and the books record the answers that sites owe (`debts.rs`). As the
+//! strategy acts through a `Deal` (`deal.rs`), and the books record the answers that sites owe (`pending.rs`). As the
 //! system has no service, the user itself logs what becomes of its jobs.
 
 #[cfg(test)]
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::deal::{Alarm, Books, Deal};
-use super::debts::{Debt, Owed};
+use super::pending::{PendingReply, ReplyKey};
 use super::rules::Provisioning;
 use super::run::Run;
 use super::strategy::{self, Strategy};
@@ -155,7 +155,7 @@ impl Customer {
     /// All state outside the log is lost: the open questions, the alarms of strategies, and the response times.
     fn crash(&mut self, now: Time, out: &mut Out) {
         self.is_down = true;
-        self.books.debts.forget();
+        self.books.pending.forget();
         self.books.lags.clear();
         for alarms in self.books.alarms.values_mut() {
             alarms.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
@@ -226,8 +226,8 @@ impl Customer {
         }
         let mut freed = Vec::new();
         self.with(now, task.job, out, |_, deal| {
-            let Some((leaves, next)) = deal.run.ended(task.index) else { return };
-            deal.ship(leaves);
+            let Some((transfers, next)) = deal.run.ended(task.index) else { return };
+            deal.ship(transfers);
             freed = next;
         });
         for next in freed {
@@ -288,16 +288,16 @@ impl Customer {
     fn answered(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
         match answer {
             Message::Informed(informed) => {
-                let debt = self.books.paid(now, Owed::Answer(provider, informed.number));
-                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
+                let pending = self.books.paid(now, ReplyKey::Answer(provider, informed.number));
+                let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
                 asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
                 self.with(now, job, out, |strategy, deal| {
                     strategy.informed(informed.number, provider, informed.reply, deal);
                 });
             }
             Message::Claimed(claimed) => {
-                let debt = self.books.paid(now, Owed::Answer(provider, claimed.number));
-                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
+                let pending = self.books.paid(now, ReplyKey::Answer(provider, claimed.number));
+                let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
                 asked.is_granted_by(&claimed.result, &self.world.providers[provider])?;
                 if self.live.get(&job).is_none_or(|live| live.is_doomed) {
                     self.claimed_in_vain(now, job, provider, claimed.result, out);
@@ -308,18 +308,18 @@ impl Customer {
                 });
             }
             Message::Coordinated(Coordinated { hold, answer }) => {
-                let debt = self.books.paid(now, Owed::Pledge(provider, hold, HoldStep::of(&answer)));
-                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
+                let pending = self.books.paid(now, ReplyKey::Pledge(provider, hold, HoldStep::of(&answer)));
+                let Some((job, _)) = self.known(pending)? else { return Ok(()) };
                 self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
             }
             Message::Returned(Returned { booking, result }) => {
-                let debt = self.books.paid(now, Owed::Return(provider, booking));
-                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
+                let pending = self.books.paid(now, ReplyKey::Return(provider, booking));
+                let Some((job, _)) = self.known(pending)? else { return Ok(()) };
                 self.with(now, job, out, |strategy, deal| strategy.returned(booking, provider, result, deal));
             }
             Message::Recalled(recalled) => {
-                let debt = self.books.paid(now, Owed::Recall(provider, recalled.task));
-                self.known(debt)?;
+                let pending = self.books.paid(now, ReplyKey::Recall(provider, recalled.task));
+                self.known(pending)?;
                 self.recalled(now, provider, recalled, out)?;
             }
             _ => {}
@@ -350,8 +350,8 @@ impl Customer {
     }
 
     /// The question of an answer. A user whose process crashes cannot know its questions from before the crash.
-    fn known(&self, debt: Option<Debt>) -> Result<Option<Debt>, Fault> {
-        if debt.is_none() && self.approach.crash.is_none() { Err(Fault::Unasked) } else { Ok(debt) }
+    fn known(&self, pending: Option<PendingReply>) -> Result<Option<PendingReply>, Fault> {
+        if pending.is_none() && self.approach.crash.is_none() { Err(Fault::Unasked) } else { Ok(pending) }
     }
 
     fn accuse(&mut self, provider: usize, fault: Fault, out: &mut Out) {
@@ -387,7 +387,7 @@ impl Planner for Customer {
         if self.has_accused {
             return;
         }
-        if let Some(provider) = self.books.debts.overdue(now, out) {
+        if let Some(provider) = self.books.pending.overdue(now, out) {
             return self.accuse(provider, Fault::Silent, out);
         }
         if !std::mem::replace(&mut self.has_begun, true) {
@@ -451,7 +451,7 @@ impl Planner for Customer {
         }
         for (job, task) in self.in_turn(ready) {
             self.with(now, job, out, |strategy, deal| {
-                if deal.run.goes(task).is_none() {
+                if deal.run.assignment(task).is_none() {
                     strategy.ready(task, deal);
                 }
             });

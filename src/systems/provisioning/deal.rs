@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::application::Application;
-use super::debts::{Asked, Debt, Debts, Owed};
+use super::pending::{PendingReplies, PendingReply, ReplyKey, RequestKind};
 use super::rules::Provisioning;
-use super::run::{Goes, Leaves, Padded, Run};
+use super::run::{Assignment, Padded, Run, Transfer};
 use super::sent::{Arrival, Sent};
 use super::world::{Provider, World};
 use crate::few;
@@ -23,7 +23,7 @@ use crate::time::{Span, Time};
 pub(super) struct Books {
     pub next: u64,
     /// Answers that sites owe.
-    pub debts: Debts,
+    pub pending: PendingReplies,
     /// The longest response time of each provider.
     pub lags: few::Map<usize, Span>,
     /// Receiving task of each load.
@@ -72,13 +72,13 @@ impl Books {
     }
 
     /// Settles an answer and returns its question. The response time of the provider is a bound on the age of its news.
-    pub fn paid(&mut self, now: Time, owed: Owed) -> Option<Debt> {
-        let (since, debt) = self.debts.pay(owed)?;
-        if let Owed::Answer(provider, _) = owed {
+    pub fn paid(&mut self, now: Time, key: ReplyKey) -> Option<PendingReply> {
+        let (since, pending) = self.pending.pay(key)?;
+        if let ReplyKey::Answer(provider, _) = key {
             let lag = self.lags.or_default(provider);
             *lag = now.since(since).max(*lag);
         }
-        Some(debt)
+        Some(pending)
     }
 
     fn number(&mut self) -> u64 {
@@ -87,8 +87,14 @@ impl Books {
     }
 
     /// Records that a provider has to answer. It answers at once, so the answer arrives after one round trip.
-    fn owes(&mut self, now: Time, owed: Owed, (provider, job, asked): (&Provider, JobId, Asked), out: &mut Out) {
-        self.debts.add(now, now + provider.latency + provider.latency, owed, (job, asked), out);
+    fn owes(
+        &mut self,
+        now: Time,
+        key: ReplyKey,
+        (provider, job, request): (&Provider, JobId, RequestKind),
+        out: &mut Out,
+    ) {
+        self.pending.add(now, now + provider.latency + provider.latency, key, (job, request), out);
     }
 
     pub fn give_back(
@@ -99,7 +105,7 @@ impl Books {
         booking: BookingId,
         out: &mut Out,
     ) {
-        self.owes(now, Owed::Return(number, booking), (provider, job, Asked::Deed), out);
+        self.owes(now, ReplyKey::Return(number, booking), (provider, job, RequestKind::Deed), out);
         out.send(provider.site, Message::Return(Return { booking }));
     }
 }
@@ -165,7 +171,7 @@ impl Deal<'_> {
     /// Asks a provider. The answer carries the returned number.
     pub fn ask(&mut self, provider: usize, query: Query) -> u64 {
         let number = self.books.number();
-        self.owes(Owed::Answer(provider, number), provider, Asked::Query(query));
+        self.owes(ReplyKey::Answer(provider, number), provider, RequestKind::Query(query));
         self.out.send(self.world.providers[provider].site, Message::Inquire(Inquire { number, query }));
         number
     }
@@ -198,20 +204,20 @@ impl Deal<'_> {
 
     fn claim(&mut self, provider: usize, lot: Lot, wanted: Vec<(Part, Area)>) -> u64 {
         let number = self.books.number();
-        self.owes(Owed::Answer(provider, number), provider, Asked::Claim(wanted));
+        self.owes(ReplyKey::Answer(provider, number), provider, RequestKind::Claim(wanted));
         self.out.send(self.world.providers[provider].site, Message::Claim(Claim { number, job: self.run.job.id, lot }));
         number
     }
 
-    fn owes(&mut self, owed: Owed, provider: usize, asked: Asked) {
-        self.books.owes(self.now, owed, (&self.world.providers[provider], self.run.job.id, asked), self.out);
+    fn owes(&mut self, key: ReplyKey, provider: usize, request: RequestKind) {
+        self.books.owes(self.now, key, (&self.world.providers[provider], self.run.job.id, request), self.out);
     }
 
     /// Sends a provider the next step of a hold.
     pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
         // No answer follows a release.
         if let Some(step) = HoldStep::wanted(&pledge) {
-            self.owes(Owed::Pledge(provider, hold, step), provider, Asked::Deed);
+            self.owes(ReplyKey::Pledge(provider, hold, step), provider, RequestKind::Deed);
         }
         self.out.send(self.world.providers[provider].site, Message::Coordinate(Coordinate { hold, pledge }));
     }
@@ -222,16 +228,16 @@ impl Deal<'_> {
     }
 
     /// Assigns a task to a place. It is entered there as soon as no dependency is open.
-    pub fn send(&mut self, task: u32, goes: Goes) {
-        self.send_for(Time::ZERO, task, goes);
+    pub fn send(&mut self, task: u32, assignment: Assignment) {
+        self.send_for(Time::ZERO, task, assignment);
     }
 
     /// Like `send`, but the task does not arrive before its start. Until then, the task that shares its booking has its
     /// place.
-    pub fn send_for(&mut self, start: Time, task: u32, goes: Goes) {
-        let way = self.world.providers[goes.provider].latency;
-        let leaves = self.run.send(task, goes);
-        self.ship(leaves);
+    pub fn send_for(&mut self, start: Time, task: u32, assignment: Assignment) {
+        let way = self.world.providers[assignment.provider].latency;
+        let transfers = self.run.send(task, assignment);
+        self.ship(transfers);
         let at = Time::from_micros(start.micros().saturating_sub(way.micros()));
         if at > self.now {
             self.run.hold_back(task);
@@ -241,9 +247,9 @@ impl Deal<'_> {
     }
 
     pub fn recall(&mut self, task: u32) {
-        let Some(provider) = self.run.goes(task).map(|goes| goes.provider) else { return };
+        let Some(provider) = self.run.assignment(task).map(|assignment| assignment.provider) else { return };
         let site = self.world.providers[provider].site;
-        self.owes(Owed::Recall(provider, self.run.id(task)), provider, Asked::Deed);
+        self.owes(ReplyKey::Recall(provider, self.run.id(task)), provider, RequestKind::Deed);
         self.out.send(site, Message::Recall(Recall { task: self.run.id(task) }));
     }
 
@@ -252,9 +258,9 @@ impl Deal<'_> {
         self.books.wake_at(time.max(self.now), Alarm::Strategy(self.run.job.id, token), self.out);
     }
 
-    pub(super) fn ship(&mut self, leaves: Vec<Leaves>) {
+    pub(super) fn ship(&mut self, transfers: Vec<Transfer>) {
         let job = self.run.job.id;
-        for Leaves { from_task, to_task, bytes, from, to } in leaves {
+        for Transfer { from_task, to_task, bytes, from, to } in transfers {
             let edge = EdgeId { job, from: from_task, to: to_task };
             let (load, task) = (self.books.number(), self.run.id(to_task));
             match self.world.ship(self.now, (from, to), (edge, bytes), load, self.out) {
@@ -268,9 +274,9 @@ impl Deal<'_> {
 
     /// Enters a task if it can go.
     pub(super) fn enter(&mut self, task: u32) {
-        let Some(goes) = self.run.enter(task) else { return };
-        let tells = goes.tells();
-        let Goes { provider, within, padded, .. } = goes;
+        let Some(assignment) = self.run.enter(task) else { return };
+        let tells = assignment.tells();
+        let Assignment { provider, within, padded, .. } = assignment;
         let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));
         self.books.sent.add(provider, self.arrival(provider), oldest);
         let provider = &self.world.providers[provider];

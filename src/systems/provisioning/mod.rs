@@ -10,10 +10,11 @@ mod cast;
 pub mod coallocation;
 mod customer;
 mod deal;
-mod debts;
+
 pub mod desk;
 pub mod forecast;
 mod manager;
+mod pending;
 pub mod planner;
 mod plans;
 mod rules;

@@ -27,7 +27,7 @@ struct Task {
     before: u32,
     /// Number of transfers under way to it, and its own time, if that has not come.
     data: u32,
-    goes: Option<Goes>,
+    assignment: Option<Assignment>,
     entered: bool,
     /// It has announced its start, as requested.
     begun: bool,
@@ -38,7 +38,7 @@ struct Task {
 
 /// The place of a task: a provider, by its number, and bookings there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Goes {
+pub struct Assignment {
     pub provider: usize,
     pub within: Vec<(BookingId, u32)>,
     pub padded: Option<Padded>,
@@ -46,7 +46,7 @@ pub struct Goes {
     pub is_leg: bool,
 }
 
-impl Goes {
+impl Assignment {
     /// True if its user wants to be told of its start.
     pub fn tells(&self) -> bool {
         self.padded.is_some() || self.is_leg
@@ -63,7 +63,7 @@ pub struct Padded {
 
 /// A transfer that can leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaves {
+pub struct Transfer {
     pub from_task: u32,
     pub to_task: u32,
     pub bytes: u64,
@@ -85,25 +85,27 @@ impl Run {
 
     /// Tasks that only wait for a place.
     pub fn ready(&self) -> Vec<u32> {
-        let ready = |task: &Task| task.before == 0 && task.goes.is_none();
+        let ready = |task: &Task| task.before == 0 && task.assignment.is_none();
         self.tasks.iter().zip(0..).filter(|(task, _)| ready(task)).map(|(_, number)| number).collect()
     }
 
-    pub fn goes(&self, task: u32) -> Option<&Goes> {
-        self.tasks.get(task as usize)?.goes.as_ref()
+    pub fn assignment(&self, task: u32) -> Option<&Assignment> {
+        self.tasks.get(task as usize)?.assignment.as_ref()
     }
 
     /// True if a task waits or runs at a provider.
     pub fn is_at(&self, task: u32, provider: usize) -> bool {
         let at = |task: &Task| {
-            task.entered && !task.ended && task.goes.as_ref().is_some_and(|goes| goes.provider == provider)
+            task.entered
+                && !task.ended
+                && task.assignment.as_ref().is_some_and(|assignment| assignment.provider == provider)
         };
         self.tasks.get(task as usize).is_some_and(at)
     }
 
     /// Records a start that a provider announces; false if no announcement was due.
     pub fn begun(&mut self, task: u32, provider: usize) -> bool {
-        if !self.is_at(task, provider) || !self.goes(task).is_some_and(Goes::tells) {
+        if !self.is_at(task, provider) || !self.assignment(task).is_some_and(Assignment::tells) {
             return false;
         }
         !std::mem::replace(&mut self.tasks[task as usize].begun, true)
@@ -129,21 +131,24 @@ impl Run {
     }
 
     /// Sets the place of a task, and returns the transfers that can leave for it. The caller reports each arrival.
-    pub fn send(&mut self, task: u32, goes: Goes) -> Vec<Leaves> {
-        let to = goes.provider;
-        self.tasks[task as usize].goes = Some(goes);
-        let mut leaves = Vec::new();
+    pub fn send(&mut self, task: u32, assignment: Assignment) -> Vec<Transfer> {
+        let to = assignment.provider;
+        self.tasks[task as usize].assignment = Some(assignment);
+        let mut transfers = Vec::new();
         for &from in self.graph.predecessors(task as usize) {
             let edge = self.job.edges.binary_search_by_key(&(from, task), |edge| (edge.from, edge.to));
             let edge = self.job.edges[edge.expect("the graph is that of the job's edges")];
             let before = &self.tasks[from as usize];
-            let Some(from) = before.goes.as_ref().filter(|_| before.ended).map(|goes| goes.provider) else { continue };
+            let Some(from) = before.assignment.as_ref().filter(|_| before.ended).map(|assignment| assignment.provider)
+            else {
+                continue;
+            };
             if from != to {
-                leaves.push(Leaves { from_task: edge.from, to_task: task, bytes: edge.data, from, to });
+                transfers.push(Transfer { from_task: edge.from, to_task: task, bytes: edge.data, from, to });
             }
         }
-        self.tasks[task as usize].data += leaves.len() as u32;
-        leaves
+        self.tasks[task as usize].data += transfers.len() as u32;
+        transfers
     }
 
     /// Delays a task until a time of its own, which [`Self::arrived`] reports like a transfer.
@@ -157,18 +162,18 @@ impl Run {
     }
 
     /// Enters a task without open dependencies, and returns its place.
-    pub fn enter(&mut self, task: u32) -> Option<Goes> {
+    pub fn enter(&mut self, task: u32) -> Option<Assignment> {
         let task = &mut self.tasks[task as usize];
         let is_due = task.before == 0 && task.data == 0 && !task.entered;
-        let goes = task.goes.clone().filter(|_| is_due)?;
+        let assignment = task.assignment.clone().filter(|_| is_due)?;
         task.entered = true;
-        Some(goes)
+        Some(assignment)
     }
 
     /// Records that an entered task has been taken back, with its number of losses.
     pub fn left(&mut self, task: u32, losses: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
-            (task.entered, task.begun, task.goes, task.losses) = (false, false, None, losses);
+            (task.entered, task.begun, task.assignment, task.losses) = (false, false, None, losses);
         }
     }
 
@@ -189,19 +194,20 @@ impl Run {
 
     /// Bookings, with their providers, of tasks that have not ended.
     pub fn unused(&self) -> BTreeSet<(usize, BookingId)> {
-        let open = self.tasks.iter().filter(|task| !task.ended).filter_map(|task| task.goes.as_ref());
-        open.flat_map(|goes| goes.within.iter().map(|(booking, _)| (goes.provider, *booking))).collect()
+        let open = self.tasks.iter().filter(|task| !task.ended).filter_map(|task| task.assignment.as_ref());
+        open.flat_map(|assignment| assignment.within.iter().map(|(booking, _)| (assignment.provider, *booking)))
+            .collect()
     }
 
     /// Records the end of a task. Returns the transfers that leave, and the tasks without open predecessors. `None` if
     /// it was not entered.
-    pub fn ended(&mut self, task: u32) -> Option<(Vec<Leaves>, Vec<u32>)> {
+    pub fn ended(&mut self, task: u32) -> Option<(Vec<Transfer>, Vec<u32>)> {
         let number = task as usize;
         let state = self.tasks.get_mut(number).filter(|state| state.entered && !state.ended)?;
         state.ended = true;
         self.open -= 1;
-        let from = state.goes.as_ref().map_or(0, |goes| goes.provider);
-        let (mut leaves, mut freed) = (Vec::new(), Vec::new());
+        let from = state.assignment.as_ref().map_or(0, |assignment| assignment.provider);
+        let (mut transfers, mut freed) = (Vec::new(), Vec::new());
         let first = self.job.edges.partition_point(|edge| edge.from < task);
         for edge in self.job.edges[first..].iter().take_while(|edge| edge.from == task) {
             let next = &mut self.tasks[edge.to as usize];
@@ -209,11 +215,11 @@ impl Run {
             if next.before == 0 {
                 freed.push(edge.to);
             }
-            if let Some(to) = next.goes.as_ref().map(|goes| goes.provider).filter(|to| *to != from) {
+            if let Some(to) = next.assignment.as_ref().map(|assignment| assignment.provider).filter(|to| *to != from) {
                 next.data += 1;
-                leaves.push(Leaves { from_task: task, to_task: edge.to, bytes: edge.data, from, to });
+                transfers.push(Transfer { from_task: task, to_task: edge.to, bytes: edge.data, from, to });
             }
         }
-        Some((leaves, freed))
+        Some((transfers, freed))
     }
 }

@@ -108,7 +108,7 @@ struct Booked {
 enum Turn {
     TakenBack,
     Submitted,
-    Asked,
+    RequestKind,
 }
 
 impl FrontDesk {
@@ -396,7 +396,7 @@ impl Manager for FrontDesk {
             }
             Message::Recall(Recall { task }) if self.entering.contains(&(from, *task)) => Turn::Submitted,
             Message::Return(_) | Message::Recall(_) | Message::Release(_) => Turn::TakenBack,
-            _ => Turn::Asked,
+            _ => Turn::RequestKind,
         };
         self.heard.push((turn, from, message));
     }

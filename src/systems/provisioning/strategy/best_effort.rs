@@ -8,7 +8,7 @@ use super::{Strategy, StrategyRow};
 use crate::few;
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
-use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::run::Assignment;
 use crate::systems::provisioning::sent::Arrival;
 use crate::time::Time;
 
@@ -56,7 +56,7 @@ impl JustInTime {
                 (u64::from(told.unwrap_or(0)) + deal.sent_since(provider, *asked), provider)
             };
             let Some((_, provider)) = deal.fitting(task).into_iter().map(fullness).min() else { continue };
-            deal.send(task, Goes { provider, ..Goes::default() });
+            deal.send(task, Assignment { provider, ..Assignment::default() });
         }
         loads.clear();
     }
@@ -78,7 +78,7 @@ impl Strategy for JustInTime {
         if !is_open {
             // With one provider there is nothing to ask, unless others come before it.
             if let [provider] = providers[..] {
-                return deal.send(task, Goes { provider, ..Goes::default() });
+                return deal.send(task, Assignment { provider, ..Assignment::default() });
             }
             self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: few::Map::new() });
         }

@@ -13,7 +13,7 @@ use crate::systems::provisioning::coallocation::{
     CoallocationOutcome, CoallocationRequest, Coordinator, Deed, HoldOrder, Leg, LegAnswer, LogEntry, Patience, Pool,
 };
 use crate::systems::provisioning::deal::Deal;
-use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::run::Assignment;
 use crate::time::{Span, Time};
 
 pub const ROW: StrategyRow = StrategyRow {
@@ -243,7 +243,7 @@ impl Coallocate {
         for (leg, (task, provider)) in tasks.into_iter().enumerate() {
             let procs = deal.run.job.tasks[task as usize].cores;
             let within = bargaining.booked.get(&leg).map(|(booking, _)| (*booking, procs)).into_iter().collect();
-            deal.send(task, Goes { provider, within, is_leg, ..Goes::default() });
+            deal.send(task, Assignment { provider, within, is_leg, ..Assignment::default() });
         }
     }
 }

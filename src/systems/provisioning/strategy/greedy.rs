@@ -9,7 +9,7 @@ use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, Greedy as Buying};
 use crate::systems::provisioning::deal::Deal;
-use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::run::Assignment;
 use crate::time::Time;
 
 pub const ROW: StrategyRow = StrategyRow {
@@ -80,7 +80,7 @@ impl Greedy {
         let task = application.order()[self.bought.len()];
         self.bought.push((provider, receipt));
         let within = vec![(receipt.booking, receipt.part.procs)];
-        deal.send(task, Goes { provider, within, ..Goes::default() });
+        deal.send(task, Assignment { provider, within, ..Assignment::default() });
     }
 
     fn finish(&mut self, deal: &mut Deal<'_>) {

@@ -10,7 +10,7 @@ use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{ApplicationPlan, Settings, plan};
 use crate::systems::provisioning::deal::Deal;
-use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::run::Assignment;
 
 pub const ROW: StrategyRow = StrategyRow {
     name: "moga",
@@ -117,7 +117,7 @@ impl Moga {
             deal.send_for(
                 placed.start,
                 placed.task,
-                Goes { provider: placed.site as usize, within, ..Goes::default() },
+                Assignment { provider: placed.site as usize, within, ..Assignment::default() },
             );
         }
     }

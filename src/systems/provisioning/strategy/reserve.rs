@@ -6,7 +6,7 @@ use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose_quoted;
 use crate::systems::provisioning::deal::Deal;
-use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::run::Assignment;
 
 pub const ROW: StrategyRow = StrategyRow {
     name: "reserve",
@@ -96,7 +96,7 @@ impl Strategy for Reserve {
             Ok(receipts) => {
                 self.bargained.tell(Bargain::Booked, None, deal);
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
-                deal.send(0, Goes { provider, within, ..Goes::default() });
+                deal.send(0, Assignment { provider, within, ..Assignment::default() });
             }
             Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(deal),
             Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, denial.into(), deal),
@@ -106,7 +106,7 @@ impl Strategy for Reserve {
 
     /// Its task waits in the queue by now. If it can still be recalled, it is booked for anew.
     fn revoked(&mut self, booking: BookingId, deal: &mut Deal<'_>) {
-        if deal.run.goes(0).is_some_and(|goes| goes.within.iter().any(|(its, _)| *its == booking)) {
+        if deal.run.assignment(0).is_some_and(|assignment| assignment.within.iter().any(|(its, _)| *its == booking)) {
             deal.recall(0);
         }
     }

@@ -5,7 +5,7 @@ use super::{Strategy, StrategyRow};
 use crate::grid::Part;
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
-use crate::systems::provisioning::run::{Goes, Padded};
+use crate::systems::provisioning::run::{Assignment, Padded};
 use crate::systems::provisioning::virtual_reservation::{STEP, requested};
 use crate::time::{Span, Time};
 
@@ -82,7 +82,7 @@ impl PaddedJob {
             return;
         }
         let padded = Padded { work_from: work.start, walltime: requested(&work, deal.now) };
-        deal.send(0, Goes { provider, padded: Some(padded), ..Goes::default() });
+        deal.send(0, Assignment { provider, padded: Some(padded), ..Assignment::default() });
     }
 }
 
@@ -106,7 +106,7 @@ impl Strategy for Var {
         if token != WANTED || self.job.begun {
             return;
         }
-        if deal.run.goes(0).is_some() {
+        if deal.run.assignment(0).is_some() {
             return deal.recall(0);
         }
         // The answers came so late that it was never submitted.

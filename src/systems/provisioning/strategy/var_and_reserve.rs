@@ -7,7 +7,7 @@ use super::{Bargained, Strategy, StrategyRow};
 use crate::grid::{Area, BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
-use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::run::Assignment;
 use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding, reserved};
 use crate::time::Time;
 
@@ -85,7 +85,7 @@ impl Both {
         match self.reserved.take() {
             Some((provider, receipt)) => {
                 let within = vec![(receipt.booking, receipt.part.procs)];
-                deal.send(0, Goes { provider, within, ..Goes::default() });
+                deal.send(0, Assignment { provider, within, ..Assignment::default() });
             }
             None => {
                 self.bargained.tell(Bargain::GivenUp, Some(no_job), deal);
@@ -168,7 +168,7 @@ impl Strategy for Both {
         if token != WANTED || !self.tries_job || self.job.begun {
             return;
         }
-        if deal.run.goes(0).is_some() {
+        if deal.run.assignment(0).is_some() {
             return deal.recall(0);
         }
         // The answers came so late that it was never submitted.
@@ -180,7 +180,7 @@ impl Strategy for Both {
         self.job.begun = true;
         self.bargained.tell(Bargain::Booked, None, deal);
         let Some((provider, receipt)) = self.reserved else { return };
-        let job = deal.run.goes(0).map_or(provider, |goes| goes.provider);
+        let job = deal.run.assignment(0).map_or(provider, |assignment| assignment.provider);
         let queued = in_queue(job, deal) + padding(&receipt.part, deal.now);
         let reserved = in_reservation(provider, receipt.fee, deal);
         let penalty = receipt.fee.part(deal.world.providers[provider].cancelling);

@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 
 /// Identity of an answer; providers are numbers of sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Owed {
+pub enum ReplyKey {
     /// The answer to a question or a claim, by its number.
     Answer(usize, u64),
     Pledge(usize, HoldId, HoldStep),
@@ -23,7 +23,7 @@ pub enum Owed {
 
 /// The subject of a question.
 #[derive(Clone, Debug)]
-pub enum Asked {
+pub enum RequestKind {
     Query(Query),
     /// A claim to these parts at these fees.
     Claim(Vec<(Part, Area)>),
@@ -32,13 +32,13 @@ pub enum Asked {
 }
 
 /// Job and subject of an answer.
-pub type Debt = (JobId, Asked);
+pub type PendingReply = (JobId, RequestKind);
 
 #[derive(Default)]
-pub struct Debts {
+pub struct PendingReplies {
     /// The open questions. The same question may be asked again before it is answered.
-    open: BTreeMap<Owed, VecDeque<Since>>,
-    due: BTreeSet<(Time, Owed)>,
+    open: BTreeMap<ReplyKey, VecDeque<Since>>,
+    due: BTreeSet<(Time, ReplyKey)>,
     /// The next time at which overdue answers are looked for.
     watch: Option<Time>,
 }
@@ -46,28 +46,28 @@ pub struct Debts {
 struct Since {
     asked: Time,
     by: Time,
-    debt: Debt,
+    pending: PendingReply,
 }
 
-impl Debts {
-    pub fn add(&mut self, asked: Time, by: Time, owed: Owed, debt: Debt, out: &mut Out) {
-        self.open.entry(owed).or_default().push_back(Since { asked, by, debt });
-        self.due.insert((by, owed));
+impl PendingReplies {
+    pub fn add(&mut self, asked: Time, by: Time, key: ReplyKey, pending: PendingReply, out: &mut Out) {
+        self.open.entry(key).or_default().push_back(Since { asked, by, pending });
+        self.due.insert((by, key));
         self.look_after(by, out);
     }
 
     /// Settles an answer: the time and the subject of its question. None if no question is open.
-    pub fn pay(&mut self, owed: Owed) -> Option<(Time, Debt)> {
-        let open = self.open.get_mut(&owed)?;
-        let Since { asked, by, debt } = open.pop_front()?;
+    pub fn pay(&mut self, key: ReplyKey) -> Option<(Time, PendingReply)> {
+        let open = self.open.get_mut(&key)?;
+        let Since { asked, by, pending } = open.pop_front()?;
         if open.is_empty() {
-            self.open.remove(&owed);
+            self.open.remove(&key);
         }
         // Two questions of the same time are due at the same time.
-        if self.open.get(&owed).is_none_or(|open| open.iter().all(|since| since.by != by)) {
-            self.due.remove(&(by, owed));
+        if self.open.get(&key).is_none_or(|open| open.iter().all(|since| since.by != by)) {
+            self.due.remove(&(by, key));
         }
-        Some((asked, debt))
+        Some((asked, pending))
     }
 
     /// A provider whose answer should have arrived before now.
@@ -76,9 +76,9 @@ impl Debts {
             return None;
         }
         self.watch = None;
-        let (by, owed) = *self.due.first()?;
+        let (by, key) = *self.due.first()?;
         if by < now {
-            return Some(owed.provider());
+            return Some(key.provider());
         }
         self.look_after(by, out);
         None
@@ -100,21 +100,21 @@ impl Debts {
     }
 }
 
-impl Owed {
+impl ReplyKey {
     fn provider(&self) -> usize {
         match self {
-            Owed::Answer(provider, _)
-            | Owed::Pledge(provider, ..)
-            | Owed::Return(provider, _)
-            | Owed::Recall(provider, _) => *provider,
+            ReplyKey::Answer(provider, _)
+            | ReplyKey::Pledge(provider, ..)
+            | ReplyKey::Return(provider, _)
+            | ReplyKey::Recall(provider, _) => *provider,
         }
     }
 }
 
-impl Asked {
+impl RequestKind {
     /// Checks that a reply answers this question.
     pub fn is_answered_by(&self, reply: &Reply, provider: &Provider) -> Result<(), Fault> {
-        let Asked::Query(query) = self else { return Err(Fault::Senseless) };
+        let RequestKind::Query(query) = self else { return Err(Fault::Senseless) };
         let makes_sense = match (query, reply) {
             (Query::Load, Reply::Load(_)) => true,
             (Query::Slots, Reply::Slots(advert)) => is_advert(advert, provider),
@@ -138,7 +138,7 @@ impl Asked {
 
     /// Checks that the result is what was claimed, or a denial.
     pub fn is_granted_by(&self, result: &Result<Vec<Receipt>, Denial>, provider: &Provider) -> Result<(), Fault> {
-        let Asked::Claim(wanted) = self else { return Err(Fault::Senseless) };
+        let RequestKind::Claim(wanted) = self else { return Err(Fault::Senseless) };
         let Ok(receipts) = result else { return Ok(()) };
         let is_wanted = |(receipt, (part, fee)): (&Receipt, &(Part, Area))| {
             receipt.part == *part && receipt.fee == *fee && receipt.rent == part.area().at(provider.rate)
