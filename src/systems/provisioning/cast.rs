@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::customer::Customer;
 use super::desk::{Desk, DeskTerms, Mode, longest};
 use super::forecast::History;
-use super::manager::FrontDesk;
+use super::manager::NegotiatingManager;
 use super::rules::{Provisioning, walk_site};
 use super::user_keys::walk_user;
 use super::world::{Provider, World};
@@ -71,7 +71,7 @@ impl System for Provisioning {
         let unknown = || CastError::unknown("planner", &site.scheduler);
         let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
-        let front = FrontDesk::new(desk).serving(&givers.services);
+        let front = NegotiatingManager::new(desk).serving(&givers.services);
         let (front, outages) = match fails {
             Some(fails) => (front.with_outages(fails.clone()), Some(fails.outages)),
             None => (front, None),

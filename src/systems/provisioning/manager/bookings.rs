@@ -1,6 +1,6 @@
 //! Bookings and holds at a site: their owners, their return, and the messages about their fate.
 
-use super::{Booked, FrontDesk};
+use super::{Booked, NegotiatingManager};
 use crate::grid::{Area, BookingId, Denial, Grant, HoldId, JobId, Receipt};
 use crate::kernel::ActorId;
 use crate::protocol::{
@@ -10,7 +10,7 @@ use crate::roles::site::Order;
 use crate::systems::provisioning::desk::Fate;
 use crate::time::Time;
 
-impl FrontDesk {
+impl NegotiatingManager {
     pub(super) fn claim(&mut self, now: Time, user: ActorId, claim: Claim, orders: &mut Vec<Order>) {
         let Claim { number, job, lot } = claim;
         let result = match lot {

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FrontDesk, Submission};
+use super::{NegotiatingManager, Submission};
 use crate::few;
 use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
@@ -28,7 +28,7 @@ use crate::time::{Span, Time};
 
 /// The bookings of services.
 #[derive(Default)]
-pub(super) struct Guests {
+pub(super) struct ServiceBookings {
     pub booked: Bookings,
     /// The desk's number of each booking; those that wait for room are missing.
     set_aside: BTreeMap<TaskId, BookingId>,
@@ -45,7 +45,7 @@ pub(super) enum Origin {
     Planner,
 }
 
-impl Guests {
+impl ServiceBookings {
     /// Number of processors in use of the desk's booking, where nodes fail, if it is a guest's: all or none.
     pub fn in_use(&self, booking: BookingId) -> Option<u32> {
         let guest = self.booked.get(self.of(booking)?)?;
@@ -85,7 +85,7 @@ impl Guests {
     }
 }
 
-impl FrontDesk {
+impl NegotiatingManager {
     /// Handles a message of a service.
     pub(super) fn serve(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
@@ -193,7 +193,7 @@ impl FrontDesk {
         if self.remedy.is_none() {
             return;
         }
-        let Guests { booked, set_aside } = &mut self.guests;
+        let ServiceBookings { booked, set_aside } = &mut self.guests;
         let waits = |(task, booking): &(TaskId, &Booking)| booking.held.until > now && !set_aside.contains_key(task);
         let waiting = booked.all().filter(waits).map(|(task, booking)| (booking.held.from, task, &booking.held));
         let mut waiting: Vec<(Time, TaskId, &Reserved)> = waiting.collect();
@@ -209,7 +209,7 @@ impl FrontDesk {
     /// starts them by itself.
     pub(super) fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &self.remedy else { return };
-        let Guests { booked, set_aside } = &mut self.guests;
+        let ServiceBookings { booked, set_aside } = &mut self.guests;
         let has_room = |task, held: &Reserved| set_aside.contains_key(&task) && remedy.are_up(&held.nodes);
         for task in booked.can_start(now, has_room) {
             orders.push(Order::Start(booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
@@ -257,7 +257,7 @@ impl FrontDesk {
 
 /// The nodes of all tasks while orders are given.
 struct Seating<'a> {
-    guests: &'a Guests,
+    guests: &'a ServiceBookings,
     now: Time,
     /// Free nodes that are up, without those of guests whose time has come; and the free ones of those.
     free: NodeSet,
@@ -268,7 +268,7 @@ struct Seating<'a> {
 }
 
 impl Seating<'_> {
-    fn of<'a>(front: &'a FrontDesk, now: Time, site: &Tasks) -> Seating<'a> {
+    fn of<'a>(front: &'a NegotiatingManager, now: Time, site: &Tasks) -> Seating<'a> {
         let guests = &front.guests;
         let kept = guests.kept(now, now + MOMENT);
         let (mut free, free_but_kept) = (site.free_nodes().clone(), site.free_nodes().intersection(&kept));

@@ -20,7 +20,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::guests::{Guests, Origin};
+use self::guests::{Origin, ServiceBookings};
 use self::remedy::FailureHandling;
 use super::desk::{Deed, Desk, Joins, Wanted};
 use crate::grid::{Advert, Area, BookingId, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
@@ -34,7 +34,7 @@ use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks, rank
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
-pub struct FrontDesk {
+pub struct NegotiatingManager {
     desk: Desk,
     /// Messages of this instant, and the tasks entered in it by user.
     heard: Vec<(Turn, ActorId, Message)>,
@@ -60,7 +60,7 @@ pub struct FrontDesk {
     /// Services of the other systems that use the site.
     services: Vec<ActorId>,
     /// Bookings of those services.
-    guests: Guests,
+    guests: ServiceBookings,
 }
 
 /// A task that has been submitted.
@@ -111,9 +111,9 @@ enum Turn {
     RequestKind,
 }
 
-impl FrontDesk {
-    pub fn new(desk: Desk) -> FrontDesk {
-        FrontDesk {
+impl NegotiatingManager {
+    pub fn new(desk: Desk) -> NegotiatingManager {
+        NegotiatingManager {
             desk,
             heard: Vec::new(),
             entering: BTreeSet::new(),
@@ -128,19 +128,19 @@ impl FrontDesk {
             stranded: BTreeMap::new(),
             remedy: None,
             services: Vec::new(),
-            guests: Guests::default(),
+            guests: ServiceBookings::default(),
         }
     }
 
     /// Like this manager, at a site that these services use too.
-    pub fn serving(self, services: &[ActorId]) -> FrontDesk {
-        FrontDesk { services: services.to_vec(), ..self }
+    pub fn serving(self, services: &[ActorId]) -> NegotiatingManager {
+        NegotiatingManager { services: services.to_vec(), ..self }
     }
 
     /// Like this manager, at a site whose nodes fail.
-    pub fn with_outages(self, fails: Fails) -> FrontDesk {
+    pub fn with_outages(self, fails: Fails) -> NegotiatingManager {
         let procs = self.desk.terms().procs;
-        FrontDesk { remedy: Some(FailureHandling::new(fails, procs)), ..self }
+        NegotiatingManager { remedy: Some(FailureHandling::new(fails, procs)), ..self }
     }
 
     fn act(&mut self, now: Time, user: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
@@ -375,7 +375,7 @@ impl FrontDesk {
     }
 }
 
-impl Manager for FrontDesk {
+impl Manager for NegotiatingManager {
     fn make_way(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         self.clear_way(now, site, orders);
     }

@@ -5,7 +5,7 @@
 //! meet the site as it is.
 
 use super::guests::Origin;
-use super::{Booked, FrontDesk, Runs, Submission};
+use super::{Booked, NegotiatingManager, Runs, Submission};
 use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, Reserved, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
 use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
@@ -77,7 +77,7 @@ impl Booked {
     }
 }
 
-impl FrontDesk {
+impl NegotiatingManager {
     /// Run time and requested time of a task, with its checkpoints if it makes any.
     pub(super) fn stretched(&self, enter: &Enter) -> (Span, Span) {
         let stretched = |span| match &self.remedy {

@@ -53,7 +53,7 @@ fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
 /// Like `play`, at any desk, where nodes may fail. The account of the site must equal that of its log.
 fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let outages = fails.clone().map(|fails| fails.outages);
-    let front = FrontDesk::new(desk);
+    let front = NegotiatingManager::new(desk);
     let front = match fails {
         Some(fails) => front.with_outages(fails),
         None => front,

@@ -6,7 +6,7 @@ use crate::systems::provisioning::desk::Account;
 
 /// A manager whose account can be read at the end.
 pub struct Watched {
-    pub front: FrontDesk,
+    pub front: NegotiatingManager,
     pub account: Arc<Mutex<Account>>,
 }
 
