@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Book, Cluster, Holder, MetaScheduler, Reservation, Warden, Watch, fit};
+use super::{Book, Cluster, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit};
 use crate::grid::{Request, Reserved, Site};
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
@@ -57,15 +57,15 @@ impl System for Reservation {
             latency: site.latency,
             is_shared: site.systems.len() > 1,
             book: book(site),
-            watch: grid.fails(*id).map(|fails| Watch::new(fails, site.cores, site.latency, site.report_every)),
+            outages: grid.fails(*id).map(|fails| OutageView::new(fails, site.cores, site.latency, site.report_every)),
         };
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
     }
 
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         let manager: Box<dyn Manager> = match &fails {
-            Some(fails) => Box::new(Warden::new(fails.attempts(site.cores))),
-            None => Box::new(Holder),
+            Some(fails) => Box::new(FailingHoldManager::new(fails.attempts(site.cores))),
+            None => Box::new(HoldManager),
         };
         let actor = roles::Site::new(site.cores, manager, givers.all()).with_report_period(site.report_every);
         Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))

@@ -22,11 +22,11 @@ impl MetaScheduler {
         }
         for number in self.failing.clone() {
             let cluster = &mut self.clusters[number];
-            let watch = cluster.watch.as_mut().expect("it is watched");
-            let Some(down) = watch.hear(now) else { continue };
+            let outages = cluster.outages.as_mut().expect("it is watched");
+            let Some(down) = outages.hear(now) else { continue };
             cluster.book.block(now, down);
-            let (site, is_shared, bookings) = (cluster.site, cluster.is_shared, watch.recovery.bookings);
-            let is_hit = |live: &AcceptedJob| match watch.back(&live.nodes) {
+            let (site, is_shared, bookings) = (cluster.site, cluster.is_shared, outages.recovery.bookings);
+            let is_hit = |live: &AcceptedJob| match outages.back(&live.nodes) {
                 None => false,
                 // Under this rule a job keeps its booking as long as some of its time is left.
                 Some(back) if bookings == Bookings::Shorten => back >= live.end,
@@ -44,8 +44,8 @@ impl MetaScheduler {
                 }
             }
         }
-        let watches = self.failing.iter().filter_map(|number| self.clusters[*number].watch.as_ref());
-        self.news_at = watches.map(|watch| watch.next()).min().unwrap_or(Time::NEVER);
+        let views = self.failing.iter().filter_map(|number| self.clusters[*number].outages.as_ref());
+        self.news_at = views.map(|outages| outages.next()).min().unwrap_or(Time::NEVER);
     }
 
     /// Recalls jobs that their sites still hold although their time is over: their nodes were down all the time, and
@@ -55,8 +55,8 @@ impl MetaScheduler {
             self.overdue.remove(&(at, job));
             let is_held = |live: &&AcceptedJob| live.phase == Phase::Given;
             let Some(live) = self.live.get(&job).filter(is_held) else { continue };
-            let Cluster { site, watch: Some(watch), .. } = &self.clusters[live.cluster] else { continue };
-            if watch.overdue(live.end) == at {
+            let Cluster { site, outages: Some(outages), .. } = &self.clusters[live.cluster] else { continue };
+            if outages.overdue(live.end) == at {
                 self.recall(*site, job, out);
             }
         }
@@ -84,8 +84,8 @@ impl MetaScheduler {
     /// Schedules a check for the end of a job: at a site whose nodes fail, it must be reported soon after its time.
     pub(super) fn await_end(&mut self, job: JobId) {
         let live = &self.live[&job];
-        if let Some(watch) = &self.clusters[live.cluster].watch {
-            self.overdue.insert((watch.overdue(live.end), job));
+        if let Some(outages) = &self.clusters[live.cluster].outages {
+            self.overdue.insert((outages.overdue(live.end), job));
         }
     }
 
@@ -102,12 +102,12 @@ impl MetaScheduler {
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         let cluster = &self.clusters[live.cluster];
         // A site without failing nodes that reports a loss is not honest.
-        let Some(watch) = &cluster.watch else { return };
+        let Some(outages) = &cluster.outages else { return };
         live.losses += 1;
         live.saved = live.saved + lost.saved;
-        let back = watch.back(&live.nodes).unwrap_or(Time::ZERO).max(now + cluster.latency);
-        let again = watch.recovery.tries_again(live.losses);
-        let bookings = if again { watch.recovery.bookings } else { Bookings::Break };
+        let back = outages.back(&live.nodes).unwrap_or(Time::ZERO).max(now + cluster.latency);
+        let again = outages.recovery.tries_again(live.losses);
+        let bookings = if again { outages.recovery.bookings } else { Bookings::Break };
         if bookings == Bookings::Shorten && back < live.end {
             return self.hold(now, job, back, out);
         }
@@ -127,8 +127,8 @@ impl MetaScheduler {
     pub(super) fn give_back(&mut self, now: Time, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
-        let watch = self.clusters[live.cluster].watch.as_ref();
-        let moves = watch.is_some_and(|watch| watch.recovery.bookings == Bookings::Move);
+        let outages = self.clusters[live.cluster].outages.as_ref();
+        let moves = outages.is_some_and(|outages| outages.recovery.bookings == Bookings::Move);
         let left = if moves { self.move_on(now, job, live, out) } else { Some(live) };
         if let Some(live) = left {
             self.breaks(job, &live, out);
@@ -140,8 +140,8 @@ impl MetaScheduler {
         if live.losses == 0 {
             out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
         }
-        let watch = self.clusters[live.cluster].watch.as_ref().expect("nodes of it have failed");
-        let compensation = watch.recovery.compensation(live.request.area());
+        let outages = self.clusters[live.cluster].outages.as_ref().expect("nodes of it have failed");
+        let compensation = outages.recovery.compensation(live.request.area());
         out.log(Record::Broken { job, compensation });
         out.log(Record::Removed { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 use super::asking::{Asked, Search};
 use super::book::{Book, Offer};
 use super::moving::Moving;
+use super::outage_view::OutageView;
 use super::rules::Choose;
-use super::watch::Watch;
 use crate::grid::{Invalid, JobId, NodeSet, Request, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
@@ -62,7 +62,7 @@ pub struct Cluster {
     pub is_shared: bool,
     pub book: Book,
     /// News of its nodes; None if they do not fail.
-    pub watch: Option<Watch>,
+    pub outages: Option<OutageView>,
 }
 
 pub(super) struct AcceptedJob {
@@ -98,7 +98,7 @@ pub(super) type Out = Outbox<Message, Record>;
 impl MetaScheduler {
     pub fn new(clusters: Vec<Cluster>, choose: Choose, stager: Option<Stager>) -> MetaScheduler {
         let largest = clusters.iter().map(|cluster| cluster.book.nodes()).max().unwrap_or(0);
-        let failing = (0..clusters.len()).filter(|number| clusters[*number].watch.is_some()).collect();
+        let failing = (0..clusters.len()).filter(|number| clusters[*number].outages.is_some()).collect();
         MetaScheduler {
             clusters,
             choose,
@@ -175,7 +175,7 @@ impl MetaScheduler {
     /// Duration of a booking at a cluster, including checkpoints, if the job makes any there.
     pub(super) fn lasts(&self, cluster: usize, request: &Request) -> Span {
         let Request { duration, nodes, .. } = *request;
-        self.clusters[cluster].watch.as_ref().map_or(duration, |watch| watch.stretched(duration, nodes))
+        self.clusters[cluster].outages.as_ref().map_or(duration, |outages| outages.stretched(duration, nodes))
     }
 
     /// Handles the arrival of a job's input; its user may have cancelled it meanwhile.
@@ -185,10 +185,10 @@ impl MetaScheduler {
             moving.live.phase = Phase::Given;
         }
         let Some(live) = self.live.get_mut(&job) else { return };
-        let Cluster { site, latency, is_shared, ref watch, .. } = self.clusters[live.cluster];
+        let Cluster { site, latency, is_shared, ref outages, .. } = self.clusters[live.cluster];
         let task = TaskId { job, index: 0 };
         live.phase = Phase::Given;
-        if live.is_cancelled && watch.is_none() {
+        if live.is_cancelled && outages.is_none() {
             return;
         }
         live.start = live.start.max(now + latency);
@@ -331,11 +331,11 @@ impl MetaScheduler {
             return;
         }
         let live = self.live.get_mut(&job).expect("it is live");
-        let Cluster { site, is_shared, ref watch, .. } = self.clusters[live.cluster];
-        if is_shared || watch.is_some() && live.phase == Phase::Given {
+        let Cluster { site, is_shared, ref outages, .. } = self.clusters[live.cluster];
+        if is_shared || outages.is_some() && live.phase == Phase::Given {
             // The site decides about it.
             live.is_cancelled = true;
-            if watch.is_none() {
+            if outages.is_none() {
                 // The site will certainly let it go, and further requests to the site arrive after this one.
                 let end = std::mem::replace(&mut live.end, live.start);
                 let (cluster, start, nodes) = (live.cluster, live.start, live.nodes.clone());
@@ -369,8 +369,8 @@ impl MetaScheduler {
         let Some(live) = self.live.get(&job).filter(has_it) else { return };
         if !recalled.in_time {
             // An honest site has reported the end by now.
-            let watch = self.clusters[live.cluster].watch.as_ref();
-            if live.phase == Phase::Given && watch.is_some_and(|watch| watch.overdue(live.end) <= now) {
+            let outages = self.clusters[live.cluster].outages.as_ref();
+            if live.phase == Phase::Given && outages.is_some_and(|outages| outages.overdue(live.end) <= now) {
                 self.missing.insert(job);
             }
             return;
@@ -403,7 +403,7 @@ impl MetaScheduler {
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));
         let runtime = live.left(live.runtime);
         let cluster = &mut self.clusters[live.cluster];
-        let safe = cluster.watch.as_mut().map(|watch| watch.safe(now));
+        let safe = cluster.outages.as_mut().map(|outages| outages.safe(now));
         out.send(cluster.site, Message::Hold(Hold { task, start, nodes, runtime, walltime, safe }));
         self.await_end(job);
     }
@@ -505,7 +505,7 @@ mod tests {
             let mut books: Vec<(Span, Book)> =
                 sites.iter().map(|&(nodes, latency)| (Span::from_secs(latency), book(nodes))).collect();
             let cluster = |&(nodes, latency): &(u32, u64)| {
-                Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes), watch: None }
+                Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes), outages: None }
             };
             let mut meta = MetaScheduler::new(sites.iter().map(cluster).collect(), Choose::Global, None);
             let mut booked: Vec<(usize, Time, Time, NodeSet)> = Vec::new();

@@ -318,8 +318,8 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
     judge::run(
         vec![
             Box::new(hub),
-            Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
-            Box::new(Site::new(6, Box::new(Holder), [ActorId(0)])),
+            Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
+            Box::new(Site::new(6, Box::new(HoldManager), [ActorId(0)])),
             Box::new(User::new(Script::saying(says))),
         ],
         &[Span::ZERO, york, leeds, user],
@@ -483,7 +483,7 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
     let log = judge::run(
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First, None)),
-            Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
+            Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
             Box::new(User::new(Script::saying(vec![reserve(0), reserve(1)]))),
         ],
         &[Span::ZERO; 3],
@@ -519,7 +519,7 @@ fn a_site_does_not_end_the_job_of_another() {
     let log = judge::run(
         vec![
             Box::new(MetaScheduler::new(vec![cluster(1), cluster(2)], Choose::First, None)),
-            Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
+            Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
             Box::new(Braggart),
             Box::new(User::new(Script::saying(says))),
         ],

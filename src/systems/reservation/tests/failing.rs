@@ -49,11 +49,11 @@ fn play_failing(
             latency,
             is_shared: false,
             book: Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip),
-            watch: fails.clone().map(|fails| Watch::new(fails, nodes, latency, report_every)),
+            outages: fails.clone().map(|fails| OutageView::new(fails, nodes, latency, report_every)),
         });
         let site = match fails {
-            None => Site::new(nodes, Box::new(Holder), [ActorId(0)]),
-            Some(fails) => Site::new(nodes, Box::new(Warden::new(fails.attempts(nodes))), [ActorId(0)])
+            None => Site::new(nodes, Box::new(HoldManager), [ActorId(0)]),
+            Some(fails) => Site::new(nodes, Box::new(FailingHoldManager::new(fails.attempts(nodes))), [ActorId(0)])
                 .with_outages(Some(fails.outages)),
         };
         cast.push(Box::new(site.with_report_period(report_every)));

@@ -5,9 +5,9 @@ use crate::protocol::{Hold, Message, Withdraw};
 use crate::roles::site::{Manager, On, Order, Start, Tasks};
 use crate::time::Time;
 
-pub struct Holder;
+pub struct HoldManager;
 
-impl Manager for Holder {
+impl Manager for HoldManager {
     /// Only the owner of a booking can change it, and knows its effect, so all starts are settled.
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {

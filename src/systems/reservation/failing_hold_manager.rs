@@ -10,20 +10,20 @@ use crate::protocol::{Hold, Message, Recall, Recalled};
 use crate::roles::site::{Attempts, BookingStage, Bookings, Manager, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
-pub struct Warden {
+pub struct FailingHoldManager {
     /// Tasks that have not started.
     held: Bookings,
     down: NodeSet,
     attempts: Attempts,
 }
 
-impl Warden {
-    pub fn new(attempts: Attempts) -> Warden {
-        Warden { held: Bookings::default(), down: NodeSet::default(), attempts }
+impl FailingHoldManager {
+    pub fn new(attempts: Attempts) -> FailingHoldManager {
+        FailingHoldManager { held: Bookings::default(), down: NodeSet::default(), attempts }
     }
 }
 
-impl Manager for Warden {
+impl Manager for FailingHoldManager {
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.

@@ -5,7 +5,7 @@ use crate::roles::site::Attempts;
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
-pub struct Watch {
+pub struct OutageView {
     news: News,
     attempts: Attempts,
     pub(super) recovery: Recovery,
@@ -15,12 +15,12 @@ pub struct Watch {
     next: Time,
 }
 
-impl Watch {
+impl OutageView {
     /// Information about a site with this many nodes, over a link with this latency.
-    pub fn new(fails: Fails, nodes: u32, latency: Span, report_every: Span) -> Watch {
+    pub fn new(fails: Fails, nodes: u32, latency: Span, report_every: Span) -> OutageView {
         let attempts = fails.attempts(nodes);
         let news = News::new(fails.outages, latency, report_every);
-        Watch { news, attempts, recovery: fails.recovery, down: Vec::new(), next: Time::ZERO }
+        OutageView { news, attempts, recovery: fails.recovery, down: Vec::new(), next: Time::ZERO }
     }
 
     /// Updates the information; returns the outages if they may have changed.
