@@ -39,9 +39,9 @@ pub fn run(
     let give_up = move || doomed.get().into_iter().for_each(|results: &StandIn| _ = results.give_up());
     let interrupted = watch_with(give_up)?;
     let plan = Plan::of(&loaded.topology);
-    let (outsiders, fault) = outside::start(&loaded.topology, &plan.all(), loaded.path(), &interrupted)?;
+    let (deciders, fault) = outside::start(&loaded.topology, &plan.all(), loaded.path(), &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
-    let actors = topology::build_with(&loaded.topology, &plan.all(), outsiders)
+    let actors = topology::build_with(&loaded.topology, &plan.all(), deciders)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
@@ -86,10 +86,10 @@ pub fn run(
 /// The summary of a run without network and files. None if it was stopped.
 pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
     let plan = Plan::of(topology);
-    let (outsiders, fault) = outside::start(topology, &plan.all(), written_in, stop)?;
+    let (deciders, fault) = outside::start(topology, &plan.all(), written_in, stop)?;
     let batches = batches_per_look(topology);
     let actors =
-        topology::build_with(topology, &plan.all(), outsiders).map_err(|error| Failure::Input(error.to_string()))?;
+        topology::build_with(topology, &plan.all(), deciders).map_err(|error| Failure::Input(error.to_string()))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), Box::new(Vec::new())));
     loop {

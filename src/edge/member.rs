@@ -17,7 +17,7 @@ use super::signals::on_interrupt;
 use super::{Failure, freight, note, say};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party, TopologyHash, label};
-use crate::topology::{self, Loaded, Outsiders, Override, Plan, Topology};
+use crate::topology::{self, ExternalDeciders, Loaded, Override, Plan, Topology};
 
 /// Settings of a process that takes part in a run.
 #[derive(Debug)]
@@ -126,13 +126,13 @@ enum PartEnd {
 
 impl Part<'_> {
     fn play(&self, join_within: Duration, insists: bool, endings: &mut mpsc::UnboundedReceiver<Failure>) -> PartEnd {
-        let build = |outsiders| {
-            let built = topology::build_with(self.topology, self.ids, outsiders);
+        let build = |deciders| {
+            let built = topology::build_with(self.topology, self.ids, deciders);
             built.map_err(|error| Failure::Input(error.to_string()))
         };
         // A program is started only after joining, when there is a router that its faults can be reported to.
         let asks = outside::decides_for(self.topology, self.plan, self.ids);
-        let early = if asks { Ok(None) } else { build(Outsiders::new()).map(Some) };
+        let early = if asks { Ok(None) } else { build(ExternalDeciders::new()).map(Some) };
         let joined = early.and_then(|early| Ok((early, self.join(join_within, insists, endings)?)));
         let (early, mut joined) = match joined {
             Ok((early, Some(joined))) => (early, joined),
@@ -142,8 +142,8 @@ impl Part<'_> {
         let loads = tokio::spawn(freight::serve(joined.connection.clone()));
         let (kept, names) = (self.kept, &self.plan.names);
         let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop);
-        let end = started.and_then(|(outsiders, fault)| {
-            let actors = early.map_or_else(|| build(outsiders), Ok)?;
+        let end = started.and_then(|(deciders, fault)| {
+            let actors = early.map_or_else(|| build(deciders), Ok)?;
             let contract = topology::contract_of_leaves(self.topology, self.plan);
             let leaf = Leaf::new(actors, self.plan.latencies.clone()).with_contract(contract);
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);

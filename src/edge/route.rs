@@ -31,7 +31,7 @@ use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE, label};
 use crate::report::{Input, Witness};
-use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
+use crate::topology::{self, ExternalDeciders, Loaded, Override, Plan, Role, Topology};
 
 /// Settings of a router.
 #[derive(Debug)]
@@ -105,21 +105,21 @@ fn route_run(
     let _within = kept.enter();
     let topology = &loaded.topology;
     let plan = Plan::of(topology);
-    let build = |outsiders| {
-        topology::build_with(topology, &plan.at_hub(), outsiders)
+    let build = |deciders| {
+        topology::build_with(topology, &plan.at_hub(), deciders)
             // The user does not know the topology file of a launcher, which names the place itself.
             .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
     };
     // A program is started only when interrupts are handled, because its start may take long.
     let asks = outside::decides_for(topology, &plan, &plan.at_hub());
-    let early = if asks { None } else { Some(build(Outsiders::new())?) };
+    let early = if asks { None } else { Some(build(ExternalDeciders::new())?) };
     let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
 
     let stop = Stop::default();
     let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.stand_in().clone(), &stop)?;
     let mut listener = listen(&routing, &identity)?;
-    let (outsiders, fault) = outside::start(topology, &plan.at_hub(), &written_in, &stop)?;
-    let actors = early.map_or_else(|| build(outsiders), Ok)?;
+    let (deciders, fault) = outside::start(topology, &plan.at_hub(), &written_in, &stop)?;
+    let actors = early.map_or_else(|| build(deciders), Ok)?;
 
     let terms = JoinTerms { roster: plan.parties(), topology: topology.hash() };
     // Members may have left once all have sent their last frames.

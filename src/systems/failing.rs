@@ -1,7 +1,7 @@
 //! Failures of the sites and links of a grid. Each participant in a run computes them by itself, from topology and
 //! seed.
 
-use super::{Cast, CastError, Givers, Grid};
+use super::{ActorError, Built, Givers, Grid};
 use crate::grid::{Failure, FailureTarget, News, Outages, Recovery, Site};
 use crate::kernel::ActorId;
 use crate::roles;
@@ -59,7 +59,7 @@ impl Fails {
 }
 
 /// The site of a service that decides what runs there, and sends it single tasks.
-pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Cast {
+pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Built {
     if let Some(fails) = fails {
         let manager = Box::new(InTurn::new(fails.attempts(site.cores)));
         let actor = roles::Site::new(site.cores, manager, givers.all());
@@ -67,5 +67,5 @@ pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Cas
     }
     roles::Site::of(site, &givers.all().collect::<Vec<_>>())
         .map(|actor| Box::new(actor) as _)
-        .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
+        .ok_or_else(|| ActorError::unknown("site scheduler", &site.scheduler))
 }

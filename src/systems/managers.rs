@@ -1,6 +1,6 @@
 //! Managers of sites that are independent of a system: a system that accepts them finds them here by name.
 
-use super::{CastError, Fails, Outsider, dfrs, outside};
+use super::{ActorError, ExternalDecider, Fails, dfrs, outside};
 use crate::grid::{MoveCost, Named, Site};
 use crate::roles::site::Manager;
 
@@ -23,13 +23,13 @@ pub struct Kind {
     pub least_yield: fn(&str) -> f64,
     /// Cost of resuming or moving a job of this site.
     pub move_cost: fn(&Site) -> MoveCost,
-    /// Builds the manager of this site, with the failures of its nodes. `outsider` connects the external program, where
+    /// Builds the manager of this site, with the failures of its nodes. `decider` connects the external program, where
     /// one decides.
-    pub build: fn(&Site, Option<&Fails>, Option<Outsider>) -> Managing,
+    pub build: fn(&Site, Option<&Fails>, Option<ExternalDecider>) -> Managing,
 }
 
 /// The manager of a site, or why there is none.
-pub type Managing = Result<Box<dyn Manager>, CastError>;
+pub type Managing = Result<Box<dyn Manager>, ActorError>;
 
 /// The way a manager runs its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

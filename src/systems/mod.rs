@@ -2,7 +2,7 @@
 //!
 //! Topologies and the catalogue iterate over the rows and name none. So do reports, whose own rows (`report/subjects/`)
 //! refer to systems by their keys. Commands about one system (`bench`, the external bidder) name theirs. A system's
-//! folder holds its settings, its rules and its actors; its `cast.rs` assigns the actors of a grid.
+//! folder holds its settings, its rules and its actors; its `build.rs` builds the actors of a grid.
 
 pub mod batch;
 pub mod dfrs;
@@ -151,7 +151,7 @@ pub fn find(key: &str) -> Option<&'static SystemRow> {
 }
 
 /// An actor that can be sent to another thread.
-pub type Cast = Result<BoxedActor<Message, Record>, CastError>;
+pub type Built = Result<BoxedActor<Message, Record>, ActorError>;
 
 /// A system with the settings of a topology.
 pub trait System: Alike {
@@ -193,9 +193,9 @@ pub trait System: Alike {
         false
     }
 
-    /// The actor at the hub, if there is one; `outsider` connects the external program.
-    fn hub(&self, _: &Grid<'_>, _: Option<Outsider>) -> Cast {
-        Err(CastError::NoService(self.row().key))
+    /// The actor at the hub, if there is one; `decider` connects the external program.
+    fn hub(&self, _: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
+        Err(ActorError::NoService(self.row().key))
     }
 
     /// True if its service decides by the messages of users alone: nothing that sites send makes it send anything, or
@@ -211,8 +211,8 @@ pub trait System: Alike {
     }
 
     /// The actor of a site of the grid, to which all of `givers` may send work, with the failures of its nodes.
-    /// `outsider` connects the external program that decides there, if one does.
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
+    /// `decider` connects the external program that decides there, if one does.
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built;
 
     /// The planner of a user, if it does more than send the messages dealt to it.
     fn user(&self, _user: &User, _grid: &Grid<'_>, _submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
@@ -238,7 +238,7 @@ pub struct Policy<'a> {
 }
 
 /// The connection of an external program; the system that uses it knows its type.
-pub type Outsider = Box<dyn Any + Send>;
+pub type ExternalDecider = Box<dyn Any + Send>;
 
 /// The part of a grid that a system uses.
 pub struct Grid<'a> {
@@ -305,18 +305,18 @@ impl Givers {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CastError {
+pub enum ActorError {
     #[error("a [{0}] has no service at the hub")]
     NoService(&'static str),
     #[error("external programs take part in runs only")]
-    NoOutsider,
+    NoDecider,
     #[error("there is no {what} called {name}")]
     Unknown { what: &'static str, name: String },
 }
 
-impl CastError {
-    pub fn unknown(what: &'static str, name: &str) -> CastError {
-        CastError::Unknown { what, name: name.to_owned() }
+impl ActorError {
+    pub fn unknown(what: &'static str, name: &str) -> ActorError {
+        ActorError::Unknown { what, name: name.to_owned() }
     }
 }
 

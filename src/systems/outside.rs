@@ -1,7 +1,7 @@
 //! Sites for which a program outside decides: what a topology calls them. What they do is in `roles/outside/`.
 
 use super::managers::{Kind, Runs, Tongue};
-use super::{CastError, Fails, Outsider};
+use super::{ActorError, ExternalDecider, Fails};
 use crate::grid::{MoveCost, Named, Site};
 use crate::roles::outside::{Decides, Managed};
 use crate::roles::site::Manager;
@@ -35,9 +35,9 @@ pub const BATSIM: Kind = Kind {
     build,
 };
 
-fn build(site: &Site, fails: Option<&Fails>, outsider: Option<Outsider>) -> Result<Box<dyn Manager>, CastError> {
-    let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Decides>>().ok());
-    let decider = *decider.ok_or(CastError::NoOutsider)?;
+fn build(site: &Site, fails: Option<&Fails>, decider: Option<ExternalDecider>) -> Result<Box<dyn Manager>, ActorError> {
+    let decider = decider.and_then(|decider| decider.downcast::<Box<dyn Decides>>().ok());
+    let decider = *decider.ok_or(ActorError::NoDecider)?;
     let attempts = fails.map(|fails| fails.attempts(site.cores));
     Ok(Box::new(Managed::new(decider, site.cores).recovering(attempts)))
 }

@@ -15,8 +15,8 @@ use crate::roles::{self, Followers, Planner, Resubmit, SplitPlanner, StreamedJob
 use crate::settings::counted;
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
-    self, CastError, DataLimit, DistributeError, Distribution, Givers, Grid, Misfits, NegotiatedJob, Outsider, Service,
-    Submissions, SystemRow,
+    self, ActorError, DataLimit, DistributeError, Distribution, ExternalDecider, Givers, Grid, Misfits, NegotiatedJob,
+    Service, Submissions, SystemRow,
 };
 use crate::time::{Span, Time};
 
@@ -49,7 +49,7 @@ pub enum Role {
 pub const EXCHANGE: &str = "network";
 
 /// Connections to external programs, by the actor that each program decides for.
-pub type Outsiders = BTreeMap<ActorId, Outsider>;
+pub type ExternalDeciders = BTreeMap<ActorId, ExternalDecider>;
 
 /// Actors with their ids.
 pub type Actors = Vec<(ActorId, BoxedActor<Message, Record>)>;
@@ -60,7 +60,7 @@ pub enum BuildError {
     #[error("workload.{workload}: {error}")]
     Workload { workload: usize, error: DistributeError },
     #[error(transparent)]
-    Cast(#[from] CastError),
+    Built(#[from] ActorError),
 }
 
 impl BuildError {
@@ -68,7 +68,7 @@ impl BuildError {
     pub fn workload(&self) -> Option<usize> {
         match self {
             BuildError::Workload { workload, .. } => Some(*workload),
-            BuildError::Cast(_) => None,
+            BuildError::Built(_) => None,
         }
     }
 }
@@ -194,7 +194,7 @@ fn settled(assembly: &Assembly<'_>, plan: &Plan) -> Vec<Option<ActorId>> {
 
 /// Builds the actors with these ids, in that order. Workloads are generated only if one of the actors needs them.
 pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError> {
-    build_with(topology, ids, Outsiders::new())
+    build_with(topology, ids, ExternalDeciders::new())
 }
 
 /// Checks that the jobs of all users can be submitted, without building actors. Returns notes on the jobs that will be
@@ -255,7 +255,7 @@ fn handed_in(message: &Message) -> Option<&Job> {
 }
 
 /// Like [`build`], with connections to the external programs of the topology.
-pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders) -> Result<Actors, BuildError> {
+pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDeciders) -> Result<Actors, BuildError> {
     let plan = Plan::of(topology);
     let assembly = Assembly::of(topology, &plan);
     let role = |id: &ActorId| plan.roles[id.index()];
@@ -270,23 +270,23 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
     let mut submissions = if ids.iter().any(needs_jobs) { assembly.distribute(&grids)?.0 } else { Vec::new() };
 
     let mut actor = |id: &ActorId| {
-        let outsider = outsiders.remove(id);
+        let decider = deciders.remove(id);
         let actor: BoxedActor<Message, Record> = match role(id) {
             Role::Hub(index) => {
                 let system = &topology.systems[index];
-                system.hub(&grids[index], outsider)?
+                system.hub(&grids[index], decider)?
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
                 let givers = Givers::of(site.systems.iter().map(|system| &grids[*system]));
-                runs(topology, site).site(site, &givers, topology.failing().site(index), outsider)?
+                runs(topology, site).site(site, &givers, topology.failing().site(index), decider)?
             }
             Role::User(index) => {
                 let mut submissions = std::mem::take(&mut submissions[index]);
                 let user = &topology.users[index];
                 let mut playing = topology.systems.iter().zip(&grids);
                 let negotiator = playing.find_map(|(system, grid)| system.user(user, grid, &mut submissions));
-                Box::new(user_of(&assembly, user, negotiator, submissions, outsider)?)
+                Box::new(user_of(&assembly, user, negotiator, submissions, decider)?)
             }
             Role::Exchange => {
                 let faults = faults(topology, (0..topology.sites.len()).collect());
@@ -304,19 +304,19 @@ fn user_of(
     user: &grid::User,
     negotiator: Option<Box<dyn Planner>>,
     submissions: Submissions,
-    outsider: Option<Outsider>,
-) -> Result<User, CastError> {
+    decider: Option<ExternalDecider>,
+) -> Result<User, ActorError> {
     let Submissions { timed, streamed, followers, .. } = submissions;
     let has_rest = !(timed.is_empty() && streamed.is_empty() && followers.is_empty());
     let script = |timed, streamed, followers| roles::Script::saying(timed).later(streamed).then(followers);
-    let rest = || -> Result<Box<dyn Planner>, CastError> {
+    let rest = || -> Result<Box<dyn Planner>, ActorError> {
         Ok(match user.behaviour {
             Behaviour::Script => Box::new(script(timed, streamed, followers)),
             Behaviour::Resubmit { patience, most } => {
                 Box::new(Resubmit::new(script(timed, streamed, followers), patience, most))
             }
             Behaviour::External => {
-                Box::new(planned(assembly.topology, outsider, timed, streamed, followers, &assembly.sites)?)
+                Box::new(planned(assembly.topology, decider, timed, streamed, followers, &assembly.sites)?)
             }
         })
     };
@@ -333,14 +333,14 @@ fn user_of(
 /// A user whose queued jobs an external program plans.
 fn planned(
     topology: &Topology,
-    outsider: Option<Outsider>,
+    decider: Option<ExternalDecider>,
     timed: Vec<(Time, ActorId, Message)>,
     streamed: Vec<StreamedJobs>,
     followers: Vec<Followers>,
     site_ids: &[ActorId],
-) -> Result<Planned, CastError> {
-    let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Plans>>().ok());
-    let decider = *decider.ok_or(CastError::NoOutsider)?;
+) -> Result<Planned, ActorError> {
+    let decider = decider.and_then(|decider| decider.downcast::<Box<dyn Plans>>().ok());
+    let decider = *decider.ok_or(ActorError::NoDecider)?;
     let (mut jobs, mut rest) = (Vec::new(), Vec::new());
     let is_for_queues = |jobs: &StreamedJobs| matches!(jobs.peek(), Some((_, Message::Enqueue(_))));
     let (queued, streamed): (Vec<StreamedJobs>, Vec<StreamedJobs>) = streamed.into_iter().partition(is_for_queues);

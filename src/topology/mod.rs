@@ -16,7 +16,7 @@ mod write;
 pub use crate::near::nearest;
 pub use crate::settings::{Complaints, Told};
 pub use build::{
-    Actors, BuildError, Ground, Outsiders, Owned, Plan, Role, build, build_with, check_jobs, contract,
+    Actors, BuildError, ExternalDeciders, Ground, Owned, Plan, Role, build, build_with, check_jobs, contract,
     contract_of_leaves, data_limit, for_planners, on_ground, owners,
 };
 pub use cables::{Cable, Cables, End, Payload, Way, faults, has_way_around, link_names, paths};

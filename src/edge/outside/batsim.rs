@@ -15,7 +15,7 @@ use crate::grid::Endpoint;
 use crate::protocol::outside::batsim::{Reply, begins, ends, happens};
 use crate::protocol::outside::{Advice, SiteEvent};
 use crate::roles::outside::Decides;
-use crate::systems::Outsider;
+use crate::systems::ExternalDecider;
 use crate::time::Time;
 
 const EXPECTED: &str =
@@ -53,7 +53,7 @@ pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, Str
     Ok(Begun { talk, site, nest })
 }
 
-pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
+pub fn greet(around: &Around<'_>, begun: Begun) -> Result<ExternalDecider, Trouble> {
     let Begun { talk, site, nest } = begun;
     let site = &around.topology.sites[site];
     let fault = around.fault.clone();

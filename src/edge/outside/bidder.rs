@@ -10,7 +10,7 @@ use crate::grid::{JobId, Site, TaskId};
 use crate::protocol::outside::bidder::{BidderAnswer, BidderHello, BidderQuestion, Cluster, TaskLine};
 use crate::protocol::outside::seconds;
 use crate::settings::counted;
-use crate::systems::Outsider;
+use crate::systems::ExternalDecider;
 use crate::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner};
 use crate::systems::market::{AskWhen, BestBid, Foreign, Market};
 use crate::time::Span;
@@ -28,7 +28,7 @@ pub fn begin<'a>(around: &Around<'_>, who: String, foreign: &'a Foreign) -> Resu
     Ok(Begun { talk, foreign })
 }
 
-pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble> {
+pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<ExternalDecider, Trouble> {
     let Begun { mut talk, foreign } = begun;
     let topology = around.topology;
     let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);

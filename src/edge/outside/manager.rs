@@ -7,7 +7,7 @@ use super::{Around, Fault, ask, say_hello};
 use crate::protocol::outside::manager::{ManagerAnswer, ManagerHello, ManagerQuestion};
 use crate::protocol::outside::{Advice, SiteEvent, SiteLine};
 use crate::roles::outside::Decides;
-use crate::systems::Outsider;
+use crate::systems::ExternalDecider;
 use crate::time::Time;
 
 const EXPECTED: &str = r#"{"type":"manage","ask":1,"orders":[{"order":"start","job":0,"nodes":"0-3"}]}"#;
@@ -24,7 +24,7 @@ pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, Str
     Ok(Begun { talk, site })
 }
 
-pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
+pub fn greet(around: &Around<'_>, begun: Begun) -> Result<ExternalDecider, Trouble> {
     let Begun { mut talk, site } = begun;
     let topology = around.topology;
     let site = &topology.sites[site];

@@ -31,7 +31,7 @@ use crate::protocol::outside::{HelloAnswer, VERSION};
 use crate::systems::managers::{self, Tongue};
 use crate::systems::market::{Foreign, Market};
 use crate::time::Time;
-use crate::topology::{Input, Outsiders, Plan, Role, Topology, beside};
+use crate::topology::{ExternalDeciders, Input, Plan, Role, Topology, beside};
 use talk::{Talk, Trouble};
 
 pub use absent::look_for;
@@ -225,7 +225,7 @@ pub fn start(
     ids: &[ActorId],
     written_in: &str,
     stop: &Stop,
-) -> Result<(Outsiders, Fault), Failure> {
+) -> Result<(ExternalDeciders, Fault), Failure> {
     let fault = Fault::new(stop);
     let around = Around { topology, written_in, stop, fault: &fault };
     let plan = Plan::of(topology);
@@ -240,7 +240,7 @@ pub fn start(
         };
         begun.push((id, one.map_err(|text| Failure::Program(heard_up_to(&text, TEXT_MAX)))?));
     }
-    let mut outsiders = Outsiders::new();
+    let mut deciders = ExternalDeciders::new();
     for (id, begun) in begun {
         let greeted = match begun {
             Begun::Bidder(begun) => bidder::greet(&around, begun),
@@ -248,13 +248,13 @@ pub fn start(
             Begun::Batsim(begun) => batsim::greet(&around, begun),
             Begun::Planner(begun) => planner::greet(&around, begun),
         };
-        let outsider = greeted.map_err(|trouble| match trouble {
+        let decider = greeted.map_err(|trouble| match trouble {
             Trouble::Stopped => interrupted(),
             Trouble::Fault(text) => Failure::Program(heard_up_to(&text, TEXT_MAX)),
         })?;
-        outsiders.insert(id, outsider);
+        deciders.insert(id, decider);
     }
-    Ok((outsiders, fault))
+    Ok((deciders, fault))
 }
 
 const HELLO: &str = r#"{"type":"hello","version":1}"#;

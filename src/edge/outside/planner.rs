@@ -7,7 +7,7 @@ use super::{Around, Fault, ask, say_hello};
 use crate::protocol::outside::SiteLine;
 use crate::protocol::outside::planner::{PlannerAnswer, PlannerHello, PlannerQuestion, UserAction, UserEvent};
 use crate::roles::outside::Plans;
-use crate::systems::Outsider;
+use crate::systems::ExternalDecider;
 use crate::time::Time;
 use crate::topology::for_planners;
 
@@ -25,7 +25,7 @@ pub fn begin(around: &Around<'_>, who: String, user: usize) -> Result<Begun, Str
     Ok(Begun { talk, user })
 }
 
-pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
+pub fn greet(around: &Around<'_>, begun: Begun) -> Result<ExternalDecider, Trouble> {
     let Begun { mut talk, user } = begun;
     let topology = around.topology;
     let sites = for_planners(topology).map(|site| &topology.sites[site]);

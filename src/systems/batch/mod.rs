@@ -4,7 +4,7 @@
 //! at its walltime a job is killed. Ours: nodes have identities where others count them, and the differences named in
 //! each policy.
 
-mod cast;
+mod build;
 mod claims;
 mod desk;
 mod dispatcher;
@@ -15,7 +15,7 @@ mod stock;
 #[cfg(test)]
 mod tests;
 
-pub use cast::{ROW, policies};
+pub use build::{ROW, policies};
 pub use desk::Desk;
 pub use dispatcher::Dispatcher;
 pub use known_site::{KnownSite, Takes};

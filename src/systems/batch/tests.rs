@@ -20,7 +20,7 @@ use crate::time::{Span, Stamp, Time};
 
 const ROUTER: ActorId = ActorId(0);
 
-type Cast = Vec<Box<dyn Actor<Message, Record> + Send>>;
+type Built = Vec<Box<dyn Actor<Message, Record> + Send>>;
 
 fn second(second: u64) -> Time {
     Time::ZERO + Span::from_secs(second)
@@ -37,10 +37,10 @@ fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
     Rigid { submit: second(submit), nodes, walltime: Span::from_secs(walltime), runtime: Span::from_secs(runtime) }
 }
 
-fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
+fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Built {
     let known =
         sites.iter().zip(1..).map(|((nodes, _), id)| KnownSite::new(ActorId(id), *nodes, Takes::Queued)).collect();
-    let mut cast: Cast = vec![Box::new(Dispatcher::new(known, dispatch, None))];
+    let mut cast: Built = vec![Box::new(Dispatcher::new(known, dispatch, None))];
     for (nodes, name) in sites {
         let policy = (queue::find(name).unwrap().build)(*nodes, &[], QueueOrder::Arrival);
         cast.push(Box::new(Site::new(*nodes, Box::new(Desk::new(policy)), [ROUTER])));
@@ -147,7 +147,7 @@ fn a_job_goes_where_there_are_cores_of_its_kind() {
     for (dispatch, expected) in [(Dispatch::First, [2, 1, 1, 2]), (Dispatch::RoundRobin, [2, 1, 1, 2])] {
         let dispatcher = Dispatcher::new(vec![known(1, 0), known(2, 1)], dispatch, None);
         let user = User::new(Script::saying(says.clone()));
-        let cast: Cast = vec![Box::new(dispatcher), site(2), site(2), Box::new(user)];
+        let cast: Built = vec![Box::new(dispatcher), site(2), site(2), Box::new(user)];
         let log = judge::run(cast, &[Span::ZERO; 4]);
         assert_eq!(assigned(&log), expected, "{dispatch:?}");
         let is_refused =
@@ -264,7 +264,7 @@ const NODES: u32 = 5;
 /// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
 fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
     let desk = Desk::new((queue::find(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival));
-    let mut cast: Cast = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
+    let mut cast: Built = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
     cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
     judge::run(cast, &[Span::ZERO; 4])
 }

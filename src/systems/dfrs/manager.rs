@@ -18,7 +18,7 @@ use crate::grid::{Demand, Expected, Images, Layers, MoveCost, Named, NodeSet, Sh
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
 use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
-use crate::systems::CastError;
+use crate::systems::ActorError;
 use crate::systems::managers::{Kind, Runs};
 use crate::time::{Span, Time};
 
@@ -33,7 +33,7 @@ pub const KIND: Kind = Kind {
     least_yield: |name| rules(name).map_or(0.0, |rules| rules.least_yield()),
     move_cost: |site| rules(&site.scheduler).map_or(MoveCost::default(), |rules| rules.move_cost(images(site))),
     build: |site, fails, _| {
-        let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;
+        let rules = rules(&site.scheduler).ok_or_else(|| ActorError::unknown("algorithm", &site.scheduler))?;
         let cluster = Cluster::new(rules, site.cores).moving(images(site));
         let sharing = Sharing::new(cluster, fails.map(|fails| fails.attempts(site.cores)));
         Ok(Box::new(if site.latency.is_zero() { sharing.waiting(STEPS) } else { sharing }))

@@ -14,7 +14,7 @@
 //! finding a gap, O(log v) except for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), plus
 //! the cost of changes to the flows ([`crate::network`]).
 
-mod cast;
+mod build;
 mod improve;
 pub mod paper;
 mod planner;
@@ -29,7 +29,7 @@ mod workflows;
 
 pub use super::plans::{Cycle, Round};
 pub use crate::network::Paths;
-pub use cast::ROW;
+pub use build::ROW;
 pub use improve::{Improved, Improvement, Stop, improve, improve_around};
 pub use planner::Planner;
 pub use planning::{Planning, Policy, StopRule, Update};

@@ -8,7 +8,7 @@ mod admission;
 mod auctioned;
 mod auctioneer;
 pub mod bid;
-mod cast;
+mod build;
 mod clusters;
 mod failing;
 mod figures;
@@ -18,7 +18,7 @@ mod rules;
 mod tests;
 
 pub use auctioneer::Auctioneer;
-pub use cast::ROW;
+pub use build::ROW;
 pub use clusters::Cluster;
 pub use figures::{Figures, Immeasurable};
 pub use rules::{

@@ -6,7 +6,7 @@
 //! the manager chooses the nodes.
 
 pub mod application;
-mod cast;
+mod build;
 pub mod coallocation;
 mod customer;
 mod deal;
@@ -28,5 +28,5 @@ mod user_keys;
 pub mod virtual_reservation;
 mod world;
 
-pub use cast::ROW;
+pub use build::ROW;
 pub use rules::Provisioning;

@@ -7,7 +7,7 @@
 mod asking;
 mod blocked;
 mod book;
-mod cast;
+mod build;
 mod failing_hold_manager;
 pub mod fit;
 mod hold_manager;
@@ -22,7 +22,7 @@ mod tests;
 mod trial;
 
 pub use book::{Book, Offer};
-pub use cast::ROW;
+pub use build::ROW;
 pub use failing_hold_manager::FailingHoldManager;
 pub use hold_manager::HoldManager;
 pub use meta::{Cluster, MetaScheduler};

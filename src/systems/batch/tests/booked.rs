@@ -74,7 +74,7 @@ fn meet_failing(
     let site = Site::new(NODES, Box::new(desk), (0..3).map(ActorId)).with_outages(Some(fails.outages));
     let [queued, booked] = says;
     let nobody = Giver { says: Vec::new() };
-    let cast: Cast =
+    let cast: Built =
         vec![Box::new(Giver { says: queued }), Box::new(nobody), Box::new(Booker::new(booked)), Box::new(site)];
     judge::run(cast, &[Span::ZERO; 4])
 }

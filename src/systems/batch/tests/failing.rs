@@ -32,7 +32,7 @@ fn failing_cast(
     jobs: &[Rigid],
     failing: Failing<'_>,
     latencies: &[Span],
-) -> Cast {
+) -> Built {
     managed_cast(sites, dispatch, jobs, failing, latencies, super::Takes::Queued, &desk)
 }
 
@@ -56,10 +56,10 @@ pub(super) fn managed_cast(
     latencies: &[Span],
     takes: super::Takes,
     manager: MakesManager<'_>,
-) -> Cast {
+) -> Built {
     let fails = |site: usize| -> Option<Fails> { failing.site(site) };
     let mut known = Vec::new();
-    let mut cast: Cast = Vec::new();
+    let mut cast: Built = Vec::new();
     for (number, (nodes, name)) in sites.iter().enumerate() {
         let site = super::KnownSite::new(ActorId(number as u32 + 1), *nodes, takes);
         let outages = fails(number).map(|fails| fails.outages);
@@ -76,7 +76,7 @@ pub(super) fn managed_cast(
 }
 
 /// Like this cast, with a user that takes back a job after a wait, and submits it again, up to five times.
-pub(super) fn impatient_cast(mut cast: Cast, jobs: &[Rigid], patience: Span) -> Cast {
+pub(super) fn impatient_cast(mut cast: Built, jobs: &[Rigid], patience: Span) -> Built {
     cast.pop();
     cast.push(Box::new(User::new(Resubmit::new(Script::saying(says(jobs, None)), patience, 5))));
     cast

@@ -144,10 +144,10 @@ impl Decides for Scripted {
     }
 }
 
-fn managed(sites: Vec<(u32, Box<dyn Decides>)>, user: User) -> Cast {
+fn managed(sites: Vec<(u32, Box<dyn Decides>)>, user: User) -> Built {
     let site = |((nodes, _), id): (&(u32, _), u32)| KnownSite::new(ActorId(id), *nodes, Takes::Entrusted);
     let known = sites.iter().zip(1..).map(site).collect();
-    let mut cast: Cast = vec![Box::new(Dispatcher::new(known, Dispatch::LeastWork, None))];
+    let mut cast: Built = vec![Box::new(Dispatcher::new(known, Dispatch::LeastWork, None))];
     for (nodes, decider) in sites {
         cast.push(Box::new(Site::new(nodes, Box::new(Managed::new(decider, nodes)), [ROUTER])));
     }

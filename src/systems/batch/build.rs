@@ -14,8 +14,8 @@ use crate::roles::{self, Follower, Followers, StreamedJobs, queue};
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
-    Cast, CastError, DataLimit, DistributeError, Distribution, Fails, Givers, Gives, Grid, Outsider, Own, Policy,
-    Service, System, SystemRow, Traits,
+    ActorError, Built, DataLimit, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, Own,
+    Policy, Service, System, SystemRow, Traits,
 };
 use crate::workload::rigids::{Handed, Rigids};
 use crate::workload::{Source, Workload};
@@ -61,7 +61,7 @@ impl System for Batch {
         Policy { what: "Dispatch policy", name: self.dispatch.word(), about }
     }
 
-    fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
+    fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
         let news = grid.sites.iter().map(|(id, site)| grid.news(*id, site));
         let sites = known_sites(grid).zip(news).map(|(known, news)| known.with_outages(news));
         let dispatcher = Dispatcher::new(sites.collect(), self.dispatch, grid.stager());
@@ -87,7 +87,7 @@ impl System for Batch {
         !counts_work && !may_fail && !grid.is_linked && !workloads.iter().any(has_followers)
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built {
         let policy =
             || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved, site.order));
         let desk = || {
@@ -97,10 +97,10 @@ impl System for Batch {
                 None => desk,
             }) as Box<dyn Manager>)
         };
-        let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
+        let unknown = || ActorError::unknown("policy for a queue", &site.scheduler);
         let manager = match desk() {
             Some(desk) => desk,
-            None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), outsider)?,
+            None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), decider)?,
         };
         let actor = roles::Site::new(site.cores, manager, givers.all()).with_report_period(site.report_every);
         Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))

@@ -8,8 +8,8 @@ use crate::settings::Walk;
 use crate::systems::distribute::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, CastError, DistributeError, Distribution, Fails, Givers, Gives, Grid, JobError, Outsider, Own, Policy,
-    Service, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, JobError, Own,
+    Policy, Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -66,9 +66,9 @@ impl System for Market {
         self.bidder.is_some()
     }
 
-    fn hub(&self, grid: &Grid<'_>, outsider: Option<Outsider>) -> Cast {
+    fn hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {
         let policy = match self.policy.as_str() {
-            EXTERNAL => *outsider.and_then(|outsider| outsider.downcast().ok()).ok_or(CastError::NoOutsider)?,
+            EXTERNAL => *decider.and_then(|decider| decider.downcast().ok()).ok_or(ActorError::NoDecider)?,
             _ => self.bids(grid.seed)?,
         };
         let cluster = |(site, known): &(_, &Site)| Cluster { site: *site, kind: known.kind, cores: known.cores };
@@ -85,7 +85,7 @@ impl System for Market {
         site.report_every.is_zero()
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         in_turn(site, givers, fails)
     }
 
@@ -106,8 +106,8 @@ impl System for Market {
 }
 
 impl Market {
-    fn bids(&self, seed: u64) -> Result<Box<dyn BidPolicy>, CastError> {
-        let row = bid::find(&self.policy).ok_or_else(|| CastError::unknown("bid policy", &self.policy))?;
+    fn bids(&self, seed: u64) -> Result<Box<dyn BidPolicy>, ActorError> {
+        let row = bid::find(&self.policy).ok_or_else(|| ActorError::unknown("bid policy", &self.policy))?;
         Ok((row.build)(self, seed))
     }
 

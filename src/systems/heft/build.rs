@@ -7,8 +7,8 @@ use crate::settings::Walk;
 use crate::systems::distribute::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, DistributeError, Distribution, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System, SystemRow,
-    Traits,
+    Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, Own, Policy, Service, System,
+    SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -50,14 +50,14 @@ impl System for Planning {
         true
     }
 
-    fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
+    fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
         let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::of(site)));
         let news = (0..).zip(&grid.sites).filter_map(|(site, (id, known))| Some((site, grid.news(*id, known)?)));
         let planner = Planner::new(self.clone(), sites.collect(), (grid.network)());
         Ok(Box::new(planner.with_outages(news.collect(), grid.failing.recovery.clone())))
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         in_turn(site, givers, fails)
     }
 

@@ -9,8 +9,8 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    Cast, CastError, DistributeError, Distribution, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Service, System,
-    SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, Own, Policy,
+    Service, System, SystemRow, Traits,
 };
 use crate::workload::Workload;
 
@@ -43,8 +43,8 @@ impl System for Reservation {
         Policy { what: "Fit policy", name: &self.policy, about }
     }
 
-    fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
-        let fit = fit::find(&self.policy).ok_or_else(|| CastError::unknown("fit policy", &self.policy))?;
+    fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
+        let fit = fit::find(&self.policy).ok_or_else(|| ActorError::unknown("fit policy", &self.policy))?;
         let book = |site: &Site| {
             let mut book = Book::new(site.cores, fit, self.rect_end);
             for Reserved { from, until, nodes } in &site.reserved {
@@ -62,7 +62,7 @@ impl System for Reservation {
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         let manager: Box<dyn Manager> = match &fails {
             Some(fails) => Box::new(FailingHoldManager::new(fails.attempts(site.cores))),
             None => Box::new(HoldManager),

@@ -14,8 +14,8 @@ use crate::grid::{Job, Kind, PlanMode, Rate, Site, Task, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
-    Cast, CastError, DistributeError, Distribution, Fails, Givers, Gives, Grid, JobError, NegotiatedJob, Outsider, Own,
-    Policy, Service, Submissions, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, JobError,
+    NegotiatedJob, Own, Policy, Service, Submissions, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -67,8 +67,8 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
-        let unknown = || CastError::unknown("planner", &site.scheduler);
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+        let unknown = || ActorError::unknown("planner", &site.scheduler);
         let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
         let front = NegotiatingManager::new(desk).serving(&givers.services);
