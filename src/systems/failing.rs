@@ -1,7 +1,7 @@
 //! Failures of the sites and links of a grid. Each participant in a run computes them by itself, from topology and
 //! seed.
 
-use super::{ActorError, Built, Givers, Grid};
+use super::{ActorError, Built, Grid, Senders};
 use crate::grid::{Failure, FailureTarget, News, Outages, Recovery, Site};
 use crate::kernel::ActorId;
 use crate::roles;
@@ -59,13 +59,13 @@ impl Fails {
 }
 
 /// The site of a service that decides what runs there, and sends it single tasks.
-pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Built {
+pub(super) fn in_turn(site: &Site, senders: &Senders, fails: Option<Fails>) -> Built {
     if let Some(fails) = fails {
         let manager = Box::new(InTurn::new(fails.attempts(site.cores)));
-        let actor = roles::Site::new(site.cores, manager, givers.all());
+        let actor = roles::Site::new(site.cores, manager, senders.all());
         return Ok(Box::new(actor.with_report_period(site.report_every).with_outages(Some(fails.outages))));
     }
-    roles::Site::of(site, &givers.all().collect::<Vec<_>>())
+    roles::Site::of(site, &senders.all().collect::<Vec<_>>())
         .map(|actor| Box::new(actor) as _)
         .ok_or_else(|| ActorError::unknown("site scheduler", &site.scheduler))
 }

@@ -154,7 +154,7 @@ pub fn find(key: &str) -> Option<&'static SystemRow> {
 pub type Built = Result<BoxedActor<Message, Record>, ActorError>;
 
 /// A system with the settings of a topology.
-pub trait System: Alike {
+pub trait System: DynEq {
     fn row(&self) -> &'static SystemRow;
 
     /// Walks all its settings; `linked` is true if the topology has links.
@@ -210,9 +210,9 @@ pub trait System: Alike {
         false
     }
 
-    /// The actor of a site of the grid, to which all of `givers` may send work, with the failures of its nodes.
+    /// The actor of a site of the grid, to which all of `senders` may send work, with the failures of its nodes.
     /// `decider` connects the external program that decides there, if one does.
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built;
+    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built;
 
     /// The planner of a user, if it does more than send the messages dealt to it.
     fn user(&self, _user: &User, _grid: &Grid<'_>, _submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
@@ -279,24 +279,24 @@ impl Grid<'_> {
 
 /// The actors that may give work to a site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Givers {
+pub struct Senders {
     /// Services at the hub.
     pub services: Vec<ActorId>,
     /// Users, if one of the systems has no service.
     pub users: Vec<ActorId>,
 }
 
-impl Givers {
-    /// The givers of some systems' grids.
-    pub fn of<'a>(grids: impl Iterator<Item = &'a Grid<'a>>) -> Givers {
-        let mut givers = Givers::default();
+impl Senders {
+    /// The senders of some systems' grids.
+    pub fn of<'a>(grids: impl Iterator<Item = &'a Grid<'a>>) -> Senders {
+        let mut senders = Senders::default();
         for grid in grids {
             match grid.service {
-                Some(service) => givers.services.push(service),
-                None => givers.users.extend(grid.users.iter().map(|(user, _)| *user)),
+                Some(service) => senders.services.push(service),
+                None => senders.users.extend(grid.users.iter().map(|(user, _)| *user)),
             }
         }
-        givers
+        senders
     }
 
     pub fn all(&self) -> impl Iterator<Item = ActorId> {
@@ -364,12 +364,12 @@ impl PartialEq for Service {
 }
 
 /// Copies and comparisons, which every system supports because its settings do.
-pub trait Alike: Any + Debug + Send + Sync {
+pub trait DynEq: Any + Debug + Send + Sync {
     fn copy(&self) -> Box<dyn System>;
     fn is_like(&self, other: &dyn System) -> bool;
 }
 
-impl<S: System + Clone + PartialEq> Alike for S {
+impl<S: System + Clone + PartialEq> DynEq for S {
     fn copy(&self) -> Box<dyn System> {
         Box::new(self.clone())
     }

@@ -15,7 +15,7 @@ use crate::roles::{self, Followers, Planner, Resubmit, SplitPlanner, StreamedJob
 use crate::settings::counted;
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
-    self, ActorError, DataLimit, DistributeError, Distribution, ExternalDecider, Givers, Grid, Misfits, NegotiatedJob,
+    self, ActorError, DataLimit, DistributeError, Distribution, ExternalDecider, Grid, Misfits, NegotiatedJob, Senders,
     Service, Submissions, SystemRow,
 };
 use crate::time::{Span, Time};
@@ -278,8 +278,8 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDe
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
-                let givers = Givers::of(site.systems.iter().map(|system| &grids[*system]));
-                runs(topology, site).site(site, &givers, topology.failing().site(index), decider)?
+                let senders = Senders::of(site.systems.iter().map(|system| &grids[*system]));
+                runs(topology, site).site(site, &senders, topology.failing().site(index), decider)?
             }
             Role::User(index) => {
                 let mut submissions = std::mem::take(&mut submissions[index]);

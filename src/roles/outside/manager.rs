@@ -65,7 +65,7 @@ pub struct Managed {
 }
 
 struct Waiting {
-    giver: ActorId,
+    sender: ActorId,
     nodes: u32,
     /// Without checkpoints.
     walltime: Span,
@@ -111,19 +111,19 @@ impl Managed {
     }
 
     /// Accepts a job. Senders know the size of the site, so invalid jobs get no answer.
-    fn take(&mut self, now: Time, giver: ActorId, entrust: Entrust) {
+    fn take(&mut self, now: Time, sender: ActorId, entrust: Entrust) {
         let Entrust { job, nodes, walltime, runtime, losses } = entrust;
         let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
         if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
-            self.waiting.insert(job, Waiting { giver, nodes, walltime, runtime, losses });
+            self.waiting.insert(job, Waiting { sender, nodes, walltime, runtime, losses });
             let (walltime, runtime) = (self.stretched(walltime, nodes), self.stretched(runtime, nodes));
             self.happened.push((now, SiteEvent::Submitted { job, nodes, walltime, runtime }));
         }
     }
 
     /// Recalls a waiting job, unless the program cannot be told; returns the number of its losses.
-    fn recall(&mut self, now: Time, giver: ActorId, job: JobId) -> Option<u32> {
-        let losses = self.waiting.get(&job).filter(|waiting| waiting.giver == giver)?.losses;
+    fn recall(&mut self, now: Time, sender: ActorId, job: JobId) -> Option<u32> {
+        let losses = self.waiting.get(&job).filter(|waiting| waiting.sender == sender)?.losses;
         if !self.decider.hears_of_recalls() {
             return None;
         }
@@ -187,8 +187,8 @@ impl Managed {
         match wish {
             SiteAction::Start { job, on } => orders.push(self.start(now, job, on)?),
             SiteAction::Reject { job } => {
-                let Waiting { giver, .. } = self.leave_queue(job, "rejects")?;
-                orders.push(Order::Say(giver, Message::Declined(Declined { task: task(job) })));
+                let Waiting { sender, .. } = self.leave_queue(job, "rejects")?;
+                orders.push(Order::Say(sender, Message::Declined(Declined { task: task(job) })));
             }
             SiteAction::Kill { job } => match self.running.remove(&job) {
                 Some(runs) => {
@@ -219,7 +219,7 @@ impl Managed {
 
     fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<Order, String> {
         let work = self.leave_queue(job, "starts")?;
-        let Waiting { giver, nodes, walltime, runtime, losses } = work;
+        let Waiting { sender, nodes, walltime, runtime, losses } = work;
         let on = match on {
             None => {
                 let mut free = self.free.clone();
@@ -252,7 +252,7 @@ impl Managed {
         self.free.subtract(&on);
         self.running.insert(job, Runs { on: on.clone(), since: now, work });
         let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
-        let start = Start::whole(giver, task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
+        let start = Start::whole(sender, task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
         Ok(Order::Start(Start {
             walltime: self.stretched(walltime, nodes),
             // It may be killed at any time.
@@ -278,13 +278,13 @@ impl Managed {
 }
 
 impl Manager for Managed {
-    fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
-            Message::Entrust(entrust) => self.take(now, giver, entrust),
+            Message::Entrust(entrust) => self.take(now, sender, entrust),
             Message::Recall(Recall { task }) => {
-                let losses = self.recall(now, giver, task.job);
+                let losses = self.recall(now, sender, task.job);
                 let recalled = Recalled { task, in_time: losses.is_some(), losses: losses.unwrap_or_default() };
-                orders.push(Order::Say(giver, Message::Recalled(recalled)));
+                orders.push(Order::Say(sender, Message::Recalled(recalled)));
             }
             _ => {}
         }

@@ -18,7 +18,7 @@ pub struct InTurn {
 }
 
 struct Waiting {
-    giver: ActorId,
+    sender: ActorId,
     task: TaskId,
     cores: u32,
     runtime: Span,
@@ -32,12 +32,12 @@ impl InTurn {
 }
 
 impl Manager for InTurn {
-    fn hear(&mut self, _: Time, giver: ActorId, message: Message, site: &Tasks, _: &mut Vec<Order>) {
+    fn hear(&mut self, _: Time, sender: ActorId, message: Message, site: &Tasks, _: &mut Vec<Order>) {
         let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty, or larger than the site.
         if (1..=site.total()).contains(&cores) && !runtime.is_zero() {
             *self.lengths.entry(runtime).or_default() += 1;
-            self.waiting.push_back(Waiting { giver, task, cores, runtime, planned });
+            self.waiting.push_back(Waiting { sender, task, cores, runtime, planned });
         }
     }
 
@@ -50,7 +50,7 @@ impl Manager for InTurn {
     fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         let mut free = site.free();
         while let Some(next) = self.waiting.pop_front_if(|next| next.cores <= free) {
-            let Waiting { giver, task, cores, runtime, planned } = next;
+            let Waiting { sender, task, cores, runtime, planned } = next;
             free -= cores;
             let count = self.lengths.get_mut(&runtime).expect("a waiting task is counted");
             *count -= 1;
@@ -58,7 +58,7 @@ impl Manager for InTurn {
                 self.lengths.remove(&runtime);
             }
             let loss = self.attempts.starts_for_giver(cores);
-            let start = Start::whole(giver, task, now, On::planned(planned, cores), loss.stretched(runtime));
+            let start = Start::whole(sender, task, now, On::planned(planned, cores), loss.stretched(runtime));
             orders.push(Order::Start(Start { loss, ..start }));
         }
     }

@@ -27,7 +27,7 @@ pub struct Bookings {
 }
 
 pub struct Booking {
-    pub giver: ActorId,
+    pub sender: ActorId,
     pub held: Reserved,
     /// Start of its task.
     start: Time,
@@ -75,8 +75,8 @@ impl Bookings {
         Reserved::over(self.all.values().map(|booking| &booking.held), from, until)
     }
 
-    pub fn of(&self, giver: ActorId, task: TaskId) -> Option<&Booking> {
-        self.all.get(&task).filter(|booking| booking.giver == giver)
+    pub fn of(&self, sender: ActorId, task: TaskId) -> Option<&Booking> {
+        self.all.get(&task).filter(|booking| booking.sender == sender)
     }
 
     /// Reservation that a booking asks for; None if it is invalid at this site or its task is already here. Does not
@@ -90,12 +90,12 @@ impl Bookings {
         (is_here && makes_sense && !known).then_some(held)
     }
 
-    pub fn add(&mut self, task: TaskId, giver: ActorId, held: Reserved, stage: BookingStage) -> &Booking {
+    pub fn add(&mut self, task: TaskId, sender: ActorId, held: Reserved, stage: BookingStage) -> &Booking {
         let start = held.from;
         if let BookingStage::Ready(_) = stage {
             self.ready.insert((start, task));
         }
-        self.all.entry(task).insert_entry(Booking { giver, held, start, stage }).into_mut()
+        self.all.entry(task).insert_entry(Booking { sender, held, start, stage }).into_mut()
     }
 
     pub fn remove(&mut self, task: TaskId) -> Option<Booking> {
@@ -105,8 +105,8 @@ impl Bookings {
     }
 
     /// Notes the arrival of a task's input: returns the booking and the run time if the task waited for it.
-    pub fn provide(&mut self, giver: ActorId, task: TaskId, fails: bool) -> Option<(&Booking, Span)> {
-        let booking = self.all.get_mut(&task).filter(|booking| booking.giver == giver)?;
+    pub fn provide(&mut self, sender: ActorId, task: TaskId, fails: bool) -> Option<(&Booking, Span)> {
+        let booking = self.all.get_mut(&task).filter(|booking| booking.sender == sender)?;
         let BookingStage::AwaitsInput(runtime) = booking.stage else { return None };
         booking.stage = BookingStage::once_ready(runtime, fails);
         if let BookingStage::Ready(_) = booking.stage {
@@ -122,9 +122,9 @@ impl Bookings {
     }
 
     /// Sets the new start of a lost task, within the rest of its time.
-    pub fn hold(&mut self, now: Time, giver: ActorId, hold: &Hold) {
+    pub fn hold(&mut self, now: Time, sender: ActorId, hold: &Hold) {
         let Hold { task, start, nodes, runtime, walltime, .. } = hold;
-        let Some(booking) = self.all.get_mut(task).filter(|booking| booking.giver == giver) else { return };
+        let Some(booking) = self.all.get_mut(task).filter(|booking| booking.sender == sender) else { return };
         let held = &booking.held;
         let is_its = *start >= now.max(held.from) && *start + *walltime == held.until && *nodes == held.nodes;
         if booking.is_lost() && is_its && !walltime.is_zero() && !runtime.is_zero() {
@@ -207,7 +207,7 @@ impl Booking {
     /// Only its owner can recall the task, so its end is reported at once.
     pub fn begin(&self, task: TaskId, at: Time, runtime: Span, loss: Loss) -> Start {
         let on = On::These(self.held.nodes.clone().into());
-        let start = Start::whole(self.giver, task, at, on, runtime);
+        let start = Start::whole(self.sender, task, at, on, runtime);
         Start { walltime: self.held.until.since(at), loss, rank: rank(task), ..start }
     }
 }

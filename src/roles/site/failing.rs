@@ -53,11 +53,11 @@ impl Site {
     fn lose(&mut self, now: Time, slot: usize, out: &mut Out) {
         let saved = self.tell_checkpoints(now, slot, false, out);
         let running = self.tasks.finish(slot);
-        let Running { task, giver, started, ending, loss, .. } = running;
+        let Running { task, sender, started, ending, loss, .. } = running;
         out.log(Record::Lost { task, saved });
         self.reckoned -= usize::from(ending == Ending::Reckoned);
         if ending != Ending::Settled && loss.is_told {
-            self.tell_loss(now, giver, Lost { task, started, saved }, out);
+            self.tell_loss(now, sender, Lost { task, started, saved }, out);
         }
         self.manager.lost(now, &running, saved);
     }
@@ -80,22 +80,22 @@ impl Site {
         let (end, nodes) = (running.outlook().end, running.nodes().cloned().unwrap_or_default());
         let fails = self.outages.as_ref().and_then(|outages| outages.first_failure(&nodes, now, end));
         let Some(fails) = fails else { return self.tell_end(slot, out) };
-        let Running { task, giver, started, loss, .. } = *self.tasks.at(slot);
+        let Running { task, sender, started, loss, .. } = *self.tasks.at(slot);
         if loss.is_told {
             let ran = self.tasks.at(slot).ran_by(fails);
             let saved = loss.saves.map_or(Span::ZERO, |saves| saves.saved(saves.times(ran)));
-            self.tell_loss(fails, giver, Lost { task, started, saved }, out);
+            self.tell_loss(fails, sender, Lost { task, started, saved }, out);
         }
     }
 
     pub(super) fn tell_end(&mut self, slot: usize, out: &mut Out) {
-        let Running { task, giver, started, .. } = *self.tasks.at(slot);
+        let Running { task, sender, started, .. } = *self.tasks.at(slot);
         let end = self.tasks.at(slot).outlook().end.round_up(self.report_every);
-        out.send_at(end, giver, Message::Ended(Ended { task, started }));
+        out.send_at(end, sender, Message::Ended(Ended { task, started }));
     }
 
-    fn tell_loss(&self, at: Time, giver: ActorId, lost: Lost, out: &mut Out) {
-        out.send_at(at.round_up(self.report_every), giver, Message::Lost(lost));
+    fn tell_loss(&self, at: Time, sender: ActorId, lost: Lost, out: &mut Out) {
+        out.send_at(at.round_up(self.report_every), sender, Message::Lost(lost));
     }
 
     /// Time of the next outage, repair or expected repair; None if no task is here.

@@ -78,7 +78,7 @@ pub enum Order {
     /// Removes a task with a later start that has not started yet. Its sender is not told.
     Drop {
         task: TaskId,
-        giver: ActorId,
+        sender: ActorId,
     },
     /// Removes a running task from its nodes for good, as if it had never been there. Its sender is not told.
     Abandon(TaskId),
@@ -118,7 +118,7 @@ pub enum Order {
 pub struct Start {
     pub task: TaskId,
     /// Sender of the task, which is told of its end.
-    pub giver: ActorId,
+    pub sender: ActorId,
     /// Now, or a later time that only an order to drop the task can change.
     pub at: Time,
     pub on: On,
@@ -138,10 +138,10 @@ pub struct Start {
 
 impl Start {
     /// A task that has its nodes to itself and whose end is settled.
-    pub fn whole(giver: ActorId, task: TaskId, at: Time, on: On, runtime: Span) -> Start {
+    pub fn whole(sender: ActorId, task: TaskId, at: Time, on: On, runtime: Span) -> Start {
         Start {
             task,
-            giver,
+            sender,
             at,
             on,
             demand: Demand::NODE,

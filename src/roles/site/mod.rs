@@ -32,7 +32,7 @@ use crate::time::{Span, Stamp, Time};
 
 pub struct Site {
     /// Actors that may send work.
-    givers: Vec<ActorId>,
+    senders: Vec<ActorId>,
     manager: Box<dyn Manager>,
     is_quiet: bool,
     tasks: Tasks,
@@ -64,9 +64,9 @@ struct Due {
 type Out = Outbox<Message, Record>;
 
 impl Site {
-    pub fn new(nodes: u32, manager: Box<dyn Manager>, givers: impl IntoIterator<Item = ActorId>) -> Site {
+    pub fn new(nodes: u32, manager: Box<dyn Manager>, senders: impl IntoIterator<Item = ActorId>) -> Site {
         Site {
-            givers: givers.into_iter().collect(),
+            senders: senders.into_iter().collect(),
             is_quiet: manager.is_quiet(),
             manager,
             tasks: Tasks::new(nodes),
@@ -82,9 +82,9 @@ impl Site {
     }
 
     /// Site of a topology; None if there is no scheduler with its name.
-    pub fn of(site: &grid::Site, givers: &[ActorId]) -> Option<Site> {
+    pub fn of(site: &grid::Site, senders: &[ActorId]) -> Option<Site> {
         let manager = (scheduler::find(&site.scheduler)?.build)();
-        Some(Site::new(site.cores, manager, givers.iter().copied()).with_report_period(site.report_every))
+        Some(Site::new(site.cores, manager, senders.iter().copied()).with_report_period(site.report_every))
     }
 
     /// Sets the report period: ends are reported only at multiples of it, as by monitoring.
@@ -159,11 +159,11 @@ impl Site {
     fn leave_for_good(&mut self, now: Time, slot: usize, killed: bool, out: &mut Out) -> Running {
         self.tell_checkpoints(now, slot, true, out);
         let running = self.tasks.finish(slot);
-        let Running { task, giver, started, ending, .. } = running;
+        let Running { task, sender, started, ending, .. } = running;
         out.log(if killed { Record::Killed { task } } else { Record::Finished { task } });
         self.reckoned -= usize::from(ending == Ending::Reckoned);
         if ending != Ending::Settled {
-            out.send_at(now.round_up(self.report_every), giver, Message::Ended(Ended { task, started }));
+            out.send_at(now.round_up(self.report_every), sender, Message::Ended(Ended { task, started }));
         }
         running
     }
@@ -229,7 +229,7 @@ impl Site {
                 Order::Finish(task) => self.finish(now, task, out),
                 Order::Say(to, message) => out.send(to, message),
                 Order::Note(record) => out.log(record),
-                Order::Drop { task, giver } => self.drop_coming(task, giver),
+                Order::Drop { task, sender } => self.drop_coming(task, sender),
                 Order::Abandon(task) => self.abandon(task, out),
                 Order::Lose(task) => self.throw_away(now, task, out),
                 Order::Kill(task) => self.kill(now, task, out),
@@ -244,8 +244,8 @@ impl Site {
         self.orders = orders;
     }
 
-    fn drop_coming(&mut self, task: TaskId, giver: ActorId) {
-        let waits = |running: &Running| running.giver == giver && matches!(running.state, State::Coming(_));
+    fn drop_coming(&mut self, task: TaskId, sender: ActorId) {
+        let waits = |running: &Running| running.sender == sender && matches!(running.state, State::Coming(_));
         if let Some(slot) = self.tasks.find(task).filter(|slot| self.tasks.get(*slot).is_some_and(waits)) {
             let dropped = self.tasks.remove(slot);
             self.reckoned -= usize::from(dropped.ending == Ending::Reckoned);
@@ -414,7 +414,7 @@ impl Actor<Message, Record> for Site {
         for event in batch.drain(..) {
             match event.cause {
                 // Other actors cannot send work to a site.
-                Cause::Message(message) if self.givers.contains(&event.from) => {
+                Cause::Message(message) if self.senders.contains(&event.from) => {
                     earliest = earliest.min(kernel::Message::reaction(&message).earliest(now).time);
                     self.manager.hear(now.time, event.from, message, &self.tasks, &mut self.orders);
                     self.carry_out(now.time, out);

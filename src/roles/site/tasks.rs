@@ -25,7 +25,7 @@ pub struct Tasks {
 #[derive(Clone, Debug)]
 pub struct Running {
     pub task: TaskId,
-    pub giver: ActorId,
+    pub sender: ActorId,
     pub demand: Demand,
     pub state: State,
     /// Start, past or settled.
@@ -109,10 +109,10 @@ impl Tasks {
     }
 
     pub(super) fn add(&mut self, start: &Start) -> usize {
-        let Start { task, giver, at, ref on, demand, share, runtime, walltime, ending, loss, rank } = *start;
+        let Start { task, sender, at, ref on, demand, share, runtime, walltime, ending, loss, rank } = *start;
         let running = Running {
             task,
-            giver,
+            sender,
             demand,
             state: State::Coming(on.clone()),
             started: at,

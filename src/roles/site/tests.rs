@@ -265,14 +265,14 @@ impl Juggler {
 }
 
 impl Manager for Juggler {
-    fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
+    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
         let Message::Book(Book { task, nodes, walltime, runtime, .. }) = message else { return };
         let (nodes, demand) = (nodes.len(), demand(task.job.0));
         let share = if demand == Demand::NODE { 1.0 } else { 0.5 };
         let on = On::Lowest(nodes);
         let start = Start {
             task,
-            giver,
+            sender,
             at: now,
             on,
             demand,

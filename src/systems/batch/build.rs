@@ -14,8 +14,8 @@ use crate::roles::{self, Follower, Followers, StreamedJobs, queue};
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
-    ActorError, Built, DataLimit, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, Own,
-    Policy, Service, System, SystemRow, Traits,
+    ActorError, Built, DataLimit, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, Policy,
+    Senders, Service, System, SystemRow, Traits,
 };
 use crate::workload::rigids::{Handed, Rigids};
 use crate::workload::{Source, Workload};
@@ -87,7 +87,7 @@ impl System for Batch {
         !counts_work && !may_fail && !grid.is_linked && !workloads.iter().any(has_followers)
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built {
+    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built {
         let policy =
             || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved, site.order));
         let desk = || {
@@ -102,7 +102,7 @@ impl System for Batch {
             Some(desk) => desk,
             None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), decider)?,
         };
-        let actor = roles::Site::new(site.cores, manager, givers.all()).with_report_period(site.report_every);
+        let actor = roles::Site::new(site.cores, manager, senders.all()).with_report_period(site.report_every);
         Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
     }
 

@@ -2,14 +2,14 @@
 //!
 //! The queue's policy decides which jobs start, and at the end of its walltime a job is killed. Bookings are made where
 //! neither running jobs nor other bookings are in the way, and the queue plans around them. A task that another system
-//! wants to run at once joins the queue like all others, as its giver does not know the rest of the queue.
+//! wants to run at once joins the queue like all others, as its sender does not know the rest of the queue.
 //!
 //! Once a job has started its end is known, so it is announced at once, as is that of a booked one. The rest of the run
 //! waits for the jobs that may start at the next instant, and even their ends come no sooner than the shortest job of
 //! the queue lasts.
 //!
-//! Where nodes fail, a lost job returns to the queue, as the topology says. The other givers handle their own losses:
-//! the giver of a task that was to run at once, or was booked, is told, and decides what follows.
+//! Where nodes fail, a lost job returns to the queue, as the topology says. The other senders handle their own losses:
+//! the sender of a task that was to run at once, or was booked, is told, and decides what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ impl Desk {
         Desk { remedy: Some(remedy), ..self }
     }
 
-    /// Queues a task. Givers know the size of the site, so a task that fits nowhere, or is no valid task, gets no
+    /// Queues a task. Senders know the size of the site, so a task that fits nowhere, or is no valid task, gets no
     /// answer.
     fn queue(&mut self, now: Time, site: &Tasks, task: TaskId, work: Work) {
         let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.has(task);
@@ -86,17 +86,17 @@ impl Desk {
     }
 
     /// Books a task at its time, if no other is in the way, and starts it if its input is there.
-    fn book(&mut self, now: Time, giver: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
+    fn book(&mut self, now: Time, sender: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, start, runtime, awaits_input, .. } = book;
         let wanted = self.booked.wanted(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
         let held = match wanted {
             Some(held) if self.has_room(now, &held) => held,
             refused => {
                 let free = refused.map_or_else(NodeSet::default, |held| self.free(now, &held, site));
-                return orders.push(Order::Say(giver, Message::Booked(Booked::refused(task, &free))));
+                return orders.push(Order::Say(sender, Message::Booked(Booked::refused(task, &free))));
             }
         };
-        orders.push(Order::Say(giver, Message::Booked(Booked::granted(task))));
+        orders.push(Order::Say(sender, Message::Booked(Booked::granted(task))));
         match &mut self.remedy {
             Some(remedy) => remedy.book(now, task, &held, &mut *self.policy),
             None => self.policy.book(now, &held),
@@ -107,7 +107,7 @@ impl Desk {
         let fails = self.remedy.is_some();
         let stage =
             if awaits_input { BookingStage::AwaitsInput(runtime) } else { BookingStage::once_ready(runtime, fails) };
-        let booking = self.booked.add(task, giver, held, stage);
+        let booking = self.booked.add(task, sender, held, stage);
         if stage == BookingStage::Begun {
             orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
@@ -129,40 +129,40 @@ impl Desk {
     }
 
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
-    fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
-        let Some(booking) = self.booked.of(giver, task).filter(|booking| now < booking.held.until) else { return };
+    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+        let Some(booking) = self.booked.of(sender, task).filter(|booking| now < booking.held.until) else { return };
         let (fails, begins) = (self.remedy.is_some(), booking.held.from <= now);
         // Where nodes are only counted, others may be on its own until it begins.
         if begins && !fails {
             self.clear_way(now, orders);
         }
-        let provided = self.booked.provide(giver, task, fails);
+        let provided = self.booked.provide(sender, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
             orders.push(Order::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
         }
     }
 
-    fn recall(&mut self, now: Time, giver: ActorId, task: TaskId, site: &Tasks, orders: &mut Vec<Order>) {
+    fn recall(&mut self, now: Time, sender: ActorId, task: TaskId, site: &Tasks, orders: &mut Vec<Order>) {
         let mut losses = 0;
-        let in_time = if self.waiting.get(&task).is_some_and(|waiting| waiting.giver == giver) {
+        let in_time = if self.waiting.get(&task).is_some_and(|waiting| waiting.sender == sender) {
             losses = self.leave_queue(task).losses;
             self.policy.withdraw(now, task);
             true
-        } else if self.booked.of(giver, task).is_some_and(|booking| !booking.is_lost())
+        } else if self.booked.of(sender, task).is_some_and(|booking| !booking.is_lost())
             && site.of(task).is_none_or(|task| task.nodes().is_none())
         {
             self.give_up_booking(now, task);
-            orders.push(Order::Drop { task, giver });
+            orders.push(Order::Drop { task, sender });
             true
         } else {
             false
         };
-        orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses })));
+        orders.push(Order::Say(sender, Message::Recalled(Recalled { task, in_time, losses })));
     }
 
-    /// A booked task was lost, and its giver does not want the rest of its time.
-    fn release(&mut self, now: Time, giver: ActorId, task: TaskId) {
-        if self.booked.of(giver, task).is_some_and(|booking| booking.is_lost()) {
+    /// A booked task was lost, and its sender does not want the rest of its time.
+    fn release(&mut self, now: Time, sender: ActorId, task: TaskId) {
+        if self.booked.of(sender, task).is_some_and(|booking| booking.is_lost()) {
             self.give_up_booking(now, task);
         }
     }
@@ -215,7 +215,7 @@ impl Desk {
                     let moves = self.remedy.is_some() && self.policy.moves();
                     self.running.insert(job);
                     let runtime = self.stretched(work.runtime, work.nodes);
-                    let start = Start::whole(work.giver, job, now, On::These(nodes.into()), runtime);
+                    let start = Start::whole(work.sender, job, now, On::These(nodes.into()), runtime);
                     let ending = if moves { Ending::Reckoned } else { Ending::Settled };
                     Order::Start(Start { walltime, ending, loss, rank: rank(job), ..start })
                 }
@@ -229,23 +229,23 @@ impl Manager for Desk {
         self.clear_way(now, orders);
     }
 
-    fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn hear(&mut self, now: Time, sender: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Queue(queue) => {
                 let Queue { job, nodes, walltime, runtime, losses, .. } = queue;
-                let work = Work { giver, nodes, walltime, runtime, losses, goes_back: false };
+                let work = Work { sender, nodes, walltime, runtime, losses, goes_back: false };
                 self.queue(now, site, TaskId { job, index: 0 }, work);
             }
-            // The giver knows the exact run time.
+            // The sender knows the exact run time.
             Message::Run(Run { task, cores, runtime, .. }) => {
-                let work = Work { giver, nodes: cores, walltime: runtime, runtime, losses: 0, goes_back: true };
+                let work = Work { sender, nodes: cores, walltime: runtime, runtime, losses: 0, goes_back: true };
                 self.queue(now, site, task, work);
             }
-            Message::Book(book) => self.book(now, giver, book, site, orders),
-            Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),
-            Message::Recall(Recall { task }) => self.recall(now, giver, task, site, orders),
-            Message::Hold(hold) => self.booked.hold(now, giver, &hold),
-            Message::Release(Release { task }) => self.release(now, giver, task),
+            Message::Book(book) => self.book(now, sender, book, site, orders),
+            Message::Provided(Provided { task }) => self.provided(now, sender, task, orders),
+            Message::Recall(Recall { task }) => self.recall(now, sender, task, site, orders),
+            Message::Hold(hold) => self.booked.hold(now, sender, &hold),
+            Message::Release(Release { task }) => self.release(now, sender, task),
             _ => {}
         }
     }

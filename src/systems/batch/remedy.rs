@@ -28,14 +28,14 @@ pub struct Remedy {
 /// A demand for nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    pub giver: ActorId,
+    pub sender: ActorId,
     pub nodes: u32,
     /// The requested time and the run time, without checkpoints.
     pub walltime: Span,
     pub runtime: Span,
     /// Number of losses.
     pub losses: u32,
-    /// True if its giver handles a loss itself.
+    /// True if its sender handles a loss itself.
     pub goes_back: bool,
 }
 
@@ -60,7 +60,7 @@ impl Remedy {
         Loss { is_told: loss.is_told || work.goes_back, ..loss }
     }
 
-    /// The loss rule of a booking of so many nodes: its giver is told of the loss.
+    /// The loss rule of a booking of so many nodes: its sender is told of the loss.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
         self.attempts.starts_for_giver(nodes)
     }

@@ -276,8 +276,8 @@ fn task(job: u32) -> TaskId {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
 
-    /// Several givers of work at one site: no node runs two tasks, a booked task starts at its time on exactly its
-    /// nodes, each giver is told of the ends of its own tasks and of no other, all other tasks are served, and no
+    /// Several senders of work at one site: no node runs two tasks, a booked task starts at its time on exactly its
+    /// nodes, each sender is told of the ends of its own tasks and of no other, all other tasks are served, and no
     /// promise is broken.
     #[test]
     fn several_may_give_work_to_one_site(

@@ -129,7 +129,7 @@ type WorkLeft = u64;
 /// Data of a job that the cluster does not have.
 #[derive(Clone, Copy)]
 struct Given {
-    giver: ActorId,
+    sender: ActorId,
     work: Span,
     /// Saved work, and virtual time at the end, which includes checkpoints.
     saved: Span,
@@ -175,7 +175,7 @@ impl Sharing {
     }
 
     /// Accepts a job. The dispatcher knows the size of the site, so invalid jobs get no answer.
-    fn admit(&mut self, giver: ActorId, admit: Admit) {
+    fn admit(&mut self, sender: ActorId, admit: Admit) {
         let Admit { job, tasks, needs, runtime, losses } = admit;
         let task = TaskId { job, index: 0 };
         let Ok(need) = Need::new(tasks, needs.cpu, needs.memory) else { return };
@@ -183,7 +183,7 @@ impl Sharing {
             return;
         }
         let until = self.stretched(runtime, &need);
-        let given = Given { giver, work: runtime, saved: Span::ZERO, until, idle: None, losses };
+        let given = Given { sender, work: runtime, saved: Span::ZERO, until, idle: None, losses };
         if self.events.gone.contains(&task) {
             if self.again.iter().all(|again| again.0 != task) {
                 self.again.push((task, need, given));
@@ -195,12 +195,12 @@ impl Sharing {
     }
 
     /// Recalls a job that has not run yet; returns the number of its losses.
-    fn recall(&mut self, giver: ActorId, task: TaskId) -> Option<u32> {
-        let again = self.again.iter().position(|(its, _, given)| *its == task && given.giver == giver);
+    fn recall(&mut self, sender: ActorId, task: TaskId) -> Option<u32> {
+        let again = self.again.iter().position(|(its, _, given)| *its == task && given.sender == sender);
         if let Some(at) = again {
             return Some(self.again.remove(at).2.losses);
         }
-        let Given { losses, .. } = *self.given.get(&task).filter(|given| given.giver == giver)?;
+        let Given { losses, .. } = *self.given.get(&task).filter(|given| given.sender == sender)?;
         if let Some(at) = self.events.come.iter().position(|come| come.0 == task) {
             self.events.come.remove(at);
         } else if self.cluster.live().iter().any(|live| live.job == task && live.stage() == JobStage::Waiting) {
@@ -296,10 +296,10 @@ impl Sharing {
         }
         let newcomers: BTreeSet<TaskId> = started.iter().map(|placed| placed.job).collect();
         for Placed { job, need, places, .. } in started {
-            let Given { giver, saved, until, losses, .. } = self.given[&job];
+            let Given { sender, saved, until, losses, .. } = self.given[&job];
             orders.push(Order::Start(Start {
                 task: job,
-                giver,
+                sender,
                 at: now,
                 on: On::These(Layers::of(&places)),
                 demand: demand(&need),
@@ -323,13 +323,13 @@ fn demand(need: &Need) -> Demand {
 }
 
 impl Manager for Sharing {
-    fn hear(&mut self, _: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn hear(&mut self, _: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
-            Message::Admit(admit) => self.admit(giver, admit),
+            Message::Admit(admit) => self.admit(sender, admit),
             Message::Recall(Recall { task }) => {
-                let back = self.recall(giver, task);
+                let back = self.recall(sender, task);
                 let (in_time, losses) = (back.is_some(), back.unwrap_or(0));
-                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses })));
+                orders.push(Order::Say(sender, Message::Recalled(Recalled { task, in_time, losses })));
             }
             _ => {}
         }

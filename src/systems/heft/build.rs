@@ -7,7 +7,7 @@ use crate::settings::Walk;
 use crate::systems::distribute::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, Own, Policy, Service, System,
+    Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, Policy, Senders, Service, System,
     SystemRow, Traits,
 };
 use crate::time::Span;
@@ -57,8 +57,8 @@ impl System for Planning {
         Ok(Box::new(planner.with_outages(news.collect(), grid.failing.recovery.clone())))
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
-        in_turn(site, givers, fails)
+    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+        in_turn(site, senders, fails)
     }
 
     fn distribute(

@@ -8,8 +8,8 @@ use crate::settings::Walk;
 use crate::systems::distribute::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, JobError, Own,
-    Policy, Service, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, JobError, Own, Policy,
+    Senders, Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -85,8 +85,8 @@ impl System for Market {
         site.report_every.is_zero()
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
-        in_turn(site, givers, fails)
+    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+        in_turn(site, senders, fails)
     }
 
     fn distribute(

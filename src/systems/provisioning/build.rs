@@ -14,8 +14,8 @@ use crate::grid::{Job, Kind, PlanMode, Rate, Site, Task, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, JobError,
-    NegotiatedJob, Own, Policy, Service, Submissions, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, JobError, NegotiatedJob,
+    Own, Policy, Senders, Service, Submissions, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -67,16 +67,16 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         let unknown = || ActorError::unknown("planner", &site.scheduler);
         let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
-        let front = NegotiatingManager::new(desk).serving(&givers.services);
+        let front = NegotiatingManager::new(desk).serving(&senders.services);
         let (front, outages) = match fails {
             Some(fails) => (front.with_outages(fails.clone()), Some(fails.outages)),
             None => (front, None),
         };
-        let actor = roles::Site::new(site.cores, Box::new(front), givers.all());
+        let actor = roles::Site::new(site.cores, Box::new(front), senders.all());
         Ok(Box::new(actor.with_report_period(site.report_every).with_outages(outages)))
     }
 

@@ -9,7 +9,7 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Givers, Gives, Grid, Own, Policy,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, Policy, Senders,
     Service, System, SystemRow, Traits,
 };
 use crate::workload::Workload;
@@ -62,12 +62,12 @@ impl System for Reservation {
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
     }
 
-    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         let manager: Box<dyn Manager> = match &fails {
             Some(fails) => Box::new(FailingHoldManager::new(fails.attempts(site.cores))),
             None => Box::new(HoldManager),
         };
-        let actor = roles::Site::new(site.cores, manager, givers.all()).with_report_period(site.report_every);
+        let actor = roles::Site::new(site.cores, manager, senders.all()).with_report_period(site.report_every);
         Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
     }
 

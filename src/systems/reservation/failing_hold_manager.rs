@@ -24,20 +24,20 @@ impl FailingHoldManager {
 }
 
 impl Manager for FailingHoldManager {
-    fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
                 self.held.remove(task);
                 let held = Reserved { from: start, until: start + walltime, nodes };
-                self.held.add(task, giver, held, BookingStage::Ready(runtime));
+                self.held.add(task, sender, held, BookingStage::Ready(runtime));
             }
             Message::Recall(Recall { task }) => {
-                let in_time = self.held.of(giver, task).is_some();
+                let in_time = self.held.of(sender, task).is_some();
                 if in_time {
                     self.held.remove(task);
                 }
-                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses: 0 })));
+                orders.push(Order::Say(sender, Message::Recalled(Recalled { task, in_time, losses: 0 })));
             }
             _ => {}
         }

@@ -9,14 +9,14 @@ pub struct HoldManager;
 
 impl Manager for HoldManager {
     /// Only the owner of a booking can change it, and knows its effect, so all starts are settled.
-    fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
-                let held = Start::whole(giver, task, start, On::These(nodes.into()), runtime);
+                let held = Start::whole(sender, task, start, On::These(nodes.into()), runtime);
                 orders.push(Order::Start(Start { walltime, ..held }));
             }
-            Message::Withdraw(Withdraw { task }) => orders.push(Order::Drop { task, giver }),
+            Message::Withdraw(Withdraw { task }) => orders.push(Order::Drop { task, sender }),
             _ => {}
         }
     }

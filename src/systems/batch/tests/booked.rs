@@ -337,7 +337,7 @@ proptest! {
                         // Then it is given up.
                         over += u32::from(task.job.0 < 200 && *times == recovery.attempts);
                     }
-                    // It may start before the answer is there; no giver takes back a task that it has not booked.
+                    // It may start before the answer is there; no sender takes back a task that it has not booked.
                     Record::Completed { job, value } => {
                         granted.entry(*job).and_modify(|said| *said |= *value == Some(1.0)).or_insert(*value == Some(1.0));
                     }

@@ -1,7 +1,7 @@
 //! The use of the site by other systems of the grid: jobs and tasks for its queue, and bookings of named nodes.
 //!
 //! A queued guest is planned like the task of any user, but no terms apply to it: services pay nothing, and know of no
-//! longest job. If it is lost on a node that fails, its giver handles the loss, as at any other site.
+//! longest job. If it is lost on a node that fails, its sender handles the loss, as at any other site.
 //!
 //! A booking of a guest names its nodes, and the desk only counts. So the desk sets as many processors aside, and this
 //! file chooses the nodes of other tasks: a task that is about to start avoids the nodes of bookings whose time has
@@ -57,9 +57,9 @@ impl ServiceBookings {
         self.set_aside.iter().find(|(_, its)| **its == booking).map(|(task, _)| *task)
     }
 
-    /// True if this giver has a booking whose task was lost.
-    fn has_lost(&self, giver: ActorId, task: TaskId) -> bool {
-        self.booked.of(giver, task).is_some_and(|booking| booking.is_lost())
+    /// True if this sender has a booking whose task was lost.
+    fn has_lost(&self, sender: ActorId, task: TaskId) -> bool {
+        self.booked.of(sender, task).is_some_and(|booking| booking.is_lost())
     }
 
     /// Forgets a booking that is not on the calendar any more.
@@ -87,24 +87,31 @@ impl ServiceBookings {
 
 impl NegotiatingManager {
     /// Handles a message of a service.
-    pub(super) fn serve(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    pub(super) fn serve(
+        &mut self,
+        now: Time,
+        sender: ActorId,
+        message: Message,
+        site: &Tasks,
+        orders: &mut Vec<Order>,
+    ) {
         match message {
             Message::Queue(Queue { job, nodes, walltime, runtime, losses, .. }) => {
                 let task = TaskId { job, index: 0 };
                 self.take_in(
                     now,
                     site,
-                    submission(giver, Origin::Dispatcher, task, nodes, (walltime, runtime), losses),
+                    submission(sender, Origin::Dispatcher, task, nodes, (walltime, runtime), losses),
                 );
             }
-            // The giver knows the exact run time.
+            // The sender knows the exact run time.
             Message::Run(Run { task, cores, runtime, .. }) => {
-                self.take_in(now, site, submission(giver, Origin::Planner, task, cores, (runtime, runtime), 0));
+                self.take_in(now, site, submission(sender, Origin::Planner, task, cores, (runtime, runtime), 0));
             }
-            Message::Book(book) => self.set_aside(now, giver, &book, site, orders),
-            Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),
-            Message::Hold(hold) => self.guests.booked.hold(now, giver, &hold),
-            Message::Release(Release { task }) if self.guests.has_lost(giver, task) => _ = self.end_guest(now, task),
+            Message::Book(book) => self.set_aside(now, sender, &book, site, orders),
+            Message::Provided(Provided { task }) => self.provided(now, sender, task, orders),
+            Message::Hold(hold) => self.guests.booked.hold(now, sender, &hold),
+            Message::Release(Release { task }) if self.guests.has_lost(sender, task) => _ = self.end_guest(now, task),
             _ => {}
         }
     }
@@ -119,7 +126,7 @@ impl NegotiatingManager {
         }
     }
 
-    fn set_aside(&mut self, now: Time, giver: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<Order>) {
+    fn set_aside(&mut self, now: Time, sender: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, runtime, awaits_input, .. } = *book;
         let wanted = self.guests.booked.wanted(now, book, site).filter(|_| !self.knows(task));
         let will_be_up = |held: &Reserved| self.remedy.as_ref().is_none_or(|remedy| remedy.will_be_up(held));
@@ -129,14 +136,14 @@ impl NegotiatingManager {
         let granted = wanted.filter(are_free);
         let granted = granted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
         let Some((booking, held)) = granted else {
-            return orders.push(Order::Say(giver, Message::Booked(Booked::refused(task, &free))));
+            return orders.push(Order::Say(sender, Message::Booked(Booked::refused(task, &free))));
         };
-        orders.push(Order::Say(giver, Message::Booked(Booked::granted(task))));
+        orders.push(Order::Say(sender, Message::Booked(Booked::granted(task))));
         self.guests.set_aside.insert(task, booking);
         let once_ready = BookingStage::once_ready(runtime, self.remedy.is_some());
         let stage = if awaits_input { BookingStage::AwaitsInput(runtime) } else { once_ready };
         let start = held.from;
-        let booking = self.guests.booked.add(task, giver, held, stage);
+        let booking = self.guests.booked.add(task, sender, held, stage);
         if stage == BookingStage::Begun {
             orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
@@ -152,19 +159,19 @@ impl NegotiatingManager {
     }
 
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
-    fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
-        if self.guests.booked.of(giver, task).is_none_or(|booking| booking.held.until <= now) {
+    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+        if self.guests.booked.of(sender, task).is_none_or(|booking| booking.held.until <= now) {
             return;
         }
         let fails = self.remedy.is_some();
-        let provided = self.guests.booked.provide(giver, task, fails);
+        let provided = self.guests.booked.provide(sender, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
             orders.push(Order::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
         }
     }
 
-    /// Takes a booked task back at its giver's request; true if in time.
-    pub(super) fn recall_booked(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) -> bool {
+    /// Takes a booked task back at its sender's request; true if in time.
+    pub(super) fn recall_booked(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) -> bool {
         let fails = self.remedy.is_some();
         let can_go = |booking: &Booking| match booking.stage() {
             BookingStage::AwaitsInput(_) | BookingStage::Ready(_) => true,
@@ -172,10 +179,10 @@ impl NegotiatingManager {
             BookingStage::Begun => !fails && now < booking.held.from,
             BookingStage::Lost => false,
         };
-        let in_time = self.guests.booked.of(giver, task).is_some_and(can_go);
+        let in_time = self.guests.booked.of(sender, task).is_some_and(can_go);
         if in_time {
             self.end_guest(now, task);
-            orders.push(Order::Drop { task, giver });
+            orders.push(Order::Drop { task, sender });
         }
         in_time
     }
@@ -325,7 +332,7 @@ fn part_of(now: Time, held: &Reserved) -> Part {
 }
 
 fn submission(
-    giver: ActorId,
+    sender: ActorId,
     origin: Origin,
     task: TaskId,
     procs: u32,
@@ -334,5 +341,5 @@ fn submission(
 ) -> Submission {
     let enter =
         Enter { task, procs, walltime, runtime, not_before: Time::ZERO, within: Vec::new(), tells: false, losses };
-    Submission { giver, origin, enter }
+    Submission { sender, origin, enter }
 }

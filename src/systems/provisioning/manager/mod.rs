@@ -66,13 +66,13 @@ pub struct NegotiatingManager {
 /// A task that has been submitted.
 #[derive(Clone)]
 struct Submission {
-    giver: ActorId,
+    sender: ActorId,
     origin: Origin,
     enter: Enter,
 }
 
 struct Runs {
-    giver: ActorId,
+    sender: ActorId,
     within: Vec<(BookingId, u32)>,
     /// True if it has processors of its own at the desk.
     is_at_desk: bool,
@@ -182,17 +182,17 @@ impl NegotiatingManager {
     }
 
     /// Accepts a task: into its user's bookings, if it fits there, or into the queue.
-    fn enter(&mut self, now: Time, giver: ActorId, enter: Enter, orders: &mut Vec<Order>) {
+    fn enter(&mut self, now: Time, sender: ActorId, enter: Enter, orders: &mut Vec<Order>) {
         let task = enter.task;
         // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
         let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &ask_of(&enter)) };
         if let Err(why) = taken {
-            return orders.push(Order::Say(giver, Message::Barred(Barred { task, why })));
+            return orders.push(Order::Say(sender, Message::Barred(Barred { task, why })));
         }
-        orders.push(Order::Note(Record::Entered { user: giver, task }));
-        let fits = !enter.within.is_empty() && self.fits(now, giver, &enter);
-        let submission = Submission { giver, origin: Origin::User, enter };
+        orders.push(Order::Note(Record::Entered { user: sender, task }));
+        let fits = !enter.within.is_empty() && self.fits(now, sender, &enter);
+        let submission = Submission { sender, origin: Origin::User, enter };
         if !fits {
             return self.do_without(now, submission);
         }
@@ -212,7 +212,7 @@ impl NegotiatingManager {
     /// Handles a task that cannot run in its bookings: it joins the queue, if it may.
     fn do_without(&mut self, now: Time, submission: Submission) {
         if submission.enter.is_leg() {
-            self.stranded.insert(submission.enter.task, submission.giver);
+            self.stranded.insert(submission.enter.task, submission.sender);
         } else {
             self.queue(now, submission, Joins::Last);
         }
@@ -228,7 +228,7 @@ impl NegotiatingManager {
     }
 
     /// True if a task can run in the bookings it names, from when all of them have begun.
-    fn fits(&self, now: Time, giver: ActorId, enter: &Enter) -> bool {
+    fn fits(&self, now: Time, sender: ActorId, enter: &Enter) -> bool {
         let Enter { within, procs, not_before, .. } = enter;
         let lasts = self.lasts(enter);
         let bookings: Option<Vec<&Booked>> = within.iter().map(|(booking, _)| self.booked.get(booking)).collect();
@@ -239,7 +239,7 @@ impl NegotiatingManager {
         }
         let start = bookings.iter().map(|booked| booked.part.start).max().unwrap_or(now).max(now);
         let end = bookings.iter().map(|booked| booked.part.end()).min().unwrap_or(now);
-        bookings.iter().all(|booked| booked.user == giver)
+        bookings.iter().all(|booked| booked.user == sender)
             && within.iter().map(|(_, procs)| u64::from(*procs)).sum::<u64>() == u64::from(*procs)
             && within.iter().zip(&bookings).all(|((_, procs), booked)| *procs <= booked.part.procs)
             && start.max(*not_before) + lasts <= end
@@ -250,13 +250,13 @@ impl NegotiatingManager {
     fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
         // By now it may wait in the queue.
         let waits_within = |waiting: &&Submission| !waiting.enter.within.is_empty();
-        let Some(Submission { giver, enter, .. }) = self.waiting.get(&task).filter(waits_within) else { return };
-        let giver = *giver;
+        let Some(Submission { sender, enter, .. }) = self.waiting.get(&task).filter(waits_within) else { return };
+        let sender = *sender;
         let has_room = |(booking, procs): &(BookingId, u32)| {
             self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
         };
         let lasts = enter.not_before.since(now) + self.lasts(enter);
-        if enter.within.iter().all(has_room) && self.fits(now, giver, enter) {
+        if enter.within.iter().all(has_room) && self.fits(now, sender, enter) {
             for (booking, procs) in enter.within.clone() {
                 let booked = self.booked.get_mut(&booking).expect("it has room");
                 booked.used += procs;
@@ -264,7 +264,7 @@ impl NegotiatingManager {
                 booked.tasks.retain(|other| *other != task);
             }
             self.start(now, task, orders);
-        } else if !self.fits(now, giver, enter) {
+        } else if !self.fits(now, sender, enter) {
             let submission = self.leave(task);
             self.forget_within(&submission.enter);
             self.do_without(now, submission);
@@ -280,14 +280,14 @@ impl NegotiatingManager {
     }
 
     fn recall(&mut self, now: Time, user: ActorId, task: TaskId, orders: &mut Vec<Order>) {
-        let idles = |runs: &Runs| runs.giver == user && runs.within.is_empty() && now < runs.idle_until;
+        let idles = |runs: &Runs| runs.sender == user && runs.within.is_empty() && now < runs.idle_until;
         if self.guests.booked.has(task) {
             let in_time = self.recall_booked(now, user, task, orders);
             return orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time, losses: 0 })));
         }
-        let waits = self.waiting.get(&task).is_some_and(|waiting| waiting.giver == user);
+        let waits = self.waiting.get(&task).is_some_and(|waiting| waiting.sender == user);
         let is_stranded = self.stranded.get(&task) == Some(&user);
-        let is_leg = self.running.get(&task).is_some_and(|runs| runs.giver == user && runs.is_leg);
+        let is_leg = self.running.get(&task).is_some_and(|runs| runs.sender == user && runs.is_leg);
         let in_time = waits || is_stranded || is_leg || self.running.get(&task).is_some_and(idles);
         let mut losses = 0;
         if is_stranded {
@@ -332,25 +332,25 @@ impl NegotiatingManager {
     fn start(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
         let submission = self.leave(task);
         let again = self.remedy.is_some().then(|| submission.clone());
-        let Submission { giver, origin, enter } = submission;
+        let Submission { sender, origin, enter } = submission;
         let (runtime, walltime) = self.stretched(&enter);
         // It holds its processors until its work is due.
         let runtime = enter.not_before.since(now) + runtime;
         let loss = self.risks(origin, &enter);
         if enter.tells {
-            orders.push(Order::Say(giver, Message::Begun(Begun { task })));
+            orders.push(Order::Say(sender, Message::Begun(Begun { task })));
         }
         // A task that may be taken back cannot announce its end ahead; and a task that may be moved may escape from a
         // node that fails.
         let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
-        let start = Start::whole(giver, task, now, On::Lowest(enter.procs), runtime);
+        let start = Start::whole(sender, task, now, On::Lowest(enter.procs), runtime);
         let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
         orders.push(Order::Start(Start { walltime, ending, loss, rank: rank(task), ..start }));
         let idle_until = if enter.tells { enter.not_before } else { now };
         let (is_leg, losses) = (enter.is_leg(), enter.losses);
         let (is_at_desk, until) = (enter.within.is_empty(), now + runtime.min(walltime));
         let within = enter.within;
-        self.running.insert(task, Runs { giver, within, is_at_desk, idle_until, is_leg, until, losses, again });
+        self.running.insert(task, Runs { sender, within, is_at_desk, idle_until, is_leg, until, losses, again });
     }
 
     fn carry_out(&mut self, now: Time, deed: Deed, orders: &mut Vec<Order>) {

@@ -58,7 +58,7 @@ impl FailureHandling {
         nodes
     }
 
-    /// The loss rule of a guest that starts on so many nodes: its giver is told of the loss.
+    /// The loss rule of a guest that starts on so many nodes: its sender is told of the loss.
     pub fn starts_booked(&self, nodes: u32) -> Loss {
         self.of_guests.starts_for_giver(nodes)
     }
@@ -105,7 +105,7 @@ impl NegotiatingManager {
     pub(super) fn lose(&mut self, now: Time, running: &Running, saved: Span) {
         let task = running.task;
         let Some(Runs { is_leg, again, .. }) = self.take_off(now, task) else { return };
-        let Some((remedy, Submission { giver, origin, enter })) = self.remedy.as_mut().zip(again) else { return };
+        let Some((remedy, Submission { sender, origin, enter })) = self.remedy.as_mut().zip(again) else { return };
         if is_leg {
             remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
         } else if !running.loss.is_told {
@@ -113,7 +113,7 @@ impl NegotiatingManager {
             let (walltime, runtime) = (left_of(enter.walltime, saved), left_of(enter.runtime, saved));
             let losses = enter.losses.saturating_add(1);
             let enter = Enter { walltime, runtime, losses, tells: false, ..enter };
-            remedy.lost.push(Submission { giver, origin, enter });
+            remedy.lost.push(Submission { sender, origin, enter });
         }
     }
 
@@ -229,9 +229,9 @@ impl NegotiatingManager {
 
     /// Starts a lost task again: in its bookings, if its rest fits there, or through the queue.
     fn come_again(&mut self, now: Time, submission: Submission, joins: Joins, orders: &mut Vec<Order>) {
-        let Submission { giver, enter, .. } = &submission;
+        let Submission { sender, enter, .. } = &submission;
         let task = enter.task;
-        if enter.within.is_empty() || !self.fits(now, *giver, enter) {
+        if enter.within.is_empty() || !self.fits(now, *sender, enter) {
             return self.queue(now, submission, joins);
         }
         self.wait_within(submission);

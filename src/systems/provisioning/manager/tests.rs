@@ -60,9 +60,9 @@ fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) ->
     };
     let account = Arc::default();
     let watched = books::Watched { front, account: Arc::clone(&account) };
-    let givers = (1..=users.len() as u32).map(ActorId);
+    let senders = (1..=users.len() as u32).map(ActorId);
     let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
-        vec![Box::new(Site::new(PROCS, Box::new(watched), givers).with_outages(outages))];
+        vec![Box::new(Site::new(PROCS, Box::new(watched), senders).with_outages(outages))];
     let mut ears = Vec::new();
     for says in users {
         let heard = Arc::new(Mutex::new(Vec::new()));
