@@ -11,7 +11,7 @@ use crate::settings::units;
 use crate::systems::plans::{Maker, Order};
 use crate::systems::{self, SystemRow};
 use crate::time::{Span, Time};
-use crate::topology::{self, Ground, Override, Topology};
+use crate::topology::{self, Override, PlanningContext, Topology};
 use crate::workload::workflow::{self, WorkflowFile};
 
 /// Settings of a plan, and its output.
@@ -59,22 +59,22 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
         limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
     }
     let at = Time::ZERO + wish.at.unwrap_or_default();
-    let look = |ground: &Ground<'_>| {
+    let look = |context: &PlanningContext<'_>| {
         (maker.make)(&Order {
             policy: maker.name,
-            service: &ground.service,
-            grid: &ground.grid,
-            links: ground.links.clone(),
+            service: &context.service,
+            grid: &context.grid,
+            links: context.links.clone(),
             work: &work,
             name: path,
             alpha: wish.alpha.unwrap_or(ALPHA),
             at,
-            load: &ground.load,
+            load: &context.load,
         })
     };
     let with_load = maker.bargains && at > Time::ZERO;
-    let made =
-        topology::on_ground(topology, row, with_load, look).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let made = topology::with_planning_context(topology, row, with_load, look)
+        .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let made = made.map_err(|error| {
         Failure::Input(format!("{path} cannot be planned by {} on {}: {error}", maker.name, topology.name))
     })?;

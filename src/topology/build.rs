@@ -279,7 +279,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDe
             Role::Site(index) => {
                 let site = &topology.sites[index];
                 let senders = Senders::of(site.systems.iter().map(|system| &grids[*system]));
-                runs(topology, site).site(site, &senders, topology.failing().site(index), decider)?
+                host_of(topology, site).site(site, &senders, topology.failing().site(index), decider)?
             }
             Role::User(index) => {
                 let mut submissions = std::mem::take(&mut submissions[index]);
@@ -363,7 +363,7 @@ pub fn for_planners(topology: &Topology) -> impl Iterator<Item = usize> {
 }
 
 /// The system that runs a site: of several that use the site, the one that shares it.
-fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
+fn host_of<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     let used = || site.systems.iter().map(|system| &topology.systems[*system]);
     let host = systems::host(used().map(|system| system.row()));
     let is_host = |system: &&Service| host.is_none_or(|host| host.key == system.row().key);
@@ -371,7 +371,7 @@ fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
 }
 
 /// Input of a system for plans without a run.
-pub struct Ground<'a> {
+pub struct PlanningContext<'a> {
     /// Settings of the topology, or the defaults.
     pub service: Service,
     /// Sites of the system, or all sites if the topology does not use the system.
@@ -383,11 +383,11 @@ pub struct Ground<'a> {
 }
 
 /// Calls `look` with the part of a topology on which a system plans.
-pub fn on_ground<T>(
+pub fn with_planning_context<T>(
     topology: &Topology,
     row: &'static SystemRow,
     with_load: bool,
-    look: impl FnOnce(&Ground<'_>) -> T,
+    look: impl FnOnce(&PlanningContext<'_>) -> T,
 ) -> Result<T, BuildError> {
     let plan = Plan::of(topology);
     let assembly = Assembly::of(topology, &plan);
@@ -414,7 +414,7 @@ pub fn on_ground<T>(
     }
     let service = own.map_or_else(row.usual, |own| topology.systems[own].clone());
     let grid = assembly.grid_of(None, uses, Box::new(network));
-    Ok(look(&Ground { service, grid, links, load }))
+    Ok(look(&PlanningContext { service, grid, links, load }))
 }
 
 /// Size of a distributed workload.

@@ -6,7 +6,7 @@ use crate::grid::{Edge, Step, Workflow};
 use crate::systems::plans::{Choices, Order, Planned, Unplannable};
 use crate::systems::{self, provisioning};
 use crate::time::{Span, Time};
-use crate::topology::{load_idle, on_ground};
+use crate::topology::{load_idle, with_planning_context};
 use crate::workload::workflow::{CostTable, WorkflowFile};
 
 /// A fork of two tasks after one, each of `cores` cores.
@@ -22,11 +22,11 @@ fn make(text: &str, policy: &str, work: &WorkflowFile, alpha: f64, hours: u64) -
     let rows = || systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |entry| (row, entry)));
     let (row, entry) = rows().find(|(_, entry)| entry.name == policy).unwrap();
     let at = Time::ZERO + Span::from_minutes(60 * hours);
-    let look = |ground: &crate::topology::Ground<'_>| {
-        let (service, grid, links, load) = (&ground.service, &ground.grid, ground.links.clone(), &ground.load[..]);
+    let look = |context: &crate::topology::PlanningContext<'_>| {
+        let (service, grid, links, load) = (&context.service, &context.grid, context.links.clone(), &context.load[..]);
         (entry.make)(&Order { policy: entry.name, service, grid, links, work, name: "fork.json", alpha, at, load })
     };
-    on_ground(&topology, row, hours > 0, look).unwrap()
+    with_planning_context(&topology, row, hours > 0, look).unwrap()
 }
 
 fn choices(text: &str, policy: &str, work: &WorkflowFile, alpha: f64, hours: u64) -> Choices {
