@@ -10,7 +10,7 @@ use super::disk::{open_regular, plainly};
 use super::gzip::{INFLATED_MAX, inflate, is_packed, read_lines, without_mark};
 use super::{Failure, outside};
 use crate::near::nearest;
-use crate::topology::{self, BYTES_MAX, Loaded, Override, Told, Topology};
+use crate::topology::{self, BYTES_MAX, Loaded, Override, Rendered, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
 
@@ -36,7 +36,7 @@ pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failu
 }
 
 /// Like `load_topology`, with the faults also as a list, for programs.
-pub fn load_or_list(path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Told>)> {
+pub fn load_or_list(path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
     load_by(topology::load, path, overrides)
 }
 
@@ -52,17 +52,17 @@ pub fn load_text(text: &str) -> Result<Topology, Failure> {
         path => read(path).map_err(|error| plainly(&error)),
     };
     let loaded = topology::load(WRITTEN_OUT, &[], read);
-    loaded.map(|loaded| loaded.topology).map_err(|complaints| Failure::Input(complaints.to_string()))
+    loaded.map(|loaded| loaded.topology).map_err(|diagnostics| Failure::Input(diagnostics.to_string()))
 }
 
-type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::Complaints>;
+type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::InvalidInput>;
 
-fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Told>)> {
+fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
     let read = &mut |path: &str| read_typed(path).map_err(|error| reason(path, &error));
-    let mut loaded = load(path, overrides, read).map_err(|complaints| {
+    let mut loaded = load(path, overrides, read).map_err(|diagnostics| {
         match Some(path).filter(|path| *path != STANDARD_INPUT).and_then(mistaken) {
             Some(text) => listed(Failure::Input(text)),
-            None => (Failure::Input(complaints.to_string()), complaints.told()),
+            None => (Failure::Input(diagnostics.to_string()), diagnostics.rendered()),
         }
     })?;
     loaded.inputs.extend(outside::files(&loaded.topology, path));
@@ -83,8 +83,8 @@ pub fn reason(path: &str, error: &io::Error) -> String {
 }
 
 /// A failure that is a single fault without a known place.
-pub fn listed(failure: Failure) -> (Failure, Vec<Told>) {
-    let told = Told { message: failure.to_string(), ..Told::default() };
+pub fn listed(failure: Failure) -> (Failure, Vec<Rendered>) {
+    let told = Rendered { message: failure.to_string(), ..Rendered::default() };
     (failure, vec![told])
 }
 

@@ -101,7 +101,9 @@ pub(super) fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topolo
         _ => Err("only the manifest is read".to_owned()),
     };
     let topology = topology::load(MANIFEST, &[], read)
-        .map_err(|complaints| damaged(&format!("its topology is not valid for this version of Hansa:\n{complaints}")))?
+        .map_err(|diagnostics| {
+            damaged(&format!("its topology is not valid for this version of Hansa:\n{diagnostics}"))
+        })?
         .topology;
     match Names::of(&topology) == *names {
         true => Ok(topology),

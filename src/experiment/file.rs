@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::metrics::{self, Metric};
 use crate::few;
 use crate::settings::{
-    Complaint, Complaints, Field, Fields, FilePath, Form, Layout, Listed, Location, Maybe, NAME, Name, Node, Reader,
+    Diagnostic, Field, Fields, FilePath, Form, InvalidInput, Layout, Listed, Location, Maybe, NAME, Name, Node, Reader,
     Shape, Table, Text, Value, Walk, Word, key, list, quoted, version,
 };
 use crate::topology::{Library, Origin, Override, Read, beside};
@@ -82,11 +82,11 @@ pub struct Run {
 pub const RUNS_MAX: usize = 100_000;
 
 /// Reads the experiment at `path`. Its topology is only checked to be readable; its content is checked when it is run.
-pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
+pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, InvalidInput> {
     let mut library = Library::new(read);
-    let Some(root) = library.open(path, None) else { return library.findings.verdict(None) };
-    if !version::fits(&root, &library.findings) {
-        return library.findings.verdict(None);
+    let Some(root) = library.open(path, None) else { return library.diagnostics.verdict(None) };
+    if !version::fits(&root, &library.diagnostics) {
+        return library.diagnostics.verdict(None);
     }
     let experiment = check(&root, path, &library);
     // The caller reads the topology again, but does not know the location of its name.
@@ -94,9 +94,9 @@ pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
         && let Err(reason) = (library.read)(&experiment.topology)
     {
         let message = format!("cannot read {}: {reason}", experiment.topology);
-        library.findings.add(Complaint::new(*location, "topology", message));
+        library.diagnostics.add(Diagnostic::new(*location, "topology", message));
     }
-    library.findings.verdict(Some(experiment))
+    library.diagnostics.verdict(Some(experiment))
 }
 
 impl Experiment {
@@ -196,11 +196,11 @@ pub fn keys() -> Vec<Listed> {
 }
 
 fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
-    let findings = &library.findings;
-    let fields = Fields::root(root, findings);
+    let diagnostics = &library.diagnostics;
+    let fields = Fields::root(root, diagnostics);
     let mut written = FileKeys::usual();
     written.walk(&mut Reader::new(&fields));
-    let origin = Arc::new(Origin { path: path.to_owned(), text: findings.source(0).text.clone() });
+    let origin = Arc::new(Origin { path: path.to_owned(), text: diagnostics.source(0).text.clone() });
     let settings = Settings { library, origin };
 
     let vary = if written.entrants.is_empty() { fields.need("vary", VARY) } else { fields.get("vary") };
@@ -215,11 +215,11 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     if let Some(vary) = vary {
         let runs = axes.iter().try_fold(1usize, |runs, axis| runs.checked_mul(axis.values.len()));
         if axes.is_empty() && leaves(vary).is_empty() {
-            findings.add(Complaint::new(vary.location, "vary", "expected at least one key with a list of values"));
+            diagnostics.add(Diagnostic::new(vary.location, "vary", "expected at least one key with a list of values"));
         } else if runs.is_none_or(|runs| runs > RUNS_MAX) {
             let found = runs.map_or("far more".to_owned(), |runs| runs.to_string());
             let message = format!("expected at most {RUNS_MAX} runs in all, found {found}");
-            findings.add(Complaint::new(vary.location, "vary", message));
+            diagnostics.add(Diagnostic::new(vary.location, "vary", message));
         }
     }
     let FileKeys { name, about, topology, metrics, entrants } = written;
@@ -326,7 +326,7 @@ impl Settings<'_, '_, '_> {
         for (item, Entrant { name, .. }) in items.iter().zip(all) {
             let Value::Table(table) = &item.value else { continue };
             if !known.insert(name) {
-                self.library.findings.add(Complaint::new(
+                self.library.diagnostics.add(Diagnostic::new(
                     item.location,
                     "name",
                     format!("two entrants are called {name}"),
@@ -370,12 +370,12 @@ impl Settings<'_, '_, '_> {
     fn shown(&self, value: &Node) -> String {
         match &value.value {
             Value::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-            _ => self.library.findings.written(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => self.library.diagnostics.written(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
         }
     }
 
     fn complain(&self, location: Location, leaf: &Leaf<'_>, message: &str) {
-        self.library.findings.add(Complaint::new(location, &leaf.key, message));
+        self.library.diagnostics.add(Diagnostic::new(location, &leaf.key, message));
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use super::complaint::{Complaint, Findings, Location};
+use super::diagnostic::{Diagnostic, Diagnostics, Location};
 use super::units::{self, CapacityError, Inexact, SpanError};
 use super::written::{Keyed, Node, Path, Table, Value};
 use crate::near::nearest;
@@ -19,35 +19,35 @@ pub struct Fields<'a> {
     asked: RefCell<Vec<&'static str>>,
     /// True if unknown keys are allowed.
     anything: Cell<bool>,
-    findings: &'a Findings,
+    diagnostics: &'a Diagnostics,
 }
 
 /// A written value and its path.
 pub struct Field<'a> {
     node: &'a Node,
     path: Path<'a>,
-    findings: &'a Findings,
+    diagnostics: &'a Diagnostics,
 }
 
 impl<'a> Fields<'a> {
-    pub fn root(table: &'a Table, findings: &'a Findings) -> Fields<'a> {
+    pub fn root(table: &'a Table, diagnostics: &'a Diagnostics) -> Fields<'a> {
         Fields {
             table,
             location: Location::whole(0),
             path: None,
             asked: RefCell::default(),
             anything: Cell::new(false),
-            findings,
+            diagnostics,
         }
     }
 
-    pub fn findings(&self) -> &'a Findings {
-        self.findings
+    pub fn diagnostics(&self) -> &'a Diagnostics {
+        self.diagnostics
     }
 
     pub fn get<'s>(&'s self, key: &'static str) -> Option<Field<'s>> {
         self.asked.borrow_mut().push(key);
-        Some(Field { node: self.table.get(key)?, path: self.path_to(key), findings: self.findings })
+        Some(Field { node: self.table.get(key)?, path: self.path_to(key), diagnostics: self.diagnostics })
     }
 
     /// Reads a key; reports an error if it is missing.
@@ -60,12 +60,12 @@ impl<'a> Fields<'a> {
     }
 
     pub fn missing(&self, key: &'static str, expected: &str) {
-        self.findings.add(self.complaint(key, format!("missing: expected {expected}")));
+        self.diagnostics.add(self.diagnostic(key, format!("missing: expected {expected}")));
     }
 
     /// An error about a missing key.
-    pub fn complaint(&self, key: &'static str, message: String) -> Complaint {
-        Complaint::new(self.location, self.path_to(key), message)
+    pub fn diagnostic(&self, key: &'static str, message: String) -> Diagnostic {
+        Diagnostic::new(self.location, self.path_to(key), message)
     }
 
     pub fn location(&self) -> Location {
@@ -83,14 +83,14 @@ impl<'a> Fields<'a> {
 
     /// Reports an error about the table as a whole.
     pub fn complain(&self, message: String) {
-        self.findings.add(self.complaint_here(message));
+        self.diagnostics.add(self.diagnostic_here(message));
     }
 
     /// An error about the table as a whole.
-    pub fn complaint_here(&self, message: String) -> Complaint {
+    pub fn diagnostic_here(&self, message: String) -> Diagnostic {
         match &self.path {
-            Some(path) => Complaint::new(self.location, path, message),
-            None => Complaint::new(self.location, "", message),
+            Some(path) => Diagnostic::new(self.location, path, message),
+            None => Diagnostic::new(self.location, "", message),
         }
     }
 
@@ -103,18 +103,18 @@ impl<'a> Fields<'a> {
         asked.sort_unstable();
         asked.dedup();
         for Keyed { key, key_location, .. } in &self.table.entries {
-            if self.findings.is_full() {
+            if self.diagnostics.is_full() {
                 return;
             }
             if asked.binary_search(&key.as_str()).is_err() {
                 let message = format!("no such key: expected {}", any_of(asked.iter().copied()));
-                let complaint = Complaint::new(*key_location, self.path_to(key), message);
+                let diagnostic = Diagnostic::new(*key_location, self.path_to(key), message);
                 let meant = nearest(key, asked.iter().copied());
                 if let Some(meant) = meant.filter(|meant| !self.has(meant)) {
                     // A misspelt required key is reported once.
-                    self.findings.withdraw(self.location, &self.path_to(meant).to_string());
+                    self.diagnostics.withdraw(self.location, &self.path_to(meant).to_string());
                 }
-                self.findings.add(complaint.meant(meant));
+                self.diagnostics.add(diagnostic.meant(meant));
             }
         }
     }
@@ -137,23 +137,23 @@ impl<'a> Field<'a> {
         self.node.location
     }
 
-    pub fn complaint(&self, message: impl Into<String>) -> Complaint {
-        Complaint::new(self.node.location, self.path, message)
+    pub fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(self.node.location, self.path, message)
     }
 
     pub fn complain(&self, message: impl Into<String>) {
-        self.findings.add(self.complaint(message));
+        self.diagnostics.add(self.diagnostic(message));
     }
 
     /// Reports that the value is not the expected one.
     pub fn wrong<T>(&self, expected: impl Display) -> Option<T> {
-        self.findings.add(self.mismatch(expected)?);
+        self.diagnostics.add(self.mismatch(expected)?);
         None
     }
 
     /// Reports that a number was expected; a text that begins with a number gets a hint.
     fn no_number<T>(&self, expected: impl Display) -> Option<T> {
-        let complaint = self.mismatch(expected)?;
+        let diagnostic = self.mismatch(expected)?;
         let hint = match &self.node.value {
             Value::Text(text) => {
                 let text = text.trim();
@@ -167,22 +167,22 @@ impl<'a> Field<'a> {
             }
             _ => None,
         };
-        self.findings.add(match hint {
-            Some(hint) => complaint.hint(hint),
-            None => complaint,
+        self.diagnostics.add(match hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
         });
         None
     }
 
-    fn mismatch(&self, expected: impl Display) -> Option<Complaint> {
-        let written = self.findings.written(self.node.location);
+    fn mismatch(&self, expected: impl Display) -> Option<Diagnostic> {
+        let written = self.diagnostics.written(self.node.location);
         let found = match &self.node.value {
             Value::Lost => return None,
             Value::List(_) if !written.starts_with('[') => "a list".to_owned(),
             Value::Table(_) if !written.starts_with(['[', '{']) => "a table".to_owned(),
             _ => shortened(written),
         };
-        Some(self.complaint(format!("expected {expected}, found {found}")))
+        Some(self.diagnostic(format!("expected {expected}, found {found}")))
     }
 
     /// True if the value is a text.
@@ -254,14 +254,14 @@ impl<'a> Field<'a> {
         match read {
             Ok(span) => Some(span),
             Err(error) => {
-                let complaint = self.mismatch(&error)?;
-                let written = self.findings.written(self.node.location);
-                self.findings.add(match error {
+                let diagnostic = self.mismatch(&error)?;
+                let written = self.diagnostics.written(self.node.location);
+                self.diagnostics.add(match error {
                     SpanError::UnitMissing => {
-                        complaint.hint(format!("for example \"{} {usual}\"", written.trim_matches('"')))
+                        diagnostic.hint(format!("for example \"{} {usual}\"", written.trim_matches('"')))
                     }
-                    SpanError::UnitUnknown { meant } => complaint.meant(meant),
-                    _ => complaint,
+                    SpanError::UnitUnknown { meant } => diagnostic.meant(meant),
+                    _ => diagnostic,
                 });
                 None
             }
@@ -279,14 +279,14 @@ impl<'a> Field<'a> {
         match read {
             Ok(bits) => Some(bits),
             Err(error) => {
-                let complaint = self.mismatch(&error)?;
-                let written = self.findings.written(self.node.location);
-                self.findings.add(match error {
+                let diagnostic = self.mismatch(&error)?;
+                let written = self.diagnostics.written(self.node.location);
+                self.diagnostics.add(match error {
                     CapacityError::UnitMissing => {
-                        complaint.hint(format!("for example \"{} Mbps\"", written.trim_matches('"')))
+                        diagnostic.hint(format!("for example \"{} Mbps\"", written.trim_matches('"')))
                     }
-                    CapacityError::UnitUnknown { meant } => complaint.meant(meant),
-                    _ => complaint,
+                    CapacityError::UnitUnknown { meant } => diagnostic.meant(meant),
+                    _ => diagnostic,
                 });
                 None
             }
@@ -337,7 +337,7 @@ impl<'a> Field<'a> {
         if choice.is_none()
             && let Some(mismatch) = self.mismatch(&expected)
         {
-            self.findings.add(mismatch.meant(nearest(text, words)).hints(hint(text)));
+            self.diagnostics.add(mismatch.meant(nearest(text, words)).hints(hint(text)));
         }
         choice
     }
@@ -370,8 +370,8 @@ impl<'a> Field<'a> {
         self.choice_or(what, names.clone(), |text| names.clone().find(|name| is_word(name, text)), hint)
     }
 
-    pub fn findings(&self) -> &'a Findings {
-        self.findings
+    pub fn diagnostics(&self) -> &'a Diagnostics {
+        self.diagnostics
     }
 
     /// The value as a table, unread; None if it is not one.
@@ -394,7 +394,7 @@ impl<'a> Field<'a> {
 
     pub fn list<'s>(&'s self, expected: impl Display) -> Option<Vec<Field<'s>>> {
         let Value::List(items) = &self.node.value else { return self.wrong(expected) };
-        let field = |(index, node)| Field { node, path: self.path.index(index), findings: self.findings };
+        let field = |(index, node)| Field { node, path: self.path.index(index), diagnostics: self.diagnostics };
         Some(items.iter().enumerate().map(field).collect())
     }
 
@@ -433,7 +433,14 @@ impl<'a> Field<'a> {
     {
         let Value::Table(table) = &self.node.value else { return self.wrong(expected) };
         let (asked, anything) = (RefCell::default(), Cell::new(false));
-        Some(Fields { table, location: self.node.location, path: Some(path), asked, anything, findings: self.findings })
+        Some(Fields {
+            table,
+            location: self.node.location,
+            path: Some(path),
+            asked,
+            anything,
+            diagnostics: self.diagnostics,
+        })
     }
 }
 

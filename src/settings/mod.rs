@@ -7,8 +7,8 @@
 //!
 //! A [`Context`] holds what a key may refer to, such as the names of sites. Nothing here knows a system or a source.
 
-mod complaint;
 mod context;
+mod diagnostic;
 mod fields;
 mod forms;
 pub mod limits;
@@ -23,10 +23,10 @@ mod write;
 mod written;
 
 pub use crate::numerals::{count, counted};
-pub use complaint::{Complaint, Findings, Location};
-pub use complaint::{Complaints, Told};
-pub(crate) use complaint::{printable, steers};
 pub use context::{Context, Fit, NameIndex};
+pub use diagnostic::{Diagnostic, Diagnostics, Location};
+pub use diagnostic::{InvalidInput, Rendered};
+pub(crate) use diagnostic::{printable, steers};
 pub(crate) use fields::shortened;
 pub use fields::{Field, Fields, any_of, is_name};
 pub use forms::{

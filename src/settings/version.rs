@@ -3,7 +3,7 @@
 use super::forms::Shape;
 use super::walk::{Walk, key};
 use super::written::{Table, Value};
-use super::{Complaint, Findings};
+use super::{Diagnostic, Diagnostics};
 
 /// Version of the meaning of files: the first two numbers of the program's version.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
@@ -23,18 +23,18 @@ const JSON: &str =
     concat!("{ \"const\": \"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\" }");
 
 /// True if a file is for this version. Other errors of a file for another version are not reported.
-pub(crate) fn fits(root: &Table, findings: &Findings) -> bool {
+pub(crate) fn fits(root: &Table, diagnostics: &Diagnostics) -> bool {
     let Some(node) = root.get(KEY) else { return true };
     if matches!(&node.value, Value::Text(version) if version == VERSION) {
         return true;
     }
-    let found = findings.written(node.location);
+    let found = diagnostics.written(node.location);
     let message = match &node.value {
         Value::Text(_) => {
             format!("this file is written for another version of Hansa: expected \"{VERSION}\", found {found}")
         }
         _ => format!("expected a text: the version of Hansa that the file is written for, such as \"{VERSION}\""),
     };
-    findings.add(Complaint::new(node.location, KEY, message));
+    diagnostics.add(Diagnostic::new(node.location, KEY, message));
     false
 }

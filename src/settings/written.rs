@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::complaint::Location;
+use super::diagnostic::Location;
 use crate::few;
 
 #[derive(Clone, Debug)]

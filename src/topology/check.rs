@@ -4,17 +4,22 @@
 use super::Topology;
 use super::tables::{Head, Parts, cables, failures, names, site_names, sites, users, walk_systems, workload};
 use crate::grid::Recovery;
-use crate::settings::{Attached, Fields, Findings, Location, NameIndex, Reader, Table};
+use crate::settings::{Attached, Diagnostics, Fields, Location, NameIndex, Reader, Table};
 use crate::systems::{self, Service, SystemRow};
 
 /// Checks a topology; the result is valid only if no errors are reported. Also returns the location of each workload.
 /// An `idle` grid needs no workloads.
-pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle: bool) -> (Topology, Vec<Location>) {
-    let fields = Fields::root(root, findings);
+pub(super) fn check(
+    root: &Table,
+    attached: &Attached,
+    diagnostics: &Diagnostics,
+    idle: bool,
+) -> (Topology, Vec<Location>) {
+    let fields = Fields::root(root, diagnostics);
     let w = &mut Reader::new(&fields);
     let mut head = Head::usual();
     head.walk(w);
-    let systems = read_systems(&fields, findings, w);
+    let systems = read_systems(&fields, diagnostics, w);
 
     let written = fields.get("defaults");
     let defaults = written.as_ref().and_then(|field| field.table("a table of defaults"));
@@ -46,7 +51,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
     let known = workload::WorkloadScope::of(&parts).idly(idle);
-    let known = if findings.is_empty() { known.with_sites(&sites) } else { known };
+    let known = if diagnostics.is_empty() { known.with_sites(&sites) } else { known };
     let (workloads, locations): (Vec<_>, Vec<_>) = workload::read(&known, &fields, w).into_iter().unzip();
     if idle && users.is_empty() && !workloads.is_empty() {
         fields.missing("user", users::SUBMITS);
@@ -59,14 +64,14 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
 }
 
 /// The configured systems; the first system of all if there are none.
-fn read_systems(fields: &Fields<'_>, findings: &Findings, w: &mut Reader<'_>) -> Vec<Service> {
+fn read_systems(fields: &Fields<'_>, diagnostics: &Diagnostics, w: &mut Reader<'_>) -> Vec<Service> {
     let linked = fields.has("link");
     let mut chosen = Vec::new();
     walk_systems(&mut chosen, linked, w);
     if chosen.is_empty() {
         let mut usual = (systems::ALL[0].usual)();
         let nothing = Table::default();
-        usual.walk(&mut Reader::new(&Fields::root(&nothing, findings)), linked);
+        usual.walk(&mut Reader::new(&Fields::root(&nothing, diagnostics)), linked);
         chosen.push(usual);
     }
     chosen

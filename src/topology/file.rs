@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::few;
 use crate::settings::{
-    Attached, Complaint, Content, Findings, Keyed, Location, Node, Path, Table, Value, convert_table, count,
+    Attached, Content, Diagnostic, Diagnostics, Keyed, Location, Node, Path, Table, Value, convert_table, count,
 };
 
 /// Size of the largest file that is read.
@@ -38,7 +38,7 @@ pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
 /// Reads files and collects their errors.
 pub(crate) struct Library<'r, 'x> {
     pub read: &'r mut Read<'x>,
-    pub findings: Findings,
+    pub diagnostics: Diagnostics,
     pub inputs: Vec<Input>,
     included: few::Map<String, Option<Table>>,
     attached: few::Map<String, Content>,
@@ -48,7 +48,7 @@ impl<'r, 'x> Library<'r, 'x> {
     pub fn new(read: &'r mut Read<'x>) -> Library<'r, 'x> {
         Library {
             read,
-            findings: Findings::default(),
+            diagnostics: Diagnostics::default(),
             inputs: Vec::new(),
             included: few::Map::new(),
             attached: few::Map::new(),
@@ -61,21 +61,21 @@ impl<'r, 'x> Library<'r, 'x> {
             Ok(bytes) => bytes,
             Err(reason) => {
                 let (location, key) = from.unwrap_or_else(|| {
-                    (Location::whole(self.findings.add_source(Some(path.to_owned()), String::new())), "")
+                    (Location::whole(self.diagnostics.add_source(Some(path.to_owned()), String::new())), "")
                 });
-                self.findings.add(Complaint::new(location, key, format!("cannot read {path}: {reason}")));
+                self.diagnostics.add(Diagnostic::new(location, key, format!("cannot read {path}: {reason}")));
                 return None;
             }
         };
         self.inputs.push(Input::of(path, &bytes));
         if bytes.len() > BYTES_MAX {
-            let source = self.findings.add_source(Some(path.to_owned()), String::new());
+            let source = self.diagnostics.add_source(Some(path.to_owned()), String::new());
             let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
             let begin = String::from_utf8_lossy(&bytes[..BEGIN]);
-            let complaint = Complaint::new(Location::whole(source), "", message);
-            self.findings.add(match other_format(&begin) {
-                Some(what) => complaint.hint(what),
-                None => complaint,
+            let diagnostic = Diagnostic::new(Location::whole(source), "", message);
+            self.diagnostics.add(match other_format(&begin) {
+                Some(what) => diagnostic.hint(what),
+                None => diagnostic,
             });
             return None;
         }
@@ -90,22 +90,22 @@ impl<'r, 'x> Library<'r, 'x> {
             }
         };
         let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let source = self.findings.add_source(Some(path.to_owned()), text[mark..].to_owned());
+        let source = self.diagnostics.add_source(Some(path.to_owned()), text[mark..].to_owned());
         if let Some((at, byte)) = broken {
             let location = Location::of(source, at - mark..at - mark + 1);
             let message = format!("expected text in UTF-8, found the byte 0x{byte:02x}");
-            self.findings.add(Complaint::new(location, "", message));
+            self.diagnostics.add(Diagnostic::new(location, "", message));
             return None;
         }
         // Each key has one, and hardly anything else does.
         let keys = text.bytes().filter(|byte| *byte == b'=').count();
         if keys > KEYS_MAX {
             let message = format!("expected at most {} keys, found {}", count(KEYS_MAX as u64), count(keys as u64));
-            let complaint = Complaint::new(Location::whole(source), "", message);
-            self.findings.add(complaint.hint("many jobs go into a file of their own, which a [[workload]] names"));
+            let diagnostic = Diagnostic::new(Location::whole(source), "", message);
+            self.diagnostics.add(diagnostic.hint("many jobs go into a file of their own, which a [[workload]] names"));
             return None;
         }
-        document(&self.findings, source)
+        document(&self.diagnostics, source)
     }
 
     /// Table of an included file; read once, however often it is included.
@@ -170,11 +170,11 @@ fn is_of_numbers(line: &str) -> bool {
 /// Bytes at the beginning of a file that is too large, in which its format is looked for.
 const BEGIN: usize = 1 << 12;
 
-fn document(findings: &Findings, source: usize) -> Option<Table> {
-    let text = &findings.source(source).text;
+fn document(diagnostics: &Diagnostics, source: usize) -> Option<Table> {
+    let text = &diagnostics.source(source).text;
     if let Some(message) = other_format(text) {
         let first = first_line(text).map_or(0, |line| line.as_ptr().addr() - text.as_ptr().addr());
-        findings.add(Complaint::new(Location::of(source, first..first + 1), "", message.to_owned()));
+        diagnostics.add(Diagnostic::new(Location::of(source, first..first + 1), "", message.to_owned()));
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -193,32 +193,32 @@ fn document(findings: &Findings, source: usize) -> Option<Table> {
             faulty_line = line;
         }
         let location = error.span().map_or(Location::whole(source), |span| Location::of(source, span));
-        let complaint = Complaint::new(location, "", format!("this is not TOML: {}", error.message()));
+        let diagnostic = Diagnostic::new(location, "", format!("this is not TOML: {}", error.message()));
         match error.span().filter(|_| is_twice) {
             Some(span) if text[..span.start].ends_with('[') => {
                 again = Some(span.end);
-                findings.add(twice(complaint, text, source, span));
+                diagnostics.add(twice(diagnostic, text, source, span));
             }
             Some(span) if again.is_some_and(|begin| !text[begin..span.start].contains("\n[")) => {}
-            _ => findings.add(complaint),
+            _ => diagnostics.add(diagnostic),
         }
     }
     errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of(source, span)))
 }
 
 /// Adds to an error about a repeated table its first location and a hint on lists of tables.
-fn twice(complaint: Complaint, text: &str, source: usize, span: Range<usize>) -> Complaint {
+fn twice(diagnostic: Diagnostic, text: &str, source: usize, span: Range<usize>) -> Diagnostic {
     let name = &text[span.clone()];
     let first = ["[", "[["].iter().filter_map(|brackets| {
         let header = format!("{brackets}{name}]");
         let at = if text.starts_with(&header) { 0 } else { text.find(&format!("\n{header}"))? + 1 };
         Some(at + brackets.len())
     });
-    let complaint = match first.min().filter(|&first| first < span.start) {
-        Some(first) => complaint.related("it is first here", Location::of(source, first..first + name.len())),
-        None => complaint,
+    let diagnostic = match first.min().filter(|&first| first < span.start) {
+        Some(first) => diagnostic.related("it is first here", Location::of(source, first..first + name.len())),
+        None => diagnostic,
     };
-    complaint.hint(format!("where there may be several, each begins with two brackets: [[{name}]]"))
+    diagnostic.hint(format!("where there may be several, each begins with two brackets: [[{name}]]"))
 }
 
 /// Replaces `include` in workloads by the included keys; keys beside it take precedence.
@@ -239,21 +239,21 @@ pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_
 fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut Library<'_, '_>) -> Option<Table> {
     let Some(Node { location, value }) = table.take("include") else { return Some(table) };
     let Value::Text(name) = value else {
-        let found = library.findings.written(location);
+        let found = library.diagnostics.written(location);
         let message = format!("expected the path of a file, found {found}");
-        library.findings.add(Complaint::new(location, key, message));
+        library.diagnostics.add(Diagnostic::new(location, key, message));
         return None;
     };
     let path = beside(chain.last().expect("the chain begins with the topology's file"), &name);
     if chain.contains(&path) {
         chain.push(path);
         let message = format!("files include each other in a cycle: {}", chain.join(" -> "));
-        library.findings.add(Complaint::new(location, key, message));
+        library.diagnostics.add(Diagnostic::new(location, key, message));
         return None;
     }
     if chain.len() > INCLUDES_MAX {
         let message = format!("expected at most {INCLUDES_MAX} files that include one another, found more");
-        library.findings.add(Complaint::new(location, key, message));
+        library.diagnostics.add(Diagnostic::new(location, key, message));
         return None;
     }
 
@@ -276,7 +276,7 @@ pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) ->
     for (table, key) in [("workload", "file"), ("failure", "trace")].into_iter().flat_map(tables) {
         let Value::Table(table) = &table.value else { continue };
         let Some(Node { location, value: Value::Text(name) }) = table.get(key) else { continue };
-        let base = library.findings.source(location.source()).path.clone();
+        let base = library.diagnostics.source(location.source()).path.clone();
         let path = beside(base.as_deref().unwrap_or(path), name);
         let content = library.open_attached(&path);
         attached.insert(*location, (path, content));
@@ -285,7 +285,7 @@ pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) ->
 }
 
 /// Locations of the commands of external programs, by key; `root` must be expanded.
-pub(crate) fn commands(root: &Table, findings: &Findings) -> few::Map<String, String> {
+pub(crate) fn commands(root: &Table, diagnostics: &Diagnostics) -> few::Map<String, String> {
     fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
         if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
     }
@@ -296,7 +296,7 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> few::Map<String, St
         for Keyed { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
             let Value::Table(program_table) = &node.value else { continue };
             if let Some(command) = program_table.get("command") {
-                locations.insert(format!("{system}.{program}.command"), findings.locate(command.location));
+                locations.insert(format!("{system}.{program}.command"), diagnostics.locate(command.location));
             }
         }
     }
@@ -310,7 +310,7 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> few::Map<String, St
             let Some(Node { location, .. }) = member.get("command").or(usual) else { continue };
             // Members of one `count` have the same location, and finding its line takes a scan of the text.
             if last.as_ref().is_none_or(|(known, _)| known != location) {
-                last = Some((*location, findings.locate(*location)));
+                last = Some((*location, diagnostics.locate(*location)));
             }
             let location = last.as_ref().map(|(_, location)| location.clone()).unwrap_or_default();
             locations.insert(format!("{section}.{name}.command"), location);
@@ -345,18 +345,18 @@ fn normal(path: &str) -> String {
 }
 
 /// Replaces each site and user with a `count` by that many, numbered from 1.
-pub(crate) fn expand(root: &mut Table, findings: &Findings) {
+pub(crate) fn expand(root: &mut Table, diagnostics: &Diagnostics) {
     for section in ["site", "user"] {
         let Some(Node { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
         let mut expanded = Vec::with_capacity(members.len());
         for (number, member) in std::mem::take(members).into_iter().enumerate() {
             let key = Path::root(section);
             let key = key.index(number);
-            expand_member(member, &key, findings, &mut expanded);
+            expand_member(member, &key, diagnostics, &mut expanded);
             if expanded.len() > MEMBERS_MAX {
                 let location = expanded.last().expect("it is not empty").location;
                 let message = format!("expected at most {MEMBERS_MAX} {section}s, found more");
-                findings.add(Complaint::new(location, section, message));
+                diagnostics.add(Diagnostic::new(location, section, message));
                 expanded.truncate(MEMBERS_MAX);
                 break;
             }
@@ -368,15 +368,15 @@ pub(crate) fn expand(root: &mut Table, findings: &Findings) {
 /// Most sites, and most users, of a topology.
 pub const MEMBERS_MAX: usize = 100_000;
 
-fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded: &mut Vec<Node>) {
+fn expand_member(mut member: Node, key: &Path<'_>, diagnostics: &Diagnostics, expanded: &mut Vec<Node>) {
     let Value::Table(table) = &mut member.value else { return expanded.push(member) };
     let Some(Node { location: count_location, value: count }) = table.take("count") else {
         return expanded.push(member);
     };
     let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count else {
-        let found = findings.written(count_location);
+        let found = diagnostics.written(count_location);
         let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
-        findings.add(Complaint::new(count_location, key.key("count"), message));
+        diagnostics.add(Diagnostic::new(count_location, key.key("count"), message));
         return expanded.push(Node { location: member.location, value: Value::Lost });
     };
     let Some(Node { location, value: Value::Text(pattern) }) = table.get("name") else {
@@ -386,8 +386,8 @@ fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded
     if pattern.matches("{}").count() != 1 {
         let message =
             format!("expected a name with one {{}} for the number, because there is a `count`, found {pattern:?}");
-        let complaint = Complaint::new(*location, key.key("name"), message).related("the count is", count_location);
-        findings.add(complaint.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
+        let diagnostic = Diagnostic::new(*location, key.key("name"), message).related("the count is", count_location);
+        diagnostics.add(diagnostic.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
         return expanded.push(Node { location: member.location, value: Value::Lost });
     }
 

@@ -14,7 +14,7 @@ mod trace;
 mod write;
 
 pub use crate::near::nearest;
-pub use crate::settings::{Complaints, Told};
+pub use crate::settings::{InvalidInput, Rendered};
 pub use build::{
     Actors, BuildError, ExternalDeciders, Owned, Plan, PlanningContext, Role, build, build_with, check_jobs, contract,
     contract_of_leaves, data_limit, for_planners, owners, with_planning_context,
@@ -159,38 +159,38 @@ impl Loaded {
 }
 
 /// Reads the topology at `path` through `read`; `overrides` take precedence over the file. Reports all errors at once.
-pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
+pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, InvalidInput> {
     load_as(path, overrides, read, false)
 }
 
 /// Like [`load`], for callers that add jobs themselves: the topology may have no workload.
-pub fn load_idle(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
+pub fn load_idle(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, InvalidInput> {
     load_as(path, overrides, read, true)
 }
 
-fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) -> Result<Loaded, Complaints> {
+fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) -> Result<Loaded, InvalidInput> {
     let mut library = file::Library::new(read);
-    let Some(mut root) = library.open(path, None) else { return library.findings.verdict(None) };
-    if !version::fits(&root, &library.findings) {
-        return library.findings.verdict(None);
+    let Some(mut root) = library.open(path, None) else { return library.diagnostics.verdict(None) };
+    if !version::fits(&root, &library.diagnostics) {
+        return library.diagnostics.verdict(None);
     }
 
-    let settings = overrides::read(overrides, &mut library.findings);
+    let settings = overrides::read(overrides, &mut library.diagnostics);
     let settings = overrides::apply_to_written(&mut root, settings);
     file::include(&mut root, path, &mut library);
-    file::expand(&mut root, &library.findings);
-    overrides::apply_to_complete(&mut root, settings, &library.findings);
-    overrides::note_vain(&root, overrides, &library.findings);
+    file::expand(&mut root, &library.diagnostics);
+    overrides::apply_to_complete(&mut root, settings, &library.diagnostics);
+    overrides::note_vain(&root, overrides, &library.diagnostics);
     // The version may also be set on the command line.
-    if !version::fits(&root, &library.findings) {
-        return library.findings.verdict(None);
+    if !version::fits(&root, &library.diagnostics) {
+        return library.diagnostics.verdict(None);
     }
 
     let attached = file::attach(&root, path, &mut library);
-    let (topology, locations) = check::check(&root, &attached, &library.findings, idle);
-    let workload_locations = locations.into_iter().map(|location| library.findings.locate(location)).collect();
-    let command_places = file::commands(&root, &library.findings);
+    let (topology, locations) = check::check(&root, &attached, &library.diagnostics, idle);
+    let workload_locations = locations.into_iter().map(|location| library.diagnostics.locate(location)).collect();
+    let command_places = file::commands(&root, &library.diagnostics);
     let inputs = library.inputs;
-    let notes = library.findings.notes();
-    library.findings.verdict(Some(Loaded { topology, inputs, workload_locations, command_places, notes }))
+    let notes = library.diagnostics.notes();
+    library.diagnostics.verdict(Some(Loaded { topology, inputs, workload_locations, command_places, notes }))
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::near::nearest;
 use crate::settings::{self, Keyed, Node, Table, Value};
-use crate::settings::{Complaint, Findings, Location};
+use crate::settings::{Diagnostic, Diagnostics, Location};
 use crate::settings::{Layout, Listed, What, any_of};
 use crate::systems;
 
@@ -72,11 +72,11 @@ pub(super) struct Setting {
 }
 
 /// Parses overrides into steps and values with their locations.
-pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setting> {
+pub(super) fn read(overrides: &[Override], diagnostics: &mut Diagnostics) -> Vec<Setting> {
     let setting = |Override { text, equals, written }: &Override| {
         let (path, value) = (&text[..*equals], &text[equals + "=".len()..]);
         if let Some(WrittenSetting { file, steps, value: span }) = written {
-            let source = findings.add_source(Some(file.path.clone()), file.text.clone());
+            let source = diagnostics.add_source(Some(file.path.clone()), file.text.clone());
             let at = |span: &Range<usize>| Location::of(source, span.clone());
             let (whole, location) = (at(steps.last().expect("a path has a step")), at(span));
             // A quoted step may contain several keys.
@@ -87,7 +87,7 @@ pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setti
 
         let shown = format!("{FLAG}{text}");
         let (start, end) = (FLAG.len(), shown.len());
-        let source = findings.add_source(None, shown);
+        let source = diagnostics.add_source(None, shown);
         let mut at = start;
         let steps = path.split('.').map(|step| {
             let location = Location::of(source, at..at + step.len());
@@ -118,57 +118,57 @@ pub(super) fn apply_to_written(root: &mut Table, mut settings: Vec<Setting>) -> 
 }
 
 /// Applies the rest to the complete tables; reports those that have no place there either.
-pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findings: &Findings) {
+pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, diagnostics: &Diagnostics) {
     for setting in settings {
         if let Err((at, known)) = put_in_table(root, &setting, 0, TableState::Complete) {
-            findings.add(no_place(&setting, at, known));
+            diagnostics.add(no_place(&setting, at, known));
         }
     }
 }
 
 /// Notes settings of `defaults` that have no effect, because all sites or users have their own.
-pub(super) fn note_vain(root: &Table, overrides: &[Override], findings: &Findings) {
+pub(super) fn note_vain(root: &Table, overrides: &[Override], diagnostics: &Diagnostics) {
     for Override { text, equals, .. } in overrides.iter().filter(|setting| setting.written.is_none()) {
         let mut steps = text[..*equals].split('.');
         let (Some("defaults"), Some(section), Some(key)) = (steps.next(), steps.next(), steps.next()) else { continue };
         let Some(Node { value: Value::List(members), .. }) = root.get(section) else { continue };
         let has = |member: &Node| matches!(&member.value, Value::Table(member) if member.get(key).is_some());
         if !members.is_empty() && members.iter().all(has) {
-            findings.note(format!("{FLAG}{text} changes nothing: every {section} has its own `{key}`"));
+            diagnostics.note(format!("{FLAG}{text} changes nothing: every {section} has its own `{key}`"));
         }
     }
 }
 
 /// Error about a setting whose step number `at` does not exist.
-fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Complaint {
+fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Diagnostic {
     let steps: Vec<&str> = setting.path.iter().map(|(step, _)| step.as_str()).collect();
     let (key, before) = (steps.join("."), steps[..at].join("."));
     let (step, location) = &setting.path[at];
     match known {
         Alternatives::Names(names) => {
             let meant = nearest(step, names.iter().map(String::as_str));
-            Complaint::new(*location, key, format!("there is no {before} {step:?}")).meant(meant)
+            Diagnostic::new(*location, key, format!("there is no {before} {step:?}")).meant(meant)
         }
-        Alternatives::Count(0) => Complaint::new(*location, key, format!("there is no {before} at all")),
+        Alternatives::Count(0) => Diagnostic::new(*location, key, format!("there is no {before} at all")),
         Alternatives::Count(count) => {
-            Complaint::new(*location, key, format!("expected an index below {count}, found {step:?}"))
+            Diagnostic::new(*location, key, format!("expected an index below {count}, found {step:?}"))
         }
         Alternatives::Absent(table, there) if there.is_empty() => {
-            Complaint::new(*location, key, format!("there is no [[{table}]] in this topology"))
+            Diagnostic::new(*location, key, format!("there is no [[{table}]] in this topology"))
         }
         Alternatives::Absent(table, there) => {
             let tables: Vec<String> = there.iter().map(|key| format!("[{key}]")).collect();
             let tables = any_of(tables.iter().map(String::as_str));
             let message = format!("there is no [{table}] in this topology, which runs a {tables}");
-            let complaint = Complaint::new(*location, key, message);
-            complaint.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest(step, there))
+            let diagnostic = Diagnostic::new(*location, key, message);
+            diagnostic.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest(step, there))
         }
         Alternatives::Elsewhere(paths) => {
             let meant = any_of(paths.iter().map(String::as_str));
-            Complaint::new(*location, key, "a topology itself has no such key").hint(format!("did you mean {meant}?"))
+            Diagnostic::new(*location, key, "a topology itself has no such key").hint(format!("did you mean {meant}?"))
         }
         Alternatives::Nothing => {
-            Complaint::new(setting.whole, key, format!("{before} is a single value and has no {step:?}"))
+            Diagnostic::new(setting.whole, key, format!("{before} is a single value and has no {step:?}"))
         }
     }
 }

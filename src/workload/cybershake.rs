@@ -55,7 +55,7 @@ impl Cybershake {
                 Fit::May => None,
             };
             match fields.get("source") {
-                Some(field) => fields.findings().add(field.complaint(message).hints(hint)),
+                Some(field) => fields.diagnostics().add(field.diagnostic(message).hints(hint)),
                 None => fields.complain(message),
             }
         }

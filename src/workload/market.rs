@@ -163,11 +163,11 @@ impl Generator {
             if widest > largest {
                 let message =
                     format!("tasks may need {widest} cores, but the largest site of kind {name} has {largest}");
-                let complaint = match fields.get("cores_max") {
-                    Some(field) => field.complaint(message),
-                    None => fields.complaint("cores_max", message),
+                let diagnostic = match fields.get("cores_max") {
+                    Some(field) => field.diagnostic(message),
+                    None => fields.diagnostic("cores_max", message),
                 };
-                fields.findings().add(complaint.hints(hint));
+                fields.diagnostics().add(diagnostic.hints(hint));
                 return;
             }
         }

@@ -88,7 +88,7 @@ impl Generator {
             && let Some(field) = fields.get("cores")
         {
             let message = format!("tasks need up to {most} cores, but the largest site of kind {name} has {largest}");
-            fields.findings().add(field.complaint(message).hints(hint));
+            fields.diagnostics().add(field.diagnostic(message).hints(hint));
         }
     }
 }

@@ -195,7 +195,7 @@ fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
         && let Some(field) = fields.get("cores")
     {
         let message = format!("the task needs {cores} cores, but the largest site of kind {name} has {largest}");
-        fields.findings().add(field.complaint(message).hints(hint));
+        fields.diagnostics().add(field.diagnostic(message).hints(hint));
     }
 }
 

@@ -102,10 +102,10 @@ fn the_corpus_itself_is_read() {
     assert!(texts("simgrid").all(|bytes| topology::simgrid::convert("p", str::from_utf8(&bytes).unwrap()).is_ok()));
     for bytes in texts("topology") {
         let loaded = topology::load("grid.toml", &[], &mut |_| Ok(bytes.clone()));
-        loaded.unwrap_or_else(|complaints| panic!("{complaints}"));
+        loaded.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     }
     for bytes in texts("experiment") {
         hansa::experiment::read("e.toml", &mut |_| Ok(bytes.clone()))
-            .unwrap_or_else(|complaints| panic!("{complaints}"));
+            .unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     }
 }

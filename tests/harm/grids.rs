@@ -152,7 +152,7 @@ impl Grid {
         let settings: Vec<Override> =
             settings.iter().map(|setting| Override::parse(&format!("workload.{setting}")).unwrap()).collect();
         let loaded = topology::load("grid.toml", &settings, &mut |_| Ok(text.clone()));
-        let topology = loaded.unwrap_or_else(|complaints| panic!("{name}: {complaints}")).topology;
+        let topology = loaded.unwrap_or_else(|diagnostics| panic!("{name}: {diagnostics}")).topology;
         Grid { name, plan: Plan::of(&topology), names: Names::of(&topology), topology }
     }
 }

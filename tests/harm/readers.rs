@@ -62,9 +62,9 @@ pub fn trace(bytes: &[u8]) {
             let again = load(text.as_bytes(), &[]).unwrap_or_else(|| panic!("what was written can be read\n{text}"));
             assert_eq!(again.hash(), loaded.topology.hash());
         }
-        Err(complaints) => {
-            is_told(&complaints.to_string());
-            assert!(complaints.to_string().len() < 4_000, "a fault is told in few words");
+        Err(diagnostics) => {
+            is_told(&diagnostics.to_string());
+            assert!(diagnostics.to_string().len() < 4_000, "a fault is told in few words");
         }
     }
 }
@@ -116,7 +116,7 @@ pub fn setting(bytes: &[u8]) {
 pub fn experiment(bytes: &[u8]) {
     match experiment::read("experiment.toml", &mut |_| Ok(bytes.to_vec())) {
         Ok(read) => assert_eq!(read.runs().take(10).count(), read.count().min(10)),
-        Err(complaints) => is_told(&complaints.to_string()),
+        Err(diagnostics) => is_told(&diagnostics.to_string()),
     }
 }
 
@@ -242,8 +242,8 @@ fn load(bytes: &[u8], settings: &[Override]) -> Option<Topology> {
     let read = &mut |path: &str| files.get(path).map(|bytes| bytes.to_vec()).ok_or_else(|| "no such file".to_owned());
     match topology::load("grid.toml", settings, read) {
         Ok(loaded) => Some(loaded.topology),
-        Err(complaints) => {
-            is_told(&complaints.to_string());
+        Err(diagnostics) => {
+            is_told(&diagnostics.to_string());
             None
         }
     }

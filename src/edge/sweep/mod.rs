@@ -33,7 +33,7 @@ use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Run, RunRow, Table};
 use crate::few;
 use crate::settings::counted;
-use crate::topology::{self, Complaints, Loaded};
+use crate::topology::{self, InvalidInput, Loaded};
 
 /// Options of a sweep.
 pub struct Sweeping {
@@ -205,11 +205,11 @@ struct Checked {
 }
 
 fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, Checked), Failure> {
-    let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|complaints| {
+    let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|diagnostics| {
         let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
         match is_topology {
             true => Failure::Input(format!("{path} is a topology: use hansa run {path}")),
-            false => Failure::Input(complaints.to_string()),
+            false => Failure::Input(diagnostics.to_string()),
         }
     })?;
     let checked = check_all(&experiment, files)?;
@@ -230,11 +230,11 @@ fn check_all(experiment: &Experiment, files: &mut Files) -> Result<Checked, Fail
                 told.sort_unstable();
                 told.dedup();
             }
-            Err(complaints) => {
+            Err(diagnostics) => {
                 // Many runs share a fault: each is reported once.
-                for complaint in complaints.to_string().split("\n\n").map(|text| text.trim_end().to_owned()) {
-                    if !wrong.contains(&complaint) {
-                        wrong.push(complaint);
+                for diagnostic in diagnostics.to_string().split("\n\n").map(|text| text.trim_end().to_owned()) {
+                    if !wrong.contains(&diagnostic) {
+                        wrong.push(diagnostic);
                     }
                 }
                 if wrong.len() >= COMPLAINTS_MAX {
@@ -252,8 +252,8 @@ fn check_all(experiment: &Experiment, files: &mut Files) -> Result<Checked, Fail
 
 const COMPLAINTS_MAX: usize = 50;
 
-fn input(complaints: Complaints) -> Failure {
-    Failure::Input(complaints.to_string())
+fn input(diagnostics: InvalidInput) -> Failure {
+    Failure::Input(diagnostics.to_string())
 }
 
 fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, stop: &Stop) -> Result<(), Failure> {

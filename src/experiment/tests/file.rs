@@ -12,7 +12,7 @@ fn read_file(path: &str, experiment: &str) -> Result<Vec<u8>, String> {
 }
 
 fn read(text: &str) -> Result<Experiment, String> {
-    experiment::read("lab/try.toml", &mut |path| read_file(path, text)).map_err(|complaints| complaints.to_string())
+    experiment::read("lab/try.toml", &mut |path| read_file(path, text)).map_err(|diagnostics| diagnostics.to_string())
 }
 
 const TWO_AXES: &str = r#"
@@ -56,10 +56,10 @@ fn a_wrong_value_is_shown_where_it_stands() {
     let text = TWO_AXES.replace("\"fifo\"", "\"fifi\"").replace("0.7", "-1");
     let experiment = read(&text).unwrap();
     let run = experiment.runs().nth(1).unwrap();
-    let complaints = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
-    let complaints = complaints.unwrap_err().to_string();
+    let diagnostics = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
+    let diagnostics = diagnostics.unwrap_err().to_string();
     for expected in ["lab/try.toml:11:26", "market.policy", "did you mean `fifo`", "lab/try.toml:10:20", "found -1"] {
-        assert!(complaints.contains(expected), "{expected} is not in\n{complaints}");
+        assert!(diagnostics.contains(expected), "{expected} is not in\n{diagnostics}");
     }
 }
 
@@ -68,24 +68,24 @@ fn a_key_that_leads_nowhere_is_shown_where_it_stands() {
     let text = TWO_AXES.replace("workload.0.load", "workload.5.load");
     let experiment = read(&text).unwrap();
     let run = experiment.runs().next().unwrap();
-    let complaints = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
-    let complaints = complaints.unwrap_err().to_string();
+    let diagnostics = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
+    let diagnostics = diagnostics.unwrap_err().to_string();
     assert!(
-        complaints.contains("lab/try.toml:10:10\n") && complaints.contains("expected an index below 1"),
-        "{complaints}"
+        diagnostics.contains("lab/try.toml:10:10\n") && diagnostics.contains("expected an index below 1"),
+        "{diagnostics}"
     );
 }
 
 #[test]
 fn a_topology_that_is_not_there_is_shown_where_it_is_named() {
-    let complaints = read(&TWO_AXES.replace("small.toml", "none.toml")).unwrap_err();
-    assert!(complaints.contains("topology: cannot read grids/none.toml: there is no such file"), "{complaints}");
-    assert!(complaints.contains("lab/try.toml:3:12"), "{complaints}");
+    let diagnostics = read(&TWO_AXES.replace("small.toml", "none.toml")).unwrap_err();
+    assert!(diagnostics.contains("topology: cannot read grids/none.toml: there is no such file"), "{diagnostics}");
+    assert!(diagnostics.contains("lab/try.toml:3:12"), "{diagnostics}");
 }
 
 #[test]
 fn errors_of_an_experiment_are_reported_at_once() {
-    let complaints = read(
+    let diagnostics = read(
         r#"
 name = "Try"
 metrics = ["valu", "slr", "slr"]
@@ -112,7 +112,7 @@ workload.0.load = []
         "a single value for all runs goes under [set]",
         "workload.0.load: expected at least one value, found none",
     ] {
-        assert!(complaints.contains(expected), "{expected} is not in\n{complaints}");
+        assert!(diagnostics.contains(expected), "{expected} is not in\n{diagnostics}");
     }
 }
 
@@ -164,17 +164,17 @@ fn entrants_change_slowest_and_set_several_keys() {
 
 #[test]
 fn errors_of_entrants_are_reported() {
-    let complaint = |text: &str| read(text).unwrap_err();
-    let twice = complaint(&ENTRANTS.replace("\"plain\"", "\"short\""));
+    let diagnostic = |text: &str| read(text).unwrap_err();
+    let twice = diagnostic(&ENTRANTS.replace("\"plain\"", "\"short\""));
     assert!(twice.contains("two entrants are called short"), "{twice}");
-    let nameless = complaint(&ENTRANTS.replace("name = \"plain\"", "nam = \"plain\""));
+    let nameless = diagnostic(&ENTRANTS.replace("name = \"plain\"", "nam = \"plain\""));
     assert!(nameless.contains("name"), "{nameless}");
-    let varies = complaint(&ENTRANTS.replace("[vary]", "[vary]\nentrant = [1]"));
+    let varies = diagnostic(&ENTRANTS.replace("[vary]", "[vary]\nentrant = [1]"));
     assert!(varies.contains("written as [[entrant]]"), "{varies}");
-    let both = complaint(&ENTRANTS.replace("seed = [3, 4]", "market.policy = [\"edf\"]"));
+    let both = diagnostic(&ENTRANTS.replace("seed = [3, 4]", "market.policy = [\"edf\"]"));
     assert!(both.contains("this key varies"), "{both}");
     // Without entrants, something has to vary.
-    assert!(complaint("name = \"try\"\ntopology = \"../grids/small.toml\"").contains("[vary]"));
+    assert!(diagnostic("name = \"try\"\ntopology = \"../grids/small.toml\"").contains("[vary]"));
     // With entrants nothing else has to vary.
     assert_eq!(read(ENTRANTS.split("[vary]").next().unwrap()).unwrap().count(), 2);
 }

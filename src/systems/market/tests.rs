@@ -948,22 +948,22 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
             }],
         })
     };
-    let complaint = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
+    let diagnostic = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
 
     let wide = grid(plain_market("pvd"), &[(4, 0), (2, 1)], 1, table(vec![task(1, 4, 0), task(1, 3, 1)]));
     let expected = "workload.0: job 0: task 1 needs 3 cores of kind two at one site, but no site has that many; \
                     unplaceable = \"refuse\" refuses such jobs instead";
-    assert_eq!(complaint(&wide, 0).as_deref(), Some(expected));
-    assert_eq!(complaint(&wide, 1), None);
-    assert_eq!(complaint(&wide, 3).as_deref(), Some(expected));
+    assert_eq!(diagnostic(&wide, 0).as_deref(), Some(expected));
+    assert_eq!(diagnostic(&wide, 1), None);
+    assert_eq!(diagnostic(&wide, 3).as_deref(), Some(expected));
     let lenient = Market { unplaceable: Unplaceable::Refuse, ..plain_market("pvd") };
     let wide = Topology { systems: vec![Service::new(lenient)], ..wide };
-    assert_eq!(complaint(&wide, 3), None);
+    assert_eq!(diagnostic(&wide, 3), None);
     let refused = play(&wide);
     assert!(matches!(refused[..], [Entry { record: Record::Refused { task: 1, .. }, .. }]));
 
     let idle = grid(plain_market("fifo"), &[(4, 0)], 1, table(vec![task(0, 1, 0)]));
-    assert_eq!(complaint(&idle, 2).as_deref(), Some("workload.0: job 0: task 0 takes no time"));
+    assert_eq!(diagnostic(&idle, 2).as_deref(), Some("workload.0: job 0: task 0 takes no time"));
 
     let layers =
         (0..1100u32).flat_map(|layer| [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| (2 * layer + a, 2 * layer + b)));
@@ -981,10 +981,10 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
         volumes: Default::default(),
     };
     let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table::of(vec![exploding.clone()])));
-    let told = complaint(&exploding(plain_market("pvd")), 0).unwrap();
+    let told = diagnostic(&exploding(plain_market("pvd")), 0).unwrap();
     assert!(told.contains("succ_sum = \"unique\""), "{told}");
-    assert_eq!(complaint(&exploding(plain_market("fifo")), 0), None);
-    assert_eq!(complaint(&exploding(Market { succ_sum: SuccSum::Unique, ..plain_market("pvd") }), 0), None);
+    assert_eq!(diagnostic(&exploding(plain_market("fifo")), 0), None);
+    assert_eq!(diagnostic(&exploding(Market { succ_sum: SuccSum::Unique, ..plain_market("pvd") }), 0), None);
 }
 
 #[test]

@@ -37,14 +37,14 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
     let mut cables = usual();
     walk(&mut cables, sites, w);
     // Unreachable sites are reported only if there are no other errors, which may be their cause.
-    if fields.findings().is_empty()
+    if fields.diagnostics().is_empty()
         && let Err(no_way) = cables.paths(sites)
     {
-        let complaint = links.complaint(no_way.to_string());
-        fields.findings().add(match no_way {
-            NoWay::Unreachable { .. } => complaint
+        let diagnostic = links.diagnostic(no_way.to_string());
+        fields.diagnostics().add(match no_way {
+            NoWay::Unreachable { .. } => diagnostic
                 .hint("data needs links with ends, such as between = [\"york\", \"lab\"], or a [[route]] of its own"),
-            _ => complaint,
+            _ => diagnostic,
         });
     }
     Some(cables)
@@ -201,8 +201,8 @@ impl Form<String> for LinkName<'_> {
         let name = Name.read(field)?;
         let mut taken = self.0.0.borrow_mut();
         if let Some(location) = taken.get(&name) {
-            let complaint = field.complaint(format!("there is a link with the name {name:?} already"));
-            field.findings().add(complaint.related("the other one is", *location));
+            let diagnostic = field.diagnostic(format!("there is a link with the name {name:?} already"));
+            field.diagnostics().add(diagnostic.related("the other one is", *location));
         } else {
             taken.insert(name.clone(), field.location());
         }
@@ -245,9 +245,9 @@ fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: 
     match fields.get("duplex") {
         None => *duplex = if between.is_some() { Duplex::Full } else { Duplex::Half },
         Some(field) if *duplex == Duplex::Full && !fields.has("between") => {
-            let complaint =
-                field.complaint("a full-duplex link needs its ends, because otherwise its directions are unknown");
-            fields.findings().add(complaint.hint("for example between = [\"york\", \"lab\"]"));
+            let diagnostic =
+                field.diagnostic("a full-duplex link needs its ends, because otherwise its directions are unknown");
+            fields.diagnostics().add(diagnostic.hint("for example between = [\"york\", \"lab\"]"));
         }
         Some(_) => {}
     }
@@ -291,8 +291,8 @@ impl WrittenRoute {
         if from == to {
             fields.complain(format!("data that stays at {from_name} needs no route"));
         } else if let Some(location) = pairs.borrow_mut().insert((from, to), fields.location()) {
-            let complaint = fields.complaint_here(format!("there already is a route from {from_name} to {to_name}"));
-            fields.findings().add(complaint.related("the other one is", location));
+            let diagnostic = fields.diagnostic_here(format!("there already is a route from {from_name} to {to_name}"));
+            fields.diagnostics().add(diagnostic.related("the other one is", location));
         }
     }
 }

@@ -306,7 +306,7 @@ impl WrittenFailure {
             Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
             Some((path, Ok(bytes))) => match trace::read(bytes) {
                 Ok(trace) => {
-                    trace.note().into_iter().for_each(|note| field.findings().note(format!("{path}: {note}")));
+                    trace.note().into_iter().for_each(|note| field.diagnostics().note(format!("{path}: {note}")));
                     self.outages = trace.outages;
                 }
                 Err(wrong) => field.complain(format!("{path}: {wrong}")),

@@ -25,15 +25,15 @@ impl Form<String> for FreshName<'_> {
         let text = field.text(NAME)?;
         let mut taken = self.names.taken.borrow_mut();
         if text.contains("{}") {
-            let complaint = field.complaint(format!("expected {NAME}, found {text:?}"));
-            field.findings().add(complaint.hint("for several of them, give a `count` and a name with {}"));
+            let diagnostic = field.diagnostic(format!("expected {NAME}, found {text:?}"));
+            field.diagnostics().add(diagnostic.hint("for several of them, give a `count` and a name with {}"));
         } else if !is_name(text) {
             field.wrong::<()>(NAME);
         } else if is_taken_at_hub(text) {
             field.complain(format!("the {text} of the run has this name: choose another one"));
         } else if let Some((location, other)) = taken.get(text) {
-            let complaint = field.complaint(format!("the name {text:?} is already taken by a {other}"));
-            field.findings().add(complaint.related("the other one is", *location));
+            let diagnostic = field.diagnostic(format!("the name {text:?} is already taken by a {other}"));
+            field.diagnostics().add(diagnostic.related("the other one is", *location));
         } else {
             taken.insert(text.to_owned(), (field.location(), self.what));
         }

@@ -3,7 +3,7 @@
 use super::{Parts, context};
 use crate::grid::Site;
 use crate::settings::{
-    Complaint, Context, Field, Fields, FilePath, Form, Layout, Location, Maybe, NameIndex, OneOf, Registered, Shape,
+    Context, Diagnostic, Field, Fields, FilePath, Form, Layout, Location, Maybe, NameIndex, OneOf, Registered, Shape,
     Walk, Word, any_of, key, quoted,
 };
 use crate::systems::{self, Service, SystemRow};
@@ -85,7 +85,7 @@ pub fn read(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> V
 fn check_users(workloads: &[(Workload, Location)], known: &WorkloadScope<'_>, root: &Fields<'_>) {
     for (number, (workload, location)) in workloads.iter().enumerate() {
         let complain =
-            |text: String| root.findings().add(Complaint::new(*location, format!("workload.{number}.users"), text));
+            |text: String| root.diagnostics().add(Diagnostic::new(*location, format!("workload.{number}.users"), text));
         let [first, rest @ ..] = &workload.users[..] else { continue };
         if known.systems[workload.system].row().service.is_none() {
             let strategy = |user: &usize| known.people[*user].approach.strategy.as_str();

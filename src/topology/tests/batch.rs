@@ -51,7 +51,7 @@ const LOG: &str = "\
 3 9 -1 10 100 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 1 30
 ";
 
-fn logged(settings: &[&str]) -> Result<Topology, Complaints> {
+fn logged(settings: &[&str]) -> Result<Topology, InvalidInput> {
     let files: &[(&str, &[u8])] = &[("grid.toml", LOGGED.as_bytes()), ("log.swf", LOG.as_bytes())];
     load_files(files, settings).map(|loaded| loaded.topology)
 }
@@ -131,25 +131,25 @@ fn errors_are_reported() {
         ("site.york.report_every=60", "= for example \"60 s\""),
         ("wrokload=1", "user, workflow or workload"),
     ] {
-        let complaints = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
-        assert!(complaints.contains(expected), "{setting}: {complaints}");
+        let diagnostics = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{setting}: {diagnostics}");
     }
     // An external program need not know of an empty list.
     let outside = ["site.york.scheduler=\"external\"", "site.york.command=[\"manage\"]"];
     let is_some = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
-    let complaints = logged(&[outside[0], outside[1], is_some]).unwrap_err().to_string();
-    assert!(complaints.contains("site.york.reserved: expected nothing reserved"), "{complaints}");
+    let diagnostics = logged(&[outside[0], outside[1], is_some]).unwrap_err().to_string();
+    assert!(diagnostics.contains("site.york.reserved: expected nothing reserved"), "{diagnostics}");
     assert_eq!(logged(&[outside[0], outside[1], "site.york.reserved=[]"]).unwrap().sites[0].reserved, []);
     let twice = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }, { from = \"1.5 h\", until = \"3 h\", nodes = \"0-1\" }]";
     assert!(logged(&[twice]).unwrap_err().to_string().contains("already reserved"));
-    let complaints = load_text(FINE, &["workload.0.source=\"parallel\""]).unwrap_err().to_string();
-    assert!(complaints.contains("need a [workflow] or [provisioning] table"), "{complaints}");
-    let complaints = load_text(FINE, &["site.york.scheduler=\"easy\""]).unwrap_err().to_string();
-    assert!(complaints.contains("needs a [batch] table"), "{complaints}");
+    let diagnostics = load_text(FINE, &["workload.0.source=\"parallel\""]).unwrap_err().to_string();
+    assert!(diagnostics.contains("need a [workflow] or [provisioning] table"), "{diagnostics}");
+    let diagnostics = load_text(FINE, &["site.york.scheduler=\"easy\""]).unwrap_err().to_string();
+    assert!(diagnostics.contains("needs a [batch] table"), "{diagnostics}");
     let steps = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }, { runtime = \"1 s\", cores = 1 }] }]";
     let bare = LOGGED.replace("file = \"log.swf\"\n", "");
-    let complaints = load_text(&bare, &["workload.0.source=\"table\"", steps]).unwrap_err().to_string();
-    assert!(complaints.contains("jobs of one task each"), "{complaints}");
+    let diagnostics = load_text(&bare, &["workload.0.source=\"table\"", steps]).unwrap_err().to_string();
+    assert!(diagnostics.contains("jobs of one task each"), "{diagnostics}");
 }
 
 /// Needs of a workload's tasks, job by job, if specified.
@@ -237,16 +237,16 @@ fn terms_let_a_log_go_anywhere() {
     let elsewhere = |key: &str, settings: &[&str]| {
         let text = LOGGED.replace("[batch]", &format!("[{key}]"));
         let files: &[(&str, &[u8])] = &[("grid.toml", text.as_bytes()), ("log.swf", LOG.as_bytes())];
-        load_files(files, settings).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
+        load_files(files, settings).map(|loaded| loaded.topology).map_err(|diagnostics| diagnostics.to_string())
     };
     for key in ["market", "reservation"] {
-        let complaints = elsewhere(key, &[terms]).unwrap_err();
-        assert!(complaints.contains("1 of these jobs follow"), "{complaints}");
+        let diagnostics = elsewhere(key, &[terms]).unwrap_err();
+        assert!(diagnostics.contains("1 of these jobs follow"), "{diagnostics}");
     }
-    let complaints = elsewhere("reservation", &["workload.0.follow=false"]).unwrap_err();
-    assert!(complaints.contains("as a reservation has a deadline"), "{complaints}");
-    let complaints = elsewhere("market", &["workload.0.follow=false", "workload.0.deal=\"user\""]).unwrap_err();
-    assert!(complaints.contains("users take turns here"), "{complaints}");
+    let diagnostics = elsewhere("reservation", &["workload.0.follow=false"]).unwrap_err();
+    assert!(diagnostics.contains("as a reservation has a deadline"), "{diagnostics}");
+    let diagnostics = elsewhere("market", &["workload.0.follow=false", "workload.0.deal=\"user\""]).unwrap_err();
+    assert!(diagnostics.contains("users take turns here"), "{diagnostics}");
 
     let market = elsewhere("market", &[terms, "workload.0.follow=false"]).unwrap();
     let jobs = market.workloads[0].source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default());
@@ -283,7 +283,7 @@ fn terms_let_a_log_go_anywhere() {
         ("workload.0.terms={ value = [0.0, 2.0] }", "above 0"),
         ("workload.0.terms={ deadlin = [1.0, 2.0] }", "did you mean"),
     ] {
-        let complaints = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
-        assert!(complaints.contains(expected), "{setting}: {complaints}");
+        let diagnostics = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{setting}: {diagnostics}");
     }
 }

@@ -81,7 +81,7 @@ fn links_and_routes_read_back() {
         let topology = load_text(text, &["link.a.capacity=\"1.5 Mbps\""]).unwrap();
         assert_eq!(topology.cables.as_ref().unwrap().links[0].capacity, 1_500_000);
         let written = topology.to_toml();
-        let again = load_text(&written, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{written}"));
+        let again = load_text(&written, &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}\n{written}"));
         assert_eq!(again, topology);
         assert_eq!(again.hash(), topology.hash());
     }
@@ -99,7 +99,7 @@ fn ways(links: &[(&str, &str, &str, u32)]) -> Vec<String> {
         ));
     }
     text.push_str(&STAR[STAR.find("[[user]]").unwrap()..]);
-    let topology = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
+    let topology = load_text(&text, &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}\n{text}"));
     let names = link_names(&topology);
     paths(&topology).route(0, 1).iter().map(|link: &LinkId| names[link.index()].clone()).collect()
 }
@@ -179,8 +179,8 @@ fn errors_have_their_places() {
     for (fine, fault) in FAULTS {
         assert!(STAR.contains(fine), "{fine}");
         let text = STAR.replacen(fine, fault, 1);
-        let complaints = load_text(&text, &[]).err().unwrap_or_else(|| panic!("{fault} is taken"));
-        page.push_str(&format!("#### {} -> {}\n\n{complaints}\n\n", fine.trim(), fault.trim().replace('\n', "; ")));
+        let diagnostics = load_text(&text, &[]).err().unwrap_or_else(|| panic!("{fault} is taken"));
+        page.push_str(&format!("#### {} -> {}\n\n{diagnostics}\n\n", fine.trim(), fault.trim().replace('\n', "; ")));
     }
     let lone = FINE.replace("[[user]]", "[network]\nmodel = \"ideal\"\n[[user]]");
     page.push_str(&format!("#### a network without links\n\n{}\n", load_text(&lone, &[]).unwrap_err()));
@@ -193,7 +193,7 @@ fn too_many_sites_for_links_are_one_fault() {
     let many = "name = \"many\"\n[batch]\n[network]\nmodel = \"ideal\"\n[[site]]\nname = \"s{}\"\ncount = 1025\ncores = 1\n\
                 [[user]]\nname = \"ann\"\n[[link]]\nname = \"l\"\ncapacity = \"1 Gbps\"\nbetween = [\"s1\", \"s2\"]\n\
                 [[workload]]\nsource = \"lublin\"\njobs = 1\nnodes = 1\noutput = \"1 GB\"\nhome = \"s1\"\n";
-    let told = load_text(many, &[]).unwrap_err().told();
+    let told = load_text(many, &[]).unwrap_err().rendered();
     let messages: Vec<&str> = told.iter().map(|told| told.message.as_str()).collect();
     assert_eq!(messages, ["expected at most 1024 sites on a grid with links, found 1025"]);
 }
@@ -368,16 +368,16 @@ fn payloads_are_scales() {
     assert_eq!(Payload { real: 1_000, of: 1_000_000_000 }.amount(1), 1);
     assert_eq!(Payload { real: 1_000, of: 1_000_000_000 }.amount(2_500_000_000), 2_500);
     for wrong in ["much", "1 kB", "2 kB per kB", "1 per GB", "true", "1 XB per GB"] {
-        let complaints = payload(wrong).unwrap_err().to_string();
-        assert!(complaints.contains("network.payload: expected"), "{complaints}");
+        let diagnostics = payload(wrong).unwrap_err().to_string();
+        assert!(diagnostics.contains("network.payload: expected"), "{diagnostics}");
     }
 }
 
 #[test]
 fn delays_and_links_do_not_go_together() {
     for setting in ["market.ccr=0.1", "market.network=per_cluster"] {
-        let complaints = load_text(LINKED, &[setting]).unwrap_err().to_string();
-        assert!(complaints.contains("the links of this topology determine how long transfers take"), "{complaints}");
+        let diagnostics = load_text(LINKED, &[setting]).unwrap_err().to_string();
+        assert!(diagnostics.contains("the links of this topology determine how long transfers take"), "{diagnostics}");
     }
 }
 

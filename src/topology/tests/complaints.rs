@@ -163,8 +163,8 @@ source = "table"
     ];
     let mut page = String::new();
     for job in jobs {
-        let complaints = load_text(&format!("{text}{job}\n"), &[]).expect_err(&job);
-        tell(&mut page, &job, &complaints);
+        let diagnostics = load_text(&format!("{text}{job}\n"), &[]).expect_err(&job);
+        tell(&mut page, &job, &diagnostics);
     }
     let none = text.replace("[[workload.job]]\n", "");
     tell(&mut page, "no job", &load_text(&none, &[]).unwrap_err());
@@ -292,9 +292,9 @@ fn thousands_of_errors_are_cut() {
 
 #[test]
 fn colour_is_optional() {
-    let complaints = load_text(FINE, &["site.york.cores=0"]).unwrap_err();
+    let diagnostics = load_text(FINE, &["site.york.cores=0"]).unwrap_err();
     assert_eq!(
-        complaints.render(true),
+        diagnostics.render(true),
         "\x1b[1;31merror\x1b[0m\x1b[1m: site.york.cores: expected a whole number from 1 to 2147483648, found 0\x1b[0m\n \
          \x1b[1;34m-->\x1b[0m the command line\n  \
          \x1b[1;34m|\x1b[0m\n\
@@ -308,25 +308,25 @@ fn check_faults(name: &str, faults: &[Fault]) {
     for (fine, fault) in faults {
         assert!(FINE.contains(fine), "{fine}");
         let title = if fault.is_empty() { format!("without {fine}") } else { (*fault).to_owned() };
-        let complaints = load_text(&FINE.replacen(fine, fault, 1), &[]).expect_err(fault);
-        check_told(&complaints);
-        tell(&mut page, &title, &complaints);
+        let diagnostics = load_text(&FINE.replacen(fine, fault, 1), &[]).expect_err(fault);
+        check_told(&diagnostics);
+        tell(&mut page, &title, &diagnostics);
     }
     golden(name, &page);
 }
 
 /// Checks that programs get the same errors as people.
-fn check_told(complaints: &Complaints) {
-    let read = complaints.to_string();
+fn check_told(diagnostics: &InvalidInput) {
+    let read = diagnostics.to_string();
     let (mut headings, mut places) = (Vec::new(), Vec::new());
     for line in read.lines() {
         headings.extend(line.strip_prefix("error: "));
         places.extend(line.trim_start().strip_prefix("--> "));
     }
-    let all = complaints.told();
+    let all = diagnostics.rendered();
     assert!(all.len() >= headings.len() && headings.len() == places.len(), "{read}");
     for ((told, heading), place) in all.iter().zip(headings).zip(places) {
-        let Told { file, line, column, key, message, hint } = told;
+        let Rendered { file, line, column, key, message, hint } = told;
         let key = key.as_ref().map_or(String::new(), |key| format!("{key}: "));
         assert_eq!(format!("{key}{message}"), heading);
         assert_eq!(hint.is_some(), hint.as_ref().is_some_and(|hint| read.contains(hint.split("; ").next().unwrap())));
@@ -344,16 +344,16 @@ fn programs_get_every_error_of_several_files_and_lines() {
     let text = "name = \"Ünfein é\"\n[market]\npolicy = \"fifoo\"\nccr = nan\n[[workload]]\ninclude = \"more.toml\"\n";
     let more = "# é\nsource = \"market\"\n\n\n   jobs = 0\nloaad = 2\n";
     let files: [(&str, &[u8]); 2] = [("grid.toml", text.as_bytes()), ("more.toml", more.as_bytes())];
-    let complaints = load_files(&files, &["seed=x", "site.york.latency=5"]).unwrap_err();
-    check_told(&complaints);
-    let all = complaints.told();
-    assert!(all.len() >= 5, "{complaints}");
-    assert!(all.iter().any(|told| told.file.is_none()) && all.iter().any(|told| told.hint.is_some()), "{complaints}");
-    assert!(all.iter().any(|told| told.file.as_deref() == Some("more.toml") && told.line == Some(5)), "{complaints}");
+    let diagnostics = load_files(&files, &["seed=x", "site.york.latency=5"]).unwrap_err();
+    check_told(&diagnostics);
+    let all = diagnostics.rendered();
+    assert!(all.len() >= 5, "{diagnostics}");
+    assert!(all.iter().any(|told| told.file.is_none()) && all.iter().any(|told| told.hint.is_some()), "{diagnostics}");
+    assert!(all.iter().any(|told| told.file.as_deref() == Some("more.toml") && told.line == Some(5)), "{diagnostics}");
 }
 
-fn tell(page: &mut String, title: &str, complaints: &Complaints) {
-    page.push_str(&format!("#### {}\n\n{complaints}\n\n", title.trim().replace('\n', "; ")));
+fn tell(page: &mut String, title: &str, diagnostics: &InvalidInput) {
+    page.push_str(&format!("#### {}\n\n{diagnostics}\n\n", title.trim().replace('\n', "; ")));
 }
 
 /// Errors of a log in a topology, one after the other.
@@ -365,8 +365,8 @@ fn of_log(log: &str, keys: &str) -> Vec<String> {
         "grid.toml" => Ok(text.clone().into_bytes()),
         _ => Ok(log.as_bytes().to_vec()),
     };
-    let complaints = load("grid.toml", &[], &mut read).map(|_| ()).unwrap_err();
-    complaints.to_string().split("\n\n").map(str::to_owned).collect()
+    let diagnostics = load("grid.toml", &[], &mut read).map(|_| ()).unwrap_err();
+    diagnostics.to_string().split("\n\n").map(str::to_owned).collect()
 }
 
 #[test]

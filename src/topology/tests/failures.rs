@@ -29,7 +29,7 @@ fn with(failures: &str) -> Result<Topology, String> {
     let text = GRID.replace('#', failures);
     let trace: &[u8] = b"component,down,up\na,10,20\nb,5,30\na,40,41.5\n";
     let files = [("grid.toml", text.as_bytes()), ("trace.csv", trace), ("bad.csv", b"a,1\n")];
-    load_files(&files, &[]).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
+    load_files(&files, &[]).map(|loaded| loaded.topology).map_err(|diagnostics| diagnostics.to_string())
 }
 
 /// A trace may be long, and many failures may name it.
@@ -79,7 +79,7 @@ fn failures_have_their_settings() {
 
     // The resolved topology contains the trace, so that it is complete.
     let text = topology.to_toml();
-    let again = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
+    let again = load_text(&text, &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}\n{text}"));
     assert_eq!((&again, again.hash()), (&topology, topology.hash()), "{text}");
 }
 
@@ -151,8 +151,8 @@ fn nonsense_is_reported_with_its_place() {
     ];
     for fault in faults {
         let links = if fault.contains("link =") { LINKS } else { "" };
-        let complaint = with(&format!("{links}{fault}\n")).unwrap_err();
-        text.push_str(&format!("{fault}\n\n{complaint}\n\n----\n\n"));
+        let diagnostic = with(&format!("{links}{fault}\n")).unwrap_err();
+        text.push_str(&format!("{fault}\n\n{diagnostic}\n\n----\n\n"));
     }
     golden("failures.txt", &text);
 }
@@ -182,7 +182,7 @@ fn a_link_fails_and_its_data_follows_the_rule() {
     assert_eq!(topology.warnings(), Vec::<String>::new());
     let text = topology.to_toml();
     assert!(!text.contains("killed"), "nothing is said of tasks:\n{text}");
-    let again = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
+    let again = load_text(&text, &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}\n{text}"));
     assert_eq!((&again, again.hash()), (&topology, topology.hash()), "{text}");
 
     // All directions of a link fail together, and other links do not.
@@ -213,8 +213,8 @@ fn rerouting_without_a_detour_is_warned_of() {
 fn systems_without_support_for_failures_refuse_them() {
     let failure = "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\n";
     let refused = |text: String, why: &str| {
-        let complaints = load_text(&text, &[]).map(|_| ()).unwrap_err().to_string();
-        assert!(complaints.contains(why), "{complaints}");
+        let diagnostics = load_text(&text, &[]).map(|_| ()).unwrap_err().to_string();
+        assert!(diagnostics.contains(why), "{diagnostics}");
     };
     let grid = |system: &str, source: &str| {
         GRID.replace("[batch]", system)

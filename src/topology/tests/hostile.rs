@@ -13,11 +13,11 @@ fn survives(bytes: &[u8], settings: &[&str]) -> bool {
             assert_eq!(load_text(&text, &[]).unwrap(), topology, "{text}");
             true
         }
-        Err(complaints) => {
-            let plain = complaints.to_string();
+        Err(diagnostics) => {
+            let plain = diagnostics.to_string();
             assert!(plain.starts_with("error: "), "{plain}");
             assert!(plain.chars().all(|c| c == '\n' || !c.is_control()), "{plain:?}");
-            assert!(complaints.render(true).contains("\x1b[1;31merror\x1b[0m"));
+            assert!(diagnostics.render(true).contains("\x1b[1;31merror\x1b[0m"));
             false
         }
     }
@@ -65,8 +65,8 @@ proptest! {
                     "grid.toml" => Ok(FINE.into()),
                     _ => Err("there is no such file".to_owned()),
                 };
-                if let Err(complaints) = load("grid.toml", &[setting], read) {
-                    prop_assert!(complaints.to_string().starts_with("error: "));
+                if let Err(diagnostics) = load("grid.toml", &[setting], read) {
+                    prop_assert!(diagnostics.to_string().starts_with("error: "));
                 }
             }
         }

@@ -254,7 +254,7 @@ proptest! {
     #[test]
     fn written_topologies_read_back(topology in topologies()) {
         let text = topology.to_toml();
-        let again = load_text(&text, &[]).map_err(|complaints| TestCaseError::fail(format!("{complaints}\n{text}")))?;
+        let again = load_text(&text, &[]).map_err(|diagnostics| TestCaseError::fail(format!("{diagnostics}\n{text}")))?;
         prop_assert_eq!(&again, &topology, "{}", text);
         prop_assert_eq!(again.hash(), topology.hash());
         prop_assert_eq!(again.to_toml(), text);
@@ -475,11 +475,11 @@ fn every_name_of_the_catalogue_is_usable() {
                 outcome.unwrap();
             }
         }
-        let complaints = read("x-y-z").unwrap_err().to_string();
+        let diagnostics = read("x-y-z").unwrap_err().to_string();
         // Only schedulers of the topology's system are valid.
         let fits = |name: &str| section.key != "site.scheduler" || name == "auction";
         let mut fitting = section.entries.iter().filter(|entry| fits(entry.name));
-        assert!(fitting.all(|entry| complaints.contains(entry.name)), "{complaints}");
+        assert!(fitting.all(|entry| diagnostics.contains(entry.name)), "{diagnostics}");
     }
 }
 
@@ -610,11 +610,11 @@ fn requests_are_read_and_only_their_errors_are_reported() {
             "expected reservations, requests, swf, batsim or lublin, which a [reservation] accepts",
         ),
     ] {
-        let complaints = load_text(RESERVING, &[setting]).unwrap_err().to_string();
-        assert!(complaints.contains(expected), "{setting}: {complaints}");
+        let diagnostics = load_text(RESERVING, &[setting]).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{setting}: {diagnostics}");
     }
-    let complaints = load_text(FINE, &["workload.0.source=\"reservations\""]).unwrap_err().to_string();
-    assert!(complaints.contains("need a [reservation] table"), "{complaints}");
+    let diagnostics = load_text(FINE, &["workload.0.source=\"reservations\""]).unwrap_err().to_string();
+    assert!(diagnostics.contains("need a [reservation] table"), "{diagnostics}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ mod round_trip;
 mod sharing;
 mod staging;
 
-use super::{Complaints, Loaded, Override, Told, Topology, load};
+use super::{InvalidInput, Loaded, Override, Rendered, Topology, load};
 
 /// A small and valid topology.
 const FINE: &str = r#"name = "fine"
@@ -32,7 +32,7 @@ cores_max = 8
 "#;
 
 /// Loads `files[0]`; the others can be included.
-fn load_files(files: &[(&str, &[u8])], settings: &[&str]) -> Result<Loaded, Complaints> {
+fn load_files(files: &[(&str, &[u8])], settings: &[&str]) -> Result<Loaded, InvalidInput> {
     let overrides: Vec<Override> = settings.iter().map(|text| Override::parse(text).unwrap()).collect();
     let mut read = |path: &str| match files.iter().find(|(name, _)| *name == path) {
         Some((_, bytes)) => Ok(bytes.to_vec()),
@@ -41,7 +41,7 @@ fn load_files(files: &[(&str, &[u8])], settings: &[&str]) -> Result<Loaded, Comp
     load(files[0].0, &overrides, &mut read)
 }
 
-fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
+fn load_text(text: &str, settings: &[&str]) -> Result<Topology, InvalidInput> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 

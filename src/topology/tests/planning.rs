@@ -73,7 +73,7 @@ fn without_links_the_lines_of_sites_are_named() {
 fn a_plan_needs_users_only_for_their_jobs() {
     let load = |text: &str| {
         let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-        load_idle("grid.toml", &[], &mut read).map(drop).map_err(|complaints| complaints.to_string())
+        load_idle("grid.toml", &[], &mut read).map(drop).map_err(|diagnostics| diagnostics.to_string())
     };
     let idle = "name = \"idle\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 4\n";
     assert_eq!(load(idle), Ok(()));

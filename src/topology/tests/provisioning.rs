@@ -89,16 +89,16 @@ fn errors_of_strategies_are_reported() {
         (PAIR, &["user.alice.legs=[\"york\", \"leads\"]"], "leads"),
         (PAIR, &["user.alice.legs=[\"york\", \"york\"]"], "expected each site only once"),
     ] {
-        let complaints = load_text(text, settings).map(|_| ()).unwrap_err().to_string();
-        assert!(complaints.contains(expected), "{settings:?}: {complaints}");
+        let diagnostics = load_text(text, settings).map(|_| ()).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{settings:?}: {diagnostics}");
     }
     let elsewhere = BARGAINING.replace("[provisioning]", "[batch]");
     for (setting, expected) in [
         ("user.alice.strategy=\"moga\"", "only users under a [provisioning] negotiate for time"),
         ("site.york.mode=\"exact\"", "only sites under a [provisioning] have terms"),
     ] {
-        let complaints = load_text(&elsewhere, &[setting]).map(|_| ()).unwrap_err().to_string();
-        assert!(complaints.contains(expected), "{setting}: {complaints}");
+        let diagnostics = load_text(&elsewhere, &[setting]).map(|_| ()).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{setting}: {diagnostics}");
     }
 }
 
@@ -111,11 +111,11 @@ fn errors_have_their_places() {
         (PAIR, "\"leeds\"]", "\"leads\"]", "user.alice.legs", "legs = [\"york\", \"leads\"]"),
     ] {
         let text = text.replacen(was, is, 1);
-        let complaints = load_text(&text, &[]).map(|_| ()).unwrap_err().to_string();
+        let diagnostics = load_text(&text, &[]).map(|_| ()).unwrap_err().to_string();
         let line = text.lines().position(|line| line == shown).unwrap() + 1;
-        assert!(complaints.contains(key), "{complaints}");
-        assert!(complaints.contains(&format!("--> grid.toml:{line}:")), "{line}: {complaints}");
-        assert!(complaints.contains(shown), "{complaints}");
+        assert!(diagnostics.contains(key), "{diagnostics}");
+        assert!(diagnostics.contains(&format!("--> grid.toml:{line}:")), "{line}: {diagnostics}");
+        assert!(diagnostics.contains(shown), "{diagnostics}");
     }
 }
 
@@ -234,13 +234,13 @@ fn workflows_of_parallel_tasks_are_sources() {
         ("\"cybershake\"", "some tasks need 288 cores, but the largest site of kind"),
         ("\"cybershake\"\ntasks = 9", "tasks"),
     ] {
-        let complaints = load_text(&from(source), &[]).map(|_| ()).unwrap_err().to_string();
-        assert!(complaints.contains(expected), "{source}: {complaints}");
+        let diagnostics = load_text(&from(source), &[]).map(|_| ()).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{source}: {diagnostics}");
     }
     // If a planner places all tasks, none may be wider than every site.
     let planned = from("\"parallel\"\ncores = 5").replace("[provisioning]", "[workflow]");
-    let complaints = load_text(&planned, &[]).map(|_| ()).unwrap_err().to_string();
-    assert!(complaints.contains("tasks need up to 9 cores, but the largest site"), "{complaints}");
+    let diagnostics = load_text(&planned, &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(diagnostics.contains("tasks need up to 9 cores, but the largest site"), "{diagnostics}");
 }
 
 #[test]
@@ -290,10 +290,10 @@ fn jobs_use_the_requested_share_of_a_site() {
     assert_eq!(rigids.content.jobs.last().unwrap().submit, Time::ZERO + Span::from_secs(479 * 1_800));
     let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
     assert_eq!(again.unwrap().topology, loaded);
-    let complaints = load(&["workload.0.utilisation=0.9"]).map(|_| ()).unwrap_err().to_string();
-    assert!(complaints.contains("they use only 0.55") && complaints.contains("of 12 cores"), "{complaints}");
-    let complaints = load_text(BARGAINING, &["workload.0.utilisation=0"]).map(|_| ()).unwrap_err().to_string();
-    assert!(complaints.contains("a share above 0, up to 1"), "{complaints}");
+    let diagnostics = load(&["workload.0.utilisation=0.9"]).map(|_| ()).unwrap_err().to_string();
+    assert!(diagnostics.contains("they use only 0.55") && diagnostics.contains("of 12 cores"), "{diagnostics}");
+    let diagnostics = load_text(BARGAINING, &["workload.0.utilisation=0"]).map(|_| ()).unwrap_err().to_string();
+    assert!(diagnostics.contains("a share above 0, up to 1"), "{diagnostics}");
 }
 
 /// Checks that copies of jobs have numbers after the last of the log, and read back.

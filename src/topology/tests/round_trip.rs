@@ -193,7 +193,7 @@ fn read(text: &str, settings: &[String]) -> Result<Topology, String> {
         ("flow.dot", FLOW.as_bytes()),
         ("mosaic.json", FLOW.as_bytes()),
     ];
-    load_files(&files, &settings).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
+    load_files(&files, &settings).map(|loaded| loaded.topology).map_err(|diagnostics| diagnostics.to_string())
 }
 
 /// All keys with a value, as `--set` names them, each with the source that it belongs to, if any.
@@ -262,7 +262,7 @@ fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
 /// Checks that a topology is written and read back, with the same hash.
 fn survives(topology: &Topology, what: &str) {
     let text = topology.to_toml();
-    let again = read(&text, &[]).unwrap_or_else(|complaints| panic!("{what}\n{complaints}\n{text}"));
+    let again = read(&text, &[]).unwrap_or_else(|diagnostics| panic!("{what}\n{diagnostics}\n{text}"));
     assert_eq!(&again, topology, "{what}\n{text}");
     assert_eq!(again.hash(), topology.hash(), "{what}\n{text}");
 }
@@ -270,7 +270,7 @@ fn survives(topology: &Topology, what: &str) {
 /// Keys that can be set to another value than their default in one of the bases.
 fn set_each(all: &[Leaf], name: &str, text: &str, mut random: SplitMix64) -> BTreeSet<String> {
     let mut taken = BTreeSet::new();
-    let base = read(text, &[]).unwrap_or_else(|complaints| panic!("{name}\n{complaints}"));
+    let base = read(text, &[]).unwrap_or_else(|diagnostics| panic!("{name}\n{diagnostics}"));
     survives(&base, name);
     let its_source = workload::ALL.iter().map(|row| row.name).find(|row| text.contains(&format!("source = \"{row}\"")));
     for leaf in all.iter().filter(|leaf| leaf.source.is_none_or(|source| Some(source) == its_source)) {

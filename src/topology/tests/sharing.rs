@@ -26,7 +26,7 @@ needs = "quad-core"
 
 fn told(text: &str, setting: &str) -> String {
     match load_text(text, &[setting]) {
-        Err(complaints) => complaints.to_string(),
+        Err(diagnostics) => diagnostics.to_string(),
         Ok(topology) => panic!("{setting}: {}", topology.sites[0].scheduler),
     }
 }

@@ -129,7 +129,7 @@ impl Rigids {
                 "{followers} of these jobs follow others, but only jobs that queue wait for the job that they follow: \
                  add `follow = false`, and each is submitted at its own time"
             );
-            fields.findings().add(fields.complaint("follow", message));
+            fields.diagnostics().add(fields.diagnostic("follow", message));
         }
     }
 

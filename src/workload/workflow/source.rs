@@ -68,7 +68,7 @@ fn check(fields: &Fields<'_>, field: &Field<'_>, workflow: &Workflow, kind: Kind
     if widest.cores > largest {
         let (task, cores) = (&widest.name, widest.cores);
         let message = format!("task `{task}` needs {cores} cores, but the largest site of kind {name} has {largest}");
-        fields.findings().add(field.complaint(message).hints(hint));
+        fields.diagnostics().add(field.diagnostic(message).hints(hint));
         return None;
     }
     Some(())

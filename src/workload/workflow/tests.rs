@@ -11,7 +11,7 @@ fn workflow(text: &str) -> Workflow {
     }
 }
 
-fn complaint(text: &str) -> String {
+fn diagnostic(text: &str) -> String {
     read("dir/bad", text.as_bytes()).unwrap_err().of("bad")
 }
 
@@ -76,7 +76,7 @@ fn wfformat_1_5_separates_the_workflow_from_its_execution() {
 
 #[test]
 fn errors_of_wfformat_are_reported_with_their_location() {
-    let told = |from: &str, to: &str| complaint(&V15.replacen(from, to, 1));
+    let told = |from: &str, to: &str| diagnostic(&V15.replacen(from, to, 1));
     assert_eq!(told("1.5", "2.0"), "bad: schemaVersion: expected 1.3, 1.4, 1.5 or 1.6, found `2.0`");
     assert_eq!(told("{", "{ {"), "bad:1:3: key must be a string");
     assert_eq!(
@@ -133,7 +133,7 @@ fn errors_of_wfformat_are_reported_with_their_location() {
         "bad: workflow.execution.tasks[1].coreCount: expected a number of cores from 1 to 2^32 - 1"
     );
 
-    let told = |from: &str, to: &str| complaint(&V13.replacen(from, to, 1));
+    let told = |from: &str, to: &str| diagnostic(&V13.replacen(from, to, 1));
     assert_eq!(told("\"size\": 305, ", ""), "bad: workflow.tasks[1].files[0].size: expected the file's size in bytes");
     assert_eq!(told("\"runtime\": 2, ", ""), "bad: workflow.tasks[1].runtime: expected the task's run time in seconds");
     assert_eq!(
@@ -171,10 +171,10 @@ fn a_written_workflow_keeps_its_meaning() {
 fn deep_nesting_is_an_error_and_no_crash() {
     for open in ["[", "{\"a\":"] {
         let text = format!("{{\"schemaVersion\": \"1.5\", \"workflow\": {}", open.repeat(1_000_000));
-        assert!(complaint(&text).starts_with("bad:1:"), "{}", complaint(&text));
+        assert!(diagnostic(&text).starts_with("bad:1:"), "{}", diagnostic(&text));
     }
     let text = format!("{}x", "<a>".repeat(100_000));
-    assert!(complaint(&text).starts_with("bad:1:"), "{}", complaint(&text));
+    assert!(diagnostic(&text).starts_with("bad:1:"), "{}", diagnostic(&text));
 }
 
 const DAX: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -205,7 +205,7 @@ fn dax_has_dependencies_by_file_and_by_name() {
 
 #[test]
 fn errors_of_dax_are_reported_with_their_line() {
-    let told = |from: &str, to: &str| complaint(&DAX.replacen(from, to, 1));
+    let told = |from: &str, to: &str| diagnostic(&DAX.replacen(from, to, 1));
     assert_eq!(told("id=\"B\"", "id=\"A\""), "bad:8:3: two jobs have the id `A`");
     assert_eq!(told(" runtime=\"0.5\"", ""), "bad:8:3: expected an attribute `runtime` of <job>, in seconds");
     assert_eq!(told("0.5", "soon"), "bad:8:3: runtime: expected a number, found `soon`");
@@ -219,7 +219,7 @@ fn errors_of_dax_are_reported_with_their_line() {
         "bad:12:3: tasks wait for each other in a cycle: last_C -> last_C"
     );
     assert_eq!(told("</adag>", ""), "bad:1:1: the root node was opened but never closed");
-    assert_eq!(complaint("<platform/>"), "bad:1:1: expected <adag>, found <platform>");
+    assert_eq!(diagnostic("<platform/>"), "bad:1:1: expected <adag>, found <platform>");
 }
 
 /// A billion laughs, and an entity that contains itself.
@@ -231,9 +231,9 @@ fn entity_bombs_are_errors() {
         bomb.push_str(&format!("<!ENTITY e{level} \"{again}\">\n"));
     }
     bomb.push_str("]>\n<adag>&e11;</adag>");
-    assert!(complaint(&bomb).contains("entity"), "{}", complaint(&bomb));
+    assert!(diagnostic(&bomb).contains("entity"), "{}", diagnostic(&bomb));
     let own = "<!DOCTYPE adag [ <!ENTITY e \"&e;\"> ]><adag>&e;</adag>";
-    assert!(complaint(own).contains("entity"), "{}", complaint(own));
+    assert!(diagnostic(own).contains("entity"), "{}", diagnostic(own));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn dot_counts_operations_and_bytes() {
 
 #[test]
 fn errors_of_dot_are_reported_with_their_line() {
-    let told = |text: &str| complaint(text);
+    let told = |text: &str| diagnostic(text);
     assert_eq!(
         told(""),
         "bad: the file is empty: expected a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT"
@@ -306,7 +306,7 @@ fn cost_tables_keep_the_order_of_the_file() {
     assert_eq!(table.names, ["1", "10", "2"]);
     assert_eq!(table.run, [[5.0, 6.0], [1.0, 2.0], [3.0, 4.0]]);
     assert_eq!(table.edges, [(0, 1, 8.0), (1, 2, 7.5)]);
-    let told = |from: &str, to: &str| complaint(&text.replacen(from, to, 1));
+    let told = |from: &str, to: &str| diagnostic(&text.replacen(from, to, 1));
     assert_eq!(told("[3, 4]", "[3]"), "bad: compute.2: expected 2 times, one per processor, found 1");
     assert_eq!(told("[3, 4]", "[3, 0]"), "bad: compute.2: expected times above 0 and up to 1000000000");
     assert_eq!(told("7.5", "-1"), "bad: edges[0]: expected a time from 0 to 1000000000");
@@ -333,7 +333,7 @@ fn a_file_with_many_writers_comes_from_the_dependencies_of_its_reader() {
 #[test]
 fn errors_contain_no_control_characters_of_the_file() {
     for text in ["\u{1b}[2J", "digraph { a [size=\"\u{7}\"] }", "{ \"schemaVersion\": \"\\u001b\" }"] {
-        let told = complaint(text);
+        let told = diagnostic(text);
         assert!(!told.chars().any(char::is_control), "{told:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::roles::site::Manager;
 use crate::systems::batch::claims::Claims;
 use crate::systems::{Failing, Fails};
 
-type Told = Arc<Mutex<Vec<String>>>;
+type Rendered = Arc<Mutex<Vec<String>>>;
 
 /// Decides as a queue policy does, from the messages to an external program.
 struct AsPolicy {
@@ -106,7 +106,7 @@ impl Decides for AsPolicy {
 /// Gives prepared answers, question by question, and keeps the questions.
 struct Scripted {
     answers: Vec<Advice>,
-    told: Told,
+    told: Rendered,
     failed: bool,
 }
 
@@ -157,7 +157,7 @@ fn managed(sites: Vec<(u32, Box<dyn Decides>)>, user: User) -> Built {
 
 /// The messages to a decider with these answers about these jobs, on four nodes, and the fate of the jobs.
 fn play_script(jobs: &[Rigid], answers: Vec<Advice>) -> (Vec<String>, Vec<Entry<Record>>) {
-    let told = Told::default();
+    let told = Rendered::default();
     let scripted = Scripted { answers, told: told.clone(), failed: false };
     let user = User::new(Script::saying(says(jobs, None)));
     let log = judge::run(managed(vec![(4, Box::new(scripted))], user), &[Span::ZERO; 3]);
@@ -244,7 +244,7 @@ proptest! {
 #[test]
 fn a_run_ends_though_a_program_forgets_a_lost_job() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5)];
-    let told = Told::default();
+    let told = Rendered::default();
     let failures: Vec<_> = (0..1_000).map(|round| failing::once(0, "0", 4 + 20 * round, 10)).collect();
     let recovery = Recovery::default();
     let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
@@ -273,7 +273,7 @@ fn a_program_is_told_of_failed_nodes_and_lost_jobs() {
         now(4, vec![start(2, "")]),
         now(6, vec![start(0, "2-3")]),
     ];
-    let told = Told::default();
+    let told = Rendered::default();
     let failures = [failing::once(0, "1", 4, 30)];
     let recovery = Recovery::default();
     let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
@@ -391,7 +391,7 @@ fn impossible_orders_are_refused_in_words() {
 fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
     // Nothing is ever started at the first site; patience brings the job to the second one.
     let jobs = [rigid(0, 1, 10, 5)];
-    let told = Told::default();
+    let told = Rendered::default();
     let idle = Scripted { answers: Vec::new(), told: told.clone(), failed: false };
     let other = AsPolicy::new("fcfs", 4, None);
     let user = User::new(Resubmit::new(Script::saying(says(&jobs, None)), Span::from_secs(7), 3));
@@ -403,7 +403,7 @@ fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
 /// Hands in what is due at once to the site with the shortest name, but for job 1, which waits for a call and is asked
 /// for back.
 struct Chooser {
-    told: Told,
+    told: Rendered,
 }
 
 impl Plans for Chooser {
@@ -442,7 +442,7 @@ fn choose(
     latency: u64,
     follower: Option<Follower>,
 ) -> (Vec<String>, Vec<Entry<Record>>) {
-    let told = Told::default();
+    let told = Rendered::default();
     let decider = Box::new(Chooser { told: told.clone() });
     let mut handed = Vec::new();
     for (time, to, message) in says(jobs, None) {

@@ -84,7 +84,7 @@ fn a_site() -> crate::grid::Site {
 
 /// Results of a site's log.
 #[derive(Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Rendered {
     pub ends: Vec<Option<Time>>,
     pub preemptions: u64,
     pub migrations: u64,
@@ -97,8 +97,8 @@ struct Seen {
 }
 
 /// Reads a log, and checks that no node exceeds its capacity.
-pub(super) fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Told {
-    let mut told = Told { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
+pub(super) fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rendered {
+    let mut told = Rendered { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut stamp = Stamp::ZERO;
     let last = Entry { stamp: Stamp::NEVER, actor: HUB, record: Record::Removed { job: JobId(0) } };
@@ -159,7 +159,7 @@ fn agree(rules: Fractional, nodes: u32, images: Option<Images>, jobs: &[Timed]) 
     let log = play(rules, nodes, images, None, says);
     let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
     let ClusterRun { ends, moves, .. } = run_on(Cluster::new(rules, nodes).moving(images), &there, |_, _, _| {});
-    let alone = Told { ends, preemptions: moves.preemptions, migrations: moves.migrations };
+    let alone = Rendered { ends, preemptions: moves.preemptions, migrations: moves.migrations };
     assert_eq!(told(&log, nodes, jobs), alone, "{rules}");
     let heard = log.iter().filter(|entry| entry.actor == HUB).map(|entry| {
         let Record::Removed { job } = entry.record else { panic!("{entry:?}") };

@@ -27,9 +27,9 @@ impl Actor<Message, Record> for Watched {
 }
 
 /// A site that records the cores it is told to use.
-struct Told(Site, ActorId, Arc<Mutex<Planned>>);
+struct Rendered(Site, ActorId, Arc<Mutex<Planned>>);
 
-impl Actor<Message, Record> for Told {
+impl Actor<Message, Record> for Rendered {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.iter() {
             if let Cause::Message(Message::Run(run)) = &event.cause {
@@ -63,7 +63,7 @@ fn run_watched(
     let planned = Arc::new(Mutex::new(Planned::new()));
     for (id, site) in (1..).map(ActorId).zip(sites) {
         let scheduler = (scheduler::find("auction").unwrap().build)();
-        actors.push(Box::new(Told(Site::new(site.cores, scheduler, [HUB]), id, planned.clone())));
+        actors.push(Box::new(Rendered(Site::new(site.cores, scheduler, [HUB]), id, planned.clone())));
         latencies.push(site.latency);
     }
     actors.push(Box::new(User::new(Script::submitting(jobs, HUB))));

@@ -14,7 +14,7 @@ use super::{latency_key, tables, walk_count};
 use crate::grid::{Kind, Program, QueueOrder, Terms};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
-    Complaint, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
+    Diagnostic, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
     any_of, key,
 };
 use crate::systems::{ALL, Service, SystemRow, host, managers};
@@ -301,7 +301,7 @@ pub fn read(
         if !idle.is_empty() {
             let names = any_of(idle.iter().map(String::as_str)).replace(" or ", " and ");
             let keys = "memory_gb and image_bandwidth have no effect at";
-            field.findings().note(format!("{keys} {names}: jobs share no nodes there, and are not moved"));
+            field.diagnostics().note(format!("{keys} {names}: jobs share no nodes there, and are not moved"));
         }
     }
     (sites, kinds.names)
@@ -327,7 +327,7 @@ fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&SystemRow]) {
             );
             let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.location);
             let location = reserved.unwrap_or(field.location());
-            field.findings().add(Complaint::new(location, format!("site.{}.reserved", site.name), message));
+            field.diagnostics().add(Diagnostic::new(location, format!("site.{}.reserved", site.name), message));
         }
     }
     for (number, row) in rows.iter().enumerate() {

@@ -7,14 +7,14 @@ use std::fmt::{self, Display, Write};
 use serde::Serialize;
 
 /// All errors of a topology, in the order of its files.
-pub struct Complaints(Findings);
+pub struct InvalidInput(Diagnostics);
 
 /// Collects errors while a topology is read. An error of one location is reported once, however many sites or users are
 /// made from it.
 #[derive(Default)]
-pub struct Findings {
+pub struct Diagnostics {
     sources: Vec<Source>,
-    list: RefCell<BTreeMap<(Location, String), Complaint>>,
+    list: RefCell<BTreeMap<(Location, String), Diagnostic>>,
     /// Notes for the user that are not errors.
     notes: RefCell<Vec<String>>,
 }
@@ -44,7 +44,7 @@ pub struct Location {
 }
 
 /// One error.
-pub struct Complaint {
+pub struct Diagnostic {
     location: Location,
     /// Path of keys to the setting, such as `site.york.cores`.
     key: String,
@@ -55,7 +55,7 @@ pub struct Complaint {
 
 /// One error, for programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct Rendered {
     /// None for the command line.
     pub file: Option<String>,
     /// Line and column, counted from 1; None if the error is about a file as a whole.
@@ -89,7 +89,7 @@ impl Location {
     }
 }
 
-impl Findings {
+impl Diagnostics {
     pub fn add_source(&mut self, path: Option<String>, text: String) -> usize {
         self.sources.push(Source { path, text, lines: OnceCell::new() });
         self.sources.len() - 1
@@ -105,16 +105,16 @@ impl Findings {
         location.span.and_then(|(start, end)| text.get(start as usize..end as usize)).unwrap_or_default()
     }
 
-    pub fn add(&self, complaint: Complaint) {
+    pub fn add(&self, diagnostic: Diagnostic) {
         let mut list = self.list.borrow_mut();
         if list.len() < KEPT {
-            list.entry((complaint.location, complaint.message.clone())).or_insert(complaint);
+            list.entry((diagnostic.location, diagnostic.message.clone())).or_insert(diagnostic);
         }
     }
 
     /// Withdraws the errors of a key at this location.
     pub fn withdraw(&self, location: Location, key: &str) {
-        self.list.borrow_mut().retain(|(at, _), complaint| *at != location || complaint.key != key);
+        self.list.borrow_mut().retain(|(at, _), diagnostic| *at != location || diagnostic.key != key);
     }
 
     /// Adds a note that is not an error.
@@ -136,30 +136,30 @@ impl Findings {
     }
 
     /// The value, unless there are errors.
-    pub fn verdict<T>(self, value: Option<T>) -> Result<T, Complaints> {
+    pub fn verdict<T>(self, value: Option<T>) -> Result<T, InvalidInput> {
         match value {
             Some(value) if self.list.borrow().is_empty() => Ok(value),
-            _ => Err(Complaints(self)),
+            _ => Err(InvalidInput(self)),
         }
     }
 }
 
-impl Complaint {
-    pub fn new(location: Location, key: impl Display, message: impl Into<String>) -> Complaint {
+impl Diagnostic {
+    pub fn new(location: Location, key: impl Display, message: impl Into<String>) -> Diagnostic {
         // The first line is the message; further lines are hints.
         let message = message.into();
         let mut lines = message.lines().map(|line| line.trim_start().to_owned());
         let message = lines.next().unwrap_or_default();
-        Complaint { location, key: key.to_string(), message, hints: lines.collect(), related: None }
+        Diagnostic { location, key: key.to_string(), message, hints: lines.collect(), related: None }
     }
 
-    pub fn hint(mut self, hint: impl Into<String>) -> Complaint {
+    pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hints.push(hint.into());
         self
     }
 
     /// Adds a hint, if there is one.
-    pub fn hints(self, hint: Option<&'static str>) -> Complaint {
+    pub fn hints(self, hint: Option<&'static str>) -> Diagnostic {
         match hint {
             Some(hint) => self.hint(hint),
             None => self,
@@ -167,7 +167,7 @@ impl Complaint {
     }
 
     /// Suggests the name that was probably meant, if there is one.
-    pub fn meant(self, name: Option<&str>) -> Complaint {
+    pub fn meant(self, name: Option<&str>) -> Diagnostic {
         match name {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
             None => self,
@@ -175,19 +175,19 @@ impl Complaint {
     }
 
     /// Adds another location that belongs to the error.
-    pub fn related(mut self, what: &'static str, location: Location) -> Complaint {
+    pub fn related(mut self, what: &'static str, location: Location) -> Diagnostic {
         self.related = Some((what, location));
         self
     }
 }
 
-impl Complaints {
+impl InvalidInput {
     /// All errors, for a program.
-    pub fn told(&self) -> Vec<Told> {
+    pub fn rendered(&self) -> Vec<Rendered> {
         let list = self.0.list.borrow();
         // Errors are sorted by location, so each text is scanned only once.
         let (mut source, mut at, mut line, mut column) = (usize::MAX, 0, 1, 1);
-        let tell = |Complaint { location, key, message, hints, .. }: &Complaint| {
+        let tell = |Diagnostic { location, key, message, hints, .. }: &Diagnostic| {
             let Source { path, text, .. } = &self.0.sources[location.source()];
             if location.source() != source {
                 (source, at, line, column) = (location.source(), 0, 1, 1);
@@ -201,7 +201,7 @@ impl Complaints {
             };
             at = start;
             let is_somewhere = path.is_some() && location.span.is_some();
-            Told {
+            Rendered {
                 file: path.as_deref().map(printable),
                 line: is_somewhere.then_some(line),
                 column: is_somewhere.then_some(column),
@@ -222,8 +222,8 @@ impl Complaints {
         };
         let mut out = String::new();
         let list = self.0.list.borrow();
-        for complaint in list.values().take(SHOWN) {
-            self.0.write(&mut out, complaint, &paint).expect("a string takes all that is written");
+        for diagnostic in list.values().take(SHOWN) {
+            self.0.write(&mut out, diagnostic, &paint).expect("a string takes all that is written");
         }
         if list.len() > SHOWN {
             let more = list.len() - SHOWN;
@@ -242,10 +242,10 @@ struct Paint {
     off: &'static str,
 }
 
-impl Findings {
-    fn write(&self, out: &mut String, complaint: &Complaint, paint: &Paint) -> fmt::Result {
+impl Diagnostics {
+    fn write(&self, out: &mut String, diagnostic: &Diagnostic, paint: &Paint) -> fmt::Result {
         let Paint { red, blue, bold, off } = paint;
-        let Complaint { location, key, message, hints, related } = complaint;
+        let Diagnostic { location, key, message, hints, related } = diagnostic;
         let colon = if key.is_empty() { "" } else { ": " };
         writeln!(out, "{red}error{off}{bold}: {}{colon}{}{off}", printable(key), printable(message))?;
 
@@ -343,16 +343,16 @@ pub(crate) fn steers(letter: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-impl Display for Complaints {
+impl Display for InvalidInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.render(false).trim_end())
     }
 }
 
-impl fmt::Debug for Complaints {
+impl fmt::Debug for InvalidInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Complaints {}
+impl std::error::Error for InvalidInput {}
