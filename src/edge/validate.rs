@@ -33,7 +33,7 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
             }
         };
         print(&format!("{value:#}\n"))?;
-        return checked.map(drop).map_err(|(failure, _)| Failure::Rendered(failure.exit_code()));
+        return checked.map(drop).map_err(|(failure, _)| Failure::Told(failure.exit_code()));
     }
     let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
     left_out.iter().for_each(|one| warn(one));
@@ -55,7 +55,7 @@ fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failu
             Err(failure) => json!({ "experiment": path, "fine": false, "wrong": failure.to_string() }),
         };
         print(&format!("{value:#}\n"))?;
-        return checked.map(drop).map_err(|failure| Failure::Rendered(failure.exit_code()));
+        return checked.map(drop).map_err(|failure| Failure::Told(failure.exit_code()));
     }
     let (experiment, left_out) = checked?;
     left_out.iter().for_each(|one| warn(one));

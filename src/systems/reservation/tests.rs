@@ -312,7 +312,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
     let says = says(asked);
     let cluster = |number: u32, nodes: u32, latency: Span| {
         let book = Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
-        Cluster { site: ActorId(number), latency, is_shared: false, book, watch: None }
+        Cluster { site: ActorId(number), latency, is_shared: false, book, outages: None }
     };
     let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose, None);
     judge::run(
@@ -479,7 +479,7 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
         (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline, staging: None }))
     };
     let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
-    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book, watch: None };
+    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book, outages: None };
     let log = judge::run(
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First, None)),
@@ -514,7 +514,7 @@ fn a_site_does_not_end_the_job_of_another() {
     )];
     let cluster = |number| {
         let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
-        Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book, watch: None }
+        Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book, outages: None }
     };
     let log = judge::run(
         vec![
