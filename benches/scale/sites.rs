@@ -178,7 +178,7 @@ fn topology(
         users: vec![User {
             name: "alice".to_owned(),
             latency: Span::ZERO,
-            habit: Behaviour::Script,
+            behaviour: Behaviour::Script,
             approach: hansa::grid::Approach::default(),
             program: hansa::grid::Program::default(),
         }],
