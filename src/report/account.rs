@@ -5,13 +5,13 @@ use super::tally::JobRow;
 use crate::time::Time;
 
 /// A table or another file in progress: its name, and the rows that have not been written yet.
-pub(super) type Table<'a> = (&'static str, &'a mut Vec<u8>);
+pub(super) type OpenTable<'a> = (&'static str, &'a mut Vec<u8>);
 
 pub(super) trait Account: Send {
     /// Takes the next job, with the earliest start of each of its tasks.
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]);
 
-    fn tables(&mut self) -> Vec<Table<'_>> {
+    fn tables(&mut self) -> Vec<OpenTable<'_>> {
         Vec::new()
     }
 

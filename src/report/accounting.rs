@@ -6,7 +6,7 @@ use std::iter;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use super::account::{Account, Table};
+use super::account::{Account, OpenTable};
 use super::core::Core;
 use super::jobs::{JobSheet, TaskSheet};
 use super::summary::{Counts, Utilisation};
@@ -125,7 +125,7 @@ impl Tally {
 }
 
 /// Hands over the tables that are longer than this.
-fn hand_over<E>(tables: Vec<Table<'_>>, longer: usize, put: &mut Put<'_, E>) -> Result<(), E> {
+fn hand_over<E>(tables: Vec<OpenTable<'_>>, longer: usize, put: &mut Put<'_, E>) -> Result<(), E> {
     for (name, text) in tables {
         if text.len() > longer {
             put(name, text)?;

@@ -9,7 +9,7 @@ use super::summary::SizeGroup;
 const GROUPS: usize = 10;
 
 #[derive(Default)]
-pub(super) struct Sizes {
+pub(super) struct SizeColumns {
     /// Core microseconds.
     work: Vec<u128>,
     /// SLR of each job; NaN if it has none.
@@ -26,10 +26,10 @@ struct Deadlines {
 /// Deadline result of a job, if it has one: true if it starved, and its SLR, or its final deadline if it starved.
 type Deadline = Option<(bool, Option<f64>)>;
 
-impl Sizes {
+impl SizeColumns {
     /// Columns for so many jobs.
-    pub fn of(jobs: usize) -> Sizes {
-        Sizes { work: Vec::with_capacity(jobs), slr: Vec::with_capacity(jobs), deadlines: None }
+    pub fn of(jobs: usize) -> SizeColumns {
+        SizeColumns { work: Vec::with_capacity(jobs), slr: Vec::with_capacity(jobs), deadlines: None }
     }
 
     pub fn add(&mut self, work: u128, slr: Option<f64>, deadline: Deadline) {
@@ -109,7 +109,7 @@ mod tests {
         for count in [0, 1, 9, 10, 64, 333] {
             // Deadlines from the start, from some job on, or for none.
             for first in [0, count / 2, count] {
-                let mut sizes = Sizes::of(count);
+                let mut sizes = SizeColumns::of(count);
                 let mut jobs = Vec::new();
                 for number in 0..count {
                     let slr = (stream.unit() < 0.8).then(|| 1.0 + stream.unit());

@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::account::Account;
-use super::by_size::Sizes;
+use super::by_size::SizeColumns;
 use super::staleness::StalenessSums;
 use super::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
 use super::tally::{JobRow, Standing, Used};
@@ -19,7 +19,7 @@ pub(super) struct Core<'a> {
     waits: Waits,
     stretches: Vec<f64>,
     slr: Mean,
-    sizes: Sizes,
+    sizes: SizeColumns,
     sites: Vec<Busy>,
     useful: Useful,
     views: StalenessSums,
@@ -99,7 +99,7 @@ impl<'a> Core<'a> {
             // For millions of jobs, the unused half after doubling would be large.
             stretches: Vec::with_capacity(tally.totals.jobs as usize),
             slr: Mean::default(),
-            sizes: Sizes::of(tally.totals.jobs as usize),
+            sizes: SizeColumns::of(tally.totals.jobs as usize),
             sites: vec![Busy::default(); tally.sites.len()],
             useful: Useful::default(),
             views: StalenessSums::default(),

@@ -43,7 +43,7 @@
 //! tells.
 
 use super::Tally;
-use super::account::{Account, Table};
+use super::account::{Account, OpenTable};
 use super::tally::{Fate, JobRow, Standing, TaskRow};
 use super::text::{CsvRow, field, put_runs};
 use crate::grid::Task;
@@ -67,18 +67,18 @@ const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time,name");
 pub(super) struct JobSheet<'a> {
     tally: &'a Tally,
     text: Vec<u8>,
-    words: Words,
+    words: FieldNames,
 }
 
 /// `tasks.csv` in progress.
 pub(super) struct TaskSheet<'a> {
     tally: &'a Tally,
     text: Vec<u8>,
-    words: Words,
+    words: FieldNames,
 }
 
 /// Names as fields.
-struct Words {
+struct FieldNames {
     topology: String,
     actors: Vec<String>,
     sites: Vec<String>,
@@ -92,7 +92,7 @@ impl Account for JobSheet<'_> {
         if self.tally.is_one_task(row) { self.rigid_row(row) } else { self.row(row) }
     }
 
-    fn tables(&mut self) -> Vec<Table<'_>> {
+    fn tables(&mut self) -> Vec<OpenTable<'_>> {
         vec![("jobs.csv", &mut self.text)]
     }
 }
@@ -102,15 +102,15 @@ impl Account for TaskSheet<'_> {
         ready.iter().enumerate().for_each(|(index, ready)| self.row(row, index, *ready));
     }
 
-    fn tables(&mut self) -> Vec<Table<'_>> {
+    fn tables(&mut self) -> Vec<OpenTable<'_>> {
         vec![("tasks.csv", &mut self.text)]
     }
 }
 
-impl Words {
-    fn of(tally: &Tally) -> Words {
+impl FieldNames {
+    fn of(tally: &Tally) -> FieldNames {
         let fields = |names: &[String]| names.iter().map(|name| field(name)).collect();
-        Words {
+        FieldNames {
             topology: field(&tally.topology),
             actors: fields(&tally.names.actors),
             sites: tally.sites.iter().map(|site| field(&site.name)).collect(),
@@ -149,7 +149,7 @@ impl Words {
 
 impl<'a> JobSheet<'a> {
     pub fn new(tally: &'a Tally) -> JobSheet<'a> {
-        let words = Words::of(tally);
+        let words = FieldNames::of(tally);
         JobSheet { tally, text: words.heading(JOBS), words }
     }
 
@@ -204,7 +204,7 @@ impl<'a> JobSheet<'a> {
 
 impl<'a> TaskSheet<'a> {
     pub fn new(tally: &'a Tally) -> TaskSheet<'a> {
-        let words = Words::of(tally);
+        let words = FieldNames::of(tally);
         TaskSheet { tally, text: words.heading(TASKS), words }
     }
 

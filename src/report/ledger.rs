@@ -41,7 +41,7 @@ pub(super) struct Ledger {
     /// Begin and end of each run in the store.
     runs: Vec<(u64, u64)>,
     stored: u64,
-    seen: Seen,
+    seen: JobBits,
 }
 
 impl Store for Vec<u8> {
@@ -60,7 +60,7 @@ impl Store for Vec<u8> {
 impl Ledger {
     pub fn new(store: Box<dyn Store>) -> Ledger {
         let (gathered, runs) = (Vec::new(), Vec::new());
-        Ledger { store, run: RUN, gathered, tasks: 0, runs, stored: 0, seen: Seen::default() }
+        Ledger { store, run: RUN, gathered, tasks: 0, runs, stored: 0, seen: JobBits::default() }
     }
 
     #[cfg(test)]
@@ -121,7 +121,7 @@ impl Ledger {
         here.sort_unstable_by_key(|row| Reverse(row.job.id));
         let mut merged = Merged { ledger: self, runs: Vec::new(), here, heads: BinaryHeap::new(), unpacked: None };
         for (index, &(begin, end)) in self.runs.iter().enumerate() {
-            let mut run = Run { next: begin, end, window: Vec::new(), at: 0 };
+            let mut run = SortedRun { next: begin, end, window: Vec::new(), at: 0 };
             if let Some(job) = run.head(self)? {
                 merged.heads.push(Reverse((job, index)));
             }
@@ -140,7 +140,7 @@ impl fmt::Debug for Ledger {
 /// A ledger read in the order of jobs' numbers.
 pub(super) struct Merged<'a> {
     ledger: &'a Ledger,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// The jobs that were never stored, in reverse order.
     here: Vec<&'a JobRow>,
     /// The next job of each run.
@@ -172,7 +172,7 @@ impl Merged<'_> {
 }
 
 /// A run of the store, with its part in memory.
-struct Run {
+struct SortedRun {
     /// Offset of the part that has not been read.
     next: u64,
     end: u64,
@@ -180,7 +180,7 @@ struct Run {
     at: usize,
 }
 
-impl Run {
+impl SortedRun {
     /// The number of the next job.
     fn head(&mut self, ledger: &Ledger) -> io::Result<Option<JobId>> {
         if self.at == self.window.len() && self.next == self.end {
@@ -223,25 +223,25 @@ impl Run {
 
 /// The set of jobs: one bit per job, where numbers are close together.
 #[derive(Default)]
-struct Seen {
-    pages: BTreeMap<u32, Box<[u64; Seen::WORDS]>>,
+struct JobBits {
+    pages: BTreeMap<u32, Box<[u64; JobBits::WORDS]>>,
 }
 
-impl Seen {
+impl JobBits {
     const WORDS: usize = 64;
 
     fn place(job: JobId) -> (u32, usize, u64) {
-        let page = Seen::WORDS as u32 * 64;
+        let page = JobBits::WORDS as u32 * 64;
         (job.0 / page, (job.0 % page / 64) as usize, 1 << (job.0 % 64))
     }
 
     fn add(&mut self, job: JobId) {
-        let (page, word, bit) = Seen::place(job);
-        self.pages.entry(page).or_insert_with(|| Box::new([0; Seen::WORDS]))[word] |= bit;
+        let (page, word, bit) = JobBits::place(job);
+        self.pages.entry(page).or_insert_with(|| Box::new([0; JobBits::WORDS]))[word] |= bit;
     }
 
     fn has(&self, job: JobId) -> bool {
-        let (page, word, bit) = Seen::place(job);
+        let (page, word, bit) = JobBits::place(job);
         self.pages.get(&page).is_some_and(|words| words[word] & bit > 0)
     }
 }

@@ -36,7 +36,7 @@ impl LiveFlows {
         for (edge, time) in times {
             of_edge.entry(*edge).or_default().push_back(*time);
         }
-        let row = |row: super::tally::Timed<'_>| {
+        let row = |row: super::tally::TimedFlow<'_>| {
             Some(MeasuredTransfer {
                 edge: row.edge,
                 from: row.from.to_owned(),

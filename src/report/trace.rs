@@ -14,7 +14,7 @@ use std::io::Write;
 
 use self::lanes::Lanes;
 use super::Tally;
-use super::tally::Flow;
+use super::tally::FinishedFlow;
 use super::tally::{JobRow, Stint, TaskRow};
 use crate::grid::JobId;
 use crate::systems::Gives;
@@ -43,8 +43,8 @@ impl Tally {
     }
 
     /// Number of tasks that each system assigned at each instant, and the numbers of those that started.
-    fn given_by_system(&self) -> Vec<Given> {
-        let mut given = vec![Given::new(); self.gives().count()];
+    fn given_by_system(&self) -> Vec<Assignments> {
+        let mut given = vec![Assignments::new(); self.gives().count()];
         for task in self.tasks() {
             let given = &mut given[task.job.system as usize];
             task.sendings().for_each(|sent| given.entry(sent.at).or_default().0 += 1);
@@ -60,7 +60,7 @@ impl Tally {
         &self,
         system: usize,
         Gives { moment, task, category }: Gives,
-        given: Given,
+        given: Assignments,
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
         let pid = FIRST_SYSTEM + system;
@@ -87,7 +87,7 @@ impl Tally {
 
     /// Transfers over the links, from when they used them.
     fn network_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, pid: usize, trace: &mut Trace<P>) -> Result<(), E> {
-        let mut flows: Vec<Flow<'_>> = self.flows().collect();
+        let mut flows: Vec<FinishedFlow<'_>> = self.flows().collect();
         if flows.is_empty() {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl Tally {
         let mut last_lane = 0;
         flows.sort_by_key(|flow| (flow.active, flow.edge));
         let mut lanes = Lanes::default();
-        for Flow { edge, from, to, bytes, active, ended } in flows {
+        for FinishedFlow { edge, from, to, bytes, active, ended } in flows {
             let (lane, is_new) = lanes.take(active, ended);
             if is_new {
                 trace.thread(pid, lane, &format!("transfers, lane {lane}"))?;
@@ -133,8 +133,8 @@ impl Tally {
     }
 
     /// Stints on the cores of each site, in order of starts.
-    fn ran_by_site(&self) -> Vec<Vec<Ran<'_>>> {
-        let mut ran: Vec<Vec<Ran<'_>>> = self.sites.iter().map(|_| Vec::new()).collect();
+    fn ran_by_site(&self) -> Vec<Vec<AssignedStint<'_>>> {
+        let mut ran: Vec<Vec<AssignedStint<'_>>> = self.sites.iter().map(|_| Vec::new()).collect();
         for task in self.tasks() {
             for (stint, sent) in task.ran(self.last) {
                 if let Some(site) = stint.site.or(task.row.site) {
@@ -151,7 +151,7 @@ impl Tally {
         &self,
         site: usize,
         pid: usize,
-        ran: Vec<Ran<'_>>,
+        ran: Vec<AssignedStint<'_>>,
         trace: &mut Trace<P>,
     ) -> Result<u32, E> {
         let facts = &self.sites[site];
@@ -172,7 +172,7 @@ impl Tally {
     fn task_event<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         (pid, lane): (usize, u32),
-        (stint, sent): (&Stint<'_>, Option<Sent>),
+        (stint, sent): (&Stint<'_>, Option<AssignmentEvent>),
         is_shared: bool,
         task: &TaskOf<'_>,
         trace: &mut Trace<P>,
@@ -196,7 +196,7 @@ impl Tally {
             cores,
         ))?;
         // A task may continue more often than it was assigned.
-        if let Some(Sent { number, .. }) = sent {
+        if let Some(AssignmentEvent { number, .. }) = sent {
             let Gives { task: what, category, .. } = self.gives_of(task.job);
             trace.event(format_args!(
                 r#"{{"ph":"f","bp":"e","pid":{pid},"tid":{lane},"ts":{ts},"id":{number},"name":"{what}","cat":"{category}"}}"#,
@@ -224,7 +224,7 @@ impl Tally {
 }
 
 /// Tasks assigned to sites at each moment, and the numbers of those that started.
-type Given = BTreeMap<Time, (usize, Vec<u64>)>;
+type Assignments = BTreeMap<Time, (usize, Vec<u64>)>;
 
 #[derive(Clone, Copy)]
 struct TaskOf<'a> {
@@ -238,21 +238,21 @@ struct TaskOf<'a> {
 
 /// An assignment of a task to a site.
 #[derive(Clone, Copy)]
-struct Sent {
+struct AssignmentEvent {
     at: Time,
     number: u64,
 }
 
 /// A stint, with its assignment if it is the first one after that.
-type Ran<'a> = (Stint<'a>, Option<Sent>, TaskOf<'a>);
+type AssignedStint<'a> = (Stint<'a>, Option<AssignmentEvent>, TaskOf<'a>);
 
 impl<'a> TaskOf<'a> {
-    fn sendings(&self) -> impl Iterator<Item = Sent> + use<'a> {
-        self.row.sendings().zip(self.number..).map(|(at, number)| Sent { at, number })
+    fn sendings(&self) -> impl Iterator<Item = AssignmentEvent> + use<'a> {
+        self.row.sendings().zip(self.number..).map(|(at, number)| AssignmentEvent { at, number })
     }
 
     /// Its stints, in order.
-    fn ran(&self, last: Time) -> impl Iterator<Item = (Stint<'a>, Option<Sent>)> + use<'a> {
+    fn ran(&self, last: Time) -> impl Iterator<Item = (Stint<'a>, Option<AssignmentEvent>)> + use<'a> {
         let mut sendings = self.sendings().peekable();
         self.row.stints(last).map(move |stint| {
             let mut sent = None;

@@ -31,7 +31,7 @@ pub(super) struct Crossing<'a> {
     pub active: Time,
     pub ended: Time,
     /// The legs after this one, and the flow's own route, used by legs without links of their own.
-    later: &'a [Leg],
+    later: &'a [RouteLeg],
     own: &'a [LinkId],
 }
 
@@ -58,25 +58,25 @@ pub(super) struct HeldUp {
 /// Every flow of the run, and its network. The flows at the front that have ended may be dropped; then only their rows
 /// and sums are kept.
 #[derive(Clone, Debug)]
-pub(super) struct Transfers {
+pub(super) struct RunFlows {
     paths: Option<Paths>,
     cables: Option<Cables>,
     /// True if tasks may be lost, and need their data once more.
     comes_again: bool,
     /// The flows in order of release, from the first one kept.
-    pub rows: VecDeque<TransferRow>,
+    pub rows: VecDeque<FlowRow>,
     /// Number of dropped flows.
     gone: usize,
     lets_go: bool,
     numbers: BTreeMap<EdgeId, usize>,
     /// Sums over the dropped flows.
-    sums: Sums,
+    sums: FlowSums,
     /// Rows of the table that have not been taken.
     pub text: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct TransferRow {
+pub(super) struct FlowRow {
     pub edge: EdgeId,
     pub from: u32,
     pub to: u32,
@@ -85,14 +85,14 @@ pub(super) struct TransferRow {
     pub active: Time,
     pub ended: Option<Time>,
     /// Effects of failed links on its route.
-    trouble: Option<Box<Trouble>>,
+    trouble: Option<Box<LinkTrouble>>,
 }
 
 /// Effects of failed links on a flow.
 #[derive(Clone, Debug)]
-struct Trouble {
+struct LinkTrouble {
     /// Closed legs.
-    legs: Vec<Leg>,
+    legs: Vec<RouteLeg>,
     /// The present links, if not its own, the begin of this leg, and the bytes left then.
     links: Option<Vec<LinkId>>,
     active: Time,
@@ -103,30 +103,30 @@ struct Trouble {
 
 /// The part of a flow over some links.
 #[derive(Clone, Debug)]
-struct Leg {
+struct RouteLeg {
     links: Option<Vec<LinkId>>,
     active: Time,
     ended: Time,
     bytes: u64,
 }
 
-impl Trouble {
-    fn of(row: &TransferRow) -> Trouble {
+impl LinkTrouble {
+    fn of(row: &FlowRow) -> LinkTrouble {
         let (active, left) = (row.active, row.bytes);
-        Trouble { legs: Vec::new(), links: None, active, left, stalled: None, done: HeldUp::default() }
+        LinkTrouble { legs: Vec::new(), links: None, active, left, stalled: None, done: HeldUp::default() }
     }
 
     /// A stretch of the way is over, with so much left.
     fn pause(&mut self, now: Time, left: u64) {
         let (links, active, ended) = (self.links.clone(), self.active.min(now), now);
-        self.legs.push(Leg { links, active, ended, bytes: self.left - left });
+        self.legs.push(RouteLeg { links, active, ended, bytes: self.left - left });
         self.left = left;
     }
 }
 
 /// Sums in order of release, as sums of floats depend on it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct FlowSums {
     flows: u64,
     unfinished: u64,
     bytes: u64,
@@ -136,9 +136,9 @@ struct Sums {
     held_up: HeldUp,
 }
 
-impl Transfers {
-    pub fn of(topology: &Topology) -> Transfers {
-        Transfers {
+impl RunFlows {
+    pub fn of(topology: &Topology) -> RunFlows {
+        RunFlows {
             paths: topology.cables.is_some().then(|| paths(topology)),
             cables: topology.cables.clone(),
             comes_again: topology.failures.iter().any(|failure| matches!(failure.what, FailureTarget::Nodes { .. })),
@@ -146,7 +146,7 @@ impl Transfers {
             gone: 0,
             lets_go: false,
             numbers: BTreeMap::new(),
-            sums: Sums::default(),
+            sums: FlowSums::default(),
             text: HEADER.as_bytes().to_vec(),
         }
     }
@@ -169,14 +169,14 @@ impl Transfers {
             return Err(Inconsistent::SentTwice(edge));
         }
         self.numbers.insert(edge, self.gone + self.rows.len());
-        self.rows.push_back(TransferRow { edge, from, to, bytes, released, active, ended: None, trouble: None });
+        self.rows.push_back(FlowRow { edge, from, to, bytes, released, active, ended: None, trouble: None });
         Ok(())
     }
 
     /// Records that a link of the route is down, with the bytes left.
     pub fn stalled(&mut self, edge: EdgeId, left: u64, now: Time) -> Result<(), Inconsistent> {
         let row = self.under_way(edge)?;
-        let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(Trouble::of(row)));
+        let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(LinkTrouble::of(row)));
         let fits = trouble.stalled.is_none() && left <= trouble.left;
         if fits {
             trouble.done.flows = 1;
@@ -196,7 +196,7 @@ impl Transfers {
             via => Some(self.way((from, to), via).ok_or(Inconsistent::NotHeldUp(edge))?),
         };
         let row = self.under_way(edge)?;
-        let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(Trouble::of(row)));
+        let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(LinkTrouble::of(row)));
         let sets_out = trouble.legs.is_empty() && trouble.links.is_none() && links.is_some();
         let fits = (trouble.stalled.is_some() || sets_out) && (trouble.left..=row.bytes).contains(&left);
         if fits {
@@ -224,7 +224,7 @@ impl Transfers {
         cables.way(from, via)
     }
 
-    fn under_way(&mut self, edge: EdgeId) -> Result<&mut TransferRow, Inconsistent> {
+    fn under_way(&mut self, edge: EdgeId) -> Result<&mut FlowRow, Inconsistent> {
         if !self.is_under_way(edge) {
             return Err(Inconsistent::NotOnItsWay(edge));
         }
@@ -277,7 +277,7 @@ impl Transfers {
 
     pub fn carried(&self) -> Option<Carried> {
         self.paths.as_ref()?;
-        let Sums { flows, unfinished, bytes, rate, stretch, .. } =
+        let FlowSums { flows, unfinished, bytes, rate, stretch, .. } =
             self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row));
         let mean = |(count, sum): (f64, f64)| (count > 0.0).then_some(sum / count);
         Some(Carried { flows, unfinished, bytes, rate: mean(rate), stretch: mean(stretch) })
@@ -288,7 +288,7 @@ impl Transfers {
         self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row)).held_up
     }
 
-    fn plus(&self, mut sums: Sums, row: &TransferRow) -> Sums {
+    fn plus(&self, mut sums: FlowSums, row: &FlowRow) -> FlowSums {
         if let Some(trouble) = &row.trouble {
             let HeldUp { flows, times, micros, reroutes, bytes_again } = trouble.done;
             let all = &mut sums.held_up;
@@ -311,13 +311,13 @@ impl Transfers {
     /// The links, and the crossings in order of release; none without links.
     pub fn crossings<'t>(&'t self) -> Option<(&'t [Link], impl Iterator<Item = Crossing<'t>>)> {
         let paths = self.paths.as_ref()?;
-        let own = move |row: &TransferRow| paths.listed(row.from as usize, row.to as usize);
-        let whole = move |row: &TransferRow| {
+        let own = move |row: &FlowRow| paths.listed(row.from as usize, row.to as usize);
+        let whole = move |row: &FlowRow| {
             let ended = row.ended.filter(|_| row.trouble.is_none())?;
             let own = own(row);
             Some(Crossing { links: own, bytes: row.bytes, active: row.active, ended, later: &[], own })
         };
-        let in_parts = move |row: &'t TransferRow| {
+        let in_parts = move |row: &'t FlowRow| {
             let legs = row.trouble.as_ref().filter(|_| row.ended.is_some()).map_or(&[][..], |trouble| &trouble.legs);
             legs.iter().enumerate().map(move |(number, leg)| Crossing {
                 links: leg.links.as_deref().unwrap_or(own(row)),
@@ -334,11 +334,11 @@ impl Transfers {
     /// Number of inputs sent to a site for some of the jobs, and the sum of their durations in seconds.
     pub fn brought(&self, which: impl Fn(JobId) -> bool) -> (u64, f64) {
         let inputs = self.rows.iter().filter(|row| row.edge.from == EdgeId::HOME && which(row.edge.job));
-        inputs.filter_map(TransferRow::seconds).fold((0, 0.0), |(count, sum), seconds| (count + 1, sum + seconds))
+        inputs.filter_map(FlowRow::seconds).fold((0, 0.0), |(count, sum), seconds| (count + 1, sum + seconds))
     }
 
     /// Duration of the flow had it been alone, in seconds.
-    fn alone(&self, row: &TransferRow) -> Option<f64> {
+    fn alone(&self, row: &FlowRow) -> Option<f64> {
         let paths = self.paths.as_ref()?;
         let (from, to) = (row.from as usize, row.to as usize);
         let rate = paths.bandwidth(from, to, |link| link.effective(1));
@@ -346,12 +346,12 @@ impl Transfers {
         (row.bytes > 0 && seconds > 0.0).then_some(seconds)
     }
 
-    fn stretch(&self, row: &TransferRow) -> Option<f64> {
+    fn stretch(&self, row: &FlowRow) -> Option<f64> {
         Some(row.seconds()? / self.alone(row)?)
     }
 
-    pub fn write(&self, row: &TransferRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
-        let TransferRow { edge, from, to, bytes, released, active, ended, .. } = row;
+    pub fn write(&self, row: &FlowRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
+        let FlowRow { edge, from, to, bytes, released, active, ended, .. } = row;
         put_number(text, edge.job.0.into());
         text.push(b',');
         put_ends(text, edge);
@@ -370,7 +370,7 @@ impl Transfers {
     }
 }
 
-impl TransferRow {
+impl FlowRow {
     pub fn seconds(&self) -> Option<f64> {
         Some(self.ended?.since(self.released).micros() as f64 / 1e6)
     }

@@ -96,8 +96,8 @@ impl Found {
 /// Reads both logs to their ends; fails only if reading fails.
 pub fn compare<A: BufRead, B: BufRead>(a: Side<A>, b: Side<B>) -> io::Result<Comparison> {
     let causes = causes(&a, &b);
-    let mut left = Log::new(&a.manifest.names, a.events);
-    let mut right = Log::new(&b.manifest.names, b.events);
+    let mut left = LogReader::new(&a.manifest.names, a.events);
+    let mut right = LogReader::new(&b.manifest.names, b.events);
 
     let mut difference = None;
     loop {
@@ -120,7 +120,7 @@ pub fn first_difference<A: BufRead, B: BufRead>(
     (a_names, a): (&Names, A),
     (b_names, b): (&Names, B),
 ) -> io::Result<Option<Difference>> {
-    let (mut left, mut right) = (Log::new(a_names, a), Log::new(b_names, b));
+    let (mut left, mut right) = (LogReader::new(a_names, a), LogReader::new(b_names, b));
     loop {
         let more = (left.advance()?, right.advance()?);
         if left.line != right.line {
@@ -132,7 +132,7 @@ pub fn first_difference<A: BufRead, B: BufRead>(
     }
 }
 
-struct Log<'a, R> {
+struct LogReader<'a, R> {
     names: &'a Names,
     reader: EventReader,
     events: R,
@@ -145,9 +145,9 @@ struct Log<'a, R> {
     unreadable: Option<(u64, Unreadable)>,
 }
 
-impl<'a, R: BufRead> Log<'a, R> {
-    fn new(names: &'a Names, events: R) -> Log<'a, R> {
-        Log {
+impl<'a, R: BufRead> LogReader<'a, R> {
+    fn new(names: &'a Names, events: R) -> LogReader<'a, R> {
+        LogReader {
             names,
             reader: EventReader::new(names),
             events,
@@ -193,7 +193,7 @@ impl<'a, R: BufRead> Log<'a, R> {
     }
 }
 
-fn describe<A: BufRead, B: BufRead>(a: &Log<'_, A>, b: &Log<'_, B>) -> Difference {
+fn describe<A: BufRead, B: BufRead>(a: &LogReader<'_, A>, b: &LogReader<'_, B>) -> Difference {
     let what = match (&a.entry, &b.entry) {
         _ if a.line.is_empty() || b.line.is_empty() => "one log ends before the other".to_owned(),
         (Some(left), Some(right)) => what_differs((left, a.names), (right, b.names)),

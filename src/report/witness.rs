@@ -12,10 +12,10 @@ use crate::time::Time;
 ///
 /// Cost: a lock per message from a leaf; O(log open questions) per message of a negotiation.
 #[derive(Clone, Debug)]
-pub struct Witness(Arc<Mutex<Seen>>);
+pub struct Witness(Arc<Mutex<SeenMessages>>);
 
 #[derive(Debug)]
-struct Seen {
+struct SeenMessages {
     latencies: Latencies,
     /// Leaf of an actor, by actor; None at the hub. Messages within a leaf are not relayed.
     homes: Vec<Option<usize>>,
@@ -41,7 +41,7 @@ impl Witness {
         for (leaf, actors) in leaves.iter().enumerate() {
             actors.iter().for_each(|actor| homes[actor.index()] = Some(leaf));
         }
-        Witness(Arc::new(Mutex::new(Seen {
+        Witness(Arc::new(Mutex::new(SeenMessages {
             ended: vec![0; latencies.len()],
             latencies,
             homes,
@@ -103,7 +103,7 @@ impl Witness {
     }
 }
 
-impl Seen {
+impl SeenMessages {
     /// True if two actors share a process.
     fn share(&self, one: ActorId, other: ActorId) -> bool {
         let home = |actor: ActorId| self.homes.get(actor.index()).copied().flatten();

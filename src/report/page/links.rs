@@ -21,7 +21,7 @@ const GAP: f64 = 9.0;
 
 /// Traffic of a link.
 #[derive(Clone)]
-struct Load {
+struct LinkTraffic {
     flows: u64,
     bytes: u64,
     /// Duration of its use.
@@ -29,7 +29,7 @@ struct Load {
     until: Time,
 }
 
-impl Load {
+impl LinkTraffic {
     fn is_any(&self) -> bool {
         self.bytes > 0 || self.flows > 0
     }
@@ -143,7 +143,7 @@ impl Page<'_> {
         svg
     }
 
-    fn words(&self, load: &Load, capacity: f64) -> String {
+    fn words(&self, load: &LinkTraffic, capacity: f64) -> String {
         let of = if capacity.is_finite() { format!("of {} ", number(capacity)) } else { String::new() };
         let rate = match load.busy {
             0 => String::new(),
@@ -159,8 +159,8 @@ impl Page<'_> {
 }
 
 /// Traffic of each link, from flows in order of their begin.
-fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<Load> {
-    let mut loads = vec![Load { flows: 0, bytes: 0, busy: 0, until: Time::ZERO }; links];
+fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<LinkTraffic> {
+    let mut loads = vec![LinkTraffic { flows: 0, bytes: 0, busy: 0, until: Time::ZERO }; links];
     for flow in flows {
         flow.links.iter().for_each(|link| loads[link.index()].add(flow, *link));
     }
@@ -168,7 +168,7 @@ fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<Load> {
 }
 
 /// The links that have a lane, in their order.
-fn busiest(loads: &[Load]) -> Vec<usize> {
+fn busiest(loads: &[LinkTraffic]) -> Vec<usize> {
     let mut links: Vec<usize> = (0..loads.len()).filter(|link| loads[*link].is_any()).collect();
     few::sort_by_key(&mut links, |link| (std::cmp::Reverse(loads[*link].bytes), *link));
     links.truncate(LANES_MAX);

@@ -66,7 +66,7 @@ pub(super) struct Subject {
     /// Its section of the page: the name in links, and the title.
     pub section: (&'static str, &'static str),
     /// Builds its report before the run, given its systems in the topology; `None` if there is nothing of its own.
-    pub open: Open,
+    pub open: OpenReport,
     /// Cards of the page: label, number and explanation.
     pub cards: fn(&Summary) -> Vec<(&'static str, String, String)>,
     /// Lines of the terminal: a label (empty if it belongs to the line above) and text.
@@ -75,7 +75,7 @@ pub(super) struct Subject {
     pub measures: &'static [Measure],
 }
 
-type Open = fn(&Topology, Vec<u32>) -> Option<Box<dyn SubjectReport>>;
+type OpenReport = fn(&Topology, Vec<u32>) -> Option<Box<dyn SubjectReport>>;
 
 /// A subject of a run.
 pub(super) trait SubjectReport: fmt::Debug + Send + Sync {

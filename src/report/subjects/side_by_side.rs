@@ -21,7 +21,7 @@ pub const SUBJECT: Subject = Subject {
     shows_waiting: false,
     words: None,
     section: ("systems", "Systems"),
-    open: |topology, _| if topology.systems.len() < 2 { None } else { Some(Box::new(Meeting::of(topology))) },
+    open: |topology, _| if topology.systems.len() < 2 { None } else { Some(Box::new(SharedGrid::of(topology))) },
     cards: |_| Vec::new(),
     lines,
     measures: &[],
@@ -59,20 +59,20 @@ impl SummaryPart for Systems {
 }
 
 #[derive(Debug)]
-struct Meeting {
+struct SharedGrid {
     keys: Vec<&'static str>,
 }
 
-impl Meeting {
-    fn of(topology: &Topology) -> Meeting {
-        Meeting { keys: topology.systems.iter().map(|system| system.row().key).collect() }
+impl SharedGrid {
+    fn of(topology: &Topology) -> SharedGrid {
+        SharedGrid { keys: topology.systems.iter().map(|system| system.row().key).collect() }
     }
 }
 
-impl SubjectReport for Meeting {
+impl SubjectReport for SharedGrid {
     fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
-        let one = || Sum { jobs: 0, finished: 0, wait: Mean::default(), busy: vec![0; tally.sites.len()] };
-        Box::new(Sums { tally, keys: &self.keys, all: self.keys.iter().map(|_| one()).collect() })
+        let one = || SystemSum { jobs: 0, finished: 0, wait: Mean::default(), busy: vec![0; tally.sites.len()] };
+        Box::new(SystemSums { tally, keys: &self.keys, all: self.keys.iter().map(|_| one()).collect() })
     }
 
     fn section(&self, page: &Page<'_>) -> String {
@@ -80,13 +80,13 @@ impl SubjectReport for Meeting {
     }
 }
 
-struct Sums<'a> {
+struct SystemSums<'a> {
     tally: &'a Tally,
     keys: &'a [&'static str],
-    all: Vec<Sum>,
+    all: Vec<SystemSum>,
 }
 
-struct Sum {
+struct SystemSum {
     jobs: u64,
     finished: u64,
     wait: Mean,
@@ -94,7 +94,7 @@ struct Sum {
     busy: Vec<u128>,
 }
 
-impl Account for Sums<'_> {
+impl Account for SystemSums<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let tally = self.tally;
         let Some(sum) = self.all.get_mut(row.system as usize) else { return };
@@ -114,7 +114,7 @@ impl Account for Sums<'_> {
     fn close(&mut self, summary: &mut Summary) {
         let seconds = |micros: u128| micros as f64 / 1e6;
         let all: u128 = self.all.iter().flat_map(|sum| &sum.busy).sum();
-        let one = |(sum, key): (&Sum, &&'static str)| {
+        let one = |(sum, key): (&SystemSum, &&'static str)| {
             let busy: u128 = sum.busy.iter().sum();
             let sites = self.tally.sites.iter().zip(&sum.busy).filter(|(_, busy)| **busy > 0);
             OneSystem {

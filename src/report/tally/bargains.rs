@@ -14,12 +14,12 @@ use crate::time::Time;
 #[derive(Clone, Debug, Default)]
 pub struct Bargains {
     /// Open bookings, by site.
-    open: BTreeMap<(ActorId, BookingId), Open>,
+    open: BTreeMap<(ActorId, BookingId), OpenBooking>,
     /// Open holds, each with its user, its part and its begin.
     held: BTreeMap<(ActorId, HoldId), (ActorId, Part, Time)>,
     /// The hold that has just been committed; its booking follows.
     committing: Option<(ActorId, JobId)>,
-    pub users: BTreeMap<ActorId, Counts>,
+    pub users: BTreeMap<ActorId, NegotiationCounts>,
     /// Number of failed negotiations, by reason.
     pub causes: [u64; Reason::ALL.len()],
     /// Income of each site from bookings, and refunds after failures of its nodes.
@@ -31,7 +31,7 @@ pub struct Bargains {
     /// Jobs of open bookings that are legs.
     legs: BTreeMap<(ActorId, BookingId), JobId>,
     /// All quotes, bookings and holds, where they are kept for pages.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<NegotiationData>,
     /// Number of tasks of each job that sites have accepted.
     pub entered: BTreeMap<JobId, u32>,
     /// The largest advertisement of each site, with its time.
@@ -65,7 +65,7 @@ pub struct Verdicts {
 
 /// Data of negotiations for a page.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen {
+pub enum NegotiationData {
     /// Fee of the earliest start, per processor time.
     Quote {
         site: u32,
@@ -77,14 +77,14 @@ pub enum Seen {
         site: u32,
         time: Time,
     },
-    Booking(Booking),
-    Hold(Hold),
+    Booking(BookingSpan),
+    Hold(HoldSpan),
     Idled(Idled),
 }
 
 /// A booking, from its begin until it was over.
 #[derive(Clone, Copy, Debug)]
-pub struct Booking {
+pub struct BookingSpan {
     pub site: u32,
     pub user: ActorId,
     pub job: JobId,
@@ -102,7 +102,7 @@ pub struct Booking {
 
 /// A hold: its part, its times, and its fate.
 #[derive(Clone, Copy, Debug)]
-pub struct Hold {
+pub struct HoldSpan {
     pub site: u32,
     pub user: ActorId,
     pub hold: HoldId,
@@ -125,7 +125,7 @@ pub struct Idled {
 
 /// An open booking.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenBooking {
     user: ActorId,
     job: JobId,
     receipt: Receipt,
@@ -146,7 +146,7 @@ pub struct Takings {
 
 /// Results of one user's negotiations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct NegotiationCounts {
     pub adverts: u64,
     pub quotes: u64,
     pub booked: u64,
@@ -175,7 +175,7 @@ impl Bargains {
         Bargains { keeps: true, ..Bargains::default() }
     }
 
-    fn of(&mut self, user: ActorId) -> &mut Counts {
+    fn of(&mut self, user: ActorId) -> &mut NegotiationCounts {
         self.users.entry(user).or_default()
     }
 
@@ -244,14 +244,14 @@ impl Bargains {
 
 impl Tally {
     /// All bookings that have begun, the closed ones first.
-    pub(in crate::report) fn bookings(&self) -> impl Iterator<Item = Booking> {
+    pub(in crate::report) fn bookings(&self) -> impl Iterator<Item = BookingSpan> {
         let over = self.bargains.seen.iter().filter_map(|seen| match seen {
-            Seen::Booking(booking) => Some(*booking),
+            NegotiationData::Booking(booking) => Some(*booking),
             _ => None,
         });
         let open = self.bargains.open.iter().filter_map(|((site, _), open)| {
             let from = open.receipt.part.start;
-            (from < self.last).then_some(Booking {
+            (from < self.last).then_some(BookingSpan {
                 site: *self.site_of.get(site)?,
                 user: open.user,
                 job: open.job,

@@ -2,11 +2,11 @@
 
 use super::Tally;
 use crate::grid::EdgeId;
-use crate::report::transfers::TransferRow;
+use crate::report::transfers::FlowRow;
 use crate::time::Time;
 
 /// A flow that has ended, between two sites.
-pub struct Flow<'a> {
+pub struct FinishedFlow<'a> {
     pub edge: EdgeId,
     pub from: &'a str,
     pub to: &'a str,
@@ -16,7 +16,7 @@ pub struct Flow<'a> {
 }
 
 /// A flow that has ended, with its modelled duration.
-pub struct Timed<'a> {
+pub struct TimedFlow<'a> {
     pub edge: EdgeId,
     pub from: &'a str,
     pub to: &'a str,
@@ -28,10 +28,10 @@ pub struct Timed<'a> {
 
 impl Tally {
     /// Modelled times of all flows that have ended, in order of release.
-    pub fn timed(&self) -> impl Iterator<Item = Timed<'_>> {
+    pub fn timed(&self) -> impl Iterator<Item = TimedFlow<'_>> {
         let name = |site: u32| self.sites[site as usize].name.as_str();
         self.transfers.rows.iter().filter_map(move |row| {
-            Some(Timed {
+            Some(TimedFlow {
                 edge: row.edge,
                 from: name(row.from),
                 to: name(row.to),
@@ -43,11 +43,11 @@ impl Tally {
     }
 
     /// All flows that have ended.
-    pub fn flows(&self) -> impl Iterator<Item = Flow<'_>> {
+    pub fn flows(&self) -> impl Iterator<Item = FinishedFlow<'_>> {
         let name = |site: u32| self.sites[site as usize].name.as_str();
         self.transfers.rows.iter().filter_map(move |row| {
-            let TransferRow { edge, from, to, bytes, active, ended, .. } = *row;
-            Some(Flow { edge, from: name(from), to: name(to), bytes, active, ended: ended? })
+            let FlowRow { edge, from, to, bytes, active, ended, .. } = *row;
+            Some(FinishedFlow { edge, from: name(from), to: name(to), bytes, active, ended: ended? })
         })
     }
 

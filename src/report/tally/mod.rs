@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, btree_map};
 use std::io;
 
 use self::bargains::Bargains;
-pub(super) use self::bargains::{Booking, Hold, Idled, Seen, Takings, Verdicts};
+pub(super) use self::bargains::{BookingSpan, HoldSpan, Idled, NegotiationData, Takings, Verdicts};
 pub(super) use self::counting::Reporter;
 pub(super) use self::failing::OutagesByPlace;
-pub(super) use self::flows::{Flow, Timed};
+pub(super) use self::flows::{FinishedFlow, TimedFlow};
 pub use self::inconsistent::{Inconsistent, RecordError};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
 pub(super) use self::site::{SiteFacts, Used};
@@ -28,7 +28,7 @@ use super::job_names::JobNames;
 use super::ledger::{Ledger, Merged, Store};
 use super::log_numbers::LogNumbers;
 use super::subjects::{self, ActiveSubject, USUAL, Words};
-use super::transfers::Transfers;
+use super::transfers::RunFlows;
 use super::witness::Witness;
 use crate::few;
 use crate::grid::{Graph, Job, JobId, Kind, NodeSet, forced_ranks, output_delay};
@@ -61,7 +61,7 @@ pub struct Tally {
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     /// The finished jobs, if they are set aside.
     over: Option<Ledger>,
-    pub(super) transfers: Transfers,
+    pub(super) transfers: RunFlows,
     pub(super) bargains: Bargains,
     /// Cores reported down, by site.
     down: Vec<NodeSet>,
@@ -149,7 +149,7 @@ impl Tally {
             job_names: JobNames::of(topology),
             jobs: BTreeMap::new(),
             over: None,
-            transfers: Transfers::of(topology),
+            transfers: RunFlows::of(topology),
             bargains: Bargains::keeping(),
             down: vec![NodeSet::default(); topology.sites.len()],
             links_down: vec![false; topology.cables.as_ref().map_or(0, |cables| cables.links.len())],

@@ -3,13 +3,13 @@
 use super::lanes::Lanes;
 use super::{Trace, json};
 use crate::report::Tally;
-use crate::report::tally::{Booking, Hold, Seen};
+use crate::report::tally::{BookingSpan, HoldSpan, NegotiationData};
 use crate::time::Time;
 
 #[derive(Clone, Default)]
 pub(super) struct LetOut {
-    bookings: Vec<Booking>,
-    holds: Vec<Hold>,
+    bookings: Vec<BookingSpan>,
+    holds: Vec<HoldSpan>,
 }
 
 impl Tally {
@@ -17,7 +17,7 @@ impl Tally {
         let mut sites = vec![LetOut::default(); self.sites.len()];
         self.bookings().for_each(|booking| sites[booking.site as usize].bookings.push(booking));
         for seen in &self.bargains.seen {
-            if let Seen::Hold(hold) = seen {
+            if let NegotiationData::Hold(hold) = seen {
                 sites[hold.site as usize].holds.push(*hold);
             }
         }
@@ -38,8 +38,8 @@ impl Tally {
     }
 
     /// A slice for the time of a booking, or for its time so far.
-    fn booking_slice(&self, booking: &Booking) -> Slice {
-        let Booking { user, job, from, until, procs, used, was_held, is_revoked, .. } = *booking;
+    fn booking_slice(&self, booking: &BookingSpan) -> Slice {
+        let BookingSpan { user, job, from, until, procs, used, was_held, is_revoked, .. } = *booking;
         let used = used.map_or(r#","open":"when the log ended""#.to_owned(), |used| format!(r#","used":{used}"#));
         let held = if was_held { r#","held":"before""# } else { "" };
         let revoked = if is_revoked { r#","revoked":"as nodes failed""# } else { "" };
@@ -54,8 +54,8 @@ impl Tally {
     }
 
     /// A slice for the time in which it was held, which ends before the held part.
-    fn hold_slice(&self, hold: &Hold) -> Slice {
-        let Hold { user, hold, part, since, over, fate, .. } = *hold;
+    fn hold_slice(&self, hold: &HoldSpan) -> Slice {
+        let HoldSpan { user, hold, part, since, over, fate, .. } = *hold;
         let user = json(&self.names.of_actor(user));
         let (start, lasts) = (part.start.micros(), part.span.micros());
         Slice {

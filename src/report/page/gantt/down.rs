@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Band, band_of};
+use super::{SiteBand, band_of};
 use crate::few;
 use crate::report::Tally;
 use crate::report::page::chart::Window;
@@ -10,7 +10,7 @@ use crate::report::page::hatching::{MOST, lines};
 use crate::report::page::html::{at, escape};
 
 /// Empty if no node was down; of too many outages the longest are shown.
-pub fn hatched(tally: &Tally, bands: &[Band], window: Window) -> String {
+pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> String {
     let mut all = Vec::new();
     for (number, site) in tally.sites.iter().enumerate() {
         tally.failing.each(number, window.to, |down| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Band, band_of, together};
+use super::{SiteBand, band_of, together};
 use crate::grid::JobId;
 use crate::report::Tally;
 use crate::report::page::chart::{LEFT, RIGHT, WIDTH, Window};
@@ -17,7 +17,7 @@ const ROWS: usize = 160;
 const FAINT: f64 = 0.02;
 
 /// Core time by cell and by the size of its job.
-pub struct Map {
+pub struct HeatMap {
     columns: usize,
     /// Number of rows in each band.
     rows: Vec<usize>,
@@ -26,21 +26,21 @@ pub struct Map {
     capacity: Vec<f64>,
 }
 
-impl Map {
+impl HeatMap {
     pub fn new(
         tally: &Tally,
         held: &[(&JobRow, usize, &TaskRow)],
-        bands: &[Band],
+        bands: &[SiteBand],
         window: Window,
         part_of: &BTreeMap<JobId, usize>,
-    ) -> Map {
+    ) -> HeatMap {
         let cores: u64 = bands.iter().map(|band| band.cores).sum();
-        let share = |band: &Band| (ROWS as u64 * band.cores).div_ceil(cores.max(1));
+        let share = |band: &SiteBand| (ROWS as u64 * band.cores).div_ceil(cores.max(1));
         let rows: Vec<usize> = bands.iter().map(|band| share(band).min(band.cores).max(1) as usize).collect();
         let columns = COLUMNS;
         let column = window.micros() as f64 / columns as f64;
         let capacity = bands.iter().zip(&rows).map(|(band, rows)| band.cores as f64 / *rows as f64 * column).collect();
-        let mut map = Map { columns, cells: vec![[0.0; 10]; rows.iter().sum::<usize>() * columns], rows, capacity };
+        let mut map = HeatMap { columns, cells: vec![[0.0; 10]; rows.iter().sum::<usize>() * columns], rows, capacity };
 
         let place = |time: Time| time.since(window.from).micros() as f64 / column;
         for (job, _, task) in held {
@@ -50,7 +50,7 @@ impl Map {
                 let first_core = tally.sites[stint.site.unwrap_or(site) as usize].first_core;
                 let band = band_of(bands, first_core);
                 let above: usize = map.rows[..band].iter().sum();
-                let Band { first_core: from, cores, .. } = bands[band];
+                let SiteBand { first_core: from, cores, .. } = bands[band];
                 let row_of = |core: u64| (core - from) as f64 * map.rows[band] as f64 / cores as f64;
                 let times = (place(stint.from), place(stint.to));
                 for &(first, last) in stint.nodes.runs() {
@@ -67,7 +67,7 @@ impl Map {
     }
 
     /// One path per colour and strength: its parts are lines as thick as a row.
-    pub fn svg(&self, bands: &[Band]) -> String {
+    pub fn svg(&self, bands: &[SiteBand]) -> String {
         let mut svg = String::new();
         let mut above = 0;
         for (band, (rows, capacity)) in bands.iter().zip(self.rows.iter().zip(&self.capacity)) {
@@ -99,7 +99,7 @@ impl Map {
         svg
     }
 
-    pub fn words(&self, tasks: usize, bands: &[Band], tally: &Tally, window: Window) -> String {
+    pub fn words(&self, tasks: usize, bands: &[SiteBand], tally: &Tally, window: Window) -> String {
         let most =
             bands.iter().zip(&self.rows).map(|(band, rows)| band.cores as f64 / *rows as f64).fold(0.0, f64::max);
         format!(

@@ -7,7 +7,7 @@ mod reserved;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use self::map::Map;
+use self::map::HeatMap;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
 use super::html::{at, counted, escape, micros, short};
 use super::stacks::Strips;
@@ -30,7 +30,7 @@ const APART: f64 = 24.0;
 const STRIP_MIN: f64 = 4.0;
 
 /// Position of a site, or of all sites together.
-struct Band {
+struct SiteBand {
     name: String,
     first_core: u64,
     cores: u64,
@@ -59,7 +59,7 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
     let (body, note, mut legend) = if one_by_one {
         (tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally, have_names(tally, &held)), Vec::new())
     } else {
-        let map = Map::new(tally, &held, &bands, window, part_of);
+        let map = HeatMap::new(tally, &held, &bands, window, part_of);
         let note = map.words(held.len(), &bands, tally, window);
         let legend = (0..10).map(|size| (format!("s{size}"), part_name(size))).collect();
         (map.svg(&bands), note, legend)
@@ -109,31 +109,32 @@ fn part_name(part: usize) -> String {
     }
 }
 
-fn bands(tally: &Tally) -> Vec<Band> {
+fn bands(tally: &Tally) -> Vec<SiteBand> {
     let total: u64 = tally.sites.iter().map(|site| u64::from(site.cores)).sum();
     let together = tally.sites.len() > BANDS_MAX;
     let height =
         (total as f64 * 14.0).clamp(150.0, 560.0).max(if together { 0.0 } else { 14.0 * tally.sites.len() as f64 });
     if together {
         let name = format!("{} sites", tally.sites.len());
-        return vec![Band { name, first_core: 0, cores: total, top: TOP, height }];
+        return vec![SiteBand { name, first_core: 0, cores: total, top: TOP, height }];
     }
     let mut top = TOP;
     let bands = tally.sites.iter().map(|site| {
         // A small site beside large ones must still be visible.
         let height = (height * f64::from(site.cores) / total.max(1) as f64).max(10.0);
-        let band = Band { name: site.name.clone(), first_core: site.first_core, cores: site.cores.into(), top, height };
+        let band =
+            SiteBand { name: site.name.clone(), first_core: site.first_core, cores: site.cores.into(), top, height };
         top += height + GAP;
         band
     });
     bands.collect()
 }
 
-fn band_of(bands: &[Band], core: u64) -> usize {
+fn band_of(bands: &[SiteBand], core: u64) -> usize {
     bands.partition_point(|band| band.first_core <= core).saturating_sub(1)
 }
 
-impl Band {
+impl SiteBand {
     fn core_height(&self) -> f64 {
         self.height / self.cores.max(1) as f64
     }
@@ -144,7 +145,7 @@ impl Band {
     }
 }
 
-fn frames(bands: &[Band]) -> String {
+fn frames(bands: &[SiteBand]) -> String {
     let mut svg = String::new();
     for band in bands {
         let _ = writeln!(
@@ -177,7 +178,7 @@ fn frames(bands: &[Band]) -> String {
 }
 
 /// Numbers of some cores, each beside its middle.
-fn numbers(band: &Band) -> String {
+fn numbers(band: &SiteBand) -> String {
     let apart = step(band.cores as f64 * APART / band.height).max(1.0) as usize;
     let mut svg = String::from("<g class=\"axis\">");
     for number in (0..band.cores).step_by(apart) {
@@ -198,7 +199,7 @@ fn numbers(band: &Band) -> String {
     svg + "</g>\n"
 }
 
-fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], window: Window) -> String {
+fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand], window: Window) -> String {
     let mut svg = String::from("<g class=\"tasks\">\n");
     let has_names = have_names(tally, held);
     for (job, index, task) in held {
@@ -261,7 +262,7 @@ fn is_alone(tally: &Tally) -> bool {
     tally.jobs.len() == 1
 }
 
-fn words_of_tasks(bands: &[Band], tally: &Tally, has_names: bool) -> String {
+fn words_of_tasks(bands: &[SiteBand], tally: &Tally, has_names: bool) -> String {
     let (what, one) = match tally.has_only_single_tasks() {
         _ if is_alone(tally) => ("task on its cores, core 0 of a site at the top", "task"),
         true => ("job on its nodes, node 0 of a site at the top", "job"),
@@ -279,7 +280,7 @@ fn words_of_tasks(bands: &[Band], tally: &Tally, has_names: bool) -> String {
     )
 }
 
-fn together(bands: &[Band], tally: &Tally) -> String {
+fn together(bands: &[SiteBand], tally: &Tally) -> String {
     match bands.len() < tally.sites.len() {
         true => format!(
             " The cores of all {} sites are numbered consecutively, without a border between sites.",

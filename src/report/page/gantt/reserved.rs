@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Band, band_of};
+use super::{SiteBand, band_of};
 use crate::report::Tally;
 use crate::report::page::chart::Window;
 use crate::report::page::hatching::{MOST, lines};
@@ -10,7 +10,7 @@ use crate::report::page::html::{at, escape};
 use crate::topology::Topology;
 
 /// Empty if nothing is reserved during the run.
-pub fn hatched(topology: &Topology, tally: &Tally, bands: &[Band], window: Window) -> String {
+pub fn hatched(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: Window) -> String {
     let all = topology.sites.iter().zip(&tally.sites).flat_map(|(site, facts)| {
         let during = site.reserved.iter().filter(|it| it.from < window.to && window.from < it.until);
         during.flat_map(move |it| it.nodes.runs().iter().map(move |run| (facts, it, *run)))

@@ -68,7 +68,10 @@ const BOTTOM: f64 = 56.0;
 
 /// Makespan to the right, cost upwards; along the line an earlier end costs more.
 pub(super) fn scatter(of: &Choices) -> String {
-    let axes = Axes { times: Range::of(of.plans.iter().map(|plan| plan.makespan)), costs: Range::of(costs(of)) };
+    let axes = ChoiceAxes {
+        times: PaddedRange::of(of.plans.iter().map(|plan| plan.makespan)),
+        costs: PaddedRange::of(costs(of)),
+    };
     let title = escape(&headline(of)).to_string();
     let below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
@@ -92,7 +95,7 @@ pub(super) fn scatter(of: &Choices) -> String {
 
 /// The best plans, from each straight up and across to the next: there is nothing between two, so an earlier end costs
 /// as much as the other one.
-fn front(of: &Choices, axes: &Axes) -> String {
+fn front(of: &Choices, axes: &ChoiceAxes) -> String {
     let mut path = String::new();
     for plan in of.plans.iter().filter(|plan| !plan.dominated) {
         let (x, y) = axes.at(plan);
@@ -101,7 +104,7 @@ fn front(of: &Choices, axes: &Axes) -> String {
     path
 }
 
-fn put_plan(svg: &mut String, plan: &Choice, is_chosen: bool, axes: &Axes) {
+fn put_plan(svg: &mut String, plan: &Choice, is_chosen: bool, axes: &ChoiceAxes) {
     let (x, y) = axes.at(plan);
     let fill = if plan.dominated { "#fff" } else { ON_LIGHT[0] };
     let tip = format!(
@@ -126,12 +129,12 @@ fn put_plan(svg: &mut String, plan: &Choice, is_chosen: bool, axes: &Axes) {
     }
 }
 
-struct Axes {
-    times: Range,
-    costs: Range,
+struct ChoiceAxes {
+    times: PaddedRange,
+    costs: PaddedRange,
 }
 
-impl Axes {
+impl ChoiceAxes {
     fn x(&self, makespan: f64) -> f64 {
         LEFT + self.times.share(makespan) * (WIDTH - LEFT - RIGHT)
     }
@@ -191,17 +194,17 @@ fn costs(of: &Choices) -> impl Iterator<Item = f64> + '_ {
 }
 
 /// Range of an axis, with some room on both sides.
-struct Range {
+struct PaddedRange {
     least: f64,
     most: f64,
 }
 
-impl Range {
-    fn of(values: impl Iterator<Item = f64>) -> Range {
+impl PaddedRange {
+    fn of(values: impl Iterator<Item = f64>) -> PaddedRange {
         let (least, most) =
             values.fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
         let room = ((most - least) * 0.06).max(most * 0.01).max(1e-6);
-        Range { least: (least - room).max(0.0), most: most + room }
+        PaddedRange { least: (least - room).max(0.0), most: most + room }
     }
 
     fn share(&self, value: f64) -> f64 {

@@ -38,7 +38,7 @@ struct Bar {
 }
 
 /// Rows of one height with a name in front.
-struct Lane {
+struct GanttLane {
     name: String,
     rows: usize,
     height: f64,
@@ -102,7 +102,7 @@ const STYLE: &str = ".t{stroke:#fff;stroke-width:.6}.p{fill:none;stroke:#333;str
     .f{fill-opacity:.35}.l{fill:#fff;pointer-events:none}.d{fill:#222;pointer-events:none}.n{fill:#333}\
     .g{stroke:#e3e3e3;stroke-width:1}.b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}";
 
-fn site_lanes(plan: &Schedule) -> Vec<Lane> {
+fn site_lanes(plan: &Schedule) -> Vec<GanttLane> {
     let mut lanes = Vec::new();
     for (site, row) in plan.sites.iter().enumerate() {
         let mut bars = Vec::new();
@@ -128,7 +128,7 @@ fn site_lanes(plan: &Schedule) -> Vec<Lane> {
             0 => String::new(),
             idle => format!(" (+{idle} idle)"),
         };
-        lanes.push(Lane { name: format!("{}{idle}", row.name), rows: used.len().max(1), height: CORE, bars });
+        lanes.push(GanttLane { name: format!("{}{idle}", row.name), rows: used.len().max(1), height: CORE, bars });
     }
     lanes
 }
@@ -154,7 +154,7 @@ fn bar_of_task(plan: &Schedule, task: usize, row: usize) -> Bar {
 }
 
 /// The transfers on each link, above one another where they share it.
-fn link_lanes(plan: &Schedule) -> Vec<Lane> {
+fn link_lanes(plan: &Schedule) -> Vec<GanttLane> {
     let mut lanes = Vec::new();
     for (link, name) in plan.links.iter().enumerate() {
         let on = plan.transfers.iter().filter(|transfer| transfer.links.contains(&(link as u32)));
@@ -182,7 +182,7 @@ fn link_lanes(plan: &Schedule) -> Vec<Lane> {
             });
         }
         let height = (FLOWS / until.len() as f64).clamp(FLOW_MIN, FLOW);
-        lanes.push(Lane { name: name.clone(), rows: until.len(), height, bars });
+        lanes.push(GanttLane { name: name.clone(), rows: until.len(), height, bars });
     }
     lanes
 }
@@ -206,7 +206,7 @@ fn axis(svg: &mut String, end: f64, height: f64, x: &dyn Fn(f64) -> f64) {
     }
 }
 
-fn draw(svg: &mut String, lane: &Lane, top: f64, x: &dyn Fn(f64) -> f64) {
+fn draw(svg: &mut String, lane: &GanttLane, top: f64, x: &dyn Fn(f64) -> f64) {
     let height = lane.rows as f64 * lane.height;
     let mut name: String = lane.name.chars().take(NAME).collect();
     if lane.name.chars().count() > NAME {

@@ -1,9 +1,9 @@
 //! The account of queued jobs.
 
-use super::fared::Fared;
+use super::fared::QueuedTimes;
 use super::{Queues, Schedule, result};
 use crate::grid::{JobId, Needs};
-use crate::report::account::{Account, Table};
+use crate::report::account::{Account, OpenTable};
 use crate::report::core::Mean;
 use crate::report::manifest::pretty;
 use crate::report::tally::{Fate, JobRow, Standing};
@@ -29,16 +29,16 @@ pub struct Queueing<'a> {
     /// Arrivals and ends of jobs at each site, with the nodes they could use.
     steps: Vec<Vec<(Time, i64)>>,
     /// The jobs' results, and the files made of them at the end.
-    results: Option<Results>,
+    results: Option<QueueAccount>,
 }
 
 #[derive(Default)]
-struct Results {
+struct QueueAccount {
     /// The jobs in order of their numbers.
     ids: Vec<JobId>,
     jobs: Packed,
     /// The log, once all jobs are here.
-    log: Option<result::Log>,
+    log: Option<result::ResultLog>,
     swf: Vec<u8>,
     schedule: Vec<u8>,
 }
@@ -74,7 +74,7 @@ impl<'a> Queueing<'a> {
             held: 0,
             worked: 0,
             steps: vec![Vec::new(); tally.sites.len()],
-            results: tables.then(Results::default),
+            results: tables.then(QueueAccount::default),
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Queueing<'a> {
             *all.rejected.entry(why.to_string()).or_default() += 1;
         }
         self.first = self.first.min(row.job.arrive);
-        let Some(fared) = Fared::of(self.tally, row) else { return };
+        let Some(fared) = QueuedTimes::of(self.tally, row) else { return };
         self.last = self.last.max(row.job.arrive + fared.turnaround);
         let runtime = u128::from(fared.runtime.micros());
         self.held += runtime * u128::from(self.nodes(row));
@@ -148,8 +148,8 @@ impl Account for Queueing<'_> {
         }
     }
 
-    fn tables(&mut self) -> Vec<Table<'_>> {
-        let Some(Results { swf, schedule, .. }) = &mut self.results else { return Vec::new() };
+    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+        let Some(QueueAccount { swf, schedule, .. }) = &mut self.results else { return Vec::new() };
         vec![("result.swf", swf), ("schedule.json", schedule)]
     }
 
@@ -173,12 +173,14 @@ impl Account for Queueing<'_> {
         if let Some(results) = &mut self.results {
             results.schedule = pretty(all);
             let jobs = std::mem::take(&mut results.jobs);
-            results.log = Some(result::Log::of(self.tally, self.queues, &results.ids, jobs, &mut results.swf));
+            results.log = Some(result::ResultLog::of(self.tally, self.queues, &results.ids, jobs, &mut results.swf));
         }
         summary.put(all);
     }
 
     fn goes_on(&mut self) -> bool {
-        self.results.as_mut().is_some_and(|Results { log, swf, .. }| log.as_mut().is_some_and(|log| log.go_on(swf)))
+        self.results
+            .as_mut()
+            .is_some_and(|QueueAccount { log, swf, .. }| log.as_mut().is_some_and(|log| log.go_on(swf)))
     }
 }

@@ -6,7 +6,7 @@ use crate::time::Span;
 
 /// Times of a job that ran.
 #[derive(Clone, Copy, Debug)]
-pub struct Fared {
+pub struct QueuedTimes {
     pub wait: Span,
     pub turnaround: Span,
     /// Duration on nodes of its own, actual or hypothetical.
@@ -15,8 +15,8 @@ pub struct Fared {
 
 const SHORT: Span = Span::from_secs(10);
 
-impl Fared {
-    pub fn of(tally: &Tally, row: &JobRow) -> Option<Fared> {
+impl QueuedTimes {
+    pub fn of(tally: &Tally, row: &JobRow) -> Option<QueuedTimes> {
         let task = row.tasks.first()?;
         let (start, end) = task.start.zip(task.end)?;
         let arrive = row.job.arrive;
@@ -28,7 +28,7 @@ impl Fared {
             Some(_) => wish.runtime.min(wish.walltime),
             None => end.since(start),
         };
-        Some(Fared { wait: start.since(arrive), turnaround: end.since(arrive), runtime })
+        Some(QueuedTimes { wait: start.since(arrive), turnaround: end.since(arrive), runtime })
     }
 
     pub fn slowdown(&self) -> f64 {

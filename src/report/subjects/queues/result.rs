@@ -1,7 +1,7 @@
 //! `result.swf`: the results of jobs in the Standard Workload Format, which has whole seconds.
 
 use super::Queues;
-use super::fared::Fared;
+use super::fared::QueuedTimes;
 use crate::few;
 use crate::grid::JobId;
 use crate::report::Tally;
@@ -11,7 +11,7 @@ use crate::workload::packed::Packed;
 use crate::workload::{Rigid, swf};
 
 /// `result.swf` in progress: its jobs in order of submission.
-pub struct Log {
+pub struct ResultLog {
     jobs: Packed,
     /// Their indices in that order, if it is not that of their numbers.
     order: Option<Vec<u32>>,
@@ -21,9 +21,9 @@ pub struct Log {
 /// Number of lines that are made at once.
 const LINES: usize = 1_000;
 
-impl Log {
+impl ResultLog {
     /// A log of these jobs, in order of their numbers. Writes the header.
-    pub fn of(tally: &Tally, queues: &Queues, ids: &[JobId], jobs: Packed, text: &mut Vec<u8>) -> Log {
+    pub fn of(tally: &Tally, queues: &Queues, ids: &[JobId], jobs: Packed, text: &mut Vec<u8>) -> ResultLog {
         let sites = queues.sites(tally);
         let nodes: u64 = sites.iter().map(|site| u64::from(tally.sites[*site].cores)).sum();
         let mut header = swf::header(&tally.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
@@ -33,7 +33,7 @@ impl Log {
         header.push("Note: moments are rounded to whole seconds".to_owned());
         swf::write_header(&header, text);
         let jobs = if are_told_apart(&jobs) { jobs } else { tell_apart(tally, ids, &jobs) };
-        Log { order: in_order_of_submission(&jobs), jobs, written: 0 }
+        ResultLog { order: in_order_of_submission(&jobs), jobs, written: 0 }
     }
 
     /// Writes the next lines; false if there were none.
@@ -87,7 +87,7 @@ fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
 pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
     let logged = tally.log_numbers.rigid(row.job.id);
     let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
-    let (task, fared) = (row.job.tasks[0], Fared::of(tally, row));
+    let (task, fared) = (row.job.tasks[0], QueuedTimes::of(tally, row));
     let site = row.tasks[0].site.filter(|_| tally.sites.len() > 1).map(|site| site + 1);
     // Only the run knows the user of a model's job. Users come after the sites and the actors at the router.
     let is_logged = tally.log_numbers.is_logged(row.job.id);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::fared::Fared;
+use super::fared::QueuedTimes;
 use super::log::LogFacts;
 use super::{Queues, Schedule};
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
@@ -47,7 +47,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
     let (tally, window) = (page.tally, page.window);
     let sites = known.sites(tally);
     let groups = sites.len().min(COLOURS);
-    let mut fared: Vec<Vec<Fared>> = vec![Vec::new(); sites.len()];
+    let mut fared: Vec<Vec<QueuedTimes>> = vec![Vec::new(); sites.len()];
     let mut waiting = vec![Levels::new(window, PARTS); groups];
     let mut waited = false;
     for row in tally.jobs.values().filter(|row| known.systems.contains(&row.system)) {
@@ -59,7 +59,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
             waiting[site.min(groups - 1)].add(row.job.arrive, start, 1.0);
             waited = true;
         }
-        fared[site].extend(Fared::of(tally, row));
+        fared[site].extend(QueuedTimes::of(tally, row));
     }
 
     let name = |at: usize| match at + 1 == groups && sites.len() > groups {
@@ -96,23 +96,23 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
     } else {
         html.push_str("<p>No job ever had to wait.</p>\n");
     }
-    let wait = |fared: &Fared| fared.wait.micros() as f64 / 1e6;
-    let distributed = |id, title, classes, measure: &dyn Fn(&Fared) -> f64| {
+    let wait = |fared: &QueuedTimes| fared.wait.micros() as f64 / 1e6;
+    let distributed = |id, title, classes, measure: &dyn Fn(&QueuedTimes) -> f64| {
         distribution(id, title, classes, &legend, &fared, groups, measure)
     };
     html.push_str(&distributed("wait", "How long jobs waited", &WAITS, &wait));
-    html.push_str(&distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &Fared::bounded_slowdown));
+    html.push_str(&distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &QueuedTimes::bounded_slowdown));
     for log in &schedule.logs {
         html.push_str(&about(log));
     }
     html
 }
 
-fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Fared>]) -> String {
-    let row = |(&site, fared): (&usize, &Vec<Fared>)| {
+fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<QueuedTimes>]) -> String {
+    let row = |(&site, fared): (&usize, &Vec<QueuedTimes>)| {
         let waits = Spread::of(fared.iter().map(|fared| fared.wait).collect());
         let longest = fared.iter().map(|fared| fared.wait).max().unwrap_or(Span::ZERO);
-        let bounded = || fared.iter().map(Fared::bounded_slowdown);
+        let bounded = || fared.iter().map(QueuedTimes::bounded_slowdown);
         let [mean, most] = match fared.len() {
             0 => ["–".to_owned(), "–".to_owned()],
             ran => {
@@ -158,9 +158,9 @@ fn distribution(
     title: &str,
     classes: &Classes,
     legend: &[(String, String)],
-    fared: &[Vec<Fared>],
+    fared: &[Vec<QueuedTimes>],
     groups: usize,
-    measure: &dyn Fn(&Fared) -> f64,
+    measure: &dyn Fn(&QueuedTimes) -> f64,
 ) -> String {
     let counts = by_class(classes, fared, groups, measure);
     let all: u64 = counts.iter().flatten().sum();
@@ -198,9 +198,9 @@ fn distribution(
 /// Number of jobs of each group of sites in each class.
 fn by_class(
     classes: &Classes,
-    fared: &[Vec<Fared>],
+    fared: &[Vec<QueuedTimes>],
     groups: usize,
-    measure: &dyn Fn(&Fared) -> f64,
+    measure: &dyn Fn(&QueuedTimes) -> f64,
 ) -> [Vec<u64>; CLASSES] {
     let mut counts = [const { Vec::new() }; CLASSES].map(|_: Vec<u64>| vec![0u64; groups]);
     for (site, fared) in fared.iter().enumerate() {
@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn who_starts_as_soon_as_links_allow_is_in_the_first_class() {
         let [wait, runtime] = [Span::from_micros(20_000), Span::from_secs(60)];
-        let fared = [vec![Fared { wait, turnaround: wait + runtime, runtime }]];
-        let first = |classes, measure: &dyn Fn(&Fared) -> f64| by_class(classes, &fared, 1, measure)[0][0];
+        let fared = [vec![QueuedTimes { wait, turnaround: wait + runtime, runtime }]];
+        let first = |classes, measure: &dyn Fn(&QueuedTimes) -> f64| by_class(classes, &fared, 1, measure)[0][0];
         assert_eq!(first(&WAITS, &|fared| fared.wait.micros() as f64 / 1e6), 1);
-        assert_eq!(first(&SLOWDOWNS, &Fared::bounded_slowdown), 1);
+        assert_eq!(first(&SLOWDOWNS, &QueuedTimes::bounded_slowdown), 1);
     }
 }

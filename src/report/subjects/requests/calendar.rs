@@ -78,7 +78,7 @@ pub fn calendars(tally: &Tally, sites: &[usize]) -> String {
     html
 }
 
-struct Booking {
+struct BookingMark {
     site: usize,
     start: Time,
     end: Time,
@@ -87,7 +87,7 @@ struct Booking {
     freed: Time,
 }
 
-fn bookings(tally: &Tally) -> Vec<Booking> {
+fn bookings(tally: &Tally) -> Vec<BookingMark> {
     let rows = tally.jobs.values().filter_map(|row| Some((row, row.answered.as_ref()?)));
     let bookings = rows.filter_map(|(row, answered)| {
         let ReserveAnswer::Accepted { site, start, nodes } = &answered.answer else { return None };
@@ -98,12 +98,12 @@ fn bookings(tally: &Tally) -> Vec<Booking> {
             (_, Some(real)) => real.min(end),
             (false, None) => end,
         };
-        Some(Booking { site, start: *start, end, nodes: nodes.len(), freed })
+        Some(BookingMark { site, start: *start, end, nodes: nodes.len(), freed })
     });
     bookings.collect()
 }
 
-fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time), ruling: Ruling) -> String {
+fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, Time), ruling: Ruling) -> String {
     let first = from.micros() / ruling.row.micros();
     let last = (to.micros().max(1) - 1) / ruling.row.micros();
     let rows = (last + 1 - first).min(ROWS_MAX);

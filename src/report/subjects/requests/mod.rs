@@ -26,7 +26,7 @@ use crate::grid::{NodeSet, Request};
 use crate::numerals::{count, number, percent};
 use crate::protocol::ReserveAnswer;
 use crate::report::SummaryPart;
-use crate::report::account::{Account, Table};
+use crate::report::account::{Account, OpenTable};
 use crate::report::page::Page;
 use crate::report::page::html;
 use crate::report::tally::{AnsweredRow, Fate, JobRow};
@@ -140,7 +140,7 @@ impl SubjectReport for Requests {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         let text = tables.then(|| HEADER.as_bytes().to_vec());
         let (systems, sum) = (&self.systems, Reservations::default());
-        Box::new(Answers { tally, systems, text, sum, slowdowns: 0.0, late: BTreeMap::new() })
+        Box::new(RequestAccount { tally, systems, text, sum, slowdowns: 0.0, late: BTreeMap::new() })
     }
 
     fn section(&self, page: &Page<'_>) -> String {
@@ -150,7 +150,7 @@ impl SubjectReport for Requests {
 }
 
 /// The account of requests.
-struct Answers<'a> {
+struct RequestAccount<'a> {
     tally: &'a Tally,
     systems: &'a [u32],
     text: Option<Vec<u8>>,
@@ -160,7 +160,7 @@ struct Answers<'a> {
     late: BTreeMap<(usize, Time), Vec<NodeSet>>,
 }
 
-impl Answers<'_> {
+impl RequestAccount<'_> {
     fn count(&mut self, row: &JobRow) {
         let sum = &mut self.sum;
         sum.submitted += 1;
@@ -242,7 +242,7 @@ impl Answers<'_> {
     }
 }
 
-impl Account for Answers<'_> {
+impl Account for RequestAccount<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         if !self.systems.contains(&row.system) {
             return;
@@ -253,7 +253,7 @@ impl Account for Answers<'_> {
         }
     }
 
-    fn tables(&mut self) -> Vec<Table<'_>> {
+    fn tables(&mut self) -> Vec<OpenTable<'_>> {
         self.text.as_mut().map(|text| ("reservations.csv", text)).into_iter().collect()
     }
 

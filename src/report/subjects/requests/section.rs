@@ -10,7 +10,7 @@ use crate::report::page::{Page, ROWS_MAX};
 
 /// Answers to a user's requests.
 #[derive(Clone, Copy, Default)]
-struct Answers {
+struct UserAnswers {
     accepted: u64,
     declined: u64,
     invalid: u64,
@@ -18,7 +18,7 @@ struct Answers {
 
 /// Accepted requests of a site.
 #[derive(Clone, Copy, Default)]
-struct Booked {
+struct AcceptedRequests {
     requests: u64,
     node_seconds: f64,
     wait: f64,
@@ -29,8 +29,8 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
     let Some(all) = page.results.part::<Reservations>() else { return String::new() };
     let tally = page.tally;
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
-    let mut users: BTreeMap<usize, Answers> = BTreeMap::new();
-    let mut sites = vec![Booked::default(); tally.sites.len()];
+    let mut users: BTreeMap<usize, UserAnswers> = BTreeMap::new();
+    let mut sites = vec![AcceptedRequests::default(); tally.sites.len()];
     for row in tally.jobs.values() {
         let Some(answered) = &row.answered else { continue };
         let user = users.entry(row.user.index()).or_default();
@@ -69,12 +69,12 @@ fn refusals(reasons: &BTreeMap<String, u64>, submitted: u64) -> String {
     format!("<h3>Why requests were refused</h3>\n{}", table(&columns, rows))
 }
 
-fn by_site(tally: &Tally, here: &[usize], sites: &[Booked], accepted: u64) -> String {
+fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: u64) -> String {
     if here.len() < 2 || accepted == 0 {
         return String::new();
     }
     let digits = Digits::of(here.iter().map(|&site| sites[site].node_seconds / 3600.0));
-    let row = |(name, booked): (String, &Booked)| {
+    let row = |(name, booked): (String, &AcceptedRequests)| {
         let share = booked.requests as f64 / accepted as f64;
         let wait = if booked.requests == 0 { "–".to_owned() } else { span(booked.wait / booked.requests as f64) };
         let hours = digits.show(booked.node_seconds / 3600.0);
@@ -86,12 +86,12 @@ fn by_site(tally: &Tally, here: &[usize], sites: &[Booked], accepted: u64) -> St
     format!("<h3>Where they were accepted</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
 }
 
-fn by_user(tally: &Tally, users: &BTreeMap<usize, Answers>) -> String {
+fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> String {
     if users.len() < 2 {
         return String::new();
     }
-    let row = |(user, answers): (&usize, &Answers)| {
-        let Answers { accepted, declined, invalid } = *answers;
+    let row = |(user, answers): (&usize, &UserAnswers)| {
+        let UserAnswers { accepted, declined, invalid } = *answers;
         let valid = accepted + declined;
         let share = accepted as f64 / valid.max(1) as f64;
         vec![

@@ -1,8 +1,8 @@
 //! The account of sites whose jobs share nodes, and of the sites compared with them.
 
-use super::fared::{Fared, moves_of};
-use super::{Sharing, SiteShared, Sites};
-use crate::report::account::{Account, Table};
+use super::fared::{SharedJob, moves_of};
+use super::{Sharing, SharingSites, SiteShared};
+use crate::report::account::{Account, OpenTable};
 use crate::report::tally::JobRow;
 use crate::report::text::CsvRow;
 use crate::report::{Summary, Tally};
@@ -11,15 +11,15 @@ use crate::time::{Span, Time};
 
 pub struct Accounting<'a> {
     tally: &'a Tally,
-    sites: &'a Sites,
+    sites: &'a SharingSites,
     /// Sums by site.
-    sums: Vec<Sum>,
+    sums: Vec<SiteSums>,
     rows: Option<Vec<u8>>,
 }
 
 /// Sums over the jobs of one site.
 #[derive(Default)]
-struct Sum {
+struct SiteSums {
     ended: Vec<(Timed, Time)>,
     stretch: f64,
     max_stretch: f64,
@@ -36,8 +36,8 @@ const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,tu
                        migrations,paused_gb,migrated_gb\n";
 
 impl<'a> Accounting<'a> {
-    pub fn new(tally: &'a Tally, sites: &'a Sites, tables: bool) -> Accounting<'a> {
-        let sums = tally.sites.iter().map(|_| Sum::default()).collect();
+    pub fn new(tally: &'a Tally, sites: &'a SharingSites, tables: bool) -> Accounting<'a> {
+        let sums = tally.sites.iter().map(|_| SiteSums::default()).collect();
         Accounting { tally, sites, sums, rows: tables.then(|| COLUMNS.as_bytes().to_vec()) }
     }
 
@@ -45,7 +45,7 @@ impl<'a> Accounting<'a> {
         self.sites.memory_kb[site] as f64 / 1e6
     }
 
-    fn site(&self, site: usize, sum: &Sum) -> SiteShared {
+    fn site(&self, site: usize, sum: &SiteSums) -> SiteShared {
         let facts = &self.tally.sites[site];
         let jobs = sum.ended.len() as u64;
         let first = sum.ended.iter().map(|ended| ended.0.submit).min();
@@ -91,11 +91,11 @@ impl<'a> Accounting<'a> {
         text: &mut Vec<u8>,
         row: &JobRow,
         site: usize,
-        fared: &Fared,
+        fared: &SharedJob,
         stretch: f64,
         by_site: &[(u32, Moves)],
     ) {
-        let Fared { timed, end } = *fared;
+        let SharedJob { timed, end } = *fared;
         let mut moves = Moves::default();
         by_site.iter().for_each(|(_, more)| moves.add(more));
         let gigabytes = |of: fn(&Moves) -> f64| {
@@ -121,7 +121,7 @@ impl Account for Accounting<'_> {
         let Some(site) = site.filter(|_| self.sites.systems.contains(&row.system)) else { return };
         let moves = moves_of(row);
         moves.iter().for_each(|(site, moves)| self.sums[*site as usize].moves.add(moves));
-        let Some(fared) = Fared::of(row) else { return };
+        let Some(fared) = SharedJob::of(row) else { return };
         let turnaround: Span = fared.end.since(fared.timed.submit);
         let stretch = bounded_stretch(turnaround, fared.timed.runtime);
         if let Some(mut text) = self.rows.take() {
@@ -134,7 +134,7 @@ impl Account for Accounting<'_> {
         sum.max_stretch = sum.max_stretch.max(stretch);
     }
 
-    fn tables(&mut self) -> Vec<Table<'_>> {
+    fn tables(&mut self) -> Vec<OpenTable<'_>> {
         self.rows.as_mut().map(|rows| ("sharing.csv", rows)).into_iter().collect()
     }
 

@@ -6,7 +6,7 @@ use crate::systems::dfrs::{Moves, Need, Timed};
 use crate::time::Time;
 
 /// A job that has ended.
-pub struct Fared {
+pub struct SharedJob {
     pub timed: Timed,
     pub end: Time,
 }
@@ -40,12 +40,12 @@ fn need_of(row: &JobRow) -> Option<Need> {
     Need::new(row.job.tasks.first()?.cores, cpu, memory).ok()
 }
 
-impl Fared {
+impl SharedJob {
     /// `None` for a job that has not ended, or was killed.
-    pub fn of(row: &JobRow) -> Option<Fared> {
+    pub fn of(row: &JobRow) -> Option<SharedJob> {
         let (asked, task) = (row.job.tasks.first()?, row.tasks.first()?);
         let end = task.end.filter(|_| !task.killed)?;
         let timed = Timed { submit: row.job.arrive, runtime: asked.runtime, need: need_of(row)? };
-        Some(Fared { timed, end })
+        Some(SharedJob { timed, end })
     }
 }

@@ -27,7 +27,7 @@ pub const SUBJECT: Subject = Subject {
     shows_waiting: true,
     words: None,
     section: ("sharing", "Shared nodes"),
-    open: Sites::of,
+    open: SharingSites::of,
     cards,
     lines,
     measures: &[
@@ -110,17 +110,17 @@ impl Sharing {
 
 /// Facts from the topology.
 #[derive(Debug)]
-struct Sites {
+struct SharingSites {
     systems: Vec<u32>,
     /// Scheduler and memory of each site.
     schedulers: Vec<String>,
     memory_kb: Vec<u64>,
 }
 
-impl Sites {
+impl SharingSites {
     fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
         topology.sites.iter().find(|site| managers::shares_nodes(&site.scheduler))?;
-        Some(Box::new(Sites {
+        Some(Box::new(SharingSites {
             systems,
             schedulers: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
             memory_kb: topology.sites.iter().map(|site| site.memory_kb).collect(),
@@ -128,7 +128,7 @@ impl Sites {
     }
 }
 
-impl SubjectReport for Sites {
+impl SubjectReport for SharingSites {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         Box::new(Accounting::new(tally, self, tables))
     }

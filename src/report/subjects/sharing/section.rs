@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::fared::Fared;
-use super::{Sharing, SiteShared, Sites};
+use super::fared::SharedJob;
+use super::{Sharing, SharingSites, SiteShared};
 use crate::report::Tally;
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, time_axis};
 use crate::report::page::html::{Digits, at, count, counted, escape, number, short, table};
@@ -17,7 +17,7 @@ const SITES_MAX: usize = 40;
 /// Sites whose nodes are drawn.
 const DRAWN_MAX: usize = 6;
 
-pub fn sharing(known: &Sites, page: &Page<'_>) -> String {
+pub fn sharing(known: &SharingSites, page: &Page<'_>) -> String {
     let Some(sharing) = page.results.part::<Sharing>() else { return String::new() };
     let tally = page.tally;
     let sites: Vec<usize> = tally.sites_of(&known.systems);
@@ -150,14 +150,14 @@ fn legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
 const DOTS_MAX: usize = 4_000;
 
 /// A dot a job: how much work it is, and its stretch, both on scales where each step is a factor.
-fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
+fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> String {
     let tally = page.tally;
     let groups = sites.len().min(COLOURS);
     let mut dots: Vec<(usize, f64, f64)> = Vec::new();
     for row in tally.jobs.values().filter(|row| known.systems.contains(&row.system)) {
         let site = row.tasks.first().and_then(|task| task.site).map(|site| site as usize);
         let Some(group) = site.and_then(|site| sites.iter().position(|other| *other == site)) else { continue };
-        let Some(fared) = Fared::of(row) else { continue };
+        let Some(fared) = SharedJob::of(row) else { continue };
         let work = fared.timed.runtime.micros() as f64 / 1e6 * fared.timed.need.total_cpu();
         let stretch = bounded_stretch(fared.end.since(fared.timed.submit), fared.timed.runtime);
         dots.push((group.min(groups - 1), work.max(1e-6), stretch));
@@ -166,7 +166,7 @@ fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
         return String::new();
     }
     let every = dots.len().div_ceil(DOTS_MAX);
-    let axes = Axes::around(&dots);
+    let axes = StretchAxes::around(&dots);
     let mut body = axes.svg();
     for (group, work, stretch) in dots.iter().step_by(every) {
         let (x, y) = (at(axes.x(*work)), at(axes.y(*stretch)));
@@ -186,7 +186,7 @@ fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
 }
 
 /// Work to the right and stretch upwards, each from some power of ten to another one.
-struct Axes {
+struct StretchAxes {
     left: f64,
     right: f64,
     top: f64,
@@ -197,12 +197,12 @@ fn tens(value: f64) -> f64 {
     crate::math::ln(value) / crate::math::ln(10.0)
 }
 
-impl Axes {
-    fn around(dots: &[(usize, f64, f64)]) -> Axes {
+impl StretchAxes {
+    fn around(dots: &[(usize, f64, f64)]) -> StretchAxes {
         let (least, most) =
             dots.iter().fold((f64::INFINITY, 0.0f64), |(least, most), dot| (dot.1.min(least), dot.1.max(most)));
         let top = dots.iter().map(|dot| tens(dot.2.max(1.0))).fold(0.0, f64::max).max(0.3) * 1.05;
-        Axes { left: tens(least).floor(), right: tens(most).floor() + 1.0, top }
+        StretchAxes { left: tens(least).floor(), right: tens(most).floor() + 1.0, top }
     }
 
     fn x(&self, work: f64) -> f64 {

@@ -1,6 +1,6 @@
 //! The meaning of the records of negotiations.
 
-use super::{Booking, Counts, Hold, Idled, Open, Seen, Takings};
+use super::{BookingSpan, HoldSpan, Idled, NegotiationCounts, NegotiationData, OpenBooking, Takings};
 use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
@@ -26,7 +26,7 @@ impl Tally {
         if let (true, Some(first), Some(&site)) = (self.bargains.keeps, offers.first(), self.site_of.get(&by.actor)) {
             let area = Area::of(*procs, *span).seconds();
             let share = |fee: Area| if area > 0.0 { fee.seconds() / area } else { 0.0 };
-            self.bargains.seen.push(Seen::Quote { site, time: by.now, soonest: share(first.fee) });
+            self.bargains.seen.push(NegotiationData::Quote { site, time: by.now, soonest: share(first.fee) });
         }
         Ok(None)
     }
@@ -35,7 +35,7 @@ impl Tally {
         self.asks_for(*user, *job)?;
         self.bargains.of(*user).denied[*why as usize] += 1;
         if let (true, Refusal::Stale, Some(&site)) = (self.bargains.keeps, why, self.site_of.get(&by.actor)) {
-            self.bargains.seen.push(Seen::Stale { site, time: by.now });
+            self.bargains.seen.push(NegotiationData::Stale { site, time: by.now });
         }
         Ok(None)
     }
@@ -47,7 +47,7 @@ impl Tally {
             return Err(Inconsistent::BookedTwice(receipt.booking, self.names.of_actor(by.actor)));
         }
         let was_held = self.bargains.committing.take() == Some((by.actor, *job));
-        self.bargains.open.insert(key, Open { user: *user, job: *job, receipt: *receipt, was_held });
+        self.bargains.open.insert(key, OpenBooking { user: *user, job: *job, receipt: *receipt, was_held });
         self.bargains.of(*user).booked += 1;
         self.bargains.at(by.actor).charge(receipt);
         if was_held {
@@ -132,21 +132,21 @@ impl Tally {
         Ok(None)
     }
 
-    fn close_booking(&mut self, by: Reporter, booking: BookingId) -> Result<Open, Inconsistent> {
+    fn close_booking(&mut self, by: Reporter, booking: BookingId) -> Result<OpenBooking, Inconsistent> {
         let open = self.bargains.open.remove(&(by.actor, booking));
         open.ok_or_else(|| Inconsistent::NoBooking(booking, self.names.of_actor(by.actor)))
     }
 
     /// Records a booking up to now, for the page.
-    fn see_booking(&mut self, by: Reporter, open: &Open, used: Area, is_revoked: bool) {
-        let Open { user, job, receipt, was_held } = *open;
+    fn see_booking(&mut self, by: Reporter, open: &OpenBooking, used: Area, is_revoked: bool) {
+        let OpenBooking { user, job, receipt, was_held } = *open;
         let Part { procs, start, .. } = receipt.part;
         if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
             let area = receipt.part.area();
             let share = if area.is_zero() { 0.0 } else { used.seconds() / area.seconds() };
             let (from, until, worked, used) = (start, by.now, Some(used), Some(share.min(1.0)));
-            let booking = Booking { site, user, job, from, until, procs, used, worked, was_held, is_revoked };
-            self.bargains.seen.push(Seen::Booking(booking));
+            let booking = BookingSpan { site, user, job, from, until, procs, used, worked, was_held, is_revoked };
+            self.bargains.seen.push(NegotiationData::Booking(booking));
         }
     }
 
@@ -156,7 +156,7 @@ impl Tally {
         let (index, user) = (task.index as usize, row.user);
         if let TaskRow { site: Some(site), start: Some(from), .. } = row.tasks[index] {
             let procs = row.job.tasks[index].cores;
-            self.bargains.seen.push(Seen::Idled(Idled { site, user, task, from, until: by.now, procs }));
+            self.bargains.seen.push(NegotiationData::Idled(Idled { site, user, task, from, until: by.now, procs }));
         }
     }
 
@@ -193,8 +193,8 @@ impl Tally {
             self.bargains.together.entry(job).or_default().is_hold_broken = true;
         }
         if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
-            let hold = Hold { site, user, hold: *hold, part, since, over: by.now, fate: *fate };
-            self.bargains.seen.push(Seen::Hold(hold));
+            let hold = HoldSpan { site, user, hold: *hold, part, since, over: by.now, fate: *fate };
+            self.bargains.seen.push(NegotiationData::Hold(hold));
         }
         Ok(None)
     }
@@ -246,7 +246,7 @@ impl Tally {
     }
 }
 
-impl Counts {
+impl NegotiationCounts {
     fn charge(&mut self, receipt: &Receipt, used: Area) {
         self.rents += receipt.rent;
         self.fees += receipt.fee;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED, legend};
 use super::rows::assign;
-use super::shapes::{Shape, lapsed, slots, solid};
+use super::shapes::{CalendarShape, lapsed, slots, solid};
 use super::{SHAPES_MAX, left_out};
 use crate::few;
 use crate::grid::NodeSet;
@@ -18,7 +18,7 @@ use crate::report::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scal
 use crate::report::page::html::{at, count, counted, escape, micros};
 use crate::report::page::{CHART, PARTS, Page};
 use crate::report::subjects::bargains::Strategies;
-use crate::report::tally::Seen;
+use crate::report::tally::NegotiationData;
 use crate::time::{Span, Time};
 
 /// Largest number of shapes drawn over the others, which more of them would hide.
@@ -44,31 +44,31 @@ pub fn calendar(known: &Strategies, page: &Page<'_>, site: usize) -> String {
 }
 
 /// The shapes of an interval, and the number of them before the small ones were left out.
-struct Shown<'a> {
-    shapes: Vec<Shape<'a>>,
+struct ShownShapes<'a> {
+    shapes: Vec<CalendarShape<'a>>,
     all: usize,
 }
 
 /// The largest shapes in a window, in their order.
-fn within(mut shapes: Vec<Shape<'_>>, window: Window, most: usize) -> Shown<'_> {
+fn within(mut shapes: Vec<CalendarShape<'_>>, window: Window, most: usize) -> ShownShapes<'_> {
     shapes.retain(|shape| shape.from < window.to && window.from < shape.until);
     let all = shapes.len();
     if all > most {
-        let mut areas: Vec<(u128, usize)> = shapes.iter().map(Shape::area).zip(0..).collect();
+        let mut areas: Vec<(u128, usize)> = shapes.iter().map(CalendarShape::area).zip(0..).collect();
         few::sort_by_key(&mut areas, |(area, place)| (std::cmp::Reverse(*area), *place));
         let kept: few::Set<usize> = areas[..most].iter().map(|(_, place)| *place).collect();
         let mut place = 0..;
         shapes.retain(|_| place.next().is_some_and(|place| kept.contains(&place)));
     }
-    Shown { shapes, all }
+    ShownShapes { shapes, all }
 }
 
 /// The whole window, or a part of it about a time: half of it, a quarter and so on, until there is little enough to
 /// draw.
-fn stretch(shapes: &[Shape<'_>], whole: Window, around: Time) -> Window {
+fn stretch(shapes: &[CalendarShape<'_>], whole: Window, around: Time) -> Window {
     let mut window = whole;
     let mut length = whole.micros();
-    let is_shown = |shape: &&Shape<'_>, window: Window| shape.from < window.to && window.from < shape.until;
+    let is_shown = |shape: &&CalendarShape<'_>, window: Window| shape.from < window.to && window.from < shape.until;
     while shapes.iter().filter(|shape| is_shown(shape, window)).count() > SHAPES_MAX && length > SHORTEST {
         length /= 2;
         let latest = whole.to.micros() - length;
@@ -92,12 +92,12 @@ fn busiest(tally: &Tally, site: usize, window: Window) -> Time {
     window.from + Span::from_micros(window.micros() / PARTS as u64 * most as u64)
 }
 
-fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [Shown<'_>; 3]) -> String {
+fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 3]) -> String {
     let tally = page.tally;
     let facts = &tally.sites[site];
     let [solid, held, free] = &shown;
-    let rows_of = |shown: &Shown<'_>| {
-        let items: Vec<_> = shown.shapes.iter().map(Shape::item).collect();
+    let rows_of = |shown: &ShownShapes<'_>| {
+        let items: Vec<_> = shown.shapes.iter().map(CalendarShape::item).collect();
         assign(&items, facts.cores)
     };
     let (from_below, rows) = rows_of(solid);
@@ -153,7 +153,7 @@ struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    fn put(&mut self, shape: &Shape<'_>, rows: &NodeSet) {
+    fn put(&mut self, shape: &CalendarShape<'_>, rows: &NodeSet) {
         let words = shape.words(self.tally);
         let mut place: Option<(&str, f64, f64)> = None;
         for (kind, from, until) in shape.parts() {
@@ -196,7 +196,7 @@ const CAPTION: (f64, f64) = (60.0, 15.0);
 /// Largest number of holds with captions beside them.
 const BESIDE_MAX: usize = 16;
 
-fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], kinds: &few::Set<usize>) -> String {
+fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 3], kinds: &few::Set<usize>) -> String {
     let tally = page.tally;
     let time = |time: Time| micros(time.since(Time::ZERO).micros());
     let mut note = String::new();
@@ -241,7 +241,7 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], ki
 fn fates(tally: &Tally, site: usize) -> String {
     let mut fates: few::Map<&str, u64> = few::Map::new();
     for seen in &tally.bargains.seen {
-        if let Seen::Hold(hold) = seen
+        if let NegotiationData::Hold(hold) = seen
             && hold.site as usize == site
         {
             *fates.or_default(hold.fate.word()) += 1;
@@ -252,7 +252,7 @@ fn fates(tally: &Tally, site: usize) -> String {
 }
 
 /// Use of a site's processors over the whole run.
-fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
+fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> String {
     let window = page.window;
     const KINDS: [usize; 6] = [OTHERS, BEST_EFFORT, PADDING, USED, IDLE, DOWN];
     let mut levels: few::Map<usize, Levels> =

@@ -10,7 +10,7 @@ use crate::report::page::Page;
 use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use crate::report::page::html::{at, count, short};
 use crate::report::subjects::bargains::Strategies;
-use crate::report::tally::{Booking, JobRow};
+use crate::report::tally::{BookingSpan, JobRow};
 use crate::time::Time;
 
 /// Number of rows; the rest is left out.
@@ -19,7 +19,7 @@ const TALL: f64 = 13.0;
 const BELOW: f64 = 46.0;
 
 /// A job that was submitted so as to run when it is wanted.
-struct Padded<'a> {
+struct ImitationJob<'a> {
     row: &'a JobRow,
     wanted: Time,
     /// Its start, unless it was taken back and done in a reservation.
@@ -36,15 +36,15 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
         let in_reservation = reserved.contains(&row.job.id);
         let entered = page.tally.bargains.entered.get(&row.job.id).copied().unwrap_or(0);
         let start = row.start().filter(|_| !in_reservation);
-        (entered > u32::from(in_reservation)).then_some(Padded { row, wanted, start })
+        (entered > u32::from(in_reservation)).then_some(ImitationJob { row, wanted, start })
     };
-    let mut all: Vec<Padded<'_>> = page.tally.jobs.values().filter_map(padded).collect();
+    let mut all: Vec<ImitationJob<'_>> = page.tally.jobs.values().filter_map(padded).collect();
     if all.is_empty() {
         return String::new();
     }
     let rows = all.len();
     let failed = all.iter().filter(|one| one.start.is_none()).count();
-    let idle = |Padded { row, wanted, start }: &Padded<'_>| {
+    let idle = |ImitationJob { row, wanted, start }: &ImitationJob<'_>| {
         let start = start.filter(|start| start < wanted);
         start.map_or(Area::ZERO, |start| Area::of(row.job.tasks[0].cores, *wanted - start))
     };
@@ -52,7 +52,7 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     all.truncate(ROWS);
     few::sort_by_key(&mut all, |one| (one.row.job.arrive, one.row.job.id));
 
-    let last = |one: &Padded<'_>| ended(one).unwrap_or(one.wanted).max(one.wanted);
+    let last = |one: &ImitationJob<'_>| ended(one).unwrap_or(one.wanted).max(one.wanted);
     let last = all.iter().map(last).max().unwrap_or(page.window.to);
     let window = Window { from: all[0].row.job.arrive, to: last };
     let mut body = String::new();
@@ -94,8 +94,8 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
 
 /// The row of a job: its name, a thin line while it waits, bars while it idles and works, and a mark at its wanted
 /// time.
-fn drawn(one: &Padded<'_>, user: &str, y: f64, window: Window, last: Time) -> String {
-    let Padded { row, wanted, start } = *one;
+fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time) -> String {
+    let ImitationJob { row, wanted, start } = *one;
     let x = |time: Time| at(window.x(time));
     let mut svg = format!(
         "<text class=\"caption end\" x=\"{}\" y=\"{}\" font-size=\"9.5\">{} {}</text>",
@@ -128,10 +128,10 @@ fn drawn(one: &Padded<'_>, user: &str, y: f64, window: Window, last: Time) -> St
     svg
 }
 
-fn ran_in(booking: &Booking) -> bool {
+fn ran_in(booking: &BookingSpan) -> bool {
     booking.worked.is_some_and(|worked| worked > Area::ZERO)
 }
 
-fn ended(one: &Padded<'_>) -> Option<Time> {
+fn ended(one: &ImitationJob<'_>) -> Option<Time> {
     one.start.and(one.row.tasks.iter().filter_map(|task| task.end).max())
 }

@@ -7,7 +7,7 @@ use crate::math;
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, RIGHT, Scale, WIDTH, time_axis};
 use crate::report::page::html::{at, count, counted, escape, number};
 use crate::report::page::{CHART, Page};
-use crate::report::tally::Seen;
+use crate::report::tally::NegotiationData;
 
 /// A chart with one point per quote; empty without quotes.
 pub fn quotes(page: &Page<'_>, site: usize) -> String {
@@ -15,8 +15,10 @@ pub fn quotes(page: &Page<'_>, site: usize) -> String {
     let (mut quoted, mut stale) = (Vec::new(), Vec::new());
     for seen in &tally.bargains.seen {
         match *seen {
-            Seen::Quote { site: place, time, soonest, .. } if place as usize == site => quoted.push((time, soonest)),
-            Seen::Stale { site: place, time } if place as usize == site => stale.push(time),
+            NegotiationData::Quote { site: place, time, soonest, .. } if place as usize == site => {
+                quoted.push((time, soonest))
+            }
+            NegotiationData::Stale { site: place, time } if place as usize == site => stale.push(time),
             _ => {}
         }
     }

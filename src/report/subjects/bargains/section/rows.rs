@@ -10,7 +10,7 @@ use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Item {
+pub struct CalendarItem {
     pub from: Time,
     pub until: Time,
     pub procs: u32,
@@ -20,7 +20,7 @@ pub struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lies {
     /// A booking for this job. Items in it end with it, or outlast it if it was revoked.
-    Around(JobId, Lost),
+    Around(JobId, IsRevoked),
     /// In rows of its own.
     Alone,
     /// In a booking of its job, or in rows of its own if that has no room.
@@ -28,10 +28,10 @@ pub enum Lies {
 }
 
 /// True if a booking was revoked.
-pub type Lost = bool;
+pub type IsRevoked = bool;
 
 /// The rows of each item, in the same order, and the number of rows: as given, or more if more are occupied at once.
-pub fn assign(items: &[Item], rows: u32) -> (Vec<NodeSet>, u32) {
+pub fn assign(items: &[CalendarItem], rows: u32) -> (Vec<NodeSet>, u32) {
     let mut calendar = Calendar { free: NodeSet::all(rows), rows, ..Calendar::default() };
     let rows_of = items.iter().enumerate().map(|(number, item)| calendar.take(number, item)).collect();
     (rows_of, calendar.rows)
@@ -45,19 +45,19 @@ struct Calendar {
     open: BTreeMap<JobId, BTreeSet<(Time, usize)>>,
     /// Unoccupied rows of each of them.
     left: BTreeMap<usize, NodeSet>,
-    held: BTreeMap<usize, Held>,
+    held: BTreeMap<usize, FreedRows>,
     ends: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
 /// The rows that an end frees.
-enum Held {
+enum FreedRows {
     Own(NodeSet),
     Booking(JobId, (Time, usize)),
     In(Vec<(usize, NodeSet)>),
 }
 
 impl Calendar {
-    fn take(&mut self, number: usize, item: &Item) -> NodeSet {
+    fn take(&mut self, number: usize, item: &CalendarItem) -> NodeSet {
         self.reach(item.from);
         let within = match item.lies {
             Lies::Within(job) => self.take_within(job, item),
@@ -67,18 +67,18 @@ impl Calendar {
             (Some(parts), _) => {
                 let mut rows = NodeSet::default();
                 parts.iter().for_each(|(_, part)| rows.unite(part));
-                (rows, Held::In(parts))
+                (rows, FreedRows::In(parts))
             }
             (None, Lies::Around(job, is_lost)) => {
                 let rows = self.take_free(item.procs);
                 let key = (if is_lost { Time::NEVER } else { item.until }, number);
                 self.open.entry(job).or_default().insert(key);
                 self.left.insert(number, rows.clone());
-                (rows, Held::Booking(job, key))
+                (rows, FreedRows::Booking(job, key))
             }
             (None, _) => {
                 let rows = self.take_free(item.procs);
-                (rows.clone(), Held::Own(rows))
+                (rows.clone(), FreedRows::Own(rows))
             }
         };
         self.held.insert(number, held);
@@ -92,13 +92,13 @@ impl Calendar {
             self.ends.pop();
             match self.held.remove(&number) {
                 None => {}
-                Some(Held::Own(rows)) => self.free.insert(&rows),
-                Some(Held::Booking(job, key)) => {
+                Some(FreedRows::Own(rows)) => self.free.insert(&rows),
+                Some(FreedRows::Booking(job, key)) => {
                     self.open.entry(job).or_default().remove(&key);
                     // A task that still runs in it keeps its rows.
                     self.left.remove(&number).iter().for_each(|rows| self.free.insert(rows));
                 }
-                Some(Held::In(parts)) => {
+                Some(FreedRows::In(parts)) => {
                     for (booking, rows) in parts {
                         self.left.get_mut(&booking).unwrap_or(&mut self.free).insert(&rows);
                     }
@@ -107,7 +107,7 @@ impl Calendar {
         }
     }
 
-    fn take_within(&mut self, job: JobId, item: &Item) -> Option<Vec<(usize, NodeSet)>> {
+    fn take_within(&mut self, job: JobId, item: &CalendarItem) -> Option<Vec<(usize, NodeSet)>> {
         let lasting = self.open.get(&job)?.range((item.until, 0)..);
         let (mut missing, mut parts) = (item.procs, Vec::new());
         for (_, booking) in lasting {
@@ -149,12 +149,12 @@ fn side_by_side(free: &mut NodeSet, count: u32) -> NodeSet {
 mod tests {
     use super::*;
 
-    fn item((from, until, procs): (u64, u64, u32), lies: Lies) -> Item {
+    fn item((from, until, procs): (u64, u64, u32), lies: Lies) -> CalendarItem {
         let second = |at: u64| Time::from_micros(at * 1_000_000);
-        Item { from: second(from), until: second(until), procs, lies }
+        CalendarItem { from: second(from), until: second(until), procs, lies }
     }
 
-    fn shown(items: &[Item], rows: u32) -> (Vec<String>, u32) {
+    fn shown(items: &[CalendarItem], rows: u32) -> (Vec<String>, u32) {
         let (sets, rows) = assign(items, rows);
         (sets.iter().map(NodeSet::to_string).collect(), rows)
     }
@@ -201,7 +201,7 @@ mod tests {
             mut all in proptest::collection::vec((0u64..40, 1u64..20, 1u32..6), 1..40),
         ) {
             all.sort_unstable();
-            let items: Vec<Item> =
+            let items: Vec<CalendarItem> =
                 all.iter().map(|(from, lasts, procs)| item((*from, from + lasts, *procs), Lies::Alone)).collect();
             let (sets, rows) = assign(&items, 0);
             let mut most = 0;

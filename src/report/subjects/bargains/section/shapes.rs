@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED};
-use super::rows::{Item, Lies};
+use super::rows::{CalendarItem, Lies};
 use crate::few;
 use crate::grid::{Area, JobId, Slot};
 use crate::kernel::ActorId;
@@ -11,35 +11,35 @@ use crate::protocol::HoldFate;
 use crate::report::Tally;
 use crate::report::page::html::{escape, micros};
 use crate::report::subjects::bargains::Strategies;
-use crate::report::tally::{Booking, Hold, Idled, JobRow, Seen};
+use crate::report::tally::{BookingSpan, HoldSpan, Idled, JobRow, NegotiationData};
 use crate::time::{Span, Time};
 
-pub struct Shape<'a> {
+pub struct CalendarShape<'a> {
     pub from: Time,
     pub until: Time,
     pub procs: u32,
     pub lies: Lies,
     /// End of its idle time, if that is known.
     idle_until: Time,
-    what: What<'a>,
+    what: ShapeKind<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum What<'a> {
+enum ShapeKind<'a> {
     /// A task, in a booking or not.
     Task(&'a JobRow, usize),
     /// A task of another system, for which no user has negotiated.
     Guest(&'a JobRow, usize),
     Idled(Idled),
-    Booking(Booking),
+    Booking(BookingSpan),
     Down,
-    Hold(Hold),
+    Hold(HoldSpan),
     Slot(&'a Slot),
 }
 
-impl<'a> Shape<'a> {
-    fn new((from, until): (Time, Time), procs: u32, lies: Lies, what: What<'a>) -> Shape<'a> {
-        Shape { from, until, procs, lies, idle_until: from, what }
+impl<'a> CalendarShape<'a> {
+    fn new((from, until): (Time, Time), procs: u32, lies: Lies, what: ShapeKind<'a>) -> CalendarShape<'a> {
+        CalendarShape { from, until, procs, lies, idle_until: from, what }
     }
 
     /// Its intervals, each with the use of its processors.
@@ -50,28 +50,28 @@ impl<'a> Shape<'a> {
 
     fn kind(&self) -> usize {
         match (self.what, self.lies) {
-            (What::Task(..), Lies::Within(_)) => USED,
-            (What::Task(..), _) => BEST_EFFORT,
-            (What::Guest(..), _) => OTHERS,
-            (What::Idled(_), _) => PADDING,
-            (What::Booking(_), _) => IDLE,
-            (What::Down, _) => DOWN,
-            (What::Hold(_), _) => HELD,
-            (What::Slot(_), _) => FREE,
+            (ShapeKind::Task(..), Lies::Within(_)) => USED,
+            (ShapeKind::Task(..), _) => BEST_EFFORT,
+            (ShapeKind::Guest(..), _) => OTHERS,
+            (ShapeKind::Idled(_), _) => PADDING,
+            (ShapeKind::Booking(_), _) => IDLE,
+            (ShapeKind::Down, _) => DOWN,
+            (ShapeKind::Hold(_), _) => HELD,
+            (ShapeKind::Slot(_), _) => FREE,
         }
     }
 
     /// Caption for a shape with room.
     pub fn caption(&self) -> Option<&'static str> {
         match self.what {
-            What::Hold(hold) => Some(hold.fate.word()),
-            What::Booking(booking) if booking.is_revoked => Some("revoked"),
+            ShapeKind::Hold(hold) => Some(hold.fate.word()),
+            ShapeKind::Booking(booking) if booking.is_revoked => Some("revoked"),
             _ => None,
         }
     }
 
-    pub fn item(&self) -> Item {
-        Item { from: self.from, until: self.until, procs: self.procs, lies: self.lies }
+    pub fn item(&self) -> CalendarItem {
+        CalendarItem { from: self.from, until: self.until, procs: self.procs, lies: self.lies }
     }
 
     /// Area in processors and microseconds.
@@ -90,7 +90,7 @@ impl<'a> Shape<'a> {
             micros(self.until.since(self.from).micros())
         );
         match self.what {
-            What::Task(row, index) | What::Guest(row, index) => {
+            ShapeKind::Task(row, index) | ShapeKind::Guest(row, index) => {
                 let task = if row.tasks.len() > 1 { format!(", task {index}") } else { String::new() };
                 let place = match self.kind() {
                     USED => "in a booking",
@@ -103,21 +103,21 @@ impl<'a> Shape<'a> {
                 };
                 format!("{}, {}{task}: {procs} processors {when}, {place}{idle}", who(row.user), job(row.job.id))
             }
-            What::Idled(idled) => {
+            ShapeKind::Idled(idled) => {
                 let job = job(idled.task.job);
                 format!("{}, {job}: {procs} processors {when}, idle and then taken back", who(idled.user))
             }
-            What::Booking(booking) => {
+            ShapeKind::Booking(booking) => {
                 let used = booking.used.map_or(", not over".to_owned(), |used| format!(", {:.0} % used", used * 100.0));
                 let held = if booking.was_held { ", held before" } else { "" };
                 let revoked = if booking.is_revoked { ", revoked" } else { "" };
                 format!("{}, {}: {procs} processors {when}{used}{held}{revoked}", who(booking.user), job(booking.job))
             }
-            What::Down => format!("{procs} processors down {when}"),
-            What::Hold(hold) => {
+            ShapeKind::Down => format!("{procs} processors down {when}"),
+            ShapeKind::Hold(hold) => {
                 format!("{}: {procs} processors held {when}, {}", who(hold.user), hold.fate.word())
             }
-            What::Slot(slot) => {
+            ShapeKind::Slot(slot) => {
                 let end = if slot.extensible { ", without end" } else { "" };
                 format!("{procs} processors free {when}{end}")
             }
@@ -126,29 +126,34 @@ impl<'a> Shape<'a> {
 }
 
 /// All shapes on processors of a site, in order of starts; a booking comes before the tasks that begin in it then.
-pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape<'a>> {
+pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<CalendarShape<'a>> {
     let is_here = |place: u32| place as usize == site;
     let mut shapes = Vec::new();
-    let mut bookings: BTreeMap<JobId, Vec<Booking>> = BTreeMap::new();
+    let mut bookings: BTreeMap<JobId, Vec<BookingSpan>> = BTreeMap::new();
     for booking in tally.bookings().filter(|booking| is_here(booking.site)) {
-        let Booking { job, from, until, procs, .. } = booking;
+        let BookingSpan { job, from, until, procs, .. } = booking;
         bookings.entry(job).or_default().push(booking);
-        shapes.push(Shape::new((from, until), procs, Lies::Around(job, booking.is_revoked), What::Booking(booking)));
+        shapes.push(CalendarShape::new(
+            (from, until),
+            procs,
+            Lies::Around(job, booking.is_revoked),
+            ShapeKind::Booking(booking),
+        ));
     }
     for seen in &tally.bargains.seen {
-        if let Seen::Idled(idled) = *seen
+        if let NegotiationData::Idled(idled) = *seen
             && is_here(idled.site)
         {
             let Idled { from, until, procs, .. } = idled;
-            shapes.push(Shape::new((from, until), procs, Lies::Alone, What::Idled(idled)));
+            shapes.push(CalendarShape::new((from, until), procs, Lies::Alone, ShapeKind::Idled(idled)));
         }
     }
     tally.failing.each(site, tally.last, |down| {
-        shapes.push(Shape::new((down.from, down.to), down.nodes.len(), Lies::Alone, What::Down));
+        shapes.push(CalendarShape::new((down.from, down.to), down.nodes.len(), Lies::Alone, ShapeKind::Down));
     });
     for row in tally.jobs.values() {
         let booked = bookings.get(&row.job.id).into_iter().flatten();
-        let mut rooms: Vec<Room> = booked.map(|booking| Room::of(*booking)).collect();
+        let mut rooms: Vec<BookingSpace> = booked.map(|booking| BookingSpace::of(*booking)).collect();
         let user = tally.user_index(row.user).and_then(|user| known.users.get(user));
         let ahead = user.and_then(|user| user.ahead);
         let wanted = ahead.map(|ahead| row.job.arrive + ahead);
@@ -165,11 +170,14 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape
                 false => Lies::Alone,
             };
             if tally.is_central(row.system) {
-                shapes.push(Shape::new((from, until), procs, Lies::Alone, What::Guest(row, index)));
+                shapes.push(CalendarShape::new((from, until), procs, Lies::Alone, ShapeKind::Guest(row, index)));
                 continue;
             }
             let idle_until = wanted.map_or(from, |wanted| wanted.clamp(from, until));
-            shapes.push(Shape { idle_until, ..Shape::new((from, until), procs, lies, What::Task(row, index)) });
+            shapes.push(CalendarShape {
+                idle_until,
+                ..CalendarShape::new((from, until), procs, lies, ShapeKind::Task(row, index))
+            });
         }
     }
     shapes.retain(|shape| shape.from < shape.until);
@@ -178,20 +186,20 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape
 }
 
 /// A booking, and the part of its used area that is not assigned to a task yet.
-struct Room {
-    booking: Booking,
+struct BookingSpace {
+    booking: BookingSpan,
     left: Option<Area>,
 }
 
-impl Room {
-    fn of(booking: Booking) -> Room {
-        Room { booking, left: booking.worked }
+impl BookingSpace {
+    fn of(booking: BookingSpan) -> BookingSpace {
+        BookingSpace { booking, left: booking.worked }
     }
 
     /// Duration for which a task from `from` to `until` was in it, if that is possible. A late task joins the queue, as
     /// it would not end in time, but a revoked booking leaves its tasks where they are.
     fn lasts(&self, from: Time, until: Time) -> Option<Span> {
-        let Booking { from: begin, until: end, is_revoked, .. } = self.booking;
+        let BookingSpan { from: begin, until: end, is_revoked, .. } = self.booking;
         let is_open = begin <= from && from < end && (is_revoked || until <= end);
         is_open.then(|| until.min(end).since(from))
     }
@@ -199,15 +207,15 @@ impl Room {
 
 /// True if a task ran in the bookings of its job, which no record states: open bookings have to last and to have been
 /// used that much, and one that fits exactly is taken. Where nodes fail it is a guess.
-fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
-    let is_its = |room: &&mut Room| {
+fn took(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> bool {
+    let is_its = |room: &&mut BookingSpace| {
         room.left.is_some() && room.left == room.lasts(from, until).map(|span| Area::of(procs, span))
     };
     if let Some(room) = rooms.iter_mut().find(is_its) {
         room.left = Some(Area::ZERO);
         return true;
     }
-    let mut open: Vec<(&mut Room, Span)> =
+    let mut open: Vec<(&mut BookingSpace, Span)> =
         rooms.iter_mut().filter_map(|room| room.lasts(from, until).map(|span| (room, span))).collect();
     few::sort_by_key(&mut open, |(room, _)| room.booking.until);
     let (mut missing, mut shares) = (procs, Vec::new());
@@ -227,7 +235,7 @@ fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
 }
 
 /// Like `took`, where a plan's shares of bookings were assigned to others so far: all open bookings count as one.
-fn took_of_all(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
+fn took_of_all(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> bool {
     let has_room: u32 =
         rooms.iter().filter(|room| room.lasts(from, until).is_some()).map(|room| room.booking.procs).sum();
     let mut open: Vec<&mut Area> = rooms
@@ -248,23 +256,25 @@ fn took_of_all(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> b
 }
 
 /// Holds that lapsed, at the times of their parts.
-pub fn lapsed(tally: &Tally, site: usize) -> Vec<Shape<'_>> {
-    let hold = |seen: &Seen| match *seen {
-        Seen::Hold(hold) if hold.site as usize == site && hold.fate != HoldFate::Committed => Some(hold),
+pub fn lapsed(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
+    let hold = |seen: &NegotiationData| match *seen {
+        NegotiationData::Hold(hold) if hold.site as usize == site && hold.fate != HoldFate::Committed => Some(hold),
         _ => None,
     };
-    let shape =
-        |hold: Hold| Shape::new((hold.part.start, hold.part.end()), hold.part.procs, Lies::Alone, What::Hold(hold));
-    let mut shapes: Vec<Shape<'_>> = tally.bargains.seen.iter().filter_map(hold).map(shape).collect();
+    let shape = |hold: HoldSpan| {
+        CalendarShape::new((hold.part.start, hold.part.end()), hold.part.procs, Lies::Alone, ShapeKind::Hold(hold))
+    };
+    let mut shapes: Vec<CalendarShape<'_>> = tally.bargains.seen.iter().filter_map(hold).map(shape).collect();
     few::sort_by_key(&mut shapes, |shape| (shape.from, shape.until));
     shapes
 }
 
 /// The slots of the largest advertisement, with its time.
-pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<Shape<'a>>)> {
+pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<CalendarShape<'a>>)> {
     let (time, slots) = tally.bargains.offers.get(&(site as u32))?;
-    let shape = |slot: &'a Slot| Shape::new((slot.start, slot.end()), slot.procs, Lies::Alone, What::Slot(slot));
-    let mut shapes: Vec<Shape<'a>> = slots.iter().map(shape).collect();
+    let shape =
+        |slot: &'a Slot| CalendarShape::new((slot.start, slot.end()), slot.procs, Lies::Alone, ShapeKind::Slot(slot));
+    let mut shapes: Vec<CalendarShape<'a>> = slots.iter().map(shape).collect();
     few::sort_by_key(&mut shapes, |shape| (shape.from, shape.until));
     Some((*time, shapes))
 }
@@ -280,7 +290,7 @@ pub fn fit(known: &Strategies, tally: &Tally) {
     }
     for (site, facts) in tally.sites.iter().enumerate() {
         let shapes = solid(known, tally, site);
-        let items: Vec<Item> = shapes.iter().map(Shape::item).collect();
+        let items: Vec<CalendarItem> = shapes.iter().map(CalendarShape::item).collect();
         let (_, rows) = super::rows::assign(&items, facts.cores);
         assert_eq!(rows, facts.cores, "{} has fewer processors", facts.name);
         let used = shapes.iter().filter(|shape| shape.kind() == USED);
