@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::mcb8::LOWEST;
-use super::name::{NameError, Reader};
+use super::name::{NameError, NameReader};
 use crate::grid::{Images, MoveCost};
 use crate::time::Span;
 
@@ -87,7 +87,7 @@ impl Algorithm {
         match name.trim() {
             "FCFS" => Ok(Algorithm::Fcfs),
             "EASY" => Ok(Algorithm::Easy),
-            _ => Reader::new(name).read().map(Algorithm::Dfrs),
+            _ => NameReader::new(name).read().map(Algorithm::Dfrs),
         }
     }
 

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::greedy::{self, Failures};
-use super::idle::{Band, Idle};
+use super::idle::{Idle, PriorityBand};
 use super::need::TOLERANCE;
-use super::ranking::Ranking;
-use super::room::{Fits, Places, Room, Up};
-use super::{Need, Refusal, mcb8, stretch, yields};
+use super::ranking::PriorityRanking;
+use super::room::{Fits, NodeLoads, TaskPlaces, UpNodes};
+use super::{MappingRefusal, Need, mcb8, stretch, yields};
 use crate::grid::{Images, MoveCost, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
@@ -33,11 +33,11 @@ pub struct Cluster {
     /// Indices into `live` of running jobs, ascending.
     running: Vec<usize>,
     /// Previous placements of jobs that moved in this instant, unordered.
-    before: Vec<(usize, Places)>,
+    before: Vec<(usize, TaskPlaces)>,
     /// Jobs on no node, by priority.
     idle: Idle,
     /// Scratch buffer, kept to avoid reallocation: thousands are ranked at an instant.
-    ranking: Ranking,
+    ranking: PriorityRanking,
     /// Time of the first submission, from which ticks count.
     first: Option<Time>,
     last_tick: Option<Time>,
@@ -53,7 +53,7 @@ pub struct ClusterJob {
     pub need: Need,
     pub submitted: Time,
     /// Nodes of its tasks; empty while it is on no node.
-    pub places: Places,
+    pub places: TaskPlaces,
     /// Yield: fraction of its processor need that it gets.
     pub share: f64,
     /// True if it has moved in this instant.
@@ -111,7 +111,7 @@ pub struct Changes {
 pub struct Placed {
     pub job: TaskId,
     pub need: Need,
-    pub places: Places,
+    pub places: TaskPlaces,
     /// Number of tasks on nodes without a task of this job before: all tasks, unless the job was moved.
     pub moved: u32,
     /// Time from which it makes progress.
@@ -129,7 +129,7 @@ impl Cluster {
             running: Vec::new(),
             before: Vec::new(),
             idle: Idle::default(),
-            ranking: Ranking::default(),
+            ranking: PriorityRanking::default(),
             first: None,
             last_tick: None,
         }
@@ -141,7 +141,7 @@ impl Cluster {
     }
 
     /// True if the cluster could ever run a job. Other jobs must not be passed to `advance`.
-    pub fn check(&self, need: &Need) -> Result<(), Refusal> {
+    pub fn check(&self, need: &Need) -> Result<(), MappingRefusal> {
         need.check(self.nodes)
     }
 
@@ -251,7 +251,7 @@ impl Cluster {
     }
 
     /// Moves a job to other nodes, or to none.
-    fn send(&mut self, now: Time, at: usize, places: Places) {
+    fn send(&mut self, now: Time, at: usize, places: TaskPlaces) {
         match self.running.binary_search(&at) {
             Err(index) if !places.is_empty() => self.running.insert(index, at),
             Ok(index) if places.is_empty() => _ = self.running.remove(index),
@@ -261,7 +261,7 @@ impl Cluster {
     }
 
     /// Like `send`, for callers that update `running` themselves.
-    fn move_to(&mut self, now: Time, at: usize, places: Places) {
+    fn move_to(&mut self, now: Time, at: usize, places: TaskPlaces) {
         let live = &mut self.live[at];
         let before = std::mem::replace(&mut live.places, places);
         if !std::mem::replace(&mut live.is_sent, true) {
@@ -278,7 +278,7 @@ impl Cluster {
         let mut room = self.room();
         let mut failures = Failures::default();
         let mut ranking = std::mem::take(&mut self.ranking);
-        let (mut band, mut wanted) = (Band::ABOVE_ALL, FIRST_BAND);
+        let (mut band, mut wanted) = (PriorityBand::ABOVE_ALL, FIRST_BAND);
         while !band.is_last() {
             let fits = room.fits();
             band = self.idle.below(band, wanted, now, &fits);
@@ -328,7 +328,7 @@ impl Cluster {
         let running = self.by_priority(now, self.running.iter().copied());
         let views: Vec<_> = running.iter().map(|at| (&self.live[*at].need, &self.live[*at].places)).collect();
         let displaced: Vec<usize> = greedy::displace(&room, &need, &views).into_iter().map(|at| running[at]).collect();
-        displaced.iter().for_each(|at| self.send(now, *at, Places::new()));
+        displaced.iter().for_each(|at| self.send(now, *at, TaskPlaces::new()));
 
         let mut room = self.room();
         self.send(now, newest, greedy::place(&mut room, &need).unwrap_or_default());
@@ -354,9 +354,9 @@ impl Cluster {
         kept.sort_unstable();
         let index = |at: &usize| kept.binary_search(at).expect("the same in another order");
         let order: Vec<usize> = order.iter().map(index).collect();
-        let up = Up::of(self.nodes, &self.down);
+        let up = UpNodes::of(self.nodes, &self.down);
         let pinned = |live: &ClusterJob| is_pinned(live).then(|| up.numbered(&live.places));
-        let pinned: Vec<Option<Places>> = kept.iter().map(|at| pinned(&self.live[*at])).collect();
+        let pinned: Vec<Option<TaskPlaces>> = kept.iter().map(|at| pinned(&self.live[*at])).collect();
         let jobs: Vec<mcb8::Candidate<'_>> = { kept.iter().zip(&pinned) }
             .map(|(at, pinned)| mcb8::Candidate { need: &self.live[*at].need, pinned: pinned.as_ref() })
             .collect();
@@ -389,7 +389,7 @@ impl Cluster {
         // Jobs that can never fit are not accepted.
         let fits = |live: &ClusterJob| self.down.is_empty() || live.need.check(up).is_ok();
         let (mut memory, mut order) = (0.0, Vec::new());
-        let (mut band, mut wanted) = (Band::ABOVE_ALL, self.running.len() + FIRST_BAND);
+        let (mut band, mut wanted) = (PriorityBand::ABOVE_ALL, self.running.len() + FIRST_BAND);
         'all: while !band.is_last() {
             band = self.idle.below(band, wanted, now, &Fits::ALL);
             wanted *= 4;
@@ -409,10 +409,10 @@ impl Cluster {
     }
 
     /// Moves these jobs to their nodes, out of those that are up, and takes all other jobs off their nodes.
-    fn put_all(&mut self, now: Time, who: &[usize], mapping: Vec<Places>, up: &Up) {
+    fn put_all(&mut self, now: Time, who: &[usize], mapping: Vec<TaskPlaces>, up: &UpNodes) {
         for at in std::mem::take(&mut self.running) {
             if who.binary_search(&at).is_err() {
-                self.move_to(now, at, Places::new());
+                self.move_to(now, at, TaskPlaces::new());
             }
         }
         for (at, places) in who.iter().zip(mapping) {
@@ -482,17 +482,17 @@ impl Cluster {
         }
     }
 
-    fn mapped(&self) -> Vec<(&Need, &Places)> {
+    fn mapped(&self) -> Vec<(&Need, &TaskPlaces)> {
         self.running().map(|live| (&live.need, &live.places)).collect()
     }
 
-    fn room(&self) -> Room {
-        Room::with(self.nodes, &self.down, self.mapped())
+    fn room(&self) -> NodeLoads {
+        NodeLoads::with(self.nodes, &self.down, self.mapped())
     }
 
     /// Some of the live jobs from highest to lowest priority.
     fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
-        Ranking::of(who.map(|at| (self.live[at].priority(now), at))).collect()
+        PriorityRanking::of(who.map(|at| (self.live[at].priority(now), at))).collect()
     }
 }
 
@@ -518,7 +518,7 @@ impl ClusterJob {
             job,
             need,
             submitted: now,
-            places: Places::new(),
+            places: TaskPlaces::new(),
             share: 0.0,
             is_sent: false,
             has_run: false,
@@ -562,7 +562,7 @@ impl ClusterJob {
 }
 
 /// Number of tasks on nodes that had fewer before. Both arguments are ascending by node.
-fn newly_placed(before: &Places, after: &Places) -> u32 {
+fn newly_placed(before: &TaskPlaces, after: &TaskPlaces) -> u32 {
     let mut before = before.iter().peekable();
     let mut sum = 0;
     for (node, tasks) in after {

@@ -2,11 +2,11 @@
 
 use super::Need;
 use super::need::{TOLERANCE, fits, slots};
-use super::room::{Places, Room};
+use super::room::{NodeLoads, TaskPlaces};
 
 /// Places each task of a job on the node with the least load and enough memory, of equal ones the lowest; or no task at
 /// all. O(tasks x nodes); O(nodes) if they do not fit.
-pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
+pub(super) fn place(room: &mut NodeLoads, need: &Need) -> Option<TaskPlaces> {
     // Most jobs have a single task, which needs no counting.
     if need.tasks == 1 {
         let node = least_loaded(room, |node| fits(room.free[node], need.memory))?;
@@ -31,7 +31,7 @@ pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
 }
 
 /// The lowest of the nodes with the least load, among the open ones.
-fn least_loaded(room: &Room, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+fn least_loaded(room: &NodeLoads, is_open: impl Fn(usize) -> bool) -> Option<usize> {
     let mut best: Option<usize> = None;
     for (node, load) in room.load.iter().enumerate() {
         if best.is_none_or(|best| *load < room.load[best] - TOLERANCE) && is_open(node) {
@@ -43,7 +43,7 @@ fn least_loaded(room: &Room, is_open: impl Fn(usize) -> bool) -> Option<usize> {
 
 /// Jobs that a new one displaces, as indices into `running`, in its order, which is from highest to lowest priority.
 /// O(nodes + tasks of the jobs considered).
-pub(super) fn displace(room: &Room, need: &Need, running: &[(&Need, &Places)]) -> Vec<usize> {
+pub(super) fn displace(room: &NodeLoads, need: &Need, running: &[(&Need, &TaskPlaces)]) -> Vec<usize> {
     let mut free = room.free.clone();
     let wanted = u64::from(need.tasks);
     let mut fitting: u64 = free.iter().map(|free| slots(*free, need.memory)).sum();
@@ -92,7 +92,7 @@ impl Failures {
     }
 }
 
-pub(super) fn places(counts: &[u32]) -> Places {
+pub(super) fn places(counts: &[u32]) -> TaskPlaces {
     let counts = counts.iter().enumerate().filter(|(_, tasks)| **tasks > 0);
     counts.map(|(node, tasks)| (node as u32, *tasks)).collect()
 }

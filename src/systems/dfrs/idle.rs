@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::ClusterJob;
-use super::ranking::Ranking;
+use super::ranking::PriorityRanking;
 use super::room::Fits;
 use crate::time::Time;
 
 /// Inputs of the priorities of jobs on no node, in columns, by index among all live jobs. They are constant until a job
 /// gets nodes.
 ///
-/// Jobs are ranked in [`Band`]s of priorities, from the top. For `J` live jobs, each band costs a scan of all `J`, at
+/// Jobs are ranked in [`PriorityBand`]s of priorities, from the top. For `J` live jobs, each band costs a scan of all `J`, at
 /// about a nanosecond each, and O(n) for its `n` jobs; a removal shifts all later jobs, O(J).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
@@ -25,7 +25,7 @@ pub(super) struct Idle {
 
 /// Range of priorities, end exclusive, by their bits: floats that are not negative sort like their bits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Band {
+pub(super) struct PriorityBand {
     from: u64,
     to: u64,
 }
@@ -39,9 +39,9 @@ const BLOCK: usize = 8;
 /// Relative rounding error of a priority, and more.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-impl Band {
+impl PriorityBand {
     /// Empty; all jobs are below.
-    pub const ABOVE_ALL: Band = Band { from: u64::MAX, to: u64::MAX };
+    pub const ABOVE_ALL: PriorityBand = PriorityBand { from: u64::MAX, to: u64::MAX };
 
     pub fn has(self, priority: f64) -> bool {
         (self.from..self.to).contains(&priority.to_bits())
@@ -83,11 +83,11 @@ impl Idle {
     }
 
     /// The next band below one, with about this many jobs that may fit; the number is an estimate from a sample.
-    pub fn below(&self, above: Band, wanted: usize, now: Time, fits: &Fits) -> Band {
+    pub fn below(&self, above: PriorityBand, wanted: usize, now: Time, fits: &Fits) -> PriorityBand {
         let to = above.from;
         let jobs = self.tasks.len();
         if jobs <= SAMPLE {
-            return Band { from: 0, to };
+            return PriorityBand { from: 0, to };
         }
         let step = jobs.div_ceil(SAMPLE);
         let meant = (0..jobs).step_by(step).filter(|at| self.memory[*at] <= fits.memory);
@@ -95,11 +95,11 @@ impl Idle {
         let mut sample: Vec<u64> = bits.filter(|bits| *bits < to).collect();
         let last = wanted / step;
         let from = if last < sample.len() { *sample.select_nth_unstable_by(last, |a, b| b.cmp(a)).1 } else { 0 };
-        Band { from, to }
+        PriorityBand { from, to }
     }
 
     /// Ranks the jobs of a band that may fit.
-    pub fn rank(&self, band: Band, now: Time, fits: &Fits, ranking: &mut Ranking) {
+    pub fn rank(&self, band: PriorityBand, now: Time, fits: &Fits, ranking: &mut PriorityRanking) {
         let now = now.micros() as f64;
         // Multiplication is faster than division, but may be a little too high. Infinity times zero would be NaN.
         let least = (f64::from_bits(band.from) * (1.0 - ROUNDING)).min(f64::MAX);
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::grid::{JobId, TaskId};
     use crate::systems::dfrs::need::slots;
-    use crate::systems::dfrs::{Need, greedy, room::Room};
+    use crate::systems::dfrs::{Need, greedy, room::NodeLoads};
     use crate::time::Span;
 
     /// Submission, progress, presence on a node, tasks and memory of jobs, with numbers that often coincide.
@@ -146,10 +146,10 @@ mod tests {
         prop::collection::vec(job, 0..900)
     }
 
-    fn room() -> impl Strategy<Value = Room> {
+    fn room() -> impl Strategy<Value = NodeLoads> {
         let node =
             (prop_oneof![Just(f64::NEG_INFINITY), (0..11_u32).prop_map(|free| f64::from(free) / 10.0)], 0..5_u32);
-        prop::collection::vec(node, 1..6).prop_map(|nodes| Room {
+        prop::collection::vec(node, 1..6).prop_map(|nodes| NodeLoads {
             free: nodes.iter().map(|node| node.0).collect(),
             load: nodes.iter().map(|node| f64::from(node.1) / 4.0).collect(),
         })
@@ -188,7 +188,7 @@ mod tests {
             let mut slow: Vec<usize> = (0..live.len()).filter(|at| is_meant(&live[*at])).collect();
             slow.sort_by(|a, b| live[*b].priority(now).total_cmp(&live[*a].priority(now)));
 
-            let (mut fast, mut band, mut ranking) = (Vec::new(), Band::ABOVE_ALL, Ranking::default());
+            let (mut fast, mut band, mut ranking) = (Vec::new(), PriorityBand::ABOVE_ALL, PriorityRanking::default());
             while !band.is_last() {
                 band = idle.below(band, wanted, now, &fits);
                 ranking.restart(std::iter::empty());

@@ -35,7 +35,7 @@ pub const KIND: Kind = Kind {
     build: |site, fails, _| {
         let rules = rules(&site.scheduler).ok_or_else(|| ActorError::unknown("algorithm", &site.scheduler))?;
         let cluster = Cluster::new(rules, site.cores).moving(images(site));
-        let sharing = Sharing::new(cluster, fails.map(|fails| fails.attempts(site.cores)));
+        let sharing = SharingManager::new(cluster, fails.map(|fails| fails.attempts(site.cores)));
         Ok(Box::new(if site.latency.is_zero() { sharing.waiting(STEPS) } else { sharing }))
     },
 };
@@ -101,13 +101,13 @@ fn read(name: &str) -> Option<Result<String, String>> {
 /// Steps from a submission to its arrival at the site, through the dispatcher, if messages take no time.
 const STEPS: u32 = 2;
 
-struct Sharing {
+struct SharingManager {
     cluster: Cluster,
-    given: BTreeMap<TaskId, Given>,
+    given: BTreeMap<TaskId, JobData>,
     /// Events since the last instant.
     events: Events,
     /// Jobs that have left since then after a loss that was reported, and that were sent here again already.
-    again: Vec<(TaskId, Need, Given)>,
+    again: Vec<(TaskId, Need, JobData)>,
     /// Steps for which internal events wait for submissions of the same moment: all of it is one instant.
     steps: u32,
     /// Time of the last event, and number of its steps that are still awaited.
@@ -128,7 +128,7 @@ type WorkLeft = u64;
 
 /// Data of a job that the cluster does not have.
 #[derive(Clone, Copy)]
-struct Given {
+struct JobData {
     sender: ActorId,
     work: Span,
     /// Saved work, and virtual time at the end, which includes checkpoints.
@@ -140,9 +140,9 @@ struct Given {
     losses: u32,
 }
 
-impl Sharing {
-    fn new(cluster: Cluster, attempts: Option<Attempts>) -> Sharing {
-        Sharing {
+impl SharingManager {
+    fn new(cluster: Cluster, attempts: Option<Attempts>) -> SharingManager {
+        SharingManager {
             cluster,
             given: BTreeMap::new(),
             events: Events::default(),
@@ -157,8 +157,8 @@ impl Sharing {
         }
     }
 
-    fn waiting(self, steps: u32) -> Sharing {
-        Sharing { steps, ..self }
+    fn waiting(self, steps: u32) -> SharingManager {
+        SharingManager { steps, ..self }
     }
 
     /// True if jobs that are submitted at this moment may still arrive.
@@ -183,7 +183,7 @@ impl Sharing {
             return;
         }
         let until = self.stretched(runtime, &need);
-        let given = Given { sender, work: runtime, saved: Span::ZERO, until, idle: None, losses };
+        let given = JobData { sender, work: runtime, saved: Span::ZERO, until, idle: None, losses };
         if self.events.gone.contains(&task) {
             if self.again.iter().all(|again| again.0 != task) {
                 self.again.push((task, need, given));
@@ -200,7 +200,7 @@ impl Sharing {
         if let Some(at) = again {
             return Some(self.again.remove(at).2.losses);
         }
-        let Given { losses, .. } = *self.given.get(&task).filter(|given| given.sender == sender)?;
+        let JobData { losses, .. } = *self.given.get(&task).filter(|given| given.sender == sender)?;
         if let Some(at) = self.events.come.iter().position(|come| come.0 == task) {
             self.events.come.remove(at);
         } else if self.cluster.live().iter().any(|live| live.job == task && live.stage() == JobStage::Waiting) {
@@ -296,7 +296,7 @@ impl Sharing {
         }
         let newcomers: BTreeSet<TaskId> = started.iter().map(|placed| placed.job).collect();
         for Placed { job, need, places, .. } in started {
-            let Given { sender, saved, until, losses, .. } = self.given[&job];
+            let JobData { sender, saved, until, losses, .. } = self.given[&job];
             orders.push(Order::Start(Start {
                 task: job,
                 sender,
@@ -322,7 +322,7 @@ fn demand(need: &Need) -> Demand {
     Demand { cpu: share(need.cpu), memory: share(need.memory).min(Share::ALL_BUT_ALL) }
 }
 
-impl Manager for Sharing {
+impl Manager for SharingManager {
     fn hear(&mut self, _: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Admit(admit) => self.admit(sender, admit),
@@ -336,7 +336,7 @@ impl Manager for Sharing {
     }
 
     fn finish(&mut self, now: Time, orders: &mut Vec<Order>) {
-        let Sharing { cluster, until, events, .. } = self;
+        let SharingManager { cluster, until, events, .. } = self;
         for (live, until) in cluster.running().zip(until) {
             if live.end(*until) <= now && !events.have_taken(live.job) {
                 orders.push(Order::Finish(live.job));
@@ -354,7 +354,7 @@ impl Manager for Sharing {
         let Some((at, need)) = running.find(|(_, live)| live.job == task).map(|(at, live)| (at, live.need)) else {
             return;
         };
-        let Given { work, saved: before, .. } = self.given[&task];
+        let JobData { work, saved: before, .. } = self.given[&task];
         let saved = before + saved;
         let until = saved + self.stretched(left_of(work, saved), &need);
         self.given.entry(task).and_modify(|given| {

@@ -14,18 +14,18 @@
 
 use super::Need;
 use super::need::TOLERANCE;
-use super::room::Places;
+use super::room::TaskPlaces;
 
 /// A live job to be placed.
 pub(super) struct Candidate<'a> {
     pub need: &'a Need,
     /// Nodes that it has to keep, if it is kept at all.
-    pub pinned: Option<&'a Places>,
+    pub pinned: Option<&'a TaskPlaces>,
 }
 
 /// Placement of each job; empty for jobs that are left out, from the lowest priority upwards. `order` has all jobs from
 /// highest to lowest priority.
-pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<Places> {
+pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<TaskPlaces> {
     let mut packer = Packer::new(nodes, jobs);
     let packing = keep_most(&mut packer, order, |packer| {
         let mut at = |share: f64| packer.pack(|job| share * jobs[job].need.cpu);
@@ -36,7 +36,7 @@ pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<Pl
         bisect(LOWEST, 1.0, |share| at(share).map(|packing| best = packing).is_some());
         Some(best)
     });
-    packing.map_or_else(|| vec![Places::new(); jobs.len()], |packing| packing.places(jobs))
+    packing.map_or_else(|| vec![TaskPlaces::new(); jobs.len()], |packing| packing.places(jobs))
 }
 
 /// Lowest yield that is tried; also the precision of the search.
@@ -91,9 +91,9 @@ pub(super) struct Packer<'a> {
     /// Processor requirement of each kept job, by its index.
     required: Vec<f64>,
     /// Jobs without pins in search order: those that need more processor than memory, and the others.
-    orders: [Vec<Wish>; 2],
+    orders: [Vec<FreeJob>; 2],
     /// `orders` with neighbours of equal requirements combined.
-    lists: [Vec<Item>; 2],
+    lists: [Vec<TaskItem>; 2],
     /// First item of each list with tasks left.
     heads: [usize; 2],
     /// Number of items with tasks left.
@@ -106,7 +106,7 @@ pub(super) struct Packer<'a> {
 
 /// A job that may go anywhere.
 #[derive(Clone, Copy)]
-struct Wish {
+struct FreeJob {
     job: usize,
     cpu: f64,
     memory: f64,
@@ -114,7 +114,7 @@ struct Wish {
 
 /// Equal tasks that are still to be placed.
 #[derive(Clone, Copy)]
-struct Item {
+struct TaskItem {
     /// Index of their first job in both orders together; the others follow it.
     first: usize,
     cpu: f64,
@@ -125,7 +125,7 @@ struct Item {
 }
 
 /// Fillings of the nodes.
-pub(super) struct Packing {
+pub(super) struct NodePacking {
     fillings: Vec<Filling>,
     /// Number of tasks that each node of a filling has of an item, by its first job in `order`, filling after filling.
     tasks: Vec<(usize, u32)>,
@@ -211,7 +211,7 @@ impl<'a> Packer<'a> {
     }
 
     /// Places all tasks of the kept jobs with these processor requirements; None if they do not fit.
-    pub fn pack(&mut self, required: impl Fn(usize) -> f64) -> Option<Packing> {
+    pub fn pack(&mut self, required: impl Fn(usize) -> f64) -> Option<NodePacking> {
         let mut cpu = 0.0;
         for &job in &self.kept {
             self.required[job] = required(job);
@@ -238,7 +238,7 @@ impl<'a> Packer<'a> {
             node += same;
         }
         let order = || self.orders.iter().flatten().map(|wish| wish.job).collect();
-        (self.open == 0).then(|| Packing { fillings, tasks, order: order(), kept: self.kept.clone() })
+        (self.open == 0).then(|| NodePacking { fillings, tasks, order: order(), kept: self.kept.clone() })
     }
 
     /// Room that pinned jobs leave free; None inside if there are none, None outside if they do not fit themselves.
@@ -260,8 +260,8 @@ impl<'a> Packer<'a> {
     }
 
     /// Lists the jobs that may go anywhere, largest requirement first, and sums their requirements.
-    fn list(&mut self) -> Sums {
-        let mut sums = Sums { cpu: 0.0, memory: 0.0 };
+    fn list(&mut self) -> NeedSums {
+        let mut sums = NeedSums { cpu: 0.0, memory: 0.0 };
         self.least = (f64::INFINITY, f64::INFINITY);
         self.open = 0;
         self.heads = [0, 0];
@@ -271,18 +271,18 @@ impl<'a> Packer<'a> {
             order.clear();
             for &job in &self.by_need[which] {
                 let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
-                let wish = Wish { job, cpu: self.required[job], memory: need.memory };
+                let wish = FreeJob { job, cpu: self.required[job], memory: need.memory };
                 if usize::from(wish.cpu <= wish.memory) == which {
                     order.push(wish);
                 }
             }
-            let size = |wish: &Wish| wish.cpu.max(wish.memory);
+            let size = |wish: &FreeJob| wish.cpu.max(wish.memory);
             order.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
             list.clear();
             for alike in order.chunk_by(|a, b| (a.cpu, a.memory) == (b.cpu, b.memory)) {
-                let Wish { cpu, memory, .. } = alike[0];
+                let FreeJob { cpu, memory, .. } = alike[0];
                 let left = alike.iter().map(|wish| u64::from(self.jobs[wish.job].need.tasks)).sum();
-                list.push(Item { first, cpu, memory, left, here: 0 });
+                list.push(TaskItem { first, cpu, memory, left, here: 0 });
                 first += alike.len();
                 sums.cpu += left as f64 * cpu;
                 sums.memory += left as f64 * memory;
@@ -301,11 +301,11 @@ impl<'a> Packer<'a> {
             let first = if memory > cpu + TOLERANCE { MEMORY } else { PROCESSOR };
             let found = [first, 1 - first].into_iter().find(|&which| {
                 let list = &self.lists[which];
-                let fits = |item: &Item| {
+                let fits = |item: &TaskItem| {
                     u64::from(item.here) < item.left && item.cpu <= cpu + TOLERANCE && item.memory <= memory + TOLERANCE
                 };
                 // Each list begins with items that are too large for the node.
-                let is_too_large = |item: &Item| match which {
+                let is_too_large = |item: &TaskItem| match which {
                     PROCESSOR => item.cpu > cpu + TOLERANCE,
                     _ => item.memory > memory + TOLERANCE,
                 };
@@ -336,7 +336,7 @@ impl<'a> Packer<'a> {
     }
 
     /// Subtracts the tasks of the last filling, as often as it is repeated.
-    fn take(&mut self, times: u32, tasks: &mut Vec<(usize, u32)>, left: &mut Sums) {
+    fn take(&mut self, times: u32, tasks: &mut Vec<(usize, u32)>, left: &mut NeedSums) {
         for (which, at) in self.here.drain(..) {
             let item = &mut self.lists[which][at];
             tasks.push((item.first, item.here));
@@ -354,7 +354,7 @@ impl<'a> Packer<'a> {
 }
 
 /// Total requirements of the tasks that are still to be placed.
-struct Sums {
+struct NeedSums {
     cpu: f64,
     memory: f64,
 }
@@ -371,9 +371,9 @@ impl Free {
     }
 }
 
-impl Packing {
-    pub fn places(&self, jobs: &[Candidate<'_>]) -> Vec<Places> {
-        let mut places = vec![Places::new(); jobs.len()];
+impl NodePacking {
+    pub fn places(&self, jobs: &[Candidate<'_>]) -> Vec<TaskPlaces> {
+        let mut places = vec![TaskPlaces::new(); jobs.len()];
         for &job in &self.kept {
             if let Some(pinned) = jobs[job].pinned {
                 places[job].clone_from(pinned);
@@ -410,7 +410,7 @@ mod tests {
     use super::*;
 
     /// Jobs with few distinct needs, some of them pinned to a node.
-    fn jobs() -> impl Strategy<Value = (u32, Vec<(Need, Option<Places>)>)> {
+    fn jobs() -> impl Strategy<Value = (u32, Vec<(Need, Option<TaskPlaces>)>)> {
         let job = |nodes: u32| {
             let pinned = prop::option::weighted(0.1, (0..nodes, 1..3_u32));
             (1..7_u32, 1..5_u32, 1..6_u32, pinned).prop_map(|(tasks, cpu, memory, pinned)| {
@@ -423,9 +423,9 @@ mod tests {
     }
 
     /// The rule literally: task by task and node by node.
-    fn slow(nodes: u32, jobs: &[Candidate<'_>], share: f64) -> Option<Vec<Places>> {
+    fn slow(nodes: u32, jobs: &[Candidate<'_>], share: f64) -> Option<Vec<TaskPlaces>> {
         let mut free = vec![(1.0, 1.0); nodes as usize];
-        let mut places = vec![Places::new(); jobs.len()];
+        let mut places = vec![TaskPlaces::new(); jobs.len()];
         let mut left: Vec<u32> = jobs.iter().map(|job| job.need.tasks).collect();
         for (job, pinned) in jobs.iter().enumerate().filter_map(|(job, candidate)| Some((job, candidate.pinned?))) {
             for &(node, tasks) in pinned {

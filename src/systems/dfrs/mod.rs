@@ -39,5 +39,5 @@ pub use cluster::{Changes, Cluster, ClusterJob, Events, JobStage, Placed};
 pub use manager::KIND;
 pub use measures::{Moves, Usage, bounded_stretch, offered_load, underutilisation};
 pub use name::NameError;
-pub use need::{BadNeed, Need, Refusal};
-pub use room::Places;
+pub use need::{BadNeed, MappingRefusal, Need};
+pub use room::TaskPlaces;

@@ -21,7 +21,7 @@ const PARTS: [&str; 7] = ["per", "stretch-per", "opt=", "minvt=", "minft=", "per
 
 /// An error in a name, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` names no algorithm: {problem}{}{}", At(*at, .name), Meant(.meant))]
+#[error("`{name}` names no algorithm: {problem}{}{}", NamePart(*at, .name), Meant(.meant))]
 pub struct NameError {
     pub name: String,
     /// Offset in bytes.
@@ -31,15 +31,15 @@ pub struct NameError {
     pub meant: Option<&'static str>,
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct NameReader<'a> {
     name: &'a str,
     /// Number of bytes read.
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(name: &'a str) -> Reader<'a> {
-        Reader { name, at: 0 }
+impl<'a> NameReader<'a> {
+    pub fn new(name: &'a str) -> NameReader<'a> {
+        NameReader { name, at: 0 }
     }
 
     pub fn read(mut self) -> Result<Fractional, NameError> {
@@ -109,8 +109,8 @@ impl<'a> Reader<'a> {
         Err(self.fault(at, problem, near::nearest(word, names)))
     }
 
-    fn parts(&mut self) -> Result<Parts, NameError> {
-        let mut parts = Parts::default();
+    fn parts(&mut self) -> Result<NameParts, NameError> {
+        let mut parts = NameParts::default();
         let mut is_first = true;
         while self.at < self.name.len() {
             if !self.take("/") {
@@ -122,11 +122,11 @@ impl<'a> Reader<'a> {
         Ok(parts)
     }
 
-    fn part(&mut self, parts: &mut Parts, is_first: bool) -> Result<(), NameError> {
+    fn part(&mut self, parts: &mut NameParts, is_first: bool) -> Result<(), NameError> {
         let (at, part) = (self.at, self.word(|c| c == '/').trim_end());
         let (key, value) = part.split_once('=').map_or((part, None), |(key, value)| (key, Some(value)));
         let value_at = at + key.len() + 1;
-        let twice = |reader: &Reader<'_>| Err(reader.fault(at, &format!("`{key}` is given twice"), None));
+        let twice = |reader: &NameReader<'_>| Err(reader.fault(at, &format!("`{key}` is given twice"), None));
         match (key, value) {
             ("per" | "stretch-per", None) => {
                 if !is_first {
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
 
 /// The parsed parts, with their positions.
 #[derive(Default)]
-struct Parts {
+struct NameParts {
     periodic: Option<Periodic>,
     optimise: Option<(usize, Optimise)>,
     grace: Option<(usize, Grace)>,
@@ -216,11 +216,11 @@ struct Parts {
     penalty: Option<(usize, Span)>,
 }
 
-struct At<'a>(usize, &'a str);
+struct NamePart<'a>(usize, &'a str);
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for NamePart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let At(at, name) = *self;
+        let NamePart(at, name) = *self;
         match &name[at..] {
             "" => f.write_str(" at its end"),
             rest => write!(f, " at `{rest}`"),

@@ -27,7 +27,7 @@ pub enum BadNeed {
 /// Reason why a job can never be mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{tasks} tasks need the memory of {needed} nodes, but there are {nodes}")]
-pub struct Refusal {
+pub struct MappingRefusal {
     pub tasks: u32,
     pub needed: u64,
     pub nodes: u32,
@@ -55,9 +55,9 @@ impl Need {
     }
 
     /// Checks that an empty cluster of this many nodes could hold it.
-    pub fn check(&self, nodes: u32) -> Result<(), Refusal> {
+    pub fn check(&self, nodes: u32) -> Result<(), MappingRefusal> {
         let needed = u64::from(self.tasks).div_ceil(slots(1.0, self.memory));
-        if needed <= nodes.into() { Ok(()) } else { Err(Refusal { tasks: self.tasks, needed, nodes }) }
+        if needed <= nodes.into() { Ok(()) } else { Err(MappingRefusal { tasks: self.tasks, needed, nodes }) }
     }
 }
 

@@ -3,23 +3,23 @@
 /// A lazy sort: jobs that are not reached are never sorted. O(n) at first, and O(n) again each time that four times as
 /// many are needed: for the first `k` of `n`, O(n log k) at worst, for scans rather than for sorting.
 #[derive(Clone, Debug, Default)]
-pub struct Ranking {
+pub struct PriorityRanking {
     /// Unordered; all of them come after `first`.
-    rest: Vec<Rank>,
+    rest: Vec<PriorityKey>,
     /// Sorted; the next one is last.
-    first: Vec<Rank>,
+    first: Vec<PriorityKey>,
     /// Number of jobs that are sorted next.
     chunk: usize,
 }
 
 /// Sort key, higher for an earlier turn, in one number so that comparisons are branch-free: the priority, then the
 /// earlier submission.
-type Rank = u128;
+type PriorityKey = u128;
 
-impl Ranking {
+impl PriorityRanking {
     /// Ranks jobs, given by priority, which is not negative, and index.
-    pub fn of(jobs: impl Iterator<Item = (f64, usize)>) -> Ranking {
-        let mut ranking = Ranking::default();
+    pub fn of(jobs: impl Iterator<Item = (f64, usize)>) -> PriorityRanking {
+        let mut ranking = PriorityRanking::default();
         ranking.restart(jobs);
         ranking
     }
@@ -35,7 +35,7 @@ impl Ranking {
     /// Adds a job; its turn must not be over.
     pub fn add(&mut self, priority: f64, at: usize) {
         // Floats that are not negative sort like their bits.
-        self.rest.push(Rank::from(priority.to_bits()) << 64 | Rank::from(!(at as u64)));
+        self.rest.push(PriorityKey::from(priority.to_bits()) << 64 | PriorityKey::from(!(at as u64)));
     }
 
     /// Keeps only some jobs.
@@ -55,7 +55,7 @@ impl Ranking {
     }
 }
 
-impl Iterator for Ranking {
+impl Iterator for PriorityRanking {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
@@ -66,7 +66,7 @@ impl Iterator for Ranking {
     }
 }
 
-fn place(rank: Rank) -> usize {
+fn place(rank: PriorityKey) -> usize {
     !(rank as u64) as usize
 }
 
@@ -84,7 +84,7 @@ mod tests {
         ) {
             let mut wanted: Vec<usize> = (0..priorities.len()).collect();
             wanted.sort_by(|a, b| priorities[*b].total_cmp(&priorities[*a]));
-            let mut ranking = Ranking::of(priorities.iter().copied().zip(0..));
+            let mut ranking = PriorityRanking::of(priorities.iter().copied().zip(0..));
             let first: Vec<usize> = ranking.by_ref().take(reached).collect();
             ranking.retain(|at| at % 3 != 0);
             let wanted_later = wanted.split_off(first.len());

@@ -6,23 +6,27 @@ use crate::grid::NodeSet;
 
 /// Number of a job's tasks on each of its nodes: `(node, tasks)`, ascending, none of them 0. Empty if the job is on no
 /// node.
-pub type Places = Vec<(u32, u32)>;
+pub type TaskPlaces = Vec<(u32, u32)>;
 
 /// Nodes of a cluster in the view of the greedy algorithms.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(super) struct NodeLoads {
     /// Free memory of each node; of a node that is down, less than any task needs, however small.
     pub free: Vec<f64>,
     /// Sum of the processor needs of each node's tasks; may exceed 1.
     pub load: Vec<f64>,
 }
 
-impl Room {
+impl NodeLoads {
     /// Room with these jobs on their nodes, and some nodes down. Sums are recomputed, in the given order, so that
     /// rounding errors do not accumulate.
-    pub fn with<'a>(nodes: u32, down: &NodeSet, jobs: impl IntoIterator<Item = (&'a Need, &'a Places)>) -> Room {
+    pub fn with<'a>(
+        nodes: u32,
+        down: &NodeSet,
+        jobs: impl IntoIterator<Item = (&'a Need, &'a TaskPlaces)>,
+    ) -> NodeLoads {
         let nodes = nodes as usize;
-        let mut room = Room { free: vec![1.0; nodes], load: vec![0.0; nodes] };
+        let mut room = NodeLoads { free: vec![1.0; nodes], load: vec![0.0; nodes] };
         jobs.into_iter().for_each(|(need, places)| room.add(need, places));
         down.each().for_each(|node| room.free[node as usize] = f64::NEG_INFINITY);
         room
@@ -36,7 +40,7 @@ impl Room {
         Fits { memory: free().fold(0.0, f64::max) + TOLERANCE, total, nodes }
     }
 
-    fn add(&mut self, need: &Need, places: &Places) {
+    fn add(&mut self, need: &Need, places: &TaskPlaces) {
         for &(node, tasks) in places {
             let tasks = f64::from(tasks);
             self.free[node as usize] -= tasks * need.memory;
@@ -67,11 +71,11 @@ impl Fits {
 }
 
 /// Nodes that are up, renumbered from 0: placement of all jobs works on these as if there were no others.
-pub(super) struct Up(Vec<u32>);
+pub(super) struct UpNodes(Vec<u32>);
 
-impl Up {
-    pub fn of(nodes: u32, down: &NodeSet) -> Up {
-        Up(down.complement(nodes).each().collect())
+impl UpNodes {
+    pub fn of(nodes: u32, down: &NodeSet) -> UpNodes {
+        UpNodes(down.complement(nodes).each().collect())
     }
 
     pub fn count(&self) -> u32 {
@@ -79,13 +83,13 @@ impl Up {
     }
 
     /// Placement in the new numbers.
-    pub fn numbered(&self, places: &Places) -> Places {
+    pub fn numbered(&self, places: &TaskPlaces) -> TaskPlaces {
         let number = |node| self.0.binary_search(node).expect("a job is on nodes that are up") as u32;
         places.iter().map(|(node, tasks)| (number(node), *tasks)).collect()
     }
 
     /// Placement in the original numbers.
-    pub fn named(&self, mut places: Places) -> Places {
+    pub fn named(&self, mut places: TaskPlaces) -> TaskPlaces {
         places.iter_mut().for_each(|(node, _)| *node = self.0[*node as usize]);
         places
     }

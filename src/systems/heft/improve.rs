@@ -6,20 +6,20 @@ use crate::few;
 /// The length of the loop, and its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Improvement {
-    pub stop: Stop,
+    pub stop: StopReason,
     pub update: Update,
     pub replaying: Replaying,
 }
 
 impl Default for Improvement {
     fn default() -> Improvement {
-        Improvement { stop: Stop::Fixed(50), update: Update::Reset, replaying: Replaying::default() }
+        Improvement { stop: StopReason::Fixed(50), update: Update::Reset, replaying: Replaying::default() }
     }
 }
 
 /// The end of the loop. In either case it also ends when plans repeat in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The first plan that proves better than the first one of all, or this many further plans.
     FirstBetter(u32),
     /// This many further plans after the first.
@@ -52,8 +52,8 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     let original = Costs::of(problem);
     let mut costs = original.clone();
     let (most, first_better) = match how.stop {
-        Stop::FirstBetter(most) => (most, true),
-        Stop::Fixed(most) => (most, false),
+        StopReason::FirstBetter(most) => (most, true),
+        StopReason::Fixed(most) => (most, false),
     };
     let mut seen = few::Map::new();
     let (mut rounds, mut best, mut cycle): (Vec<Round>, Option<(usize, Schedule, Replay)>, _) =

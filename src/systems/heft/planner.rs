@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::planning::Policy;
 use super::schedule::Costs;
-use super::workflows::{ActiveWorkflow, Phase, Workflows};
+use super::workflows::{ActiveWorkflow, WorkflowPhase, Workflows};
 use super::{Awareness, Clock, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
 use crate::few;
 use crate::grid::{Edge, EdgeId, Job, Kind, News, Recovery, TaskId};
@@ -32,11 +32,11 @@ pub struct Planner {
     jobs: Workflows,
     timetable: Timetable,
     /// The cores of all sites, site by site.
-    cores: Vec<Core>,
+    cores: Vec<CoreQueue>,
     /// Number of unassigned cores, by site. Only without plans.
     free: Vec<u32>,
     /// Tasks that could run, by their kind and number of cores, in order. Only without plans.
-    ready: BTreeMap<(Kind, u32), BTreeSet<Ready>>,
+    ready: BTreeMap<(Kind, u32), BTreeSet<ReadyTask>>,
     /// The news of sites whose nodes fail.
     news: few::Map<u32, News>,
     recovery: Recovery,
@@ -44,21 +44,21 @@ pub struct Planner {
 
 /// A core and its tasks to come.
 #[derive(Default)]
-struct Core {
+struct CoreQueue {
     busy: bool,
     /// The tasks by descending planned start, so the next one is last.
-    turns: Vec<Turn>,
+    turns: Vec<PlannerTurn>,
 }
 
 #[derive(Clone, Copy)]
-struct Turn {
+struct PlannerTurn {
     start: f64,
     job: u32,
     task: u32,
 }
 
 /// The time at which a task became ready, its workflow, and its index.
-type Ready = (Time, u32, u32);
+type ReadyTask = (Time, u32, u32);
 
 type Out = Outbox<Message, Record>;
 
@@ -69,7 +69,7 @@ impl Planner {
         let count = if planned { cores.iter().map(|&cores| cores as usize).sum() } else { 0 };
         Planner {
             timetable: Timetable::new(if planned { &cores } else { &[] }),
-            cores: std::iter::repeat_with(Core::default).take(count).collect(),
+            cores: std::iter::repeat_with(CoreQueue::default).take(count).collect(),
             free: cores,
             rules,
             sites,
@@ -125,14 +125,14 @@ impl Planner {
     fn running_at(&self, site: ActorId, task: TaskId) -> Option<u32> {
         let number = self.jobs.find(task.job)?;
         let state = self.jobs[number].tasks.get(task.index as usize)?;
-        (state.phase == Phase::Running && self.sites[state.placed.site as usize].0 == site).then_some(number)
+        (state.phase == WorkflowPhase::Running && self.sites[state.placed.site as usize].0 == site).then_some(number)
     }
 
     fn end(&mut self, ended: Ended, from: ActorId, now: Time, out: &mut Out) {
         let Some(number) = self.running_at(from, ended.task) else { return };
         let task = ended.task.index;
         let live = &mut self.jobs[number];
-        live.tasks[task as usize].phase = Phase::Done;
+        live.tasks[task as usize].phase = WorkflowPhase::Done;
         live.unfinished -= 1;
         live.under_way -= 1;
         if !live.is_removed {
@@ -160,7 +160,7 @@ impl Planner {
         if self.recovery.tries_again(state.losses) && !live.is_removed {
             return self.run(number, task, now, out);
         }
-        state.phase = Phase::Done;
+        state.phase = WorkflowPhase::Done;
         self.timetable.give_back(&state.placed);
         self.give_up(number, now, out);
         self.leave(number, task, now, out);
@@ -176,7 +176,7 @@ impl Planner {
         let job = live.job.id;
         out.log(Record::Removed { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
-        for state in live.tasks.iter().filter(|state| state.phase == Phase::Waiting) {
+        for state in live.tasks.iter().filter(|state| state.phase == WorkflowPhase::Waiting) {
             self.timetable.give_back(&state.placed);
         }
         self.ready.retain(|_, alike| {
@@ -256,7 +256,7 @@ impl Planner {
         let live = &mut self.jobs[job];
         live.under_way += 1;
         let state = &mut live.tasks[task as usize];
-        state.phase = Phase::Running;
+        state.phase = WorkflowPhase::Running;
         let number = state.placed.site;
         let (site, resource) = self.sites[number as usize];
         let wish = live.job.tasks[task as usize];
@@ -291,7 +291,7 @@ impl Planner {
         for &task in &schedule.list {
             let placed = &schedule.placed[task as usize];
             self.jobs[number].tasks[task as usize].placed = placed.clone();
-            let turn = Turn { start: placed.start, job: number, task };
+            let turn = PlannerTurn { start: placed.start, job: number, task };
             for &core in &placed.cores {
                 // Tasks of the same start keep their order, so the new one goes in front: the next turn is the last.
                 let turns = &mut self.cores[core as usize].turns;
@@ -322,7 +322,7 @@ impl Planner {
 
     /// Starts the next task of a core, if possible.
     fn turn(&mut self, core: usize, now: Time, out: &mut Out) {
-        let Some(&Turn { job, task, .. }) = self.cores[core].turns.last() else { return };
+        let Some(&PlannerTurn { job, task, .. }) = self.cores[core].turns.last() else { return };
         let state = &self.jobs[job].tasks[task as usize];
         let cores = &state.placed.cores;
         let free = |core: &u32| {
@@ -380,7 +380,7 @@ impl Planner {
     }
 
     /// The first task that has room.
-    fn next_ready(&self) -> Option<Ready> {
+    fn next_ready(&self) -> Option<ReadyTask> {
         let has_room = |kind: Kind, cores: u32| {
             self.sites.iter().zip(&self.free).any(|((_, site), free)| site.kind == kind && *free >= cores)
         };
@@ -420,7 +420,7 @@ impl Planner {
         let remote: Vec<(u32, u32)> =
             live.inputs(task).filter(|input| input.1 != site).map(|(edge, from, _)| (edge, from)).collect();
         let state = &mut live.tasks[task as usize];
-        (state.phase, state.placed.site, state.missing) = (Phase::Fetching, site, remote.len() as u32);
+        (state.phase, state.placed.site, state.missing) = (WorkflowPhase::Fetching, site, remote.len() as u32);
         if remote.is_empty() {
             return self.run(job, task, now, out);
         }

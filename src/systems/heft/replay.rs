@@ -44,18 +44,18 @@ pub struct Replay {
     /// Begin and end of each task.
     pub tasks: Vec<(f64, f64)>,
     /// The transfer of each edge; `None` where both tasks ran at one site.
-    pub moved: Vec<Option<Moved>>,
+    pub moved: Vec<Option<TransferTrace>>,
     pub makespan: f64,
 }
 
 /// Release and arrival of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moved {
+pub struct TransferTrace {
     pub release: f64,
     pub end: f64,
 }
 
-impl Moved {
+impl TransferTrace {
     pub fn duration(self) -> f64 {
         self.end - self.release
     }
@@ -211,7 +211,7 @@ impl<'p> ReplayState<'p> {
             self.edge_of.resize(flow.index() + 1, u32::MAX);
         }
         self.edge_of[flow.index()] = edge;
-        self.replay.moved[edge as usize] = Some(Moved { release: self.now, end: f64::INFINITY });
+        self.replay.moved[edge as usize] = Some(TransferTrace { release: self.now, end: f64::INFINITY });
         if self.how.period_rounding == PeriodRounding::WholeSeconds {
             self.under_way.insert(edge, flow);
         }

@@ -12,14 +12,14 @@ pub struct Schedule {
     /// The tasks, the most urgent first.
     pub list: Vec<u32>,
     /// The place of each task, by its number.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<PlacedTask>,
     /// The tasks of each core in the order of their start; the cores of all sites, site by site.
     pub sequences: Vec<Vec<u32>>,
     pub makespan: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Placed {
+pub struct PlacedTask {
     pub site: u32,
     /// Numbers among the cores of all sites, ascending.
     pub cores: SmallVec<[u32; 2]>,
@@ -29,19 +29,19 @@ pub struct Placed {
 
 /// The known times of transfers, by edge.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Costs {
+pub struct TransferTimes {
     /// A time for any two sites; `None` if the problem's time for the pair holds.
     pub known: Vec<Option<f64>>,
 }
 
-impl Costs {
+impl TransferTimes {
     /// The costs of the problem.
-    pub fn of(problem: &Problem) -> Costs {
+    pub fn of(problem: &Problem) -> TransferTimes {
         let known = match &problem.costs {
             Some(costs) => costs.iter().copied().map(Some).collect(),
             None => vec![None; problem.edges.len()],
         };
-        Costs { known }
+        TransferTimes { known }
     }
 
     /// Mean cost of an edge, before its sites are known.
@@ -53,27 +53,27 @@ impl Costs {
 /// The free times of the cores of all sites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timetable {
-    cores: Vec<Core>,
+    cores: Vec<CoreGaps>,
     /// Number of the first core of each site, then the number of all cores.
     first: Vec<u32>,
 }
 
 /// The gaps of a core, in order; the last one has no end.
 #[derive(Clone, Debug, PartialEq)]
-struct Core {
+struct CoreGaps {
     gaps: Vec<(f64, f64)>,
 }
 
 /// Plans on empty sites.
-pub fn plan(problem: &Problem, costs: &Costs) -> Schedule {
+pub fn plan(problem: &Problem, costs: &TransferTimes) -> Schedule {
     plan_into(problem, costs, &mut Timetable::new(&problem.cores))
 }
 
 /// Plans around the entries of the timetable, and enters the plan there.
-pub fn plan_into(problem: &Problem, costs: &Costs, timetable: &mut Timetable) -> Schedule {
+pub fn plan_into(problem: &Problem, costs: &TransferTimes, timetable: &mut Timetable) -> Schedule {
     let list = list(problem, costs);
     let tolerance = problem.tolerance();
-    let mut placed = vec![Placed::default(); problem.tasks()];
+    let mut placed = vec![PlacedTask::default(); problem.tasks()];
     let mut ready = vec![0.0; problem.sites()];
     let (mut cores, mut best_cores) = (SmallVec::new(), SmallVec::new());
     for &task in &list {
@@ -95,7 +95,7 @@ pub fn plan_into(problem: &Problem, costs: &Costs, timetable: &mut Timetable) ->
         for &core in &best_cores {
             timetable.cores[core as usize].take(start, end);
         }
-        placed[task] = Placed { site: site as u32, cores: best_cores.clone(), start, end };
+        placed[task] = PlacedTask { site: site as u32, cores: best_cores.clone(), start, end };
     }
     let sequences = sequences(timetable.cores.len(), &list, &placed);
     let makespan = placed.iter().map(|placed| placed.end - problem.delay[placed.site as usize]).fold(0.0, f64::max);
@@ -103,7 +103,7 @@ pub fn plan_into(problem: &Problem, costs: &Costs, timetable: &mut Timetable) ->
 }
 
 /// The rank of each task: the longest path from its start to the end of all, by mean times.
-pub fn ranks(problem: &Problem, costs: &Costs) -> Vec<f64> {
+pub fn ranks(problem: &Problem, costs: &TransferTimes) -> Vec<f64> {
     let mut ranks = vec![0.0; problem.tasks()];
     for task in (0..problem.tasks()).rev() {
         let times = problem.run[task * problem.sites()..(task + 1) * problem.sites()].iter();
@@ -117,7 +117,7 @@ pub fn ranks(problem: &Problem, costs: &Costs) -> Vec<f64> {
 
 /// The tasks by descending rank; of equal ones, the lowest task. Ranks are compared as multiples of the grain, since
 /// otherwise the last bits of sums would decide.
-fn list(problem: &Problem, costs: &Costs) -> Vec<u32> {
+fn list(problem: &Problem, costs: &TransferTimes) -> Vec<u32> {
     let ranks: Vec<f64> = ranks(problem, costs).into_iter().map(|rank| (rank / problem.grain).round()).collect();
     let mut list: Vec<u32> = (0..problem.tasks() as u32).collect();
     list.sort_by(|&a, &b| ranks[b as usize].total_cmp(&ranks[a as usize]).then(a.cmp(&b)));
@@ -125,12 +125,12 @@ fn list(problem: &Problem, costs: &Costs) -> Vec<u32> {
 }
 
 /// The time at which all inputs of a task could be at each site.
-fn arrivals(problem: &Problem, costs: &Costs, placed: &[Placed], task: usize, ready: &mut [f64]) {
+fn arrivals(problem: &Problem, costs: &TransferTimes, placed: &[PlacedTask], task: usize, ready: &mut [f64]) {
     ready.fill(problem.release);
     let sites = ready.len();
     for &edge in problem.edges_into(task) {
         let dependency = problem.edges[edge as usize];
-        let Placed { site: from, end, .. } = placed[dependency.from as usize];
+        let PlacedTask { site: from, end, .. } = placed[dependency.from as usize];
         let from = from as usize;
         let local = ready[from].max(end);
         match costs.known[edge as usize] {
@@ -147,7 +147,7 @@ fn arrivals(problem: &Problem, costs: &Costs, placed: &[Placed], task: usize, re
     }
 }
 
-fn sequences(cores: usize, list: &[u32], placed: &[Placed]) -> Vec<Vec<u32>> {
+fn sequences(cores: usize, list: &[u32], placed: &[PlacedTask]) -> Vec<Vec<u32>> {
     let mut sequences = vec![Vec::new(); cores];
     for &task in list {
         for &core in &placed[task as usize].cores {
@@ -168,7 +168,7 @@ impl Timetable {
             first.push(first.last().expect("there is a first") + cores);
         }
         let all = *first.last().expect("there is a first") as usize;
-        Timetable { cores: vec![Core { gaps: vec![(0.0, f64::INFINITY)] }; all], first }
+        Timetable { cores: vec![CoreGaps { gaps: vec![(0.0, f64::INFINITY)] }; all], first }
     }
 
     /// Enters a plan that was made around the present entries.
@@ -192,12 +192,12 @@ impl Timetable {
     }
 
     /// Frees the planned time of a task.
-    pub fn give_back(&mut self, placed: &Placed) {
+    pub fn give_back(&mut self, placed: &PlacedTask) {
         placed.cores.iter().for_each(|core| self.cores[*core as usize].give_back(placed.start, placed.end));
     }
 
     /// The cores of a placed task as numbers of its site; empty if it has none.
-    pub fn nodes(&self, placed: &Placed) -> NodeSet {
+    pub fn nodes(&self, placed: &PlacedTask) -> NodeSet {
         let mut nodes = NodeSet::default();
         for core in &placed.cores {
             let number = core - self.first[placed.site as usize];
@@ -257,7 +257,7 @@ impl Timetable {
     }
 }
 
-impl Core {
+impl CoreGaps {
     fn earliest(&self, ready: f64, time: f64, tolerance: f64) -> f64 {
         let (last, _) = *self.gaps.last().expect("the last gap has no end");
         if last <= ready {

@@ -22,7 +22,7 @@ pub(super) struct ActiveWorkflow {
     pub job: Arc<Job>,
     pub user: ActorId,
     pub graph: Graph,
-    pub tasks: Vec<State>,
+    pub tasks: Vec<WorkflowState>,
     pub unfinished: usize,
     /// Number of its tasks at sites and of its transfers: of all expected messages.
     pub under_way: usize,
@@ -30,8 +30,8 @@ pub(super) struct ActiveWorkflow {
     pub is_removed: bool,
 }
 
-pub(super) struct State {
-    pub phase: Phase,
+pub(super) struct WorkflowState {
+    pub phase: WorkflowPhase,
     /// Its place; without plans, only the site of it is used.
     pub placed: Placed,
     /// Number of predecessors that have not ended, or whose data has not arrived.
@@ -42,7 +42,7 @@ pub(super) struct State {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Phase {
+pub(super) enum WorkflowPhase {
     Waiting,
     /// It has a site, and its data is on the way there. Only without plans.
     Fetching,
@@ -98,14 +98,14 @@ impl IndexMut<u32> for Workflows {
 impl ActiveWorkflow {
     pub fn new(job: Arc<Job>, user: ActorId) -> ActiveWorkflow {
         let graph = Graph::new(job.tasks.len(), &job.edges);
-        let state = |task: usize| State {
-            phase: Phase::Waiting,
+        let state = |task: usize| WorkflowState {
+            phase: WorkflowPhase::Waiting,
             placed: Placed::default(),
             missing: graph.predecessors(task).len() as u32,
             losses: 0,
             saved: Span::ZERO,
         };
-        let tasks: Vec<State> = (0..job.tasks.len()).map(state).collect();
+        let tasks: Vec<WorkflowState> = (0..job.tasks.len()).map(state).collect();
         ActiveWorkflow { unfinished: tasks.len(), job, user, graph, tasks, under_way: 0, is_removed: false }
     }
 

@@ -19,7 +19,7 @@ const MILLION: u128 = 1_000_000;
 /// Core microseconds, by the due times of their jobs.
 type Promised = BTreeMap<(Time, JobId), u128>;
 
-pub(super) struct Gate {
+pub(super) struct AdmissionGate {
     rule: Admission,
     /// The share of a job's value, and the share of the cores' time.
     theta: f64,
@@ -28,9 +28,9 @@ pub(super) struct Gate {
     kinds: Vec<(u64, Promised)>,
 }
 
-impl Gate {
-    pub fn new(market: &Market, cores: Vec<u64>) -> Gate {
-        Gate {
+impl AdmissionGate {
+    pub fn new(market: &Market, cores: Vec<u64>) -> AdmissionGate {
+        AdmissionGate {
             rule: market.admission,
             theta: market.admission_theta_millionths as f64 / MILLION as f64,
             eta_millionths: market.admission_eta_millionths,

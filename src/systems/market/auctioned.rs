@@ -29,7 +29,7 @@ pub(super) struct AuctionedJob {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TaskState {
-    pub phase: Phase,
+    pub phase: JobPhase,
     /// Time from which the data of all predecessors is on every cluster.
     pub everywhere: Time,
     /// Used by its lane while it is queued there.
@@ -37,7 +37,7 @@ pub(super) struct TaskState {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum JobPhase {
     /// Number of predecessors that have not ended.
     Held(u32),
     /// All predecessors have ended, but their data is on no cluster yet that could run it.
@@ -58,7 +58,7 @@ pub(super) enum Phase {
 }
 
 /// Times from which the data of a task is at each cluster.
-pub(super) struct Ready {
+pub(super) struct DataReady {
     /// The clusters that made some of it, ascending; never later than elsewhere.
     pub makers: SmallVec<[(usize, Time); 4]>,
     /// All other clusters, which are alike.
@@ -66,7 +66,7 @@ pub(super) struct Ready {
 }
 
 /// The output of a predecessor.
-struct Output {
+struct TaskOutput {
     /// Its cluster and end.
     cluster: usize,
     at: Time,
@@ -74,13 +74,13 @@ struct Output {
     away: Time,
 }
 
-impl Ready {
-    fn at(time: Time) -> Ready {
-        Ready { makers: SmallVec::new(), elsewhere: time }
+impl DataReady {
+    fn at(time: Time) -> DataReady {
+        DataReady { makers: SmallVec::new(), elsewhere: time }
     }
 
-    fn by_maker(outputs: impl Iterator<Item = Output>) -> Ready {
-        let mut outputs: SmallVec<[Output; 4]> = outputs.collect();
+    fn by_maker(outputs: impl Iterator<Item = TaskOutput>) -> DataReady {
+        let mut outputs: SmallVec<[TaskOutput; 4]> = outputs.collect();
         outputs.sort_unstable_by_key(|output| output.cluster);
         // The last arrival elsewhere, and the last among the outputs of clusters other than that one's.
         let (mut last, mut other) = ((usize::MAX, Time::ZERO), Time::ZERO);
@@ -93,20 +93,20 @@ impl Ready {
                 other = other.max(output.away);
             }
         }
-        let there = |own: &[Output]| {
+        let there = |own: &[TaskOutput]| {
             let made = own.iter().map(|output| output.at).max().expect("a maker has made something");
             let cluster = own[0].cluster;
             (cluster, made.max(if cluster == last.0 { other } else { last.1 }))
         };
         let makers = outputs.chunk_by(|one, next| one.cluster == next.cluster).map(there).collect();
-        Ready { makers, elsewhere: last.1 }
+        DataReady { makers, elsewhere: last.1 }
     }
 }
 
 impl AuctionedJob {
     pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span, due: Time) -> AuctionedJob {
         let state = |task| {
-            let phase = Phase::Held(graph.predecessors(task).len() as u32);
+            let phase = JobPhase::Held(graph.predecessors(task).len() as u32);
             TaskState { phase, everywhere: Time::ZERO, mark: 0 }
         };
         let tasks: Vec<TaskState> = (0..job.tasks.len()).map(state).collect();
@@ -142,7 +142,7 @@ impl AuctionedJob {
     }
 
     pub fn is_queued(&self, task: usize) -> bool {
-        self.tasks[task].phase == Phase::Queued
+        self.tasks[task].phase == JobPhase::Queued
     }
 
     /// True if there is nothing left to wait for.
@@ -160,29 +160,29 @@ impl AuctionedJob {
 
     /// The times from which a task whose predecessors have ended may start at each cluster: O(p log p) with `p`
     /// predecessors, independent of the number of clusters.
-    pub fn ready(&self, task: usize, network: Network) -> Ready {
+    pub fn ready(&self, task: usize, network: Network) -> DataReady {
         let output = |&before: &u32| {
             let before = before as usize;
-            let Phase::Done { cluster, at } = self.tasks[before].phase else {
+            let JobPhase::Done { cluster, at } = self.tasks[before].phase else {
                 panic!("data is asked for once all predecessors have ended")
             };
-            Output { cluster, at, away: at + self.figures.delays[before] }
+            TaskOutput { cluster, at, away: at + self.figures.delays[before] }
         };
         match (self.graph.predecessors(task), network) {
-            ([], _) => Ready::at(self.job.arrive),
+            ([], _) => DataReady::at(self.job.arrive),
             // Most tasks have one predecessor.
             ([before], Network::PerCluster) => {
-                let Output { cluster, at, away } = output(before);
-                Ready { makers: SmallVec::from_buf_and_len([(cluster, at); 4], 1), elsewhere: away }
+                let TaskOutput { cluster, at, away } = output(before);
+                DataReady { makers: SmallVec::from_buf_and_len([(cluster, at); 4], 1), elsewhere: away }
             }
-            (all, Network::PerCluster) => Ready::by_maker(all.iter().map(output)),
+            (all, Network::PerCluster) => DataReady::by_maker(all.iter().map(output)),
             (all, Network::KindChangeOnly) => {
                 let kind = self.job.tasks[task].kind;
                 let there = all.iter().map(|before| {
                     let moves = self.job.tasks[*before as usize].kind != kind;
                     if moves { output(before).away } else { output(before).at }
                 });
-                Ready::at(there.max().expect("there are some"))
+                DataReady::at(there.max().expect("there are some"))
             }
         }
     }
@@ -233,9 +233,9 @@ mod tests {
         fn data_is_ready_when_the_last_of_it_has_come(
             outputs in prop::collection::vec((0usize..4, 1u64..20, 0u64..20), 1..8),
         ) {
-            let ready = Ready::by_maker(outputs.iter().map(|&(cluster, at, delay)| {
+            let ready = DataReady::by_maker(outputs.iter().map(|&(cluster, at, delay)| {
                 let at = Time::from_micros(at);
-                Output { cluster, at, away: at + Span::from_micros(delay) }
+                TaskOutput { cluster, at, away: at + Span::from_micros(delay) }
             }));
             let on = |cluster: usize| {
                 let there = |&(made, at, delay): &(usize, u64, u64)| if made == cluster { at } else { at + delay };

@@ -36,13 +36,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::admission::Gate;
-use super::auctioned::{AuctionedJob, Phase};
+use super::admission::AdmissionGate;
+use super::auctioned::{AuctionedJob, JobPhase};
 use super::bid::{BidPolicy, Instant, Trend};
 use super::clusters::{Cluster, Clusters};
 use super::failing::Failing;
 use super::figures::Figures;
-use super::queue::{self, Bids, Demand, Jobs, Lane, TaskHandle};
+use super::queue::{self, AuctionedJobs, Bids, Demand, Lane, TaskHandle};
 use super::rules::{Blocking, Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, NodeSet, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
@@ -55,9 +55,9 @@ pub struct Auctioneer {
     policy: Box<dyn BidPolicy>,
     clusters: Clusters,
     /// Transfers, where there are links.
-    carrier: Option<Carrier<Load>>,
-    gate: Gate,
-    jobs: Jobs,
+    carrier: Option<Carrier<DataLoad>>,
+    gate: AdmissionGate,
+    jobs: AuctionedJobs,
     /// Present or former job of each slot.
     ids: Vec<JobId>,
     /// Slots of the jobs whose number is not that of their slot.
@@ -81,7 +81,7 @@ pub struct Auctioneer {
 }
 
 /// Data under way: its receiving task, and its edge in the job.
-struct Load {
+struct DataLoad {
     handle: TaskHandle,
     edge: u32,
 }
@@ -121,7 +121,7 @@ impl Auctioneer {
         let clusters = Clusters::new(clusters);
         let keeps_paths = policy.trend() != Trend::Fixed;
         Auctioneer {
-            gate: Gate::new(&market, clusters.cores()),
+            gate: AdmissionGate::new(&market, clusters.cores()),
             market,
             jobs: Vec::new(),
             ids: Vec::new(),
@@ -187,13 +187,13 @@ impl Auctioneer {
         let Some(slot) = self.slot(id.job) else { return };
         let Some(live) = self.jobs[slot as usize].as_mut() else { return };
         let task = id.index as usize;
-        let Some(&Phase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
+        let Some(&JobPhase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
         if self.clusters.site(cluster) != site {
             return;
         }
 
         self.clusters.give_back(cluster, live.job.tasks[task].cores);
-        live.tasks[task].phase = Phase::Done { cluster, at: now };
+        live.tasks[task].phase = JobPhase::Done { cluster, at: now };
         live.running -= 1;
         live.unfinished -= 1;
         self.gate.keep(live, task);
@@ -212,10 +212,10 @@ impl Auctioneer {
         let Some(slot) = self.slot(id.job) else { return };
         let Some(live) = self.jobs[slot as usize].as_mut() else { return };
         let task = id.index as usize;
-        let Some(&Phase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
+        let Some(&JobPhase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
         let Some(failing) = self.failing.as_mut().filter(|_| self.clusters.site(cluster) == site) else { return };
         self.clusters.give_back(cluster, live.job.tasks[task].cores);
-        live.tasks[task].phase = Phase::Awaiting;
+        live.tasks[task].phase = JobPhase::Awaiting;
         live.running -= 1;
         let is_tried_again = failing.lose(id, saved, cluster);
         if live.removed {
@@ -234,8 +234,8 @@ impl Auctioneer {
             let live = self.live_mut(ended);
             let next = live.graph.successors(ended.task as usize)[which];
             let state = &mut live.tasks[next as usize];
-            let Phase::Held(before) = state.phase else { panic!("a task is held until all before it have ended") };
-            state.phase = if before == 1 { Phase::Awaiting } else { Phase::Held(before - 1) };
+            let JobPhase::Held(before) = state.phase else { panic!("a task is held until all before it have ended") };
+            state.phase = if before == 1 { JobPhase::Awaiting } else { JobPhase::Held(before - 1) };
             if before == 1 {
                 self.release(TaskHandle { job: ended.job, task: next }, now, out);
             }
@@ -296,7 +296,7 @@ impl Auctioneer {
         let live = AuctionedJob::new(job, user, graph, figures, self.market.tick, due);
         self.gate.promise(&live);
         let entries: SmallVec<[u32; 8]> =
-            (0..live.tasks.len() as u32).filter(|&task| live.tasks[task as usize].phase == Phase::Held(0)).collect();
+            (0..live.tasks.len() as u32).filter(|&task| live.tasks[task as usize].phase == JobPhase::Held(0)).collect();
         let deadline = live.deadline;
         let slot = self.take_slot(live.job.id, Some(Box::new(live)));
         if self.market.removal == Removal::Deadline {
@@ -351,7 +351,7 @@ impl Auctioneer {
         for task in 0..live.tasks.len() as u32 {
             let handle = TaskHandle { job: slot, task };
             if self.live(handle).is_queued(task as usize) {
-                self.dequeue(handle, Phase::Awaiting);
+                self.dequeue(handle, JobPhase::Awaiting);
             }
         }
         self.let_go(slot);
@@ -439,7 +439,7 @@ impl Auctioneer {
     }
 
     fn assign(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
-        self.dequeue(handle, Phase::Running { cluster });
+        self.dequeue(handle, JobPhase::Running { cluster });
         let live = self.jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.running += 1;
         let task = &live.job.tasks[handle.task as usize];
@@ -449,7 +449,9 @@ impl Auctioneer {
         out.log(Record::Assigned { task: id, site });
         match self.fetch(handle, cluster, now, out) {
             0 => self.run(handle, cluster, now, out),
-            missing => self.live_mut(handle).tasks[handle.task as usize].phase = Phase::Fetching { cluster, missing },
+            missing => {
+                self.live_mut(handle).tasks[handle.task as usize].phase = JobPhase::Fetching { cluster, missing }
+            }
         }
     }
 
@@ -463,7 +465,7 @@ impl Auctioneer {
         }
         let mut missing = 0;
         for &from in live.graph.predecessors(handle.task as usize) {
-            let Phase::Done { cluster: made, .. } = live.tasks[from as usize].phase else {
+            let JobPhase::Done { cluster: made, .. } = live.tasks[from as usize].phase else {
                 panic!("a task is queued once all before it have ended")
             };
             if made == cluster {
@@ -472,7 +474,7 @@ impl Auctioneer {
             let edges = &live.job.edges;
             let at = edges.partition_point(|edge| (edge.from, edge.to) < (from, handle.task));
             let Edge { from, to, data: bytes } = edges[at];
-            let load = Load { handle, edge: at as u32 };
+            let load = DataLoad { handle, edge: at as u32 };
             let edge = EdgeId { job: live.job.id, from, to };
             let active = carrier.send(now, (made as u32, cluster as u32), (edge, bytes), load, out);
             let [from, to] = [made, cluster].map(|cluster| self.clusters.site(cluster));
@@ -495,18 +497,18 @@ impl Auctioneer {
     /// Starts the tasks whose last input has arrived.
     fn take_delivered(&mut self, now: Time, out: &mut Out) {
         let loads = self.carrier.as_mut().map(|carrier| carrier.arrived(now, out)).unwrap_or_default();
-        for Load { handle, edge } in loads {
+        for DataLoad { handle, edge } in loads {
             let live = self.live_mut(handle);
             let Edge { from, to, .. } = live.job.edges[edge as usize];
             out.log(Record::Delivered { edge: EdgeId { job: live.job.id, from, to } });
             let state = &mut live.tasks[handle.task as usize];
             match &mut state.phase {
-                Phase::Fetching { cluster, missing: 1 } => {
+                JobPhase::Fetching { cluster, missing: 1 } => {
                     let cluster = *cluster;
-                    state.phase = Phase::Running { cluster };
+                    state.phase = JobPhase::Running { cluster };
                     self.run(handle, cluster, now, out);
                 }
-                Phase::Fetching { missing, .. } => *missing -= 1,
+                JobPhase::Fetching { missing, .. } => *missing -= 1,
                 _ => panic!("data arrives for a task that waits for it"),
             }
         }
@@ -530,7 +532,7 @@ impl Auctioneer {
     fn enqueue(&mut self, handle: TaskHandle, now: Time) {
         let task = handle.task as usize;
         let live = self.jobs[handle.job as usize].as_mut().expect("what joins the queue belongs to a live job");
-        live.tasks[task].phase = Phase::Queued;
+        live.tasks[task].phase = JobPhase::Queued;
         live.queued += 1;
         if self.keeps_paths && live.queued == 1 {
             *self.paths.entry(live.critical_path()).or_insert(0) += 1;
@@ -547,7 +549,7 @@ impl Auctioneer {
         }
     }
 
-    fn dequeue(&mut self, handle: TaskHandle, into: Phase) {
+    fn dequeue(&mut self, handle: TaskHandle, into: JobPhase) {
         let task = handle.task as usize;
         let live = self.jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.tasks[task].phase = into;

@@ -18,13 +18,13 @@ pub(super) struct Failing {
     due: BTreeSet<(Time, usize)>,
     recovery: Recovery,
     /// Tasks of live jobs that have been lost.
-    lost: BTreeMap<TaskId, Losses>,
+    lost: BTreeMap<TaskId, TaskLosses>,
     /// Time of the timer for the next news.
     awake_until: Option<Time>,
 }
 
 #[derive(Default)]
-struct Losses {
+struct TaskLosses {
     times: u32,
     /// The saved part of its work.
     saved: Span,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::deal::{Alarm, Books, Deal};
-use super::pending::{PendingReply, ReplyKey};
+use super::pending::{PendingKey, PendingReply};
 use super::rules::Provisioning;
 use super::run::Run;
 use super::strategy::{self, Strategy};
@@ -288,7 +288,7 @@ impl Customer {
     fn answered(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
         match answer {
             Message::Informed(informed) => {
-                let pending = self.books.paid(now, ReplyKey::Answer(provider, informed.number));
+                let pending = self.books.paid(now, PendingKey::Answer(provider, informed.number));
                 let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
                 asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
                 self.with(now, job, out, |strategy, deal| {
@@ -296,7 +296,7 @@ impl Customer {
                 });
             }
             Message::Claimed(claimed) => {
-                let pending = self.books.paid(now, ReplyKey::Answer(provider, claimed.number));
+                let pending = self.books.paid(now, PendingKey::Answer(provider, claimed.number));
                 let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
                 asked.is_granted_by(&claimed.result, &self.world.providers[provider])?;
                 if self.live.get(&job).is_none_or(|live| live.is_doomed) {
@@ -308,17 +308,17 @@ impl Customer {
                 });
             }
             Message::Coordinated(Coordinated { hold, answer }) => {
-                let pending = self.books.paid(now, ReplyKey::Pledge(provider, hold, HoldStep::of(&answer)));
+                let pending = self.books.paid(now, PendingKey::Pledge(provider, hold, HoldStep::of(&answer)));
                 let Some((job, _)) = self.known(pending)? else { return Ok(()) };
                 self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
             }
             Message::Returned(Returned { booking, result }) => {
-                let pending = self.books.paid(now, ReplyKey::Return(provider, booking));
+                let pending = self.books.paid(now, PendingKey::Return(provider, booking));
                 let Some((job, _)) = self.known(pending)? else { return Ok(()) };
                 self.with(now, job, out, |strategy, deal| strategy.returned(booking, provider, result, deal));
             }
             Message::Recalled(recalled) => {
-                let pending = self.books.paid(now, ReplyKey::Recall(provider, recalled.task));
+                let pending = self.books.paid(now, PendingKey::Recall(provider, recalled.task));
                 self.known(pending)?;
                 self.recalled(now, provider, recalled, out)?;
             }

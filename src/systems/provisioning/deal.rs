@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::application::Application;
-use super::pending::{PendingReplies, PendingReply, ReplyKey, RequestKind};
+use super::pending::{PendingKey, PendingReplies, PendingReply, RequestKind};
 use super::rules::Provisioning;
 use super::run::{Assignment, Padded, Run, Transfer};
-use super::sent::{Arrival, Sent};
+use super::sent::{ArrivalOrder, SentTasks};
 use super::world::{Provider, World};
 use crate::few;
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
@@ -29,7 +29,7 @@ pub(super) struct Books {
     /// Receiving task of each load.
     pub loads: BTreeMap<u64, TaskId>,
     /// Tasks that sites may not have counted yet when they report their load.
-    pub sent: Sent,
+    pub sent: SentTasks,
     pub alarms: BTreeMap<Time, Vec<Alarm>>,
     pub given_up: Vec<JobId>,
 }
@@ -72,9 +72,9 @@ impl Books {
     }
 
     /// Settles an answer and returns its question. The response time of the provider is a bound on the age of its news.
-    pub fn paid(&mut self, now: Time, key: ReplyKey) -> Option<PendingReply> {
+    pub fn paid(&mut self, now: Time, key: PendingKey) -> Option<PendingReply> {
         let (since, pending) = self.pending.pay(key)?;
-        if let ReplyKey::Answer(provider, _) = key {
+        if let PendingKey::Answer(provider, _) = key {
             let lag = self.lags.or_default(provider);
             *lag = now.since(since).max(*lag);
         }
@@ -90,7 +90,7 @@ impl Books {
     fn owes(
         &mut self,
         now: Time,
-        key: ReplyKey,
+        key: PendingKey,
         (provider, job, request): (&Provider, JobId, RequestKind),
         out: &mut Out,
     ) {
@@ -105,7 +105,7 @@ impl Books {
         booking: BookingId,
         out: &mut Out,
     ) {
-        self.owes(now, ReplyKey::Return(number, booking), (provider, job, RequestKind::Deed), out);
+        self.owes(now, PendingKey::Return(number, booking), (provider, job, RequestKind::Deed), out);
         out.send(provider.site, Message::Return(Return { booking }));
     }
 }
@@ -171,18 +171,18 @@ impl Deal<'_> {
     /// Asks a provider. The answer carries the returned number.
     pub fn ask(&mut self, provider: usize, query: Query) -> u64 {
         let number = self.books.number();
-        self.owes(ReplyKey::Answer(provider, number), provider, RequestKind::Query(query));
+        self.owes(PendingKey::Answer(provider, number), provider, RequestKind::Query(query));
         self.out.send(self.world.providers[provider].site, Message::Inquire(Inquire { number, query }));
         number
     }
 
     /// Position in the order of arrivals of a message sent to a provider now.
-    pub fn arrival(&self, provider: usize) -> Arrival {
+    pub fn arrival(&self, provider: usize) -> ArrivalOrder {
         self.books.sent.arrival(self.now, self.world.providers[provider].latency)
     }
 
     /// Number of tasks of its user, of all its jobs, that a provider had not received when this message arrived.
-    pub fn sent_since(&self, provider: usize, asked: Arrival) -> u64 {
+    pub fn sent_since(&self, provider: usize, asked: ArrivalOrder) -> u64 {
         self.books.sent.since(provider, asked)
     }
 
@@ -204,12 +204,12 @@ impl Deal<'_> {
 
     fn claim(&mut self, provider: usize, lot: Lot, wanted: Vec<(Part, Area)>) -> u64 {
         let number = self.books.number();
-        self.owes(ReplyKey::Answer(provider, number), provider, RequestKind::Claim(wanted));
+        self.owes(PendingKey::Answer(provider, number), provider, RequestKind::Claim(wanted));
         self.out.send(self.world.providers[provider].site, Message::Claim(Claim { number, job: self.run.job.id, lot }));
         number
     }
 
-    fn owes(&mut self, key: ReplyKey, provider: usize, request: RequestKind) {
+    fn owes(&mut self, key: PendingKey, provider: usize, request: RequestKind) {
         self.books.owes(self.now, key, (&self.world.providers[provider], self.run.job.id, request), self.out);
     }
 
@@ -217,7 +217,7 @@ impl Deal<'_> {
     pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
         // No answer follows a release.
         if let Some(step) = HoldStep::wanted(&pledge) {
-            self.owes(ReplyKey::Pledge(provider, hold, step), provider, RequestKind::Deed);
+            self.owes(PendingKey::Pledge(provider, hold, step), provider, RequestKind::Deed);
         }
         self.out.send(self.world.providers[provider].site, Message::Coordinate(Coordinate { hold, pledge }));
     }
@@ -249,7 +249,7 @@ impl Deal<'_> {
     pub fn recall(&mut self, task: u32) {
         let Some(provider) = self.run.assignment(task).map(|assignment| assignment.provider) else { return };
         let site = self.world.providers[provider].site;
-        self.owes(ReplyKey::Recall(provider, self.run.id(task)), provider, RequestKind::Deed);
+        self.owes(PendingKey::Recall(provider, self.run.id(task)), provider, RequestKind::Deed);
         self.out.send(site, Message::Recall(Recall { task: self.run.id(task) }));
     }
 

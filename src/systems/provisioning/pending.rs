@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 
 /// Identity of an answer; providers are numbers of sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReplyKey {
+pub enum PendingKey {
     /// The answer to a question or a claim, by its number.
     Answer(usize, u64),
     Pledge(usize, HoldId, HoldStep),
@@ -37,8 +37,8 @@ pub type PendingReply = (JobId, RequestKind);
 #[derive(Default)]
 pub struct PendingReplies {
     /// The open questions. The same question may be asked again before it is answered.
-    open: BTreeMap<ReplyKey, VecDeque<Since>>,
-    due: BTreeSet<(Time, ReplyKey)>,
+    open: BTreeMap<PendingKey, VecDeque<Since>>,
+    due: BTreeSet<(Time, PendingKey)>,
     /// The next time at which overdue answers are looked for.
     watch: Option<Time>,
 }
@@ -50,14 +50,14 @@ struct Since {
 }
 
 impl PendingReplies {
-    pub fn add(&mut self, asked: Time, by: Time, key: ReplyKey, pending: PendingReply, out: &mut Out) {
+    pub fn add(&mut self, asked: Time, by: Time, key: PendingKey, pending: PendingReply, out: &mut Out) {
         self.open.entry(key).or_default().push_back(Since { asked, by, pending });
         self.due.insert((by, key));
         self.look_after(by, out);
     }
 
     /// Settles an answer: the time and the subject of its question. None if no question is open.
-    pub fn pay(&mut self, key: ReplyKey) -> Option<(Time, PendingReply)> {
+    pub fn pay(&mut self, key: PendingKey) -> Option<(Time, PendingReply)> {
         let open = self.open.get_mut(&key)?;
         let Since { asked, by, pending } = open.pop_front()?;
         if open.is_empty() {
@@ -100,13 +100,13 @@ impl PendingReplies {
     }
 }
 
-impl ReplyKey {
+impl PendingKey {
     fn provider(&self) -> usize {
         match self {
-            ReplyKey::Answer(provider, _)
-            | ReplyKey::Pledge(provider, ..)
-            | ReplyKey::Return(provider, _)
-            | ReplyKey::Recall(provider, _) => *provider,
+            PendingKey::Answer(provider, _)
+            | PendingKey::Pledge(provider, ..)
+            | PendingKey::Return(provider, _)
+            | PendingKey::Recall(provider, _) => *provider,
         }
     }
 }

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::application::{Application, ApplicationPlan, Greedy, Settings, Wish, dominates, plan};
-use super::desk::{Desk, Wanted, longest};
+use super::application::{Application, ApplicationPlan, GreedyPlan, Settings, Wish, dominates, plan};
+use super::desk::{Desk, WantedStarts, longest};
 use super::forecast::History;
 use super::planner;
 use super::rules::Provisioning;
@@ -40,7 +40,7 @@ pub(super) const ALL: &[Maker] = &[
 const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// A workflow, and the sites at the moment of planning.
-struct Moment<'a> {
+struct PlanningMoment<'a> {
     order: &'a Order<'a>,
     rules: Provisioning,
     workflow: &'a Workflow,
@@ -49,7 +49,7 @@ struct Moment<'a> {
 }
 
 fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let mut moment = Moment::of(order)?;
+    let mut moment = PlanningMoment::of(order)?;
     let adverts: Vec<Vec<Slot>> = moment.sites.iter_mut().map(|site| site.desk.advertise(order.at).slots).collect();
     let slots: Vec<&[Slot]> = adverts.iter().map(Vec::as_slice).collect();
     let settings = Settings {
@@ -72,11 +72,11 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
 }
 
 fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let moment = Moment::of(order)?;
+    let moment = PlanningMoment::of(order)?;
     let mut alphas: Vec<f64> = ALPHAS.into_iter().chain([order.alpha]).collect();
     alphas.sort_by(f64::total_cmp);
     alphas.dedup();
-    let plans: Vec<Greedy<'_>> = alphas.iter().map(|alpha| moment.buy(*alpha)).collect::<Result<_, _>>()?;
+    let plans: Vec<GreedyPlan<'_>> = alphas.iter().map(|alpha| moment.buy(*alpha)).collect::<Result<_, _>>()?;
     let wanted = &plans[alphas.iter().position(|alpha| *alpha == order.alpha).expect("it is one of them")];
     let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
     few::sort_by_key(&mut costs, |(cost, _)| (cost.allocation, cost.makespan));
@@ -94,8 +94,8 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     Ok(moment.told(plans.len(), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
 }
 
-impl<'a> Moment<'a> {
-    fn of(order: &'a Order<'a>) -> Result<Moment<'a>, Unplannable> {
+impl<'a> PlanningMoment<'a> {
+    fn of(order: &'a Order<'a>) -> Result<PlanningMoment<'a>, Unplannable> {
         let rules = order.service.settings::<Provisioning>().cloned().unwrap_or_default();
         let WorkflowFile::Workflow(workflow) = order.work else {
             let text = "a table of costs does not state processors, which the policy has to buy: expected a workflow";
@@ -105,10 +105,10 @@ impl<'a> Moment<'a> {
         let speed = |(_, site): &(_, &Site)| Speed(site.speed_millionths);
         let speeds: Vec<Speed> = order.grid.sites.iter().map(speed).collect();
         let application = Application::new(workflow, &speeds, |from, to| world.link(from, to));
-        let moment = Moment { order, rules, workflow, application, sites: Vec::new() };
+        let moment = PlanningMoment { order, rules, workflow, application, sites: Vec::new() };
         moment.check()?;
         let sites = moment.run(&world);
-        Ok(Moment { sites, ..moment })
+        Ok(PlanningMoment { sites, ..moment })
     }
 
     /// Checks that each task fits some site.
@@ -174,18 +174,18 @@ impl<'a> Moment<'a> {
     }
 
     /// Buys task after task, each at the best price by alpha.
-    fn buy(&self, alpha: f64) -> Result<Greedy<'_>, Unplannable> {
+    fn buy(&self, alpha: f64) -> Result<GreedyPlan<'_>, Unplannable> {
         let now = self.order.at;
         let mut desks: Vec<Desk> = self.sites.iter().map(|site| site.desk.clone()).collect();
         let procs = desks.iter().map(|desk| desk.terms().procs).collect();
-        let mut buying = Greedy::new(&self.application, alpha, now, procs);
+        let mut buying = GreedyPlan::new(&self.application, alpha, now, procs);
         loop {
             let wishes = buying.wishes(now);
             if wishes.is_empty() {
                 return Ok(buying);
             }
             let price = |wish: &Wish| {
-                let wanted = Wanted::From(wish.part.start);
+                let wanted = WantedStarts::From(wish.part.start);
                 let quote = desks[wish.site].price(now, wish.part.procs, wish.part.span, wanted);
                 quote.ok().map(|quote| (wish.site, quote))
             };

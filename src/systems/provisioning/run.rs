@@ -15,14 +15,14 @@ use crate::time::{Span, Time};
 pub struct Run {
     pub job: Arc<Job>,
     pub graph: Graph,
-    tasks: Vec<Task>,
+    tasks: Vec<TaskRun>,
     open: usize,
     /// Positions of the tasks in HEFT order, computed at the first use.
     turns: Option<Vec<u32>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Task {
+struct TaskRun {
     /// Number of predecessors that have not ended.
     before: u32,
     /// Number of transfers under way to it, and its own time, if that has not come.
@@ -74,7 +74,7 @@ pub struct Transfer {
 impl Run {
     pub fn new(job: Arc<Job>) -> Run {
         let graph = Graph::new(job.tasks.len(), &job.edges);
-        let task = |task| Task { before: graph.predecessors(task).len() as u32, ..Task::default() };
+        let task = |task| TaskRun { before: graph.predecessors(task).len() as u32, ..TaskRun::default() };
         let tasks = (0..job.tasks.len()).map(task).collect();
         Run { open: job.tasks.len(), tasks, graph, turns: None, job }
     }
@@ -85,7 +85,7 @@ impl Run {
 
     /// Tasks that only wait for a place.
     pub fn ready(&self) -> Vec<u32> {
-        let ready = |task: &Task| task.before == 0 && task.assignment.is_none();
+        let ready = |task: &TaskRun| task.before == 0 && task.assignment.is_none();
         self.tasks.iter().zip(0..).filter(|(task, _)| ready(task)).map(|(_, number)| number).collect()
     }
 
@@ -95,7 +95,7 @@ impl Run {
 
     /// True if a task waits or runs at a provider.
     pub fn is_at(&self, task: u32, provider: usize) -> bool {
-        let at = |task: &Task| {
+        let at = |task: &TaskRun| {
             task.entered
                 && !task.ended
                 && task.assignment.as_ref().is_some_and(|assignment| assignment.provider == provider)
@@ -188,7 +188,7 @@ impl Run {
 
     /// Tasks that wait or run at sites.
     pub fn at_sites(&self) -> Vec<u32> {
-        let is_there = |task: &Task| task.entered && !task.ended;
+        let is_there = |task: &TaskRun| task.entered && !task.ended;
         self.tasks.iter().zip(0..).filter(|(task, _)| is_there(task)).map(|(_, number)| number).collect()
     }
 

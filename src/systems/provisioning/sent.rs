@@ -11,40 +11,40 @@ use crate::few;
 use crate::time::{Span, Time};
 
 #[derive(Default)]
-pub struct Sent {
+pub struct SentTasks {
     /// Number of instants the user has seen: messages without latency arrive in the next one.
     instants: u64,
-    to: few::Map<usize, Lane>,
+    to: few::Map<usize, ProviderLane>,
 }
 
 /// Order of arrivals at one provider; equal ones arrive together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Arrival(Time, u64);
+pub struct ArrivalOrder(Time, u64);
 
 /// Tasks sent to one provider.
 #[derive(Default)]
-struct Lane {
+struct ProviderLane {
     in_all: u64,
     /// Number of tasks that arrived before each of these.
-    before: VecDeque<(Arrival, u64)>,
+    before: VecDeque<(ArrivalOrder, u64)>,
 }
 
-impl Sent {
+impl SentTasks {
     /// Ends an instant.
     pub fn pass(&mut self) {
         self.instants += 1;
     }
 
     /// Arrival of a message sent now with this latency.
-    pub fn arrival(&self, now: Time, latency: Span) -> Arrival {
+    pub fn arrival(&self, now: Time, latency: Span) -> ArrivalOrder {
         // All messages of one time arrive at one time; the instant only matters if that is the same time.
-        Arrival(now, if latency.is_zero() { self.instants } else { 0 })
+        ArrivalOrder(now, if latency.is_zero() { self.instants } else { 0 })
     }
 
     /// Records that a task leaves for a provider. No question asked before `oldest` is open.
-    pub fn add(&mut self, provider: usize, arrival: Arrival, oldest: Time) {
-        let Lane { in_all, before } = self.to.or_default(provider);
-        while before.pop_front_if(|(Arrival(time, _), _)| *time < oldest).is_some() {}
+    pub fn add(&mut self, provider: usize, arrival: ArrivalOrder, oldest: Time) {
+        let ProviderLane { in_all, before } = self.to.or_default(provider);
+        while before.pop_front_if(|(ArrivalOrder(time, _), _)| *time < oldest).is_some() {}
         if before.back().is_none_or(|(last, _)| *last != arrival) {
             before.push_back((arrival, *in_all));
         }
@@ -52,8 +52,8 @@ impl Sent {
     }
 
     /// Number of tasks that a provider had not received when it was asked.
-    pub fn since(&self, provider: usize, asked: Arrival) -> u64 {
-        let Some(Lane { in_all, before }) = self.to.get(&provider) else { return 0 };
+    pub fn since(&self, provider: usize, asked: ArrivalOrder) -> u64 {
+        let Some(ProviderLane { in_all, before }) = self.to.get(&provider) else { return 0 };
         let next = before.partition_point(|(arrival, _)| *arrival <= asked);
         before.get(next).map_or(0, |(_, before)| in_all - before)
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_comes_together_with_a_question_is_in_the_answer() {
-        let (mut sent, latency) = (Sent::default(), Span::from_secs(2));
+        let (mut sent, latency) = (SentTasks::default(), Span::from_secs(2));
         for at in [10, 11, 11, 12] {
             sent.add(0, sent.arrival(second(at), latency), Time::ZERO);
             sent.pass();
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn where_messages_take_no_time_a_later_instant_of_the_same_time_is_later() {
-        let mut sent = Sent::default();
+        let mut sent = SentTasks::default();
         let asked = sent.arrival(second(10), Span::ZERO);
         sent.add(0, asked, Time::ZERO);
         assert_eq!(sent.since(0, asked), 0);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_no_answer_can_have_missed_is_forgotten() {
-        let (mut sent, latency) = (Sent::default(), Span::from_secs(2));
+        let (mut sent, latency) = (SentTasks::default(), Span::from_secs(2));
         for at in 0..1_000 {
             sent.add(0, sent.arrival(second(at), latency), second(at.saturating_sub(4)));
         }

@@ -23,7 +23,7 @@ pub struct Trial {
     runtimes: BTreeMap<TaskId, Span>,
     guests: u32,
     /// Events of guests since the last look.
-    pub news: Vec<News>,
+    pub news: Vec<TrialEvent>,
     /// Starts of background jobs so far.
     pub starts: Vec<(u32, Time)>,
     deeds: Vec<Deed>,
@@ -31,7 +31,7 @@ pub struct Trial {
 
 /// An event of a guest, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum TrialEvent {
     Started(u32, Time),
     Ended(u32, Time),
 }
@@ -104,7 +104,7 @@ impl Trial {
             self.ends.pop();
             self.desk.ended(now, job);
             if let Some(guest) = guest_of(job) {
-                self.news.push(News::Ended(guest, now));
+                self.news.push(TrialEvent::Ended(guest, now));
             }
         }
         while let Some(rigid) = self.background.get(self.next).filter(|rigid| rigid.submit <= now) {
@@ -125,7 +125,7 @@ impl Trial {
             let runtime = self.runtimes.remove(&job).expect("a job that starts has been submitted");
             self.ends.push(Reverse((self.now + runtime, job)));
             match guest_of(job) {
-                Some(guest) => self.news.push(News::Started(guest, self.now)),
+                Some(guest) => self.news.push(TrialEvent::Started(guest, self.now)),
                 None => self.starts.push((job.job.0, self.now)),
             }
         }
@@ -180,7 +180,7 @@ pub fn best_effort(sites: &mut [Trial], application: &Application) -> Option<Spa
         for (place, site) in sites.iter_mut().enumerate() {
             site.advance(now);
             for news in site.news.drain(..) {
-                if let News::Ended(guest, _) = news {
+                if let TrialEvent::Ended(guest, _) = news {
                     ended.extend(guests.remove(&(place, guest)));
                 }
             }
@@ -229,7 +229,7 @@ mod tests {
         trial.settle();
         let mut other = trial.clone();
         trial.advance(second(100));
-        assert_eq!(trial.news, [News::Started(guest, second(2)), News::Ended(guest, second(6))]);
+        assert_eq!(trial.news, [TrialEvent::Started(guest, second(2)), TrialEvent::Ended(guest, second(6))]);
         // The first ends early, and the last is killed.
         assert_eq!(trial.starts, [(0, second(0)), (1, second(10)), (3, second(15))]);
         assert_eq!((trial.due(), trial.desk.jobs()), (None, (0, 0)));

@@ -9,7 +9,7 @@ use crate::roles::site::Attempts;
 use crate::systems::Grid;
 use crate::time::{Span, Time};
 
-use super::application::{Application, Link};
+use super::application::{Application, SiteLink};
 use super::desk::longest;
 use super::rules::Provisioning;
 
@@ -84,14 +84,16 @@ impl World {
     }
 
     /// The link between two different providers, as if no other used it.
-    pub fn link(&self, from: usize, to: usize) -> Link {
+    pub fn link(&self, from: usize, to: usize) -> SiteLink {
         match &self.roads {
-            Roads::Plain { latency, bandwidth } => Link { latency: *latency, bandwidth: bandwidth.unwrap_or(u64::MAX) },
+            Roads::Plain { latency, bandwidth } => {
+                SiteLink { latency: *latency, bandwidth: bandwidth.unwrap_or(u64::MAX) }
+            }
             Roads::Links { paths, .. } => {
                 // Bytes per microsecond are bits per eighth of a microsecond; the rounding makes it a little slower.
                 let rate = paths.bandwidth(from, to, |link| link.effective(1)) * 8e6;
                 let latency = Span::from_micros(paths.latency(from, to).ceil() as u64 + 1);
-                Link { latency, bandwidth: rate as u64 }
+                SiteLink { latency, bandwidth: rate as u64 }
             }
         }
     }

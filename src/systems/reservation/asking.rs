@@ -1,7 +1,7 @@
 //! Requests that need a site's consent: at sites that several systems use, only the site knows all of its work.
 
 use super::book::Offer;
-use super::meta::{AcceptedJob, Cluster, MetaScheduler, Out, Phase};
+use super::meta::{AcceptedJob, AcceptedPhase, Cluster, MetaScheduler, Out};
 use crate::grid::{NodeSet, Request, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{self, Booked, Message, Record, Reserve, ReserveAnswer};
@@ -10,7 +10,7 @@ use crate::time::{Span, Time};
 /// A request that a site has been asked for. If the site refuses the start that the policy prefers, its answer names
 /// the nodes that are free then, and it is asked for some of these; then it is asked for the latest start, which
 /// conflicts least with other work, in the same way; then the next site is asked.
-pub(super) struct Asked {
+pub(super) struct AskedRequest {
     pub user: ActorId,
     reserve: Reserve,
     request: Request,
@@ -57,7 +57,7 @@ impl MetaScheduler {
         }
         let id = job.id;
         let is_cancelled = false;
-        let asked = Asked { user, reserve, request, cluster, start, nodes, search, is_cancelled };
+        let asked = AskedRequest { user, reserve, request, cluster, start, nodes, search, is_cancelled };
         if is_shared {
             // It may start before the site's answer arrives.
             out.log(Record::Assigned { task, site });
@@ -89,7 +89,7 @@ impl MetaScheduler {
         let end = asked.start + self.lasts(asked.cluster, &asked.request);
         self.unbook(now, asked.cluster, (asked.start, end), &asked.nodes);
         let next = if asked.is_cancelled { None } else { self.after_refusal(now, &mut asked, &booked.free) };
-        let Asked { user, reserve, request, search, .. } = asked;
+        let AskedRequest { user, reserve, request, search, .. } = asked;
         match next {
             Some(offer) => self.book(now, (user, reserve, request), offer, search, out),
             None => Self::answer(user, &reserve, ReserveAnswer::Declined, out),
@@ -98,8 +98,8 @@ impl MetaScheduler {
 
     /// The next offer to ask for: other nodes, among those that the site has named as free, at the same start or as
     /// soon as a message can arrive; the latest start there; or an offer of another site.
-    fn after_refusal(&mut self, now: Time, asked: &mut Asked, free: &NodeSet) -> Option<(usize, Offer)> {
-        let Asked { reserve, request, cluster, start, search, .. } = asked;
+    fn after_refusal(&mut self, now: Time, asked: &mut AskedRequest, free: &NodeSet) -> Option<(usize, Offer)> {
+        let AskedRequest { reserve, request, cluster, start, search, .. } = asked;
         let (cluster, start, staging) = (*cluster, *start, reserve.staging);
         let (soonest, there) = self.at_site(cluster, now, staging, request);
         if !search.are_named
@@ -138,8 +138,8 @@ impl MetaScheduler {
         Some(Request { ready: latest, ..*request })
     }
 
-    fn accept(&mut self, now: Time, asked: Asked, out: &mut Out) {
-        let Asked { user, reserve, request, cluster, start, nodes, is_cancelled, .. } = asked;
+    fn accept(&mut self, now: Time, asked: AskedRequest, out: &mut Out) {
+        let AskedRequest { user, reserve, request, cluster, start, nodes, is_cancelled, .. } = asked;
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
         let waits = self.has_to_bring(&reserve, site);
@@ -155,7 +155,7 @@ impl MetaScheduler {
         {
             stager.bring(now, job, staging, site, out);
         }
-        let phase = if waits { Phase::Awaited } else { Phase::Given };
+        let phase = if waits { AcceptedPhase::Awaited } else { AcceptedPhase::Given };
         let (nodes, is_cancelled, losses, saved) = (nodes_held, false, 0, Span::ZERO);
         let live = AcceptedJob {
             user,

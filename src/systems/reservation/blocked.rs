@@ -9,11 +9,11 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub struct Blocked {
     /// Groups of nodes by expected return.
-    groups: BTreeMap<Time, Group>,
+    groups: BTreeMap<Time, BlockedGroup>,
 }
 
 #[derive(Debug, Default)]
-struct Group {
+struct BlockedGroup {
     nodes: NodeSet,
     /// Entries in the calendar: start, end and nodes.
     pieces: Vec<(Time, Time, NodeSet)>,
@@ -71,7 +71,7 @@ impl Blocked {
     }
 }
 
-impl Group {
+impl BlockedGroup {
     /// Removes nodes from the calendar, and drops pieces that are over.
     fn free(&mut self, now: Time, gone: &NodeSet, calendar: &mut Calendar) {
         self.pieces.retain_mut(|(from, to, nodes)| {

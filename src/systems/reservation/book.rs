@@ -29,7 +29,7 @@ pub struct Offer {
 
 /// Bound of offers: none is better, by rank and then by start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct OfferBound {
     pub rank: i128,
     pub start: Time,
     /// True if an offer reaches the bound.
@@ -80,7 +80,7 @@ impl Book {
     }
 
     /// Bound of [`Book::find`], by counts alone; None if these show that there is no offer.
-    pub fn bound(&self, now: Time, request: &Request) -> Option<Bound> {
+    pub fn bound(&self, now: Time, request: &Request) -> Option<OfferBound> {
         let latest = request.latest_start(now)?;
         let from = request.ready.max(now);
         if request.nodes > self.nodes() {
@@ -95,7 +95,7 @@ impl Book {
         if self.until <= now {
             // All nodes are free at all times, so the calendar is not read.
             let all = Rectangle { start: from, width: self.nodes(), begin: now, end: beyond };
-            return Some(Bound { rank: self.fit.rank(&all), start: from, is_exact: true });
+            return Some(OfferBound { rank: self.fit.rank(&all), start: from, is_exact: true });
         }
         let start = self.calendar.next_room(from, request.nodes)?;
         if start > latest {
@@ -103,7 +103,7 @@ impl Book {
         }
         let end = latest + request.duration;
         let rectangle = match (self.fit.measure, self.fit.seek) {
-            (Measure::Start, _) => return Some(Bound { rank: 0, start, is_exact: false }),
+            (Measure::Start, _) => return Some(OfferBound { rank: 0, start, is_exact: false }),
             (Measure::Nodes, Seek::Least) => {
                 let width = (self.nodes() - self.calendar.busy_over(start, end).len()).max(request.nodes);
                 Rectangle { start, width, begin: start, end }
@@ -111,7 +111,7 @@ impl Book {
             (_, Seek::Least) => Rectangle { start, width: request.nodes, begin: start, end: start + request.duration },
             (_, Seek::Most) => Rectangle { start, width: self.calendar.most_free(start, end), begin: now, end: beyond },
         };
-        Some(Bound { rank: self.fit.rank(&rectangle), start, is_exact: false })
+        Some(OfferBound { rank: self.fit.rank(&rectangle), start, is_exact: false })
     }
 
     fn preferred(&self, now: Time, wish: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {

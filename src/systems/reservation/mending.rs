@@ -5,7 +5,7 @@
 //! that is in time. A lost task is reported by its site, which then drops it; but a shared site keeps the task's nodes
 //! until it gets a new start or a release.
 
-use super::meta::{AcceptedJob, Cluster, MetaScheduler, Out, Phase};
+use super::meta::{AcceptedJob, AcceptedPhase, Cluster, MetaScheduler, Out};
 use crate::grid::{Bookings, JobId, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Lost, Message, Outcome, Recall, Record, Release, Verdict};
@@ -32,11 +32,12 @@ impl MetaScheduler {
                 Some(back) if bookings == Bookings::Shorten => back >= live.end,
                 Some(back) => back > live.start,
             };
-            let here = self.live.iter().filter(|(_, live)| live.cluster == number && live.phase != Phase::Returning);
+            let here =
+                self.live.iter().filter(|(_, live)| live.cluster == number && live.phase != AcceptedPhase::Returning);
             let hit: Vec<JobId> = here.filter(|(_, live)| is_hit(live)).map(|(job, _)| *job).collect();
             for job in hit {
                 // A site that was asked knows of the job before its input arrives.
-                let has_it = is_shared || self.live[&job].phase == Phase::Given;
+                let has_it = is_shared || self.live[&job].phase == AcceptedPhase::Given;
                 match has_it {
                     true if self.recalls.contains_key(&(site, job)) => {}
                     true => self.recall(site, job, out),
@@ -53,7 +54,7 @@ impl MetaScheduler {
     pub(super) fn miss(&mut self, now: Time, out: &mut Out) {
         while let Some((at, job)) = self.overdue.first().copied().filter(|(at, _)| *at <= now) {
             self.overdue.remove(&(at, job));
-            let is_held = |live: &&AcceptedJob| live.phase == Phase::Given;
+            let is_held = |live: &&AcceptedJob| live.phase == AcceptedPhase::Given;
             let Some(live) = self.live.get(&job).filter(is_held) else { continue };
             let Cluster { site, outages: Some(outages), .. } = &self.clusters[live.cluster] else { continue };
             if outages.overdue(live.end) == at {
@@ -98,7 +99,8 @@ impl MetaScheduler {
     /// Handles the loss of a running task.
     pub(super) fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let job = lost.task.job;
-        let has_it = |live: &&mut AcceptedJob| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
+        let has_it =
+            |live: &&mut AcceptedJob| self.clusters[live.cluster].site == from && live.phase == AcceptedPhase::Given;
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         let cluster = &self.clusters[live.cluster];
         // A site without failing nodes that reports a loss is not honest.

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 
-use super::asking::{Asked, Search};
+use super::asking::{AskedRequest, Search};
 use super::book::{Book, Offer};
 use super::moving::Moving;
 use super::outage_view::OutageView;
@@ -32,7 +32,7 @@ pub struct MetaScheduler {
     /// Accepted jobs that have neither ended nor been cancelled.
     pub(super) live: BTreeMap<JobId, AcceptedJob>,
     /// Requests that a shared site has been asked for and has not answered.
-    pub(super) asked: BTreeMap<JobId, Asked>,
+    pub(super) asked: BTreeMap<JobId, AskedRequest>,
     /// Accepted jobs whose nodes have failed, with a site that has been asked for them and has not answered.
     pub(super) moving: BTreeMap<JobId, Moving>,
     seen: BTreeSet<JobId>,
@@ -76,7 +76,7 @@ pub(super) struct AcceptedJob {
     pub is_cancelled: bool,
     pub runtime: Span,
     pub staging: Option<Staging>,
-    pub phase: Phase,
+    pub phase: AcceptedPhase,
     /// Number of its losses, and saved work.
     pub losses: u32,
     pub saved: Span,
@@ -84,7 +84,7 @@ pub(super) struct AcceptedJob {
 
 /// Phase of an accepted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum AcceptedPhase {
     /// Its input is on its way. A site that is not shared does not know the job yet.
     Awaited,
     /// The site has it.
@@ -182,12 +182,12 @@ impl MetaScheduler {
     pub(super) fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
         if let Some(moving) = self.moving.get_mut(&job) {
             // The site that accepts the job will be told.
-            moving.live.phase = Phase::Given;
+            moving.live.phase = AcceptedPhase::Given;
         }
         let Some(live) = self.live.get_mut(&job) else { return };
         let Cluster { site, latency, is_shared, ref outages, .. } = self.clusters[live.cluster];
         let task = TaskId { job, index: 0 };
-        live.phase = Phase::Given;
+        live.phase = AcceptedPhase::Given;
         if live.is_cancelled && outages.is_none() {
             return;
         }
@@ -293,7 +293,8 @@ impl MetaScheduler {
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
         // Other sites cannot report its end.
-        let has_it = |live: &AcceptedJob| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
+        let has_it =
+            |live: &AcceptedJob| self.clusters[live.cluster].site == from && live.phase == AcceptedPhase::Given;
         if !self.live.get(&job).is_some_and(has_it) {
             return;
         }
@@ -301,7 +302,7 @@ impl MetaScheduler {
         self.free(now, &live);
         let bringing = self.stager.as_mut().zip(live.staging.as_ref());
         if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
-            live.phase = Phase::Returning;
+            live.phase = AcceptedPhase::Returning;
             self.live.insert(job, live);
         } else {
             Self::over(job, &live, out);
@@ -325,14 +326,15 @@ impl MetaScheduler {
         }
         let waits = |live: &AcceptedJob| {
             let may_start = now + self.clusters[live.cluster].latency >= live.start;
-            live.user == from && (live.phase == Phase::Awaited || live.phase == Phase::Given && !may_start)
+            live.user == from
+                && (live.phase == AcceptedPhase::Awaited || live.phase == AcceptedPhase::Given && !may_start)
         };
         if !self.live.get(&job).is_some_and(waits) {
             return;
         }
         let live = self.live.get_mut(&job).expect("it is live");
         let Cluster { site, is_shared, ref outages, .. } = self.clusters[live.cluster];
-        if is_shared || outages.is_some() && live.phase == Phase::Given {
+        if is_shared || outages.is_some() && live.phase == AcceptedPhase::Given {
             // The site decides about it.
             live.is_cancelled = true;
             if outages.is_none() {
@@ -346,7 +348,7 @@ impl MetaScheduler {
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
         let task = TaskId { job, index: 0 };
-        if live.phase == Phase::Given {
+        if live.phase == AcceptedPhase::Given {
             out.send(site, Message::Withdraw(Withdraw { task }));
         }
         Self::cancelled(job, &live, out);
@@ -365,12 +367,13 @@ impl MetaScheduler {
         if *asked.get() == 0 {
             asked.remove();
         }
-        let has_it = |live: &&AcceptedJob| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
+        let has_it =
+            |live: &&AcceptedJob| self.clusters[live.cluster].site == from && live.phase != AcceptedPhase::Returning;
         let Some(live) = self.live.get(&job).filter(has_it) else { return };
         if !recalled.in_time {
             // An honest site has reported the end by now.
             let outages = self.clusters[live.cluster].outages.as_ref();
-            if live.phase == Phase::Given && outages.is_some_and(|outages| outages.overdue(live.end) <= now) {
+            if live.phase == AcceptedPhase::Given && outages.is_some_and(|outages| outages.overdue(live.end) <= now) {
                 self.missing.insert(job);
             }
             return;

@@ -4,7 +4,7 @@
 //! the search continues.
 
 use super::book::Offer;
-use super::meta::{AcceptedJob, Cluster, MetaScheduler, Out, Phase};
+use super::meta::{AcceptedJob, AcceptedPhase, Cluster, MetaScheduler, Out};
 use crate::grid::{JobId, NodeSet, Request, TaskId};
 use crate::protocol::{self, Answered, Booked, Message, Record, ReserveAnswer};
 use crate::time::Time;
@@ -13,7 +13,7 @@ use crate::time::Time;
 pub(super) struct Moving {
     /// The job before the move.
     pub live: AcceptedJob,
-    seek: Seek,
+    seek: MoveSearch,
     pub cluster: usize,
     start: Time,
     until: Time,
@@ -25,10 +25,10 @@ pub(super) struct Moving {
 }
 
 /// State of the search.
-struct Seek {
+struct MoveSearch {
     /// Rest of the request.
     left: Request,
-    next: Step,
+    next: MoveStep,
     /// Other nodes that a site has named as free; tried before `next`.
     named: Option<(usize, Offer)>,
     /// True if the last attempt was such nodes.
@@ -40,7 +40,7 @@ struct Seek {
 
 /// Steps of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum MoveStep {
     AtItsTime,
     Preferred,
     /// At the latest start, which conflicts least with other work, after a refusal of another one.
@@ -56,7 +56,7 @@ impl MetaScheduler {
     pub(super) fn move_on(&mut self, now: Time, job: JobId, live: AcceptedJob, out: &mut Out) -> Option<AcceptedJob> {
         let left = Request { duration: live.left(live.request.duration), ..live.request };
         let (named, are_named, refused) = (None, false, None);
-        let seek = Seek { left, next: Step::AtItsTime, named, are_named, refused, tried: Vec::new() };
+        let seek = MoveSearch { left, next: MoveStep::AtItsTime, named, are_named, refused, tried: Vec::new() };
         self.seek_on(now, job, live, seek, out)
     }
 
@@ -65,7 +65,7 @@ impl MetaScheduler {
         now: Time,
         job: JobId,
         live: AcceptedJob,
-        mut seek: Seek,
+        mut seek: MoveSearch,
         out: &mut Out,
     ) -> Option<AcceptedJob> {
         let Some((cluster, Offer { start, nodes, .. })) = self.next_offer(now, &live, &mut seek) else {
@@ -74,7 +74,7 @@ impl MetaScheduler {
         let until = start + self.lasts(cluster, &seek.left);
         let Cluster { site, is_shared, ref mut book, .. } = self.clusters[cluster];
         book.add(start, until, &nodes).expect("what is offered is free");
-        let awaits_input = live.phase == Phase::Awaited;
+        let awaits_input = live.phase == AcceptedPhase::Awaited;
         let moving = Moving { live, seek, cluster, start, until, nodes, awaits_input, is_cancelled: false };
         if !is_shared {
             self.settle(now, job, moving, out);
@@ -88,7 +88,7 @@ impl MetaScheduler {
         None
     }
 
-    fn next_offer(&mut self, now: Time, live: &AcceptedJob, seek: &mut Seek) -> Option<(usize, Offer)> {
+    fn next_offer(&mut self, now: Time, live: &AcceptedJob, seek: &mut MoveSearch) -> Option<(usize, Offer)> {
         let named = seek.named.take();
         seek.are_named = named.is_some();
         if named.is_some() {
@@ -97,33 +97,34 @@ impl MetaScheduler {
         loop {
             let (home, left) = (live.cluster, seek.left);
             let offer = match seek.next {
-                Step::AtItsTime => {
-                    seek.next = Step::Preferred;
+                MoveStep::AtItsTime => {
+                    seek.next = MoveStep::Preferred;
                     let deadline = live.start + self.lasts(home, &left);
                     let at_its_time = Request { ready: live.start, deadline, ..left };
                     let is_in_time = live.start >= now + self.clusters[home].latency;
                     if is_in_time { self.ask(home, now, None, &at_its_time) } else { None }.map(|offer| (home, offer))
                 }
-                Step::Preferred => {
-                    seek.next = Step::Latest;
-                    let soonest = if live.phase == Phase::Awaited { left.ready.max(live.start) } else { left.ready };
+                MoveStep::Preferred => {
+                    seek.next = MoveStep::Latest;
+                    let soonest =
+                        if live.phase == AcceptedPhase::Awaited { left.ready.max(live.start) } else { left.ready };
                     let offer = self.ask(home, now, None, &Request { ready: soonest, ..left });
                     offer.map(|offer| (home, offer)).filter(|(_, offer)| seek.refused != Some((home, offer.start)))
                 }
-                Step::Latest => {
-                    seek.next = Step::Elsewhere;
+                MoveStep::Latest => {
+                    seek.next = MoveStep::Elsewhere;
                     let latest = seek
                         .refused
                         .and_then(|(cluster, start)| Some((cluster, self.latest(now, cluster, &left, start)?)));
                     latest.and_then(|(cluster, latest)| Some((cluster, self.ask(cluster, now, None, &latest)?)))
                 }
-                Step::Elsewhere => {
+                MoveStep::Elsewhere => {
                     let there = seek.refused.take().map_or(home, |(cluster, _)| cluster);
                     seek.tried.extend([home, there]);
                     if live.staging.is_some_and(|staging| staging.has_input()) {
                         return None;
                     }
-                    seek.next = Step::Latest;
+                    seek.next = MoveStep::Latest;
                     return self.find(now, &left, None, &seek.tried);
                 }
             };
@@ -138,7 +139,7 @@ impl MetaScheduler {
         let moving = self.moving.remove(&job).expect("it is moving");
         let (user, is_cancelled) = (moving.live.user, moving.is_cancelled);
         if booked.granted {
-            let is_provided = moving.awaits_input && moving.live.phase == Phase::Given;
+            let is_provided = moving.awaits_input && moving.live.phase == AcceptedPhase::Given;
             self.settle(now, job, moving, out);
             if is_provided {
                 self.provided(now, job, out);
@@ -159,7 +160,7 @@ impl MetaScheduler {
         if !seek.are_named {
             let duration = until.since(start);
             // A move at the original time allows no later start.
-            let deadline = if seek.next == Step::Preferred { until } else { seek.left.deadline };
+            let deadline = if seek.next == MoveStep::Preferred { until } else { seek.left.deadline };
             let there = Request { ready: start, duration, deadline, ..seek.left };
             let offer = self.among(cluster, now + self.clusters[cluster].latency, &there, &booked.free);
             seek.named = offer.map(|offer| (cluster, offer));
@@ -182,7 +183,7 @@ impl MetaScheduler {
         let answer = ReserveAnswer::Accepted { site, start, nodes: nodes.clone() };
         out.send(live.user, Message::Answered(Answered { job, answer }));
         (live.cluster, live.start, live.end, live.nodes) = (cluster, start, until, nodes);
-        let is_given = live.phase == Phase::Given;
+        let is_given = live.phase == AcceptedPhase::Given;
         self.live.insert(job, live);
         if is_shared {
             self.await_end(job);

@@ -14,7 +14,7 @@ mod network;
 
 use serde::{Deserialize, Serialize};
 
-use network::Network;
+use network::FlowNetwork;
 
 use super::Timed;
 use super::measures::{SHORT, seconds};
@@ -42,7 +42,7 @@ pub fn bound(nodes: u32, jobs: &[Timed]) -> Bound {
 
 /// Like [`bound`]; None if a check takes more than `pairs` pairs of a job and an interval.
 pub fn bound_within(pairs: usize, nodes: u32, jobs: &[Timed]) -> Option<Bound> {
-    let tasks: Vec<Work> = jobs.iter().map(Work::of).collect();
+    let tasks: Vec<WorkAmount> = jobs.iter().map(WorkAmount::of).collect();
     let mut check = Check::new(nodes.into(), tasks);
     let mut is_feasible = |stretch| (check.cut(stretch) <= pairs).then(|| check.is_feasible());
     if is_feasible(1.0)? {
@@ -65,7 +65,7 @@ pub fn bound_within(pairs: usize, nodes: u32, jobs: &[Timed]) -> Option<Bound> {
 
 /// A job as an amount of work.
 #[derive(Clone, Copy, Debug)]
-struct Work {
+struct WorkAmount {
     release: f64,
     /// Run time, at least the threshold of the bounded stretch.
     length: f64,
@@ -74,19 +74,19 @@ struct Work {
     amount: f64,
 }
 
-impl Work {
-    fn of(job: &Timed) -> Work {
+impl WorkAmount {
+    fn of(job: &Timed) -> WorkAmount {
         let runtime = seconds(job.runtime);
         let rate = job.need.total_cpu();
         let release = job.submit.micros() as f64 / 1e6;
-        Work { release, length: runtime.max(SHORT), rate, amount: runtime * rate }
+        WorkAmount { release, length: runtime.max(SHORT), rate, amount: runtime * rate }
     }
 }
 
 /// Feasibility check of stretches for the same jobs, with buffers that are kept.
 struct Check {
     nodes: f64,
-    jobs: Vec<Work>,
+    jobs: Vec<WorkAmount>,
     deadlines: Vec<f64>,
     /// Jobs by deadline.
     order: Vec<usize>,
@@ -104,7 +104,7 @@ struct Check {
 }
 
 impl Check {
-    fn new(nodes: f64, jobs: Vec<Work>) -> Check {
+    fn new(nodes: f64, jobs: Vec<WorkAmount>) -> Check {
         Check {
             nodes,
             deadlines: Vec::new(),
@@ -153,7 +153,7 @@ impl Check {
     fn fill(&mut self) -> Vec<f64> {
         let mut left = vec![0.0; self.jobs.len()];
         for &job in &self.order {
-            let Work { rate, amount, .. } = self.jobs[job];
+            let WorkAmount { rate, amount, .. } = self.jobs[job];
             let mut rest = amount;
             let (from, until) = self.windows[job];
             for interval in from..until {
@@ -174,7 +174,7 @@ impl Check {
     /// Finds paths for the rest, through intervals that other jobs leave for later or earlier ones. True if all work
     /// flows, except for rounding.
     fn augment(&mut self, left: &mut [f64], all: f64) -> bool {
-        let mut network = Network::new(self, all * GRAIN);
+        let mut network = FlowNetwork::new(self, all * GRAIN);
         loop {
             let short: f64 = left.iter().sum();
             if short <= ROUNDING * all {

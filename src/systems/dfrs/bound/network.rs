@@ -7,7 +7,7 @@ const UNSEEN: u32 = u32::MAX;
 /// Jobs of each interval, and the state of a search. Sources are jobs with work left; sinks are intervals with room
 /// left. A job has an edge to the intervals of its window that it does not fully use, an interval has edges to the jobs
 /// whose work is in it.
-pub(super) struct Network {
+pub(super) struct FlowNetwork {
     /// Jobs of each interval, interval after interval; `begins` is the offset of each.
     users: Vec<u32>,
     begins: Vec<usize>,
@@ -21,8 +21,8 @@ pub(super) struct Network {
     grain: f64,
 }
 
-impl Network {
-    pub fn new(check: &Check, grain: f64) -> Network {
+impl FlowNetwork {
+    pub fn new(check: &Check, grain: f64) -> FlowNetwork {
         let intervals = check.room.len();
         // Counts of jobs per interval, then prefix sums.
         let mut begins = vec![0; intervals + 1];
@@ -42,7 +42,7 @@ impl Network {
         }
         let (job_level, interval_level) = (vec![UNSEEN; check.jobs.len()], vec![UNSEEN; intervals]);
         let (job_next, interval_next) = (vec![0; check.jobs.len()], vec![0; intervals]);
-        Network { users, begins, job_level, interval_level, job_next, interval_next, grain }
+        FlowNetwork { users, begins, job_level, interval_level, job_next, interval_next, grain }
     }
 
     /// Fills all shortest paths. False if there are none.

@@ -9,7 +9,7 @@
 
 use super::super::Need;
 use super::super::need::TOLERANCE;
-use super::super::room::Places;
+use super::super::room::TaskPlaces;
 use super::super::yields::{concerned, short_rows};
 use super::Age;
 
@@ -20,7 +20,7 @@ const STEPS: usize = 80;
 
 /// Yield of each job. A step is O(J + M K + M^3), for M distinct nodes that are short of processors, and K jobs on
 /// each.
-pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[Age], found: f64) -> Vec<f64> {
+pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &TaskPlaces)], ages: &[Age], found: f64) -> Vec<f64> {
     let least: Vec<f64> = ages.iter().map(|age| age.asks(found).min(1.0)).collect();
     let room = |row: &Vec<(usize, f64)>| 1.0 - row.iter().map(|(job, need)| need * least[*job]).sum::<f64>();
     // On a node with nothing to give beyond the pace, jobs get exactly what the pace requires.
@@ -42,7 +42,7 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
         row.iter_mut().for_each(|(job, _)| *job = columns.partition_point(|column| column < job));
     }
     let choose = |of: &dyn Fn(usize) -> f64| columns.iter().map(|job| of(*job)).collect::<Vec<f64>>();
-    let program = Program {
+    let program = StretchProgram {
         flow: choose(&|job| ages[job].flow),
         done: choose(&|job| ages[job].done + least[job]),
         top: choose(&|job| 1.0 - least[job]),
@@ -55,7 +55,7 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
 
 /// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`; no limit is empty, and all
 /// are above 0.
-struct Program {
+struct StretchProgram {
     flow: Vec<f64>,
     done: Vec<f64>,
     top: Vec<f64>,
@@ -64,14 +64,14 @@ struct Program {
 }
 
 /// A point within all limits, and the price of each limit.
-struct Point {
+struct FeasiblePoint {
     x: Vec<f64>,
     prices: Vec<f64>,
     low: Vec<f64>,
     high: Vec<f64>,
 }
 
-impl Program {
+impl StretchProgram {
     fn solve(&self) -> Vec<f64> {
         let columns = self.flow.len();
         if columns == 0 {
@@ -96,13 +96,13 @@ impl Program {
     }
 
     /// A starting point well within the limits, with consistent prices.
-    fn begin(&self) -> Point {
+    fn begin(&self) -> FeasiblePoint {
         let ratios = self.rows.iter().zip(&self.limits).map(|(row, limit)| limit / sum(row, &self.top));
         let part = 0.5 * ratios.fold(1.0, f64::min);
         let x: Vec<f64> = self.top.iter().map(|top| part * top).collect();
         let slack = self.slack(&x);
         let aim = self.cost(&x) / (10 * (slack.len() + 2 * x.len())) as f64;
-        Point {
+        FeasiblePoint {
             prices: slack.iter().map(|slack| aim / slack).collect(),
             low: x.iter().map(|x| aim / x).collect(),
             high: x.iter().zip(&self.top).map(|(x, top)| aim / (top - x)).collect(),
@@ -111,7 +111,7 @@ impl Program {
     }
 
     /// A Newton step for the conditions `price x slack = aim`. False, without a step, if rounding makes it impossible.
-    fn step(&self, at: &mut Point, slack: &[f64], aim: f64) -> bool {
+    fn step(&self, at: &mut FeasiblePoint, slack: &[f64], aim: f64) -> bool {
         let columns = at.x.len();
         let (mut curve, mut pull) = (vec![0.0; columns], vec![0.0; columns]);
         for j in 0..columns {

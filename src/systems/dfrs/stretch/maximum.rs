@@ -6,12 +6,12 @@
 
 use super::super::Need;
 use super::super::need::TOLERANCE;
-use super::super::room::Places;
+use super::super::room::TaskPlaces;
 use super::Age;
 
 /// Yield of each job, from pace `found` on. A round settles the jobs of at least one node, and updates only nodes of
 /// these jobs: O(N + Q) per round, for N nodes and the sum Q of the squares of the numbers of jobs on these.
-pub(in super::super) fn maximum(nodes: u32, jobs: &[(&Need, &Places)], ages: &[Age], found: f64) -> Vec<f64> {
+pub(in super::super) fn maximum(nodes: u32, jobs: &[(&Need, &TaskPlaces)], ages: &[Age], found: f64) -> Vec<f64> {
     let mut on: Vec<Vec<(usize, f64)>> = vec![Vec::new(); nodes as usize];
     for (job, (need, places)) in jobs.iter().enumerate() {
         places.iter().for_each(|&(node, tasks)| on[node as usize].push((job, f64::from(tasks) * need.cpu)));

@@ -9,7 +9,7 @@ mod maximum;
 
 use super::mcb8::{Candidate, Packer, bisect, keep_most};
 use super::need::TOLERANCE;
-use super::room::Places;
+use super::room::TaskPlaces;
 pub(super) use average::average;
 pub(super) use maximum::maximum;
 
@@ -40,7 +40,7 @@ impl Age {
 
 /// Placement of each job, and the pace found. `order` has all jobs from highest to lowest priority; the lowest are left
 /// out until the memory suffices.
-pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age]) -> (Vec<Places>, f64) {
+pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age]) -> (Vec<TaskPlaces>, f64) {
     let mut packer = Packer::new(nodes, jobs);
     let found = keep_most(&mut packer, order, |packer| {
         let mut at = |pace: f64| {
@@ -56,6 +56,6 @@ pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[A
     });
     match found {
         Some((packing, pace)) => (packing.places(jobs), pace),
-        None => (vec![Places::new(); jobs.len()], 0.0),
+        None => (vec![TaskPlaces::new(); jobs.len()], 0.0),
     }
 }

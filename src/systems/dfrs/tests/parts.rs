@@ -1,6 +1,6 @@
 //! Single decisions, worked by hand.
 
-use super::super::{Places, greedy, mcb8, room::Room, yields};
+use super::super::{TaskPlaces, greedy, mcb8, room::NodeLoads, yields};
 use super::{algorithm, need};
 use crate::grid::{JobId, TaskId};
 use crate::systems::dfrs::{Cluster, Events, Need};
@@ -8,7 +8,7 @@ use crate::time::{Span, Time};
 
 #[test]
 fn greedy_takes_the_least_loaded_node_that_has_the_memory() {
-    let room = Room { free: vec![0.5, 1.0, 0.1], load: vec![0.25, 0.5, 0.0] };
+    let room = NodeLoads { free: vec![0.5, 1.0, 0.1], load: vec![0.25, 0.5, 0.0] };
     let place = |need: Need| greedy::place(&mut room.clone(), &need);
     assert_eq!(place(need(3, 0.5, 0.3)), Some(vec![(0, 1), (1, 2)]));
     assert_eq!(place(need(4, 0.5, 0.3)), Some(vec![(0, 1), (1, 3)]));
@@ -17,7 +17,7 @@ fn greedy_takes_the_least_loaded_node_that_has_the_memory() {
 
 /// Jobs of half a processor: `(memory, node, virtual time at 100 s)`; returns the nodes of all jobs after a new one
 /// arrives, empty for paused ones.
-fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<Places> {
+fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<TaskPlaces> {
     let at = |secs| Time::ZERO + Span::from_secs(secs);
     let mut cluster = Cluster::new(algorithm(name), 2);
     for (number, (memory, node, done)) in jobs.iter().enumerate() {
@@ -31,7 +31,7 @@ fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<Plac
 #[test]
 fn forced_admission_displaces_the_lowest_priorities() {
     let jobs = [(0.5, 0, 50.0), (0.45, 0, 80.0), (0.45, 1, 20.0)];
-    let (none, at) = (Places::new(), |node| vec![(node, 1)]);
+    let (none, at) = (TaskPlaces::new(), |node| vec![(node, 1)]);
     assert_eq!(after_newcomer("GreedyP *", &jobs, 0.6), [none.clone(), none.clone(), at(1), at(0)]);
     assert_eq!(after_newcomer("GreedyPM *", &jobs, 0.6), [at(1), none.clone(), at(1), at(0)]);
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Algorithm, Fractional, Places, Timed, bound, bounded_stretch, run, run_on, stretch, yields};
+use super::super::{Algorithm, Fractional, TaskPlaces, Timed, bound, bounded_stretch, run, run_on, stretch, yields};
 use super::judge::judge;
 use super::{algorithm, need, timed};
 use crate::grid::{Images, TaskId};
@@ -286,16 +286,16 @@ fn check_waits(now: Time, penalty: Span, images: Option<Images>, changes: &Chang
 }
 
 /// Some jobs on up to three nodes, regardless of their memory.
-fn mappings(most: usize) -> impl Strategy<Value = (u32, Vec<Need>, Vec<Places>)> {
+fn mappings(most: usize) -> impl Strategy<Value = (u32, Vec<Need>, Vec<TaskPlaces>)> {
     let job = (1..5_u32, prop::collection::vec(0..3_u32, 3));
     prop::collection::vec(job, 1..=most).prop_map(|jobs| {
-        let places = |counts: &[u32]| -> Places {
+        let places = |counts: &[u32]| -> TaskPlaces {
             let on = (0..).zip(counts.iter().copied()).filter(|(_, tasks)| *tasks > 0);
-            let on: Places = on.collect();
+            let on: TaskPlaces = on.collect();
             if on.is_empty() { vec![(0, 1)] } else { on }
         };
-        let places: Vec<Places> = jobs.iter().map(|(_, counts)| places(counts)).collect();
-        let tasks = |places: &Places| places.iter().map(|place| place.1).sum();
+        let places: Vec<TaskPlaces> = jobs.iter().map(|(_, counts)| places(counts)).collect();
+        let tasks = |places: &TaskPlaces| places.iter().map(|place| place.1).sum();
         let needs = jobs.iter().zip(&places).map(|((cpu, _), places)| need(tasks(places), f64::from(*cpu) / 4.0, 0.01));
         (3, needs.collect(), places)
     })

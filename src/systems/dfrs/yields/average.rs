@@ -19,21 +19,21 @@
 //! None is worth its weight.
 
 use super::super::Need;
-use super::super::room::Places;
-use super::{Rows, concerned, short_rows};
+use super::super::room::TaskPlaces;
+use super::{YieldLimits, concerned, short_rows};
 
 /// Excess of the weight of the first job over that of the last.
 const PREFERENCE: f64 = 1e-6;
 
-pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
-    let Rows { rows, base } = short_rows(nodes, jobs);
+pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f64> {
+    let YieldLimits { rows, base } = short_rows(nodes, jobs);
     let columns = concerned(jobs.len(), &rows);
     let running: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
     let count = running.len() as f64;
     let rank = |job: &usize| running.partition_point(|other| other < job) as f64;
     let weights = columns.iter().map(|job| 1.0 + PREFERENCE * (count - rank(job)) / count).collect();
 
-    let mut program = Program::new(weights, 1.0 - base);
+    let mut program = LinearProgram::new(weights, 1.0 - base);
     for row in &rows {
         let asks = row.iter().map(|(job, ask)| (columns.partition_point(|column| column < job), *ask));
         let room = 1.0 - base * row.iter().map(|ask| ask.1).sum::<f64>();
@@ -47,7 +47,7 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f6
 }
 
 /// Maximise a weighted sum of variables, each from 0 to `top`, under limits on sums of them.
-struct Program {
+struct LinearProgram {
     columns: usize,
     top: f64,
     /// Row by row: decrease of a basic variable per unit of a non-basic one.
@@ -66,10 +66,10 @@ struct Program {
 /// Slopes and gains below this are rounding errors.
 const NOTHING: f64 = 1e-11;
 
-impl Program {
-    fn new(weights: Vec<f64>, top: f64) -> Program {
+impl LinearProgram {
+    fn new(weights: Vec<f64>, top: f64) -> LinearProgram {
         let columns = weights.len();
-        Program {
+        LinearProgram {
             columns,
             top,
             slopes: Vec::new(),

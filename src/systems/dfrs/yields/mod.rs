@@ -4,7 +4,7 @@ mod average;
 
 use super::Need;
 use super::need::TOLERANCE;
-use super::room::Places;
+use super::room::TaskPlaces;
 pub(super) use average::average;
 
 /// Relative difference of two nodes' shares that counts as none.
@@ -14,7 +14,7 @@ const SAME: f64 = 1e-9;
 /// no node get 0.
 ///
 /// Each round settles all jobs of a node, so O(R + N) for R tasks and N nodes, times the number of distinct yields.
-pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
+pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f64> {
     let mut shares = vec![0.0; jobs.len()];
     let mut rising: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
     let mut left = vec![1.0; nodes as usize];
@@ -48,14 +48,14 @@ pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
 }
 
 /// Limits of the yields of a mapping.
-pub(super) struct Rows {
+pub(super) struct YieldLimits {
     /// Demands of the jobs of each node that is short, one row per distinct node.
     pub rows: Vec<Vec<(usize, f64)>>,
     /// Yield that every job can get: 1 over the highest load, if that exceeds 1.
     pub base: f64,
 }
 
-pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &Places)]) -> Rows {
+pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> YieldLimits {
     let mut asked: Vec<Vec<(usize, f64)>> = vec![Vec::new(); nodes as usize];
     for (job, (need, places)) in jobs.iter().enumerate() {
         places.iter().for_each(|&(node, tasks)| asked[node as usize].push((job, f64::from(tasks) * need.cpu)));
@@ -67,7 +67,7 @@ pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &Places)]) -> Rows {
     let bits = |(job, ask): &(usize, f64)| (*job, ask.to_bits());
     asked.sort_unstable_by(|a, b| a.iter().map(bits).cmp(b.iter().map(bits)));
     asked.dedup();
-    Rows { rows: asked, base }
+    YieldLimits { rows: asked, base }
 }
 
 /// Jobs with a demand in some of these rows, ascending.

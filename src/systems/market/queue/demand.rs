@@ -2,7 +2,7 @@
 
 /// Counts tasks by requested cores; all large requests are one class.
 #[derive(Debug)]
-pub(in crate::systems::market) struct Demand {
+pub(in crate::systems::market) struct TaskDemand {
     counts: [u32; CLASSES],
     /// One bit for every class with a task in it.
     present: u64,
@@ -10,13 +10,13 @@ pub(in crate::systems::market) struct Demand {
 
 const CLASSES: usize = 64;
 
-impl Default for Demand {
-    fn default() -> Demand {
-        Demand { counts: [0; CLASSES], present: 0 }
+impl Default for TaskDemand {
+    fn default() -> TaskDemand {
+        TaskDemand { counts: [0; CLASSES], present: 0 }
     }
 }
 
-impl Demand {
+impl TaskDemand {
     pub fn add(&mut self, cores: u32) {
         let class = class(cores);
         self.counts[class] += 1;
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn knows_the_least_demand_up_to_the_last_class() {
-        let mut demand = Demand::default();
+        let mut demand = TaskDemand::default();
         assert!(demand.is_empty());
         [5, 3, 3, 500].into_iter().for_each(|cores| demand.add(cores));
         let mut least = Vec::new();

@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bids, Jobs, Lane, Rank, TaskHandle};
+use super::{AuctionedJobs, BidRank, Bids, Lane, TaskHandle};
 
 #[derive(Default)]
-pub(super) struct Fixed {
+pub(super) struct FixedLane {
     /// The tasks that have joined since the lane was last open.
     fresh: Vec<TaskHandle>,
-    order: BinaryHeap<Reverse<Rank>>,
+    order: BinaryHeap<Reverse<BidRank>>,
 }
 
-impl Lane for Fixed {
-    fn add(&mut self, handle: TaskHandle, _: &mut Jobs) {
+impl Lane for FixedLane {
+    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.fresh.push(handle);
     }
 
@@ -26,7 +26,7 @@ impl Lane for Fixed {
         self.order.extend(self.fresh.drain(..).map(|handle| Reverse(bids.rank(handle))));
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         while let Some(&Reverse(rank)) = self.order.peek() {
             if bids.is_queued(rank.handle()) {
                 return Some(rank);

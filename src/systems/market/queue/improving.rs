@@ -16,7 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bids, Jobs, Lane, Rank, TaskHandle};
+use super::{AuctionedJobs, BidRank, Bids, Lane, TaskHandle};
 use crate::systems::market::bid::Trend;
 use crate::time::{Span, Time};
 
@@ -27,7 +27,7 @@ pub(super) struct Improving {
     /// Times until which tasks are parked.
     expiries: BinaryHeap<Reverse<(Time, u64, TaskHandle)>>,
     /// The tasks asked at this instant.
-    asked: BinaryHeap<Reverse<Rank>>,
+    asked: BinaryHeap<Reverse<BidRank>>,
     /// Number of the last parking, from 1. A task is marked with its own, or with zero while it has none.
     number: u64,
     /// The longest queued path in the bids to come, where they depend on it.
@@ -38,7 +38,7 @@ pub(super) struct Improving {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Parked {
     /// The rank with the bid to come.
-    rank: Rank,
+    rank: BidRank,
     number: u64,
 }
 
@@ -85,7 +85,7 @@ impl Improving {
         self.asked.push(Reverse(bids.rank(handle)));
     }
 
-    fn park(&mut self, rank: Rank, best: &Rank, bids: &mut Bids<'_>) {
+    fn park(&mut self, rank: BidRank, best: &BidRank, bids: &mut Bids<'_>) {
         let (until, to_come) = come_half_way(rank, best, bids);
         self.number += 1;
         bids.set_mark(rank.handle(), self.number);
@@ -106,7 +106,7 @@ impl Improving {
 }
 
 /// The time until which a bid comes at most half-way to the best one, and the bid then.
-fn come_half_way(rank: Rank, best: &Rank, bids: &Bids<'_>) -> (Time, Rank) {
+fn come_half_way(rank: BidRank, best: &BidRank, bids: &Bids<'_>) -> (Time, BidRank) {
     let aim = rank.half_way_to(best);
     let mut reached = (bids.at.now, rank);
     let mut ahead = bids.at.tick.micros().max(1);
@@ -123,12 +123,12 @@ fn come_half_way(rank: Rank, best: &Rank, bids: &Bids<'_>) -> (Time, Rank) {
 }
 
 impl Lane for Improving {
-    fn add(&mut self, handle: TaskHandle, _: &mut Jobs) {
+    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.fresh.push(handle);
         self.queued += 1;
     }
 
-    fn remove(&mut self, _: TaskHandle, _: &mut Jobs) {
+    fn remove(&mut self, _: TaskHandle, _: &mut AuctionedJobs) {
         self.queued -= 1;
     }
 
@@ -151,7 +151,7 @@ impl Lane for Improving {
         self.fresh = fresh;
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         loop {
             let best = self.asked.peek().map(|&Reverse(rank)| rank);
             if let Some(best) = best

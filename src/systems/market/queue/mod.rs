@@ -29,25 +29,25 @@ use super::bid::{BidPolicy, Instant, Trend, Winner};
 use crate::grid::JobId;
 use crate::time::Time;
 
-pub(super) use demand::Demand;
+pub(super) use demand::TaskDemand;
 
 /// Every job that was ever accepted, in order of acceptance; `None` once it is over.
-pub(super) type Jobs = Vec<Option<Box<AuctionedJob>>>;
+pub(super) type AuctionedJobs = Vec<Option<Box<AuctionedJob>>>;
 
 /// The queued tasks of one kind.
 ///
 /// An instant that looks at a lane opens it, asks for the best as often as a task was placed, and closes it.
 pub(super) trait Lane: Send {
     /// A task joins the queue.
-    fn add(&mut self, handle: TaskHandle, jobs: &mut Jobs);
+    fn add(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs);
 
     /// A task has left the queue.
-    fn remove(&mut self, _handle: TaskHandle, _jobs: &mut Jobs) {}
+    fn remove(&mut self, _handle: TaskHandle, _jobs: &mut AuctionedJobs) {}
 
     fn open(&mut self, bids: &mut Bids<'_>);
 
     /// The best bidder that is still queued.
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank>;
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank>;
 
     fn close(&mut self, _bids: &mut Bids<'_>) {}
 }
@@ -55,7 +55,7 @@ pub(super) trait Lane: Send {
 /// The lane for the bids of a policy.
 pub(super) fn lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
     match (policy.trend(), policy.winner()) {
-        (Trend::Fixed, _) => Box::new(fixed::Fixed::default()),
+        (Trend::Fixed, _) => Box::new(fixed::FixedLane::default()),
         (Trend::Falling, Winner::Largest) | (Trend::Rising, Winner::Smallest) => {
             Box::new(worsening::Worsening::default())
         }
@@ -66,7 +66,7 @@ pub(super) fn lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
 
 /// The inputs of an instant's bids.
 pub(super) struct Bids<'a> {
-    pub jobs: &'a mut Jobs,
+    pub jobs: &'a mut AuctionedJobs,
     pub policy: &'a dyn BidPolicy,
     pub at: Instant,
 }
@@ -76,7 +76,7 @@ impl Bids<'_> {
         self.jobs[handle.job as usize].as_ref().is_some_and(|live| live.is_queued(handle.task as usize))
     }
 
-    pub fn rank(&self, handle: TaskHandle) -> Rank {
+    pub fn rank(&self, handle: TaskHandle) -> BidRank {
         self.rank_at(handle, self.at.now)
     }
 
@@ -90,10 +90,10 @@ impl Bids<'_> {
     }
 
     /// The rank that a task will have at a later time, if nothing but the time changes.
-    pub fn rank_at(&self, handle: TaskHandle, now: Time) -> Rank {
+    pub fn rank_at(&self, handle: TaskHandle, now: Time) -> BidRank {
         let live = self.live(handle);
         let bid = self.policy.bid(&live.bidder(handle.task as usize), &Instant { now, ..self.at });
-        Rank::new(bid, self.policy.winner(), live.job.arrive, live.job.id, handle)
+        BidRank::new(bid, self.policy.winner(), live.job.arrive, live.job.id, handle)
     }
 
     /// The task's number in the run.
@@ -114,7 +114,7 @@ impl Bids<'_> {
     }
 }
 
-fn set_mark(jobs: &mut Jobs, handle: TaskHandle, mark: u64) {
+fn set_mark(jobs: &mut AuctionedJobs, handle: TaskHandle, mark: u64) {
     let live = jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
     live.tasks[handle.task as usize].mark = mark;
 }
@@ -128,7 +128,7 @@ pub(super) struct TaskHandle {
 
 /// The total order of bidders: the better bid, then the earlier job, then the lower numbers. The best is smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
+pub(super) struct BidRank {
     bid: i64,
     arrive: Time,
     job: JobId,
@@ -137,9 +137,9 @@ pub(super) struct Rank {
     slot: u32,
 }
 
-impl Rank {
-    pub fn new(bid: f64, winner: Winner, arrive: Time, job: JobId, handle: TaskHandle) -> Rank {
-        Rank { bid: better_first(bid, winner), arrive, job, task: handle.task, slot: handle.job }
+impl BidRank {
+    pub fn new(bid: f64, winner: Winner, arrive: Time, job: JobId, handle: TaskHandle) -> BidRank {
+        BidRank { bid: better_first(bid, winner), arrive, job, task: handle.task, slot: handle.job }
     }
 
     pub fn handle(&self) -> TaskHandle {
@@ -147,7 +147,7 @@ impl Rank {
     }
 
     /// The bid half-way from here to a better one.
-    fn half_way_to(&self, best: &Rank) -> i64 {
+    fn half_way_to(&self, best: &BidRank) -> i64 {
         ordered(as_float(self.bid) / 2.0 + as_float(best.bid) / 2.0)
     }
 }

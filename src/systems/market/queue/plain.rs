@@ -1,20 +1,20 @@
 //! The reference: asks all tasks at every instant and sorts them.
 
-use super::{Bids, Jobs, Lane, Rank, TaskHandle};
+use super::{AuctionedJobs, BidRank, Bids, Lane, TaskHandle};
 
 #[derive(Default)]
-pub(in crate::systems::market) struct Plain {
+pub(in crate::systems::market) struct PlainLane {
     members: Vec<TaskHandle>,
     /// The ranks, the best last.
-    order: Vec<Rank>,
+    order: Vec<BidRank>,
 }
 
-impl Lane for Plain {
-    fn add(&mut self, handle: TaskHandle, _: &mut Jobs) {
+impl Lane for PlainLane {
+    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.members.push(handle);
     }
 
-    fn remove(&mut self, handle: TaskHandle, _: &mut Jobs) {
+    fn remove(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.members.retain(|&member| member != handle);
     }
 
@@ -23,7 +23,7 @@ impl Lane for Plain {
         self.order.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         while self.order.pop_if(|rank| !bids.is_queued(rank.handle())).is_some() {}
         self.order.last().copied()
     }

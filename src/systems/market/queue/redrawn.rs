@@ -3,7 +3,7 @@
 //! A policy that only needs a task's number draws for a whole lane at once, without a look at a job. The best of each
 //! block of bids is kept, so the next best after a start takes a look at one block and at the best of the others.
 
-use super::{Bids, Jobs, Lane, Rank, TaskHandle, better_first, set_mark};
+use super::{AuctionedJobs, BidRank, Bids, Lane, TaskHandle, better_first, set_mark};
 use crate::systems::market::bid::Winner;
 
 #[derive(Default)]
@@ -57,12 +57,12 @@ fn best_of(draws: &[i64]) -> i64 {
 }
 
 impl Lane for Redrawn {
-    fn add(&mut self, handle: TaskHandle, jobs: &mut Jobs) {
+    fn add(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs) {
         set_mark(jobs, handle, NOWHERE);
         self.fresh.push(handle);
     }
 
-    fn remove(&mut self, handle: TaskHandle, jobs: &mut Jobs) {
+    fn remove(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs) {
         let live = jobs[handle.job as usize].as_ref().expect("a task that leaves the queue belongs to a live job");
         let mark = live.tasks[handle.task as usize].mark;
         if mark == NOWHERE {
@@ -90,7 +90,7 @@ impl Lane for Redrawn {
         self.draw(bids);
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         let best = *self.blocks.iter().min()?;
         let blocks = self.blocks.iter().enumerate().filter(|&(_, &block)| block == best);
         let positions = blocks.flat_map(|(block, _)| block * BLOCK..((block + 1) * BLOCK).min(self.draws.len()));

@@ -6,19 +6,19 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bids, Jobs, Lane, Rank, TaskHandle};
+use super::{AuctionedJobs, BidRank, Bids, Lane, TaskHandle};
 
 #[derive(Default)]
 pub(super) struct Worsening {
     fresh: Vec<TaskHandle>,
     /// The tasks by their old bids.
-    old: BinaryHeap<Reverse<Rank>>,
+    old: BinaryHeap<Reverse<BidRank>>,
     /// The tasks asked at this instant.
-    asked: BinaryHeap<Reverse<Rank>>,
+    asked: BinaryHeap<Reverse<BidRank>>,
 }
 
 impl Lane for Worsening {
-    fn add(&mut self, handle: TaskHandle, _: &mut Jobs) {
+    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.fresh.push(handle);
     }
 
@@ -27,7 +27,7 @@ impl Lane for Worsening {
         self.old.extend(queued.map(|handle| Reverse(bids.rank(handle))));
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         loop {
             let best = self.asked.peek().map(|&Reverse(rank)| rank);
             if let Some(best) = best

@@ -15,7 +15,7 @@ pub struct Cost {
 
 /// The place of a task: site, start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct TaskPlace {
     pub task: u32,
     pub site: u32,
     pub start: Time,
@@ -24,7 +24,7 @@ pub struct Placed {
 
 /// A booking that the plan needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Booked {
+pub struct PlannedBooking {
     pub site: u32,
     /// Index of the slot in the site's advertisement.
     pub slot: u32,
@@ -38,9 +38,9 @@ pub struct Booked {
 pub struct ApplicationPlan {
     pub cost: Cost,
     /// The tasks in the order of placement.
-    pub tasks: Vec<Placed>,
+    pub tasks: Vec<TaskPlace>,
     /// Whole slots first, by site and slot; then parts, in the order of placement.
-    pub bookings: Vec<Booked>,
+    pub bookings: Vec<PlannedBooking>,
     /// Share of each task in each slot, by the global number of the slot: `(task, slot, processors)`.
     pub shares: Vec<(u32, u32, u32)>,
 }
@@ -105,16 +105,16 @@ impl<'a> Evaluator<'a> {
         let whole = (0..self.slots.len()).filter(used).filter(|slot| !self.slots[*slot].2.extensible);
         let whole = whole.map(|slot| {
             let (site, place, slot) = self.slots[slot];
-            Booked { site, slot: place, part: slot.whole(), task: None }
+            PlannedBooking { site, slot: place, part: slot.whole(), task: None }
         });
-        let mut bookings: Vec<Booked> = whole.collect();
+        let mut bookings: Vec<PlannedBooking> = whole.collect();
         let mut shared = shares.iter().peekable();
         for placed in &tasks {
             while let Some(&(task, slot, procs)) = shared.next_if(|share| share.0 == placed.task) {
                 let (site, place, slot) = self.slots[slot as usize];
                 let part = Part { procs, start: placed.start, span: placed.end - placed.start };
                 if slot.extensible {
-                    bookings.push(Booked { site, slot: place, part, task: Some(task) });
+                    bookings.push(PlannedBooking { site, slot: place, part, task: Some(task) });
                 }
             }
         }
@@ -125,7 +125,7 @@ impl<'a> Evaluator<'a> {
     fn evaluate(
         &mut self,
         chosen: impl Fn(usize) -> bool,
-        mut tell: impl FnMut(Placed, &[(u32, u32)]),
+        mut tell: impl FnMut(TaskPlace, &[(u32, u32)]),
     ) -> Option<Cost> {
         let Evaluator { application, now, slots, free, bins, placed, used } = self;
         bins.iter_mut().for_each(FreeList::clear);
@@ -155,7 +155,7 @@ impl<'a> Evaluator<'a> {
             });
             placed[task as usize] = (site as u32, end);
             last = last.max(end);
-            tell(Placed { task, site: site as u32, start, end }, &taken);
+            tell(TaskPlace { task, site: site as u32, start, end }, &taken);
         }
 
         let paid = slots.iter().zip(used).filter(|(_, used)| !used.is_zero());

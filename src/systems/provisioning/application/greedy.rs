@@ -1,44 +1,44 @@
 //! Purchase of one start after another. Slots quoted in answer to different questions may overlap, so prices are asked
 //! for one task, a start is chosen and booked, and only then the next task follows.
 
-use super::{Application, Cost, Placed, choose_quoted};
+use super::{Application, Cost, TaskPlace, choose_quoted};
 use crate::grid::{Area, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
 /// A plan in the course of its purchase.
 #[derive(Clone, Debug)]
-pub struct Greedy<'a> {
+pub struct GreedyPlan<'a> {
     application: &'a Application,
     alpha: f64,
     now: Time,
     /// Processors of each site.
     sites: Vec<u32>,
     placed: Vec<(u32, Time)>,
-    bought: Vec<(Placed, Receipt)>,
+    bought: Vec<(TaskPlace, Receipt)>,
 }
 
 /// A question for the price of a task at a site, from a start on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct PriceWish {
     pub site: usize,
     pub part: Part,
 }
 
-impl<'a> Greedy<'a> {
-    pub fn new(application: &'a Application, alpha: f64, now: Time, sites: Vec<u32>) -> Greedy<'a> {
+impl<'a> GreedyPlan<'a> {
+    pub fn new(application: &'a Application, alpha: f64, now: Time, sites: Vec<u32>) -> GreedyPlan<'a> {
         let placed = vec![(0, Time::ZERO); application.tasks()];
-        Greedy { application, alpha, now, sites, placed, bought: Vec::new() }
+        GreedyPlan { application, alpha, now, sites, placed, bought: Vec::new() }
     }
 
     /// The questions to ask now: the next task, at each site that is large enough. Empty when all tasks have been
     /// bought.
-    pub fn wishes(&self, now: Time) -> Vec<Wish> {
+    pub fn wishes(&self, now: Time) -> Vec<PriceWish> {
         let Some(task) = self.next() else { return Vec::new() };
         let procs = self.application.procs(task);
         let large = (0..self.sites.len()).filter(|site| self.sites[*site] >= procs);
         let wish = |site| {
             let start = self.application.ready(task, site, &self.placed).max(now);
-            Wish { site, part: Part { procs, start, span: self.application.runtime(task, site) } }
+            PriceWish { site, part: Part { procs, start, span: self.application.runtime(task, site) } }
         };
         large.map(wish).collect()
     }
@@ -54,11 +54,11 @@ impl<'a> Greedy<'a> {
         let Part { start, .. } = receipt.part;
         let end = receipt.part.end();
         self.placed[task] = (site as u32, end);
-        self.bought.push((Placed { task: task as u32, site: site as u32, start, end }, receipt));
+        self.bought.push((TaskPlace { task: task as u32, site: site as u32, start, end }, receipt));
     }
 
     /// All purchases so far, in their order.
-    pub fn all(&self) -> &[(Placed, Receipt)] {
+    pub fn all(&self) -> &[(TaskPlace, Receipt)] {
         &self.bought
     }
 

@@ -15,8 +15,8 @@ mod tests;
 
 pub use best_effort::{BestEffort, Submission, least_loaded};
 pub use choice::{choose, choose_offer, choose_quoted, ranked};
-pub use evaluation::{ApplicationPlan, Booked, Cost, Evaluator, Placed};
-pub use greedy::{Greedy, Wish};
+pub use evaluation::{ApplicationPlan, Cost, Evaluator, PlannedBooking, TaskPlace};
+pub use greedy::{GreedyPlan, Wish};
 pub use moga::{Front, Settings, plan};
 pub use pareto::{Archive, dominates};
-pub use problem::{Application, Link};
+pub use problem::{Application, SiteLink};

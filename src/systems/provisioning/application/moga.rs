@@ -25,7 +25,7 @@ pub struct Settings {
 }
 
 /// The chosen slots, one bit each.
-type Bits = Vec<u64>;
+type SlotBits = Vec<u64>;
 
 /// The plans that none dominates, the cheapest first.
 #[derive(Clone, Debug)]
@@ -49,10 +49,10 @@ impl Settings {
 pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings: Settings) -> Front {
     let mut evaluator = Evaluator::new(application, now, adverts);
     let slots = evaluator.slots();
-    let mut search = Search { slots, known: BTreeMap::new(), draw: SplitMix64::new(settings.seed) };
+    let mut search = MogaSearch { slots, known: BTreeMap::new(), draw: SplitMix64::new(settings.seed) };
     let mut archive = Archive::new();
 
-    let mut members: Vec<Bits> = (0..settings.population).map(|_| search.random()).collect();
+    let mut members: Vec<SlotBits> = (0..settings.population).map(|_| search.random()).collect();
     let mut costs = search.evaluate(&members, &mut evaluator, &mut archive);
     for _ in 0..settings.generations {
         members = search.breed(&members, &fitness(&costs));
@@ -63,7 +63,7 @@ pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings:
         search.evaluate(&[all], &mut evaluator, &mut archive);
     }
 
-    let in_full = |(_, bits): &(Cost, Bits)| evaluator.plan(|slot| has(bits, slot)).expect("it has been evaluated");
+    let in_full = |(_, bits): &(Cost, SlotBits)| evaluator.plan(|slot| has(bits, slot)).expect("it has been evaluated");
     Front { plans: archive.members().iter().map(in_full).collect(), evaluated: search.known.len() }
 }
 
@@ -75,28 +75,28 @@ impl Front {
     }
 }
 
-struct Search {
+struct MogaSearch {
     slots: usize,
     /// All evaluated plans; `None` where a task fits nowhere.
-    known: BTreeMap<Bits, Option<Cost>>,
+    known: BTreeMap<SlotBits, Option<Cost>>,
     draw: SplitMix64,
 }
 
-impl Search {
-    fn random(&mut self) -> Bits {
-        let mut bits: Bits = (0..self.slots.div_ceil(64)).map(|_| self.draw.next_u64()).collect();
+impl MogaSearch {
+    fn random(&mut self) -> SlotBits {
+        let mut bits: SlotBits = (0..self.slots.div_ceil(64)).map(|_| self.draw.next_u64()).collect();
         self.trim(&mut bits);
         bits
     }
 
-    fn all(&self) -> Bits {
+    fn all(&self) -> SlotBits {
         let mut bits = vec![u64::MAX; self.slots.div_ceil(64)];
         self.trim(&mut bits);
         bits
     }
 
     /// Clears the bits beyond the last slot.
-    fn trim(&self, bits: &mut Bits) {
+    fn trim(&self, bits: &mut SlotBits) {
         if let Some(last) = bits.last_mut().filter(|_| !self.slots.is_multiple_of(64)) {
             *last &= (1 << (self.slots % 64)) - 1;
         }
@@ -104,12 +104,12 @@ impl Search {
 
     fn evaluate(
         &mut self,
-        members: &[Bits],
+        members: &[SlotBits],
         evaluator: &mut Evaluator<'_>,
-        archive: &mut Archive<Bits>,
+        archive: &mut Archive<SlotBits>,
     ) -> Vec<Option<Cost>> {
         let known = &mut self.known;
-        let cost = |bits: &Bits| {
+        let cost = |bits: &SlotBits| {
             if let Some(cost) = known.get(bits) {
                 return *cost;
             }
@@ -126,7 +126,7 @@ impl Search {
 
     /// The next generation: pairs drawn by fitness exchange a segment, then each bit flips with the probability of one
     /// per plan.
-    fn breed(&mut self, members: &[Bits], fitness: &[f64]) -> Vec<Bits> {
+    fn breed(&mut self, members: &[SlotBits], fitness: &[f64]) -> Vec<SlotBits> {
         let mut pool = self.draw_by(members, fitness);
         for place in (1..pool.len()).rev() {
             pool.swap(place, self.draw.int(0, place as u64) as usize);
@@ -147,7 +147,7 @@ impl Search {
         pool
     }
 
-    fn draw_by(&mut self, members: &[Bits], fitness: &[f64]) -> Vec<Bits> {
+    fn draw_by(&mut self, members: &[SlotBits], fitness: &[f64]) -> Vec<SlotBits> {
         let mut sum = 0.0;
         let up_to: Vec<f64> = fitness
             .iter()
@@ -165,12 +165,12 @@ impl Search {
     }
 }
 
-fn has(bits: &Bits, slot: usize) -> bool {
+fn has(bits: &SlotBits, slot: usize) -> bool {
     bits[slot / 64] >> (slot % 64) & 1 == 1
 }
 
 /// Exchanges the bits `from..to`.
-fn exchange(one: &mut Bits, other: &mut Bits, from: usize, to: usize) {
+fn exchange(one: &mut SlotBits, other: &mut SlotBits, from: usize, to: usize) {
     for word in from / 64..to.div_ceil(64) {
         let first = from.saturating_sub(word * 64).min(63);
         let last = (to - word * 64).min(64);

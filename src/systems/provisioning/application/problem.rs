@@ -32,23 +32,23 @@ pub struct Application {
 
 /// The link between two different sites. Transfers are estimated as if no other used it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Link {
+pub struct SiteLink {
     pub latency: Span,
     /// In bits per second.
     pub bandwidth: u64,
 }
 
 impl Application {
-    pub fn new(workflow: &Workflow, sites: &[Speed], link: impl Fn(usize, usize) -> Link) -> Application {
+    pub fn new(workflow: &Workflow, sites: &[Speed], link: impl Fn(usize, usize) -> SiteLink) -> Application {
         let count = workflow.tasks.len();
-        let mut kinds: BTreeMap<Link, u32> = BTreeMap::new();
+        let mut kinds: BTreeMap<SiteLink, u32> = BTreeMap::new();
         let pairs = (0..sites.len()).flat_map(|from| (0..sites.len()).map(move |to| (from, to)));
         let kind_of = |(from, to)| {
             let next = kinds.len() as u32 + 1;
             if from == to { 0 } else { *kinds.entry(link(from, to)).or_insert(next) }
         };
         let between: Vec<u32> = pairs.map(kind_of).collect();
-        let mut links: Vec<(&Link, &u32)> = kinds.iter().collect();
+        let mut links: Vec<(&SiteLink, &u32)> = kinds.iter().collect();
         links.sort_unstable_by_key(|(_, kind)| **kind);
         let transfers = workflow.edges.iter().flat_map(|edge| {
             let crossing = links.iter().map(|(link, _)| link.transfer(edge.data));
@@ -180,7 +180,7 @@ impl Application {
     }
 }
 
-impl Link {
+impl SiteLink {
     /// Transfer time of `bytes`.
     pub fn transfer(&self, bytes: u64) -> Span {
         let micros = u128::from(bytes) * 8_000_000 / u128::from(self.bandwidth.max(1));

@@ -3,7 +3,7 @@ use super::*;
 use crate::grid::{Area, Edge, JobId, Rate, Slot, Speed, Step, TaskId, Workflow};
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
-use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode, Wanted};
+use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode, WantedStarts};
 use crate::systems::provisioning::{forecast, planner};
 use crate::time::{Span, Time};
 
@@ -168,7 +168,7 @@ fn an_archive_keeps_the_plans_that_none_dominates() {
 /// The site of Table 3.
 fn site() -> Desk {
     let mut desk = Desk::new(
-        DeskTerms::new(5, Mode::Rebuild),
+        DeskTerms::new(5, PlanningMode::Rebuild),
         planner::build("slotlist").unwrap(),
         Box::new(forecast::Constant(0.0)),
     );
@@ -180,7 +180,7 @@ fn site() -> Desk {
     desk.submit(Time::ZERO, ask(0, 1, 3)).unwrap();
     desk.submit(Time::ZERO, ask(1, 3, 2)).unwrap();
     desk.pass(Time::ZERO, &mut Vec::new());
-    let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), Wanted::At(second(4))).unwrap();
+    let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), WantedStarts::At(second(4))).unwrap();
     desk.book(Time::ZERO, quote.id, second(4)).unwrap();
     desk.submit(Time::ZERO, ask(2, 2, 4)).unwrap();
     desk.submit(Time::ZERO, ask(3, 2, 5)).unwrap();
@@ -194,9 +194,10 @@ fn a_greedy_plan_is_that_of_the_example() {
         [(0.0, [2, 5], [6, 10], (28, 8)), (0.5, [2, 7], [6, 0], (18, 10)), (1.0, [6, 9], [0, 0], (12, 12))]
     {
         let mut desk = site();
-        let mut greedy = Greedy::new(&application, alpha, Time::ZERO, vec![5]);
+        let mut greedy = GreedyPlan::new(&application, alpha, Time::ZERO, vec![5]);
         while let [wish] = greedy.wishes(Time::ZERO)[..] {
-            let quote = desk.price(Time::ZERO, wish.part.procs, wish.part.span, Wanted::From(wish.part.start)).unwrap();
+            let quote =
+                desk.price(Time::ZERO, wish.part.procs, wish.part.span, WantedStarts::From(wish.part.start)).unwrap();
             let (site, quote, start) = greedy.choose(&[(0, quote)]).unwrap();
             greedy.bought(site, desk.book(Time::ZERO, quote, start).unwrap());
         }
@@ -205,14 +206,14 @@ fn a_greedy_plan_is_that_of_the_example() {
         assert_eq!(bought, [(second(starts[0]), fees[0]), (second(starts[1]), fees[1])], "alpha {alpha}");
         assert_eq!(shown(&greedy.cost()), costs);
     }
-    assert!(Greedy::new(&application, 0.5, Time::ZERO, vec![1]).wishes(Time::ZERO).is_empty());
+    assert!(GreedyPlan::new(&application, 0.5, Time::ZERO, vec![1]).wishes(Time::ZERO).is_empty());
 }
 
 #[test]
 fn best_effort_follows_the_order_of_heft_and_waits_for_data() {
     let mut flow = workflow(&[(1, 5), (1, 9), (1, 5), (2, 1)], &[(0, 3), (1, 3), (2, 3)]);
     flow.edges.iter_mut().for_each(|edge| edge.data = 1_000);
-    let link = Link { latency: Span::from_secs(2), bandwidth: 8_000 };
+    let link = SiteLink { latency: Span::from_secs(2), bandwidth: 8_000 };
     let application = Application::new(&flow, &[Speed::USUAL; 2], |_, _| link);
     let mut way = BestEffort::new(&application);
     assert_eq!(way.first(), [1, 0, 2]);

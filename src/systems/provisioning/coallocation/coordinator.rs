@@ -98,13 +98,13 @@ pub struct Coordinator {
     attempt: u32,
     /// The starts to try, the best last.
     starts: Vec<Time>,
-    phase: Phase,
+    phase: CoallocationPhase,
     /// Time at which to act if no message arrives.
     wake: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Phase {
+enum CoallocationPhase {
     /// The next attempt begins at the wake-up time.
     Pausing,
     /// Starts have been requested of the driver.
@@ -152,7 +152,7 @@ impl Leg {
 impl Coordinator {
     /// A new coordinator, which begins by asking for starts.
     pub fn new(request: CoallocationRequest, patience: Patience) -> Coordinator {
-        Coordinator { request, patience, attempt: 0, starts: Vec::new(), phase: Phase::Asking, wake: None }
+        Coordinator { request, patience, attempt: 0, starts: Vec::new(), phase: CoallocationPhase::Asking, wake: None }
     }
 
     /// Recovers a coordinator from its log alone.
@@ -176,7 +176,7 @@ impl Coordinator {
             }
             Some(LogEntry::Commit) => coordinator.commit(now, deeds),
             Some(LogEntry::Compensate) => coordinator.cancel(now, deeds),
-            Some(LogEntry::Over(outcome)) => coordinator.phase = Phase::Over(*outcome),
+            Some(LogEntry::Over(outcome)) => coordinator.phase = CoallocationPhase::Over(*outcome),
         }
         coordinator
     }
@@ -190,12 +190,12 @@ impl Coordinator {
     }
 
     pub fn outcome(&self) -> Option<CoallocationOutcome> {
-        if let Phase::Over(outcome) = self.phase { Some(outcome) } else { None }
+        if let CoallocationPhase::Over(outcome) = self.phase { Some(outcome) } else { None }
     }
 
     /// Supplies starts that all sites would admit, the best first. Without any the request ends with nothing.
     pub fn offer(&mut self, now: Time, starts: &[Time], deeds: &mut Vec<Deed>) {
-        if self.phase != Phase::Asking {
+        if self.phase != CoallocationPhase::Asking {
             return;
         }
         self.starts = starts.iter().rev().copied().collect();
@@ -212,23 +212,27 @@ impl Coordinator {
             return;
         }
         match (&mut self.phase, answer) {
-            (Phase::Holding { granted, expiry, .. }, LegAnswer::Granted { expiry: lease, .. }) if *granted == leg => {
+            (CoallocationPhase::Holding { granted, expiry, .. }, LegAnswer::Granted { expiry: lease, .. })
+                if *granted == leg =>
+            {
                 *granted += 1;
                 *expiry = lease.min(*expiry);
                 self.hold_next(now, deeds);
             }
-            (Phase::Holding { granted, .. }, LegAnswer::Refused) if *granted == leg => self.fail_attempt(now, deeds),
-            (Phase::Committing { missing }, LegAnswer::Committed) => {
+            (CoallocationPhase::Holding { granted, .. }, LegAnswer::Refused) if *granted == leg => {
+                self.fail_attempt(now, deeds)
+            }
+            (CoallocationPhase::Committing { missing }, LegAnswer::Committed) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
                     self.end(CoallocationOutcome::Whole, deeds);
                 }
             }
-            (Phase::Committing { .. }, LegAnswer::Expired) => {
+            (CoallocationPhase::Committing { .. }, LegAnswer::Expired) => {
                 deeds.push(Deed::LogEntry(LogEntry::Compensate));
                 self.cancel(now, deeds);
             }
-            (Phase::Compensating { missing }, LegAnswer::Cancelled) => {
+            (CoallocationPhase::Compensating { missing }, LegAnswer::Cancelled) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
                     self.end(CoallocationOutcome::Nothing, deeds);
@@ -240,7 +244,10 @@ impl Coordinator {
 
     /// A site no longer has its committed part: all parts are cancelled, even if the request was over.
     pub fn broken(&mut self, now: Time, deeds: &mut Vec<Deed>) {
-        if matches!(self.phase, Phase::Committing { .. } | Phase::Over(CoallocationOutcome::Whole)) {
+        if matches!(
+            self.phase,
+            CoallocationPhase::Committing { .. } | CoallocationPhase::Over(CoallocationOutcome::Whole)
+        ) {
             deeds.push(Deed::LogEntry(LogEntry::Compensate));
             self.cancel(now, deeds);
         }
@@ -253,17 +260,17 @@ impl Coordinator {
         }
         self.wake = None;
         match &self.phase {
-            Phase::Pausing => self.try_next(now, deeds),
-            Phase::Holding { .. } => self.fail_attempt(now, deeds),
-            Phase::Committing { missing } => {
+            CoallocationPhase::Pausing => self.try_next(now, deeds),
+            CoallocationPhase::Holding { .. } => self.fail_attempt(now, deeds),
+            CoallocationPhase::Committing { missing } => {
                 let missing = missing.clone();
                 self.tell_missing(now, &missing, HoldOrder::Commit, deeds);
             }
-            Phase::Compensating { missing } => {
+            CoallocationPhase::Compensating { missing } => {
                 let missing = missing.clone();
                 self.tell_missing(now, &missing, HoldOrder::Cancel, deeds);
             }
-            Phase::Asking | Phase::Over(_) => {}
+            CoallocationPhase::Asking | CoallocationPhase::Over(_) => {}
         }
     }
 
@@ -271,19 +278,19 @@ impl Coordinator {
     fn try_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         while self.starts.pop_if(|start| *start <= now).is_some() {}
         let Some(start) = self.starts.pop() else {
-            self.phase = Phase::Asking;
+            self.phase = CoallocationPhase::Asking;
             deeds.push(Deed::Ask);
             return;
         };
         self.attempt += 1;
         deeds.push(Deed::LogEntry(LogEntry::Attempt(self.attempt)));
-        self.phase = Phase::Holding { start, granted: 0, expiry: Time::NEVER };
+        self.phase = CoallocationPhase::Holding { start, granted: 0, expiry: Time::NEVER };
         self.hold_next(now, deeds);
     }
 
     /// Asks the next site, or commits if all have granted and their holds last until the commit arrives.
     fn hold_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
-        let Phase::Holding { start, granted, expiry } = self.phase else { return };
+        let CoallocationPhase::Holding { start, granted, expiry } = self.phase else { return };
         if let Some(leg) = self.request.legs.get(granted) {
             deeds.push(self.tell(granted, HoldOrder::Hold(leg.part(start))));
             self.wake = Some(self.patience.answered_by(now));
@@ -296,7 +303,7 @@ impl Coordinator {
     }
 
     fn fail_attempt(&mut self, now: Time, deeds: &mut Vec<Deed>) {
-        if let Phase::Holding { granted, .. } = self.phase {
+        if let CoallocationPhase::Holding { granted, .. } = self.phase {
             self.abort((granted + 1).min(self.request.legs.len()), deeds);
         }
         self.give_up_attempt(now, deeds);
@@ -314,20 +321,20 @@ impl Coordinator {
         // Two requests that obstructed each other do not retry at the same time.
         let doubled = self.patience.pause.micros() << (self.attempt.max(1) - 1).min(30);
         let apart = Span::from_secs(self.request.number % 16);
-        self.phase = Phase::Pausing;
+        self.phase = CoallocationPhase::Pausing;
         self.wake = Some(now + Span::from_micros(doubled) + apart);
     }
 
     fn commit(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let missing = vec![true; self.request.legs.len()];
         self.tell_missing(now, &missing, HoldOrder::Commit, deeds);
-        self.phase = Phase::Committing { missing };
+        self.phase = CoallocationPhase::Committing { missing };
     }
 
     fn cancel(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let missing = vec![true; self.request.legs.len()];
         self.tell_missing(now, &missing, HoldOrder::Cancel, deeds);
-        self.phase = Phase::Compensating { missing };
+        self.phase = CoallocationPhase::Compensating { missing };
     }
 
     fn tell_missing(&mut self, now: Time, missing: &[bool], order: HoldOrder, deeds: &mut Vec<Deed>) {
@@ -341,7 +348,7 @@ impl Coordinator {
     }
 
     fn end(&mut self, outcome: CoallocationOutcome, deeds: &mut Vec<Deed>) {
-        self.phase = Phase::Over(outcome);
+        self.phase = CoallocationPhase::Over(outcome);
         self.wake = None;
         deeds.extend([Deed::LogEntry(LogEntry::Over(outcome)), Deed::Over(outcome)]);
     }

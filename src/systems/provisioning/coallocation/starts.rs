@@ -15,7 +15,7 @@ pub struct Pool {
 
 /// A question for the price of a start that a site has not named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct StartQuestion {
     pub leg: usize,
     pub part: Part,
 }
@@ -32,10 +32,10 @@ impl Pool {
     }
 
     /// The open questions: each start at each site that did not name it.
-    pub fn questions(&self) -> Vec<Question> {
+    pub fn questions(&self) -> Vec<StartQuestion> {
         let missing = self.starts.iter().flat_map(|(start, fees)| {
             let unknown = fees.iter().enumerate().filter(|(_, fee)| fee.is_none());
-            unknown.map(|(leg, _)| Question { leg, part: self.legs[leg].part(*start) })
+            unknown.map(|(leg, _)| StartQuestion { leg, part: self.legs[leg].part(*start) })
         });
         missing.collect()
     }

@@ -6,15 +6,15 @@ use crate::time::Time;
 
 /// A booking that is not over.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Booking {
+pub(super) struct DeskBooking {
     pub receipt: Receipt,
-    pub state: Standing,
+    pub state: BookingState,
     /// The hold it began as, if it is one leg of several.
     pub hold: Option<HoldId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum BookingState {
     /// Held until the lease ends.
     Held,
     Booked {
@@ -25,7 +25,7 @@ pub(super) enum Standing {
 
 /// Income of a site. Each charge has its booking: `rents + fees` is the sum of the charges less the refunds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct SiteAccount {
     pub booked: u64,
     pub cancelled: u64,
     /// Bookings taken from their users because processors failed.
@@ -36,7 +36,7 @@ pub struct Account {
     pub penalties: Area,
 }
 
-impl Account {
+impl SiteAccount {
     pub fn revenue(&self) -> Area {
         self.rents + self.fees + self.penalties
     }
@@ -48,11 +48,11 @@ impl Desk {
     pub fn cancel(&mut self, now: Time, id: BookingId) -> Result<Area, Denial> {
         self.reach(now);
         let booking = self.bookings.get(&id).ok_or(Denial::NotBooked)?;
-        if booking.state == Standing::Held || booking.hold.is_some() {
+        if booking.state == BookingState::Held || booking.hold.is_some() {
             return Err(Denial::NotBooked);
         }
         let penalty = match booking.state {
-            Standing::Begun => None,
+            BookingState::Begun => None,
             _ => Some(booking.receipt.fee.part(self.terms.cancelling)),
         };
         Ok(self.take_back(id, penalty))
@@ -77,7 +77,7 @@ impl Desk {
         self.reach(now);
         self.begin_reservations();
         self.admit(&part)?;
-        let receipt = self.enter(part, Area::ZERO, Standing::Booked { since: now }, None);
+        let receipt = self.enter(part, Area::ZERO, BookingState::Booked { since: now }, None);
         self.displaced_by(&part);
         Ok(receipt.booking)
     }
@@ -91,11 +91,11 @@ impl Desk {
     }
 
     /// Enters a part into the calendar.
-    pub(super) fn enter(&mut self, part: Part, fee: Area, state: Standing, hold: Option<HoldId>) -> Receipt {
+    pub(super) fn enter(&mut self, part: Part, fee: Area, state: BookingState, hold: Option<HoldId>) -> Receipt {
         let number = self.number();
         let receipt = Receipt { booking: BookingId(number), part, rent: part.area().at(self.terms.rate), fee };
         self.future.insert((part.start, number), part);
-        self.bookings.insert(receipt.booking, Booking { receipt, state, hold });
+        self.bookings.insert(receipt.booking, DeskBooking { receipt, state, hold });
         receipt
     }
 
@@ -151,7 +151,7 @@ impl Desk {
             self.future.remove(&(start, number));
             self.active.insert(number, Active { until: part.end(), procs: part.procs });
             self.ends.insert((part.end(), id));
-            self.bookings.get_mut(&id).expect("what begins has been booked").state = Standing::Begun;
+            self.bookings.get_mut(&id).expect("what begins has been booked").state = BookingState::Begun;
             self.deeds.push(Deed::Begin(id));
         }
     }
@@ -165,7 +165,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn remove_booking(&mut self, id: BookingId) -> Booking {
+    pub(super) fn remove_booking(&mut self, id: BookingId) -> DeskBooking {
         let booking = self.bookings.remove(&id).expect("what is removed has been booked");
         let part = booking.receipt.part;
         self.future.remove(&(part.start, id.0));

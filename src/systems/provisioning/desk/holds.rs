@@ -3,21 +3,21 @@
 //! A coordinator may repeat a request, late or twice. So the desk keeps the last state of each hold, and its answers do
 //! not depend on how often a message arrives. A site never waits for another process: a hold lapses by itself.
 
-use super::bookings::Standing;
+use super::bookings::BookingState;
 use super::{Deed, Desk};
 use crate::grid::{Area, BookingId, Denial, Grant, HoldId, Part, QuoteId, Receipt};
 use crate::time::Time;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hold {
-    pub fate: Fate,
+pub(super) struct DeskHold {
+    pub fate: HoldState,
     /// The grant; none if the hold was aborted before its request arrived.
     pub granted: Option<(Grant, Receipt)>,
 }
 
 /// The state of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum HoldState {
     Held,
     Committed,
     /// Its time is over.
@@ -37,7 +37,7 @@ impl Desk {
         self.reach(now);
         self.begin_reservations();
         if let Some(hold) = self.holds.get(&id) {
-            let alive = hold.granted.filter(|_| hold.fate == Fate::Held);
+            let alive = hold.granted.filter(|_| hold.fate == HoldState::Held);
             return alive.map(|(grant, _)| grant).ok_or(Denial::HoldOver);
         }
         if part.start <= now {
@@ -45,12 +45,12 @@ impl Desk {
         }
         self.admit(&part)?;
         let fee = self.fee_for(&part, quote);
-        let receipt = self.enter(part, fee, Standing::Held, Some(id));
+        let receipt = self.enter(part, fee, BookingState::Held, Some(id));
         self.displaced_by(&part);
         let expiry = (now + self.terms.lease).min(part.start);
         let grant = Grant { hold: id, expiry, fee };
         self.leases.insert((expiry, receipt.booking), id);
-        self.holds.insert(id, Hold { fate: Fate::Held, granted: Some((grant, receipt)) });
+        self.holds.insert(id, DeskHold { fate: HoldState::Held, granted: Some((grant, receipt)) });
         Ok(grant)
     }
 
@@ -61,25 +61,27 @@ impl Desk {
         let hold = self.holds.get_mut(&id).ok_or(Denial::HoldOver)?;
         let (grant, receipt) = hold.granted.ok_or(Denial::HoldOver)?;
         match hold.fate {
-            Fate::Committed | Fate::Done => Ok(receipt),
-            Fate::Held => {
-                hold.fate = Fate::Committed;
+            HoldState::Committed | HoldState::Done => Ok(receipt),
+            HoldState::Held => {
+                hold.fate = HoldState::Committed;
                 self.leases.remove(&(grant.expiry, receipt.booking));
                 let booking = self.bookings.get_mut(&receipt.booking).expect("what is held is booked");
-                booking.state = Standing::Booked { since: now };
+                booking.state = BookingState::Booked { since: now };
                 self.charge(&receipt);
                 Ok(receipt)
             }
-            Fate::Released | Fate::Expired | Fate::Cancelled | Fate::Broken => Err(Denial::HoldOver),
+            HoldState::Released | HoldState::Expired | HoldState::Cancelled | HoldState::Broken => {
+                Err(Denial::HoldOver)
+            }
         }
     }
 
     /// Aborts a hold that has not been committed. If its request has not arrived yet, it will be refused.
-    pub fn abort(&mut self, now: Time, id: HoldId) -> Fate {
+    pub fn abort(&mut self, now: Time, id: HoldId) -> HoldState {
         self.reach(now);
-        let hold = self.holds.entry(id).or_insert(Hold { fate: Fate::Released, granted: None });
-        if let (Fate::Held, Some((grant, receipt))) = (hold.fate, hold.granted) {
-            hold.fate = Fate::Released;
+        let hold = self.holds.entry(id).or_insert(DeskHold { fate: HoldState::Released, granted: None });
+        if let (HoldState::Held, Some((grant, receipt))) = (hold.fate, hold.granted) {
+            hold.fate = HoldState::Released;
             self.leases.remove(&(grant.expiry, receipt.booking));
             self.free_hold(receipt.booking);
         }
@@ -87,21 +89,21 @@ impl Desk {
     }
 
     /// Cancels a hold, committed or not, and returns the penalty, which is zero soon after the commit.
-    pub fn cancel_hold(&mut self, now: Time, id: HoldId) -> (Fate, Area) {
+    pub fn cancel_hold(&mut self, now: Time, id: HoldId) -> (HoldState, Area) {
         self.abort(now, id);
         let hold = self.holds.get_mut(&id).expect("there is a last word on each hold");
-        let (Fate::Committed, Some((_, receipt))) = (hold.fate, hold.granted) else {
+        let (HoldState::Committed, Some((_, receipt))) = (hold.fate, hold.granted) else {
             return (hold.fate, Area::ZERO);
         };
-        hold.fate = Fate::Cancelled;
+        hold.fate = HoldState::Cancelled;
         let penalty = match self.bookings[&receipt.booking].state {
-            Standing::Booked { since } if now > since + self.terms.grace => {
+            BookingState::Booked { since } if now > since + self.terms.grace => {
                 Some(receipt.fee.part(self.terms.cancelling))
             }
-            Standing::Booked { .. } => Some(Area::ZERO),
-            Standing::Held | Standing::Begun => None,
+            BookingState::Booked { .. } => Some(Area::ZERO),
+            BookingState::Held | BookingState::Begun => None,
         };
-        (Fate::Cancelled, self.take_back(receipt.booking, penalty))
+        (HoldState::Cancelled, self.take_back(receipt.booking, penalty))
     }
 
     /// The booking of a hold, if it was ever granted.
@@ -111,7 +113,7 @@ impl Desk {
 
     /// The state of a hold, if it is known.
     #[cfg(test)]
-    pub fn fate(&self, id: HoldId) -> Option<Fate> {
+    pub fn fate(&self, id: HoldId) -> Option<HoldState> {
         self.holds.get(&id).map(|hold| hold.fate)
     }
 
@@ -120,14 +122,14 @@ impl Desk {
             self.leases.first_key_value().map(|(key, id)| (*key, *id)).filter(|(key, _)| key.0 <= self.now)
         {
             self.leases.pop_first();
-            self.holds.get_mut(&id).expect("what is leased is held").fate = Fate::Expired;
+            self.holds.get_mut(&id).expect("what is leased is held").fate = HoldState::Expired;
             self.free_hold(booking);
             self.deeds.push(Deed::Lapse(id));
         }
     }
 
     pub(super) fn hold_done(&mut self, id: HoldId) {
-        self.holds.get_mut(&id).expect("there is a last word on each hold").fate = Fate::Done;
+        self.holds.get_mut(&id).expect("there is a last word on each hold").fate = HoldState::Done;
     }
 
     fn free_hold(&mut self, id: BookingId) {

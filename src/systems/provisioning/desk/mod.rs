@@ -18,13 +18,13 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::bookings::Account;
-use self::bookings::Booking;
-pub use self::holds::Fate;
-use self::holds::Hold;
+use self::bookings::DeskBooking;
+pub use self::bookings::SiteAccount;
+use self::holds::DeskHold;
+pub use self::holds::HoldState;
 pub use self::outages::Yields;
 use self::plan::DeskPlan;
-pub use self::prices::Wanted;
+pub use self::prices::WantedStarts;
 use super::forecast::Forecast;
 use super::planner::Planner;
 use crate::grid::{BookingId, Denial, HoldId, Part, Quote, QuoteId, Rate, TaskId};
@@ -35,7 +35,7 @@ use crate::time::{Span, Time};
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeskTerms {
     pub procs: u32,
-    pub mode: Mode,
+    pub mode: PlanningMode,
     pub rate: Rate,
     /// Part of its fee that cancelling a booking costs, in thousandths.
     pub cancelling: u32,
@@ -49,7 +49,7 @@ pub struct DeskTerms {
 
 /// Time of planning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum PlanningMode {
     /// Each job gets its place when it is submitted, and keeps it; for known run times.
     Exact,
     /// The whole queue is planned anew whenever something changes.
@@ -97,25 +97,25 @@ pub struct Desk {
     /// Number of the next job or booking.
     next: u64,
     queue: Vec<Queued>,
-    jobs: BTreeMap<TaskId, Whereabouts>,
+    jobs: BTreeMap<TaskId, ProcessorUse>,
     /// Occupied processors, by number: running jobs until their requested ends, and reservations that have begun.
     active: BTreeMap<u64, Active>,
     /// Failed processors with the expected ends of their outages.
     down: Vec<Active>,
     /// Reservations and holds that have not begun.
     future: BTreeMap<(Time, u64), Part>,
-    bookings: BTreeMap<BookingId, Booking>,
+    bookings: BTreeMap<BookingId, DeskBooking>,
     /// Ends of the reservations that have begun.
     ends: BTreeSet<(Time, BookingId)>,
     /// Ends of the leases.
     leases: BTreeMap<(Time, BookingId), HoldId>,
-    holds: BTreeMap<HoldId, Hold>,
+    holds: BTreeMap<HoldId, DeskHold>,
     /// The quotes. All last equally long, so the oldest expires first.
     quotes: BTreeMap<QuoteId, Quote>,
     next_quote: u64,
     plan: DeskPlan,
     deeds: Vec<Deed>,
-    account: Account,
+    account: SiteAccount,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ struct Queued {
 
 /// The place of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whereabouts {
+enum ProcessorUse {
     Queue,
     /// The job runs, under this number.
     Runs(u64),
@@ -141,7 +141,7 @@ struct Active {
 
 impl DeskTerms {
     /// The terms of the thesis, at a site of `procs` processors.
-    pub fn new(procs: u32, mode: Mode) -> DeskTerms {
+    pub fn new(procs: u32, mode: PlanningMode) -> DeskTerms {
         DeskTerms {
             procs,
             mode,
@@ -178,7 +178,7 @@ impl Desk {
             next_quote: 0,
             plan,
             deeds: Vec::new(),
-            account: Account::default(),
+            account: SiteAccount::default(),
         }
     }
 
@@ -186,7 +186,7 @@ impl Desk {
         &self.terms
     }
 
-    pub fn account(&self) -> &Account {
+    pub fn account(&self) -> &SiteAccount {
         &self.account
     }
 
@@ -197,7 +197,7 @@ impl Desk {
 
     /// A running job has left its processors, at its requested end or before.
     pub fn ended(&mut self, now: Time, job: TaskId) {
-        let Some(Whereabouts::Runs(number)) = self.jobs.remove(&job) else {
+        let Some(ProcessorUse::Runs(number)) = self.jobs.remove(&job) else {
             panic!("job {job} ends but does not run");
         };
         // Events that fall due by themselves come after ends.
@@ -232,7 +232,7 @@ impl Desk {
         self.reach(now);
         self.begin_reservations();
         Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
-        self.jobs.insert(ask.job, Whereabouts::Queue);
+        self.jobs.insert(ask.job, ProcessorUse::Queue);
         let number = self.number();
         let queued = Queued { ask, number, submitted: now };
         match joins {
@@ -240,7 +240,7 @@ impl Desk {
                 self.queue.insert(0, queued);
                 self.plan.displace();
             }
-            Joins::Quietly if self.terms.mode == Mode::Rebuild => {
+            Joins::Quietly if self.terms.mode == PlanningMode::Rebuild => {
                 self.queue.push(queued);
                 self.plan.grow();
             }
@@ -255,7 +255,7 @@ impl Desk {
     /// Takes a job out of the queue; false if it does not wait there (any more).
     pub fn withdraw(&mut self, now: Time, job: TaskId) -> bool {
         self.reach(now);
-        if self.jobs.get(&job) != Some(&Whereabouts::Queue) {
+        if self.jobs.get(&job) != Some(&ProcessorUse::Queue) {
             return false;
         }
         self.jobs.remove(&job);
@@ -284,7 +284,7 @@ impl Desk {
             }
             let Queued { ask, number, submitted } = self.queue.remove(place);
             self.plan.starts.remove(place);
-            self.jobs.insert(ask.job, Whereabouts::Runs(number));
+            self.jobs.insert(ask.job, ProcessorUse::Runs(number));
             self.active.insert(number, Active { until: now + ask.walltime, procs: ask.nodes });
             self.forecast.record(ask.nodes, ask.walltime, now.since(submitted));
             self.deeds.push(Deed::Start(ask.job));

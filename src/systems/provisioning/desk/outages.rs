@@ -5,8 +5,8 @@
 //! first, as they promise nothing; then the newest booking gives way before older ones. A caller that asks for the next
 //! part and removes it, until none is left, has a calendar that fits: in the extreme it contains running jobs only.
 
-use super::bookings::Standing;
-use super::{Active, Booking, Desk, Fate, Whereabouts};
+use super::bookings::BookingState;
+use super::{Active, Desk, DeskBooking, HoldState, ProcessorUse};
 use crate::grid::{Area, BookingId, Bookings, Counts, Expected, HoldId, Part, Receipt, TaskId};
 use crate::time::{Span, Time};
 
@@ -33,22 +33,22 @@ impl Desk {
         // More processors are occupied than exist from the begin of some part on.
         let is_short = |at: &Time| counts.most(*at, *at + MOMENT) > self.terms.procs;
         let at = self.plan.fixed.iter().map(|fixed| fixed.from).find(is_short)?;
-        let gives = |(id, booking): &(&BookingId, &Booking)| {
+        let gives = |(id, booking): &(&BookingId, &DeskBooking)| {
             let Part { procs, start, .. } = booking.receipt.part;
-            let used = if booking.state == Standing::Begun { in_use(**id) } else { 0 };
+            let used = if booking.state == BookingState::Begun { in_use(**id) } else { 0 };
             start.max(self.now) <= at && at < booking.receipt.part.end() && procs > used
         };
         let mut last_first = self.bookings.iter().rev().filter(gives).peekable();
         let (last, _) = *last_first.peek().expect("what runs fits beside what is down");
         let held =
-            last_first.find(|(_, booking)| booking.state == Standing::Held).and_then(|(_, booking)| booking.hold);
+            last_first.find(|(_, booking)| booking.state == BookingState::Held).and_then(|(_, booking)| booking.hold);
         Some(held.map_or(Yields::Booking(*last), Yields::Hold))
     }
 
     /// Drops a hold that has not been committed.
     pub fn drop_hold(&mut self, id: HoldId) {
         let hold = self.holds.get_mut(&id).expect("what is held is known");
-        hold.fate = Fate::Broken;
+        hold.fate = HoldState::Broken;
         let (grant, receipt) = hold.granted.expect("what is held has been granted");
         self.leases.remove(&(grant.expiry, receipt.booking));
         self.remove_booking(receipt.booking);
@@ -60,7 +60,7 @@ impl Desk {
     pub fn postpone(&mut self, id: BookingId, how: Bookings) -> Option<Receipt> {
         let booking = *self.bookings.get(&id)?;
         let Receipt { part: before, rent, fee, .. } = booking.receipt;
-        if booking.state == Standing::Begun || booking.hold.is_some() {
+        if booking.state == BookingState::Begun || booking.hold.is_some() {
             return None;
         }
         self.look();
@@ -88,7 +88,7 @@ impl Desk {
     pub fn revoke(&mut self, id: BookingId, used: Area) -> (Receipt, Area) {
         let booking = self.remove_booking(id);
         if let Some(hold) = booking.hold {
-            self.holds.get_mut(&hold).expect("there is a last word on each hold").fate = Fate::Broken;
+            self.holds.get_mut(&hold).expect("there is a last word on each hold").fate = HoldState::Broken;
         }
         let Receipt { rent, fee, .. } = booking.receipt;
         let paid = used.at(self.terms.rate);
@@ -101,9 +101,9 @@ impl Desk {
 
     /// Keeps a job on processors of a booking that is revoked next.
     pub fn adopt(&mut self, job: TaskId, procs: u32, until: Time) {
-        let Some(Whereabouts::Runs(number)) = self.jobs.get(&job).copied() else {
+        let Some(ProcessorUse::Runs(number)) = self.jobs.get(&job).copied() else {
             let number = self.number();
-            self.jobs.insert(job, Whereabouts::Runs(number));
+            self.jobs.insert(job, ProcessorUse::Runs(number));
             self.active.insert(number, Active { until, procs });
             return;
         };

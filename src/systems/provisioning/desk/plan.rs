@@ -1,6 +1,6 @@
 //! The plan of the queue: fixed parts, the planned start of each job, and the free slots.
 
-use super::{Active, Desk, Mode};
+use super::{Active, Desk, PlanningMode};
 use crate::grid::{FreeList, Part};
 use crate::roles::queue::Ask;
 use crate::systems::provisioning::planner::{Fixed, Question, free_beside};
@@ -14,7 +14,7 @@ pub(super) struct DeskPlan {
     pub free: FreeList,
     /// Version, which grows with every change of the free slots.
     pub version: u64,
-    state: State,
+    state: PlanState,
     // Buffers for the planners, kept to reuse their memory.
     asks: Vec<Ask>,
     pub fixed: Vec<Fixed>,
@@ -25,7 +25,7 @@ pub(super) struct DeskPlan {
 
 /// The extent to which a plan is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum PlanState {
     Holds,
     /// The starts are valid, but the free slots have to be listed anew.
     Unlisted,
@@ -40,7 +40,7 @@ impl DeskPlan {
             starts: Vec::new(),
             free: FreeList::empty_site(Time::ZERO, procs),
             version: 0,
-            state: State::Holds,
+            state: PlanState::Holds,
             asks: Vec::new(),
             fixed: Vec::new(),
             moved: Vec::new(),
@@ -49,7 +49,7 @@ impl DeskPlan {
     }
 
     /// A job has left the queue.
-    pub fn left(&mut self, place: usize, mode: Mode) {
+    pub fn left(&mut self, place: usize, mode: PlanningMode) {
         if place < self.starts.len() {
             self.starts.remove(place);
         }
@@ -57,33 +57,33 @@ impl DeskPlan {
     }
 
     /// A part is booked beside the plan, or free that was not.
-    pub fn change(&mut self, mode: Mode) {
+    pub fn change(&mut self, mode: PlanningMode) {
         self.turn(match mode {
-            Mode::Exact => State::Unlisted,
-            Mode::Rebuild => State::Void,
+            PlanningMode::Exact => PlanState::Unlisted,
+            PlanningMode::Rebuild => PlanState::Void,
         });
     }
 
     /// A job has joined the queue, and all others keep their places.
     pub fn grow(&mut self) {
-        self.turn(State::Grown);
+        self.turn(PlanState::Grown);
     }
 
     /// A part is booked in the way of the queue.
     pub fn displace(&mut self) {
-        self.turn(State::Void);
+        self.turn(PlanState::Void);
     }
 
     /// A part has been taken out of the list of free slots, if that was possible.
-    pub fn took(&mut self, mode: Mode, is_carved: bool) {
-        if mode == Mode::Exact && is_carved {
+    pub fn took(&mut self, mode: PlanningMode, is_carved: bool) {
+        if mode == PlanningMode::Exact && is_carved {
             self.version += 1;
         } else {
             self.change(mode);
         }
     }
 
-    fn turn(&mut self, state: State) {
+    fn turn(&mut self, state: PlanState) {
         self.version += 1;
         self.state = self.state.max(state);
     }
@@ -93,15 +93,15 @@ impl Desk {
     /// Processors promised until `until` are free from `now` on.
     pub(super) fn freed(&mut self, now: Time, until: Time) {
         // An exact plan has counted on an end at the requested time.
-        if now < until || self.terms.mode == Mode::Rebuild {
+        if now < until || self.terms.mode == PlanningMode::Rebuild {
             self.plan.change(self.terms.mode);
         }
     }
 
     /// Plans the job that has just joined the queue.
     pub(super) fn place_newcomer(&mut self) {
-        if self.terms.mode == Mode::Rebuild {
-            self.plan.change(Mode::Rebuild);
+        if self.terms.mode == PlanningMode::Rebuild {
+            self.plan.change(PlanningMode::Rebuild);
             return;
         }
         // The new job has no place yet, and the others have theirs.
@@ -109,19 +109,19 @@ impl Desk {
         self.list_free();
         let start = self.plan.free.place_in_time(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
         self.plan.starts.push(start);
-        self.plan.took(Mode::Exact, true);
+        self.plan.took(PlanningMode::Exact, true);
         self.queue.push(newcomer);
     }
 
     /// Makes the plan valid. True if the plan is the planner's present answer.
     pub(super) fn freshen(&mut self) -> bool {
-        if self.plan.state < State::Grown {
+        if self.plan.state < PlanState::Grown {
             return false;
         }
         self.look();
         let DeskPlan { starts, fixed, asks, state, free, .. } = &mut self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
-        let kept = if *state == State::Grown { std::mem::take(starts) } else { Vec::new() };
+        let kept = if *state == PlanState::Grown { std::mem::take(starts) } else { Vec::new() };
         self.planner.plan(&question, starts);
         if !starts.starts_with(&kept) {
             // A new plan may differ though nothing has happened. Then new jobs go into the gaps that the others leave.
@@ -130,13 +130,13 @@ impl Desk {
             starts.clone_from(&kept);
             let place = |ask: &Ask| free.place_in_time(ask.nodes, ask.walltime, self.now);
             starts.extend(asks[kept.len()..].iter().map(place));
-            *state = State::Holds;
+            *state = PlanState::Holds;
             return false;
         }
-        self.plan.state = State::Unlisted;
+        self.plan.state = PlanState::Unlisted;
         if let Some(left) = self.planner.left() {
             self.plan.free.copy_from(left);
-            self.plan.state = State::Holds;
+            self.plan.state = PlanState::Holds;
         }
         true
     }
@@ -144,12 +144,12 @@ impl Desk {
     /// Makes the plan valid and lists its free slots.
     pub(super) fn list_free(&mut self) {
         self.freshen();
-        if self.plan.state == State::Unlisted {
+        if self.plan.state == PlanState::Unlisted {
             self.look();
             let DeskPlan { starts, fixed, asks, .. } = &self.plan;
             let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
             self.plan.free = free_beside(&question, starts);
-            self.plan.state = State::Holds;
+            self.plan.state = PlanState::Holds;
         }
         if self.plan.free.trim(self.now) {
             self.plan.version += 1;
@@ -163,7 +163,7 @@ impl Desk {
         self.look();
         let mut afresh = std::mem::take(&mut self.plan.afresh);
         match self.terms.mode {
-            Mode::Rebuild if !is_new => self.what_if(None, &mut afresh),
+            PlanningMode::Rebuild if !is_new => self.what_if(None, &mut afresh),
             _ => afresh.clone_from(&self.plan.starts),
         }
         self.plan.afresh = afresh;

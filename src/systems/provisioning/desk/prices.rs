@@ -1,13 +1,13 @@
 //! Prices: the fee of a reservation is the delay it would cause to the queue.
 
 use super::Desk;
-use super::bookings::Standing;
+use super::bookings::BookingState;
 use crate::grid::{Area, Counts, Denial, Offer, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
 /// The starts to be priced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedStarts {
     /// This start (Q17).
     At(Time),
     /// All starts at which something changes at the site (Q18).
@@ -21,7 +21,7 @@ impl Desk {
     ///
     /// Each start costs one pass of the planner, except starts that move no job of the queue. All together cost one
     /// pass more.
-    pub fn price(&mut self, now: Time, procs: u32, span: Span, wanted: Wanted) -> Result<Quote, Denial> {
+    pub fn price(&mut self, now: Time, procs: u32, span: Span, wanted: WantedStarts) -> Result<Quote, Denial> {
         self.reach(now);
         self.begin_reservations();
         self.check(&Part { procs, start: now, span })?;
@@ -50,21 +50,21 @@ impl Desk {
         let offer = *quote.offers.iter().find(|offer| offer.start == start).ok_or(Denial::NotOffered)?;
         let part = Part { procs: quote.procs, start, span: quote.span };
         self.admit(&part).map_err(|_| Denial::QuoteOvertaken)?;
-        let receipt = self.enter(part, offer.fee, Standing::Booked { since: now }, None);
+        let receipt = self.enter(part, offer.fee, BookingState::Booked { since: now }, None);
         self.charge(&receipt);
         self.displaced_by(&part);
         Ok(receipt)
     }
 
     /// The starts to price, ascending. They include the planned starts and ends of the queue.
-    fn starts(&self, wanted: Wanted) -> Vec<Time> {
+    fn starts(&self, wanted: WantedStarts) -> Vec<Time> {
         let from = match wanted {
-            Wanted::At(start) => {
+            WantedStarts::At(start) => {
                 let is_offered = self.now <= start && start <= Time::LATEST;
                 return Some(start).filter(|_| is_offered).into_iter().collect();
             }
-            Wanted::Any => self.now,
-            Wanted::From(start) => start.max(self.now),
+            WantedStarts::Any => self.now,
+            WantedStarts::From(start) => start.max(self.now),
         };
         let fixed = self.plan.fixed.iter().flat_map(|fixed| [fixed.from, fixed.until]);
         let planned = self.queue.iter().zip(&self.plan.afresh);

@@ -1,7 +1,7 @@
 //! Slots: the free time that the site advertises, and claims to parts of it.
 
 use super::Desk;
-use super::bookings::Standing;
+use super::bookings::BookingState;
 use crate::grid::{Advert, Area, Denial, FreeSlot, Part, Receipt, Slot};
 use crate::time::{Span, Time};
 
@@ -58,7 +58,7 @@ impl Desk {
 
         let receipts: Vec<Receipt> = parts
             .iter()
-            .map(|(_, part)| self.enter(*part, Area::ZERO, Standing::Booked { since: now }, None))
+            .map(|(_, part)| self.enter(*part, Area::ZERO, BookingState::Booked { since: now }, None))
             .collect();
         receipts.iter().for_each(|receipt| self.charge(receipt));
         if is_carved {

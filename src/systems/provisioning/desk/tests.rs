@@ -19,7 +19,7 @@ fn part(procs: u32, start: u64, length: u64) -> Part {
     Part { procs, start: second(start), span: Span::from_secs(length) }
 }
 
-fn desk(procs: u32, mode: Mode, planner: &str) -> Desk {
+fn desk(procs: u32, mode: PlanningMode, planner: &str) -> Desk {
     Desk::new(DeskTerms::new(procs, mode), planner::build(planner).unwrap(), Box::new(Constant(0.5)))
 }
 
@@ -31,7 +31,7 @@ fn pass(desk: &mut Desk, now: u64) -> Vec<Deed> {
 
 #[test]
 fn no_desk_minds_the_end_of_time() {
-    let modes = [Mode::Exact, Mode::Rebuild];
+    let modes = [PlanningMode::Exact, PlanningMode::Rebuild];
     let all = planner::names().into_iter().flat_map(|planner| modes.map(|mode| (planner.name, mode)));
     for (name, mode) in all {
         let mut stream = crate::random::SplitMix64::new(1);
@@ -56,7 +56,7 @@ fn no_desk_minds_the_end_of_time() {
                     desk.ended(now, job);
                 }
                 6 => {
-                    let quote = desk.price(now, procs, span, Wanted::Any).unwrap();
+                    let quote = desk.price(now, procs, span, WantedStarts::Any).unwrap();
                     if let Some(offer) = quote.offers.last() {
                         desk.book(now, quote.id, offer.start).unwrap();
                     }
@@ -95,11 +95,11 @@ fn no_desk_minds_the_end_of_time() {
 
 /// The site of the thesis's Table 3: A and B run, R is reserved, C and D wait.
 fn table_3(planner: &str) -> Desk {
-    let mut desk = desk(5, Mode::Rebuild, planner);
+    let mut desk = desk(5, PlanningMode::Rebuild, planner);
     desk.submit(Time::ZERO, ask(0, 1, 3)).unwrap();
     desk.submit(Time::ZERO, ask(1, 3, 2)).unwrap();
     assert_eq!(pass(&mut desk, 0), [Deed::Start(task(0)), Deed::Start(task(1))]);
-    let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), Wanted::At(second(4))).unwrap();
+    let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), WantedStarts::At(second(4))).unwrap();
     desk.book(Time::ZERO, quote.id, second(4)).unwrap();
     desk.submit(Time::ZERO, ask(2, 2, 4)).unwrap();
     desk.submit(Time::ZERO, ask(3, 2, 5)).unwrap();
@@ -107,7 +107,7 @@ fn table_3(planner: &str) -> Desk {
     desk
 }
 
-fn offers(desk: &mut Desk, wanted: Wanted) -> Vec<(u64, u64)> {
+fn offers(desk: &mut Desk, wanted: WantedStarts) -> Vec<(u64, u64)> {
     let quote = desk.price(Time::ZERO, 2, Span::from_secs(3), wanted).unwrap();
     quote.offers.iter().map(|offer| (offer.start.micros() / 1_000_000, offer.fee.micros() / 1_000_000)).collect()
 }
@@ -116,21 +116,21 @@ fn offers(desk: &mut Desk, wanted: Wanted) -> Vec<(u64, u64)> {
 fn prices_are_those_of_table_3() {
     let mut desk = table_3("slotlist");
     assert_eq!(desk.plan.starts, [second(2), second(3)]);
-    assert_eq!(offers(&mut desk, Wanted::Any), [(2, 6), (3, 8), (4, 10), (6, 0), (7, 0), (8, 0)]);
-    assert_eq!(offers(&mut desk, Wanted::From(second(5))), [(5, 10), (6, 0), (7, 0), (8, 0)]);
-    assert_eq!(offers(&mut desk, Wanted::At(second(0))), []);
-    assert_eq!(offers(&mut desk, Wanted::At(second(3))), [(3, 8)]);
+    assert_eq!(offers(&mut desk, WantedStarts::Any), [(2, 6), (3, 8), (4, 10), (6, 0), (7, 0), (8, 0)]);
+    assert_eq!(offers(&mut desk, WantedStarts::From(second(5))), [(5, 10), (6, 0), (7, 0), (8, 0)]);
+    assert_eq!(offers(&mut desk, WantedStarts::At(second(0))), []);
+    assert_eq!(offers(&mut desk, WantedStarts::At(second(3))), [(3, 8)]);
 
     let mut desk = table_3("conservative-count");
     let counted: Vec<(u64, u64)> =
-        [0, 2, 3, 4, 6, 7].into_iter().flat_map(|at| offers(&mut desk, Wanted::At(second(at)))).collect();
+        [0, 2, 3, 4, 6, 7].into_iter().flat_map(|at| offers(&mut desk, WantedStarts::At(second(at)))).collect();
     assert_eq!(counted, [(2, 6), (3, 8), (4, 8), (6, 0), (7, 0)]);
 }
 
 #[test]
 fn what_was_quoted_is_what_is_paid() {
     let mut desk = table_3("slotlist");
-    let quote = desk.price(Time::ZERO, 2, Span::from_secs(3), Wanted::Any).unwrap();
+    let quote = desk.price(Time::ZERO, 2, Span::from_secs(3), WantedStarts::Any).unwrap();
     assert_eq!(quote.offers[0], Offer { start: second(2), fee: Area::of(6, Span::from_secs(1)) });
     assert_eq!(desk.book(second(1), quote.id, second(5)), Err(Denial::NotOffered));
     let receipt = desk.book(second(1), quote.id, second(2)).unwrap();
@@ -146,7 +146,7 @@ fn area(seconds: u64) -> Area {
 fn cancelling_costs_a_part_of_the_fee_before_the_start_and_gives_nothing_back_after_it() {
     let mut desk = table_3("slotlist");
     let fees = |desk: &Desk| (desk.account().fees, desk.account().penalties, desk.account().booked);
-    let quote = desk.price(Time::ZERO, 2, Span::from_secs(3), Wanted::Any).unwrap();
+    let quote = desk.price(Time::ZERO, 2, Span::from_secs(3), WantedStarts::Any).unwrap();
     let receipt = desk.book(Time::ZERO, quote.id, second(3)).unwrap();
     assert_eq!(fees(&desk), (area(8), Area::ZERO, 2));
     assert_eq!(desk.cancel(second(1), receipt.booking), Ok(Area::from_micros(800_000)));
@@ -158,7 +158,7 @@ fn cancelling_costs_a_part_of_the_fee_before_the_start_and_gives_nothing_back_af
     desk.ended(second(2), task(1));
     pass(&mut desk, 2);
     let mut late = table_3("slotlist");
-    let quote = late.price(Time::ZERO, 2, Span::from_secs(3), Wanted::Any).unwrap();
+    let quote = late.price(Time::ZERO, 2, Span::from_secs(3), WantedStarts::Any).unwrap();
     let same = late.book(Time::ZERO, quote.id, second(3)).unwrap();
     late.ended(second(2), task(1));
     pass(&mut late, 2);
@@ -170,12 +170,12 @@ fn cancelling_costs_a_part_of_the_fee_before_the_start_and_gives_nothing_back_af
     assert_eq!(late.cancel(second(4), same.booking), Ok(Area::ZERO));
     assert_eq!(late.account().revenue(), before);
     // The processors are free at once.
-    assert!(late.price(second(4), 2, Span::from_secs(1), Wanted::At(second(4))).unwrap().offers.len() == 1);
+    assert!(late.price(second(4), 2, Span::from_secs(1), WantedStarts::At(second(4))).unwrap().offers.len() == 1);
 }
 
 #[test]
 fn holds_are_answered_alike_however_often_they_come() {
-    let mut desk = desk(4, Mode::Rebuild, "slotlist");
+    let mut desk = desk(4, PlanningMode::Rebuild, "slotlist");
     let id = |leg| HoldId { request: 1, attempt: 1, leg };
     let hold = |desk: &mut Desk, now, id, part| desk.hold(second(now), id, part, None);
     let grant = hold(&mut desk, 0, id(0), part(3, 100, 50)).unwrap();
@@ -186,8 +186,8 @@ fn holds_are_answered_alike_however_often_they_come() {
     assert_eq!(hold(&mut desk, 5, id(1), part(1, 5, 50)), Err(Denial::InPast));
     // It is held until its lease ends.
     assert_eq!(desk.wake(), Some(second(60)));
-    assert!(desk.price(second(59), 2, Span::from_secs(9), Wanted::At(second(100))).unwrap().offers.is_empty());
-    assert_eq!(desk.price(second(60), 2, Span::from_secs(9), Wanted::At(second(100))).unwrap().offers.len(), 1);
+    assert!(desk.price(second(59), 2, Span::from_secs(9), WantedStarts::At(second(100))).unwrap().offers.is_empty());
+    assert_eq!(desk.price(second(60), 2, Span::from_secs(9), WantedStarts::At(second(100))).unwrap().offers.len(), 1);
     assert_eq!(pass(&mut desk, 60), [Deed::Lapse(id(0))]);
     assert_eq!(desk.commit(second(60), id(0)), Err(Denial::HoldOver));
     assert_eq!(hold(&mut desk, 61, id(0), part(3, 100, 50)), Err(Denial::HoldOver));
@@ -197,23 +197,23 @@ fn holds_are_answered_alike_however_often_they_come() {
     let receipt = desk.commit(second(99), id(2)).unwrap();
     assert_eq!(desk.commit(second(99), id(2)), Ok(receipt));
     assert_eq!(desk.cancel(second(99), receipt.booking), Err(Denial::NotBooked));
-    assert_eq!(desk.abort(second(99), id(2)), Fate::Committed);
-    assert_eq!(desk.cancel_hold(second(99), id(2)), (Fate::Cancelled, Area::ZERO));
+    assert_eq!(desk.abort(second(99), id(2)), HoldState::Committed);
+    assert_eq!(desk.cancel_hold(second(99), id(2)), (HoldState::Cancelled, Area::ZERO));
     assert_eq!(desk.commit(second(99), id(2)), Err(Denial::HoldOver));
     assert_eq!(desk.account().revenue(), Area::ZERO);
 
     // A hold that is aborted before its request arrives is refused when it does.
-    assert_eq!(desk.abort(second(99), id(7)), Fate::Released);
+    assert_eq!(desk.abort(second(99), id(7)), HoldState::Released);
     assert_eq!(hold(&mut desk, 99, id(7), part(1, 200, 5)), Err(Denial::HoldOver));
     let receipt = hold(&mut desk, 99, id(8), part(1, 200, 5)).and_then(|_| desk.commit(second(99), id(8))).unwrap();
     assert_eq!(pass(&mut desk, 200), [Deed::Begin(receipt.booking)]);
     assert_eq!(pass(&mut desk, 205), [Deed::Over(receipt.booking)]);
-    assert_eq!((desk.fate(id(8)), desk.commit(second(206), id(8))), (Some(Fate::Done), Ok(receipt)));
+    assert_eq!((desk.fate(id(8)), desk.commit(second(206), id(8))), (Some(HoldState::Done), Ok(receipt)));
 }
 
 #[test]
 fn slots_are_taken_as_advertised_or_not_at_all() {
-    let mut desk = desk(5, Mode::Exact, "slotlist");
+    let mut desk = desk(5, PlanningMode::Exact, "slotlist");
     for (number, nodes, length) in [(0, 2, 3), (1, 4, 1), (2, 1, 2), (3, 3, 2)] {
         desk.submit(Time::ZERO, ask(number, nodes, length)).unwrap();
     }
@@ -263,7 +263,7 @@ fn slots_are_taken_as_advertised_or_not_at_all() {
 /// In the meantime two of the slots have become one.
 #[test]
 fn what_is_claimed_late_is_what_was_advertised() {
-    let mut desk = desk(5, Mode::Exact, "slotlist");
+    let mut desk = desk(5, PlanningMode::Exact, "slotlist");
     for (number, nodes, length) in [(0, 2, 3), (1, 4, 1), (2, 1, 2), (3, 3, 2)] {
         desk.submit(Time::ZERO, ask(number, nodes, length)).unwrap();
     }
@@ -283,7 +283,7 @@ fn a_part_is_cut_from_the_slot_that_it_is_a_part_of() {
         advert.slots.iter().map(|slot| (slot.start.micros() / 1_000_000, slot.procs, slot.extensible)).collect()
     };
     let between_others = (0, 2, false);
-    let mut desk = desk(5, Mode::Exact, "slotlist");
+    let mut desk = desk(5, PlanningMode::Exact, "slotlist");
     desk.submit(Time::ZERO, ask(0, 2, 3)).unwrap();
     desk.submit(Time::ZERO, ask(1, 4, 1)).unwrap();
     let version = desk.advertise(Time::ZERO).version;
@@ -299,9 +299,9 @@ fn a_part_is_cut_from_the_slot_that_it_is_a_part_of() {
 fn a_desk_never_promises_more_than_there_is() {
     use crate::random::SplitMix64;
     let seeds = if cfg!(debug_assertions) { 15 } else { 60 };
-    for (seed, mode) in (0..seeds).flat_map(|seed| [(seed, Mode::Exact), (seed, Mode::Rebuild)]) {
+    for (seed, mode) in (0..seeds).flat_map(|seed| [(seed, PlanningMode::Exact), (seed, PlanningMode::Rebuild)]) {
         let names = planner::names();
-        let planner = if mode == Mode::Exact { "slotlist" } else { names[seed as usize % names.len()].name };
+        let planner = if mode == PlanningMode::Exact { "slotlist" } else { names[seed as usize % names.len()].name };
         let (mut desk, mut draw) = (desk(6, mode, planner), SplitMix64::new(seed));
         let mut ends: Vec<(Time, TaskId)> = Vec::new();
         let mut lengths = BTreeMap::new();
@@ -327,15 +327,16 @@ fn a_desk_never_promises_more_than_there_is() {
             }
             if draw.int(0, 2) == 0 && at < 100 {
                 let (walltime, runtime) = (draw.int(1, 12), draw.int(1, 12));
-                let runtime = if mode == Mode::Exact { walltime } else { runtime.min(walltime) };
+                let runtime = if mode == PlanningMode::Exact { walltime } else { runtime.min(walltime) };
                 lengths.insert(task(at as u32), (runtime, draw.int(1, 6) as u32, walltime));
                 let (_, nodes, walltime) = lengths[&task(at as u32)];
                 desk.submit(now, ask(at as u32, nodes, walltime)).unwrap();
             }
             match draw.int(0, 5) {
                 0 => {
-                    let quote =
-                        desk.price(now, draw.int(1, 5) as u32, Span::from_secs(draw.int(1, 9)), Wanted::Any).unwrap();
+                    let quote = desk
+                        .price(now, draw.int(1, 5) as u32, Span::from_secs(draw.int(1, 9)), WantedStarts::Any)
+                        .unwrap();
                     assert!(quote.offers.last().is_some_and(|offer| offer.fee.is_zero()));
                     let offer = quote.offers[draw.int(0, quote.offers.len() as u64 - 1) as usize];
                     booked.push(desk.book(now, quote.id, offer.start).unwrap().booking);

@@ -14,12 +14,12 @@ pub struct Series {
     sorted: Vec<Span>,
     /// Number of waits, and the rank of the bound among them, from 1.
     rank: (usize, usize),
-    run: Option<Run>,
+    run: Option<LongWaits>,
 }
 
 /// Consecutive waits beyond the bound.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct LongWaits {
     bound: Span,
     misses: usize,
 }
@@ -54,7 +54,7 @@ impl Series {
         let misses = self.run.map_or(0, |run| run.misses);
         self.push(wait);
         let missed = bound.filter(|bound| wait > *bound);
-        self.run = missed.map(|bound| Run { bound, misses: misses + 1 });
+        self.run = missed.map(|bound| LongWaits { bound, misses: misses + 1 });
         let has_changed =
             self.run.is_some_and(|run| run.misses >= MISSES[0].1 && run.misses >= self.too_many(run.misses));
         if has_changed {

@@ -36,7 +36,7 @@ pub(super) struct ServiceBookings {
 
 /// The kind of sender of a task, which decides how a loss is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum SenderKind {
     /// The task starts again at this site.
     User,
     /// A dispatcher, which gets a lost task back if the topology says so.
@@ -101,12 +101,12 @@ impl NegotiatingManager {
                 self.take_in(
                     now,
                     site,
-                    submission(sender, Origin::Dispatcher, task, nodes, (walltime, runtime), losses),
+                    submission(sender, SenderKind::Dispatcher, task, nodes, (walltime, runtime), losses),
                 );
             }
             // The sender knows the exact run time.
             Message::Run(Run { task, cores, runtime, .. }) => {
-                self.take_in(now, site, submission(sender, Origin::Planner, task, cores, (runtime, runtime), 0));
+                self.take_in(now, site, submission(sender, SenderKind::Planner, task, cores, (runtime, runtime), 0));
             }
             Message::Book(book) => self.set_aside(now, sender, &book, site, orders),
             Message::Provided(Provided { task }) => self.provided(now, sender, task, orders),
@@ -333,7 +333,7 @@ fn part_of(now: Time, held: &Reserved) -> Part {
 
 fn submission(
     sender: ActorId,
-    origin: Origin,
+    origin: SenderKind,
     task: TaskId,
     procs: u32,
     (walltime, runtime): (Span, Span),

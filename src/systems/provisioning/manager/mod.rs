@@ -20,9 +20,9 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::guests::{Origin, ServiceBookings};
+use self::guests::{SenderKind, ServiceBookings};
 use self::remedy::FailureHandling;
-use super::desk::{Deed, Desk, Joins, Wanted};
+use super::desk::{Deed, Desk, Joins, WantedStarts};
 use crate::grid::{Advert, Area, BookingId, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
@@ -67,7 +67,7 @@ pub struct NegotiatingManager {
 #[derive(Clone)]
 struct Submission {
     sender: ActorId,
-    origin: Origin,
+    origin: SenderKind,
     enter: Enter,
 }
 
@@ -174,9 +174,9 @@ impl NegotiatingManager {
         match query {
             Query::Load => Reply::Load((self.waiting.len() + self.running.len() + self.guests.running(now)) as u32),
             Query::Slots => Reply::Slots(desk.advertise(now)),
-            Query::Price(Part { procs, start, span }) => priced(desk, procs, span, Wanted::At(start)),
-            Query::Prices { procs, span } => priced(desk, procs, span, Wanted::Any),
-            Query::PricesFrom(Part { procs, start, span }) => priced(desk, procs, span, Wanted::From(start)),
+            Query::Price(Part { procs, start, span }) => priced(desk, procs, span, WantedStarts::At(start)),
+            Query::Prices { procs, span } => priced(desk, procs, span, WantedStarts::Any),
+            Query::PricesFrom(Part { procs, start, span }) => priced(desk, procs, span, WantedStarts::From(start)),
             Query::Chances { work, step } => Reply::Chances(chances(desk, now, work, step)),
         }
     }
@@ -192,7 +192,7 @@ impl NegotiatingManager {
         }
         orders.push(Order::Note(Record::Entered { user: sender, task }));
         let fits = !enter.within.is_empty() && self.fits(now, sender, &enter);
-        let submission = Submission { sender, origin: Origin::User, enter };
+        let submission = Submission { sender, origin: SenderKind::User, enter };
         if !fits {
             return self.do_without(now, submission);
         }

@@ -4,7 +4,7 @@
 //! All of that follows the news of failures, before anything else of the instant: later claims and tasks of the instant
 //! meet the site as it is.
 
-use super::guests::Origin;
+use super::guests::SenderKind;
 use super::{Booked, NegotiatingManager, Runs, Submission};
 use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, Reserved, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
@@ -94,11 +94,11 @@ impl NegotiatingManager {
     }
 
     /// The loss rule of a task that starts.
-    pub(super) fn risks(&self, origin: Origin, enter: &Enter) -> Loss {
+    pub(super) fn risks(&self, origin: SenderKind, enter: &Enter) -> Loss {
         let Some(remedy) = &self.remedy else { return Loss::default() };
-        let attempts = if origin == Origin::User { &remedy.attempts } else { &remedy.of_guests };
+        let attempts = if origin == SenderKind::User { &remedy.attempts } else { &remedy.of_guests };
         let loss = attempts.starts(enter.losses, enter.procs);
-        let is_told = (loss.is_told || origin == Origin::Planner) && !enter.is_leg();
+        let is_told = (loss.is_told || origin == SenderKind::Planner) && !enter.is_leg();
         Loss { saves: loss.saves.filter(|_| saves(enter)), is_told }
     }
 

@@ -4,10 +4,10 @@ use super::{Fixed, Planner, PlannerRow, Question, put};
 use crate::grid::FreeList;
 use crate::time::Time;
 
-pub const ROW: PlannerRow = PlannerRow { name: "slotlist", build: || Box::new(SlotList::default()) };
+pub const ROW: PlannerRow = PlannerRow { name: "slotlist", build: || Box::new(SlotListPlanner::default()) };
 
 #[derive(Clone, Default)]
-struct SlotList {
+struct SlotListPlanner {
     /// The list after the last plan.
     list: FreeList,
     /// The list with the first fixed parts placed. Consecutive questions for prices share them.
@@ -16,10 +16,10 @@ struct SlotList {
     at: (Time, u32),
 }
 
-impl SlotList {
+impl SlotListPlanner {
     /// Places the fixed parts in front of the extra one. A continuation from the last question equals a new beginning.
     fn place_first(&mut self, question: &Question<'_>, count: usize) {
-        let SlotList { base, placed, at, .. } = self;
+        let SlotListPlanner { base, placed, at, .. } = self;
         let here = (question.now, question.procs);
         if *at != here || question.fixed[..count].get(..placed.len()) != Some(&placed[..]) {
             *at = here;
@@ -33,7 +33,7 @@ impl SlotList {
     }
 }
 
-impl Planner for SlotList {
+impl Planner for SlotListPlanner {
     fn copy(&self) -> Box<dyn Planner> {
         Box::new(self.clone())
     }
@@ -41,7 +41,7 @@ impl Planner for SlotList {
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let count = question.extra_place();
         self.place_first(question, count);
-        let SlotList { list, base, .. } = self;
+        let SlotListPlanner { list, base, .. } = self;
         list.copy_from(base);
         question.extra.iter().chain(&question.fixed[count..]).for_each(|fixed| put(list, fixed));
         starts.clear();

@@ -9,7 +9,7 @@ use crate::few;
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
-use crate::systems::provisioning::sent::Arrival;
+use crate::systems::provisioning::sent::ArrivalOrder;
 use crate::time::Time;
 
 pub const ROW: StrategyRow = StrategyRow {
@@ -35,12 +35,12 @@ pub struct JustInTime {
 struct Poll {
     at: Time,
     tasks: Vec<u32>,
-    loads: few::Map<usize, Load>,
+    loads: few::Map<usize, ProviderLoad>,
 }
 
 /// The load of a provider, if it has answered, and the time of the question.
-struct Load {
-    asked: Arrival,
+struct ProviderLoad {
+    asked: ArrivalOrder,
     told: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ impl JustInTime {
         for task in std::mem::take(tasks) {
             self.asking.remove(&task);
             let fullness = |provider: usize| {
-                let Load { asked, told } = &loads[&provider];
+                let ProviderLoad { asked, told } = &loads[&provider];
                 (u64::from(told.unwrap_or(0)) + deal.sent_since(provider, *asked), provider)
             };
             let Some((_, provider)) = deal.fitting(task).into_iter().map(fullness).min() else { continue };
@@ -89,7 +89,7 @@ impl Strategy for JustInTime {
         for provider in providers {
             poll.loads.or_insert_with(provider, || {
                 self.asked.insert(deal.ask(provider, Query::Load), number);
-                Load { asked: deal.arrival(provider), told: None }
+                ProviderLoad { asked: deal.arrival(provider), told: None }
             });
         }
     }

@@ -7,7 +7,7 @@ use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::application::{Application, Greedy as Buying};
+use crate::systems::provisioning::application::{Application, GreedyPlan as Buying};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
 use crate::time::Time;

@@ -13,12 +13,12 @@ pub const ROW: StrategyRow = StrategyRow {
     about: "a reservation at the best start by alpha that sites quote; otherwise best effort",
     has_alpha: true,
     is_rigid: true,
-    build: |_| Box::new(Reserve::default()),
+    build: |_| Box::new(ReserveStrategy::default()),
     ..super::BARGAINING
 };
 
 #[derive(Default)]
-struct Reserve {
+struct ReserveStrategy {
     /// Number of providers that have been asked and have not answered.
     silent: usize,
     quotes: Vec<(usize, Quote)>,
@@ -27,7 +27,7 @@ struct Reserve {
     queue: JustInTime,
 }
 
-impl Reserve {
+impl ReserveStrategy {
     fn ask(&mut self, deal: &mut Deal<'_>) {
         let task = deal.run.job.tasks[0];
         let providers = deal.fitting(0);
@@ -67,7 +67,7 @@ pub fn keep_in_time(quotes: &mut [(usize, Quote)], deal: &Deal<'_>) {
     quotes.iter_mut().for_each(|(_, quote)| quote.offers.retain(|offer| offer.start >= deal.soonest()));
 }
 
-impl Strategy for Reserve {
+impl Strategy for ReserveStrategy {
     fn begin(&mut self, deal: &mut Deal<'_>) {
         self.ask(deal);
     }

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::grid::Receipt;
-use crate::systems::provisioning::desk::Account;
+use crate::systems::provisioning::desk::SiteAccount;
 
 /// A manager whose account can be read at the end.
 pub struct Watched {
     pub front: NegotiatingManager,
-    pub account: Arc<Mutex<Account>>,
+    pub account: Arc<Mutex<SiteAccount>>,
 }
 
 impl Manager for Watched {
@@ -46,9 +46,9 @@ impl Manager for Watched {
 }
 
 /// The account of a site according to its log.
-pub fn told(log: &[Entry<Record>]) -> Account {
+pub fn told(log: &[Entry<Record>]) -> SiteAccount {
     let mut open: BTreeMap<BookingId, Receipt> = BTreeMap::new();
-    let mut account = Account::default();
+    let mut account = SiteAccount::default();
     for entry in log {
         match entry.record {
             Record::Booked { receipt, .. } => {
@@ -77,7 +77,7 @@ pub fn told(log: &[Entry<Record>]) -> Account {
     account
 }
 
-fn give_back(account: &mut Account, receipt: Option<Receipt>) {
+fn give_back(account: &mut SiteAccount, receipt: Option<Receipt>) {
     let Receipt { rent, fee, .. } = receipt.expect("it was booked");
     account.rents = account.rents.saturating_sub(rent);
     account.fees = account.fees.saturating_sub(fee);
