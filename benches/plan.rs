@@ -2,7 +2,9 @@
 
 use hansa::network::{Efficiency, Link, LinkId, Mode};
 use hansa::random::SplitMix64;
-use hansa::systems::heft::{Awareness, Clock, Costs, Improvement, Paths, Problem, Replaying, Resource, improve, plan};
+use hansa::systems::heft::{
+    Awareness, Clock, Improvement, Paths, Problem, Replaying, Resource, TransferTimes, improve, plan,
+};
 use hansa::workload::layered::Shape;
 use hansa::{grid, time};
 use rustix::time::{ClockId, clock_gettime};
@@ -20,7 +22,7 @@ fn main() {
 /// Plans once, or improves; reports the numbers of edges and rounds.
 fn measured(what: &str, problem: &Problem, rounds: u32) {
     let edges = problem.edges().len();
-    let costs = Costs::of(problem);
+    let costs = TransferTimes::of(problem);
     let before = cpu();
     let made = match rounds {
         0 => {
@@ -29,8 +31,11 @@ fn measured(what: &str, problem: &Problem, rounds: u32) {
         }
         rounds => {
             let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
-            let how =
-                Improvement { stop: hansa::systems::heft::Stop::Fixed(rounds), replaying, ..Improvement::default() };
+            let how = Improvement {
+                stop: hansa::systems::heft::StopReason::Fixed(rounds),
+                replaying,
+                ..Improvement::default()
+            };
             improve(problem, how).rounds.len()
         }
     };

@@ -8,8 +8,8 @@ use hansa::experiment::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site
 use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
 use hansa::random::SplitMix64;
 use hansa::roles::queue::Ask;
-use hansa::systems::provisioning::application::{Application, Evaluator, Link, Settings, plan};
-use hansa::systems::provisioning::desk::{Deed, Desk, DeskTerms, Mode, Wanted};
+use hansa::systems::provisioning::application::{Application, Evaluator, Settings, SiteLink, plan};
+use hansa::systems::provisioning::desk::{Deed, Desk, DeskTerms, PlanningMode, WantedStarts};
 use hansa::systems::provisioning::forecast::{Forecast, History};
 use hansa::systems::provisioning::planner;
 use hansa::systems::provisioning::trial::Trial;
@@ -62,13 +62,14 @@ fn cybershake_plan() {
 fn prices() {
     for name in ["slotlist", "conservative-count", "easy-count"] {
         let (mut desk, procs) = (waiting(50, name), 128);
-        let mut ask = || desk.price(Time::ZERO, 16, Span::from_minutes(60), Wanted::Any).expect("it fits the site");
+        let mut ask =
+            || desk.price(Time::ZERO, 16, Span::from_minutes(60), WantedStarts::Any).expect("it fits the site");
         ask();
         let (taken, quotes) = measured(|| (0..20).map(|_| ask()).collect::<Vec<Quote>>());
         let quote = &quotes[0];
         // Plain: each start is priced separately, at a desk that has never planned.
         let plain = |start: Time| -> Result<Area, Denial> {
-            let quote = waiting(50, name).price(Time::ZERO, 16, Span::from_minutes(60), Wanted::At(start))?;
+            let quote = waiting(50, name).price(Time::ZERO, 16, Span::from_minutes(60), WantedStarts::At(start))?;
             quote.offers.first().map(|offer| offer.fee).ok_or(Denial::NoRoom)
         };
         let (slow, fees) = measured(|| quote.offers.iter().map(|offer| plain(offer.start)).collect::<Vec<_>>());
@@ -119,7 +120,7 @@ fn histories() {
 fn advert(least: usize) -> Vec<Slot> {
     let background = Logs::default().background(Site::Ctc, 880, 40, Estimates::Exact, 7);
     let desk = Desk::new(
-        DeskTerms::new(430, Mode::Exact),
+        DeskTerms::new(430, PlanningMode::Exact),
         planner::build("slotlist").expect("there is one"),
         Box::new(History::new()),
     );
@@ -136,7 +137,7 @@ fn advert(least: usize) -> Vec<Slot> {
 }
 
 fn alone(flow: &hansa::grid::Workflow) -> Application {
-    let link = Link { latency: Span::ZERO, bandwidth: 1 };
+    let link = SiteLink { latency: Span::ZERO, bandwidth: 1 };
     Application::new(flow, &[Speed::USUAL], |_, _| link)
 }
 
@@ -144,7 +145,7 @@ fn alone(flow: &hansa::grid::Workflow) -> Application {
 fn waiting(count: usize, name: &str) -> Desk {
     let mut draw = SplitMix64::new(2);
     let planner = planner::build(name).expect("it is one of them");
-    let mut desk = Desk::new(DeskTerms::new(128, Mode::Rebuild), planner, Box::new(History::new()));
+    let mut desk = Desk::new(DeskTerms::new(128, PlanningMode::Rebuild), planner, Box::new(History::new()));
     let (mut number, mut deeds) = (0, Vec::<Deed>::new());
     while desk.jobs().0 < count {
         let job = TaskId { job: JobId(number), index: 0 };

@@ -31,7 +31,7 @@ use super::{rows, statistics};
 use crate::few;
 use crate::random::mix;
 use crate::roles::queue::Rigid;
-use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode};
+use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
 use crate::systems::provisioning::forecast::History;
 use crate::systems::provisioning::planner;
 use crate::systems::provisioning::trial::Trial;
@@ -152,12 +152,12 @@ impl Rows {
     }
 }
 
-fn desk(procs: u32, mode: Mode, name: &str) -> Desk {
+fn desk(procs: u32, mode: PlanningMode, name: &str) -> Desk {
     let planner = planner::build(name).expect("experiments name planners that there are");
     Desk::new(DeskTerms::new(procs, mode), planner, Box::new(History::new()))
 }
 
-fn trial(site: Site, mode: Mode, name: &str, jobs: Arc<[Rigid]>) -> Trial {
+fn trial(site: Site, mode: PlanningMode, name: &str, jobs: Arc<[Rigid]>) -> Trial {
     Trial::new(desk(site.procs(), mode, name), jobs)
 }
 

@@ -7,8 +7,8 @@ use super::slots::hours;
 use super::{Extent, Rows, SEED, one_of, trial};
 use crate::grid::{Speed, Workflow};
 use crate::random::{SplitMix64, mix};
-use crate::systems::provisioning::application::{Application, Cost, Greedy, Link, Settings, plan};
-use crate::systems::provisioning::desk::{Mode, Wanted};
+use crate::systems::provisioning::application::{Application, Cost, GreedyPlan, Settings, SiteLink, plan};
+use crate::systems::provisioning::desk::{PlanningMode, WantedStarts};
 use crate::systems::provisioning::trial::{Trial, best_effort};
 use crate::time::Span;
 use crate::workload::workflow::parallel::{Parallel, cybershake};
@@ -46,7 +46,7 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     fn new(flow: &Workflow, sites: [&'a [Trial]; 2], seed: u64) -> Case<'a> {
         let speeds = vec![Speed::USUAL; sites[0].len()];
-        let link = Link { latency: Span::from_secs(150), bandwidth: 10_000_000_000 };
+        let link = SiteLink { latency: Span::from_secs(150), bandwidth: 10_000_000_000 };
         let application = Application::new(flow, &speeds, |_, _| link);
         let queued =
             sites.map(|sites| (!sites.is_empty()).then(|| best_effort(&mut sites.to_vec(), &application)).flatten());
@@ -68,11 +68,11 @@ impl<'a> Case<'a> {
         let mut sites = self.sites[1].to_vec();
         let now = sites[0].now();
         let procs = sites.iter().map(|site| site.desk.terms().procs).collect();
-        let mut greedy = Greedy::new(&self.application, alpha, now, procs);
+        let mut greedy = GreedyPlan::new(&self.application, alpha, now, procs);
         for _ in 0..self.application.tasks() {
             let mut quotes = Vec::new();
             for wish in greedy.wishes(now) {
-                let (part, wanted) = (wish.part, Wanted::From(wish.part.start));
+                let (part, wanted) = (wish.part, WantedStarts::From(wish.part.start));
                 let quote = sites[wish.site].desk.price(now, part.procs, part.span, wanted).ok()?;
                 quotes.push((wish.site, quote));
             }
@@ -110,7 +110,7 @@ impl<'a> Case<'a> {
 pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
     let Setting { site, load, moment } = setting;
     let background = logs.background(site, load, extent.history_days(), Estimates::Exact, Extent::seed(moment));
-    let [advertising, pricing] = [Mode::Exact, Mode::Rebuild].map(|mode| {
+    let [advertising, pricing] = [PlanningMode::Exact, PlanningMode::Rebuild].map(|mode| {
         let mut trial = trial(site, mode, "slotlist", Arc::clone(&background));
         trial.advance(extent.moment(moment));
         [trial]
@@ -186,7 +186,7 @@ fn put_by_tasks(rows: &mut Rows, case: &Case<'_>, name: &str, tasks: u32) {
 pub fn run_cybershake(extent: &Extent, logs: &Logs, load: u32, moment: u32, rows: &mut Rows) {
     let seed = Extent::seed(moment);
     let background = logs.background(Site::Ctc, load, extent.history_days() + 7, Estimates::Exact, seed);
-    let mut site = [trial(Site::Ctc, Mode::Exact, "slotlist", background)];
+    let mut site = [trial(Site::Ctc, PlanningMode::Exact, "slotlist", background)];
     site[0].advance(extent.moment(moment));
     let case = Case::new(&cybershake(), [&site, &[]], seed);
     let planned = case.planned(&[0.5])[0];
@@ -200,7 +200,7 @@ const SEVERAL: [(Site, u32); 6] =
 /// Figures 19 and 56.
 pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
     let at = extent.moment(moment);
-    let sites = |mode: Mode| -> Vec<Trial> {
+    let sites = |mode: PlanningMode| -> Vec<Trial> {
         let site = |(number, (site, load)): (usize, &(Site, u32))| {
             // Sites of one kind have different users.
             let seed = Extent::seed(moment) ^ (number as u64) << 32;
@@ -211,7 +211,7 @@ pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
         };
         SEVERAL.iter().enumerate().map(site).collect()
     };
-    let (advertising, pricing) = (sites(Mode::Exact), sites(Mode::Rebuild));
+    let (advertising, pricing) = (sites(PlanningMode::Exact), sites(PlanningMode::Rebuild));
     // 1,000 Gb per edge.
     let shape = Parallel { tasks: TASKS, depth: 10, procs: 14, bytes: 125_000_000_000 };
     let seed = mix(SEED ^ u64::from(moment) ^ 0xF19);

@@ -6,7 +6,7 @@ use super::{Extent, Rows, SEED, WARM, mean, trial};
 use crate::random::{SplitMix64, mix};
 use crate::roles::queue::Rigid;
 use crate::systems::provisioning::application::choose_offer;
-use crate::systems::provisioning::desk::{Mode, Wanted};
+use crate::systems::provisioning::desk::{PlanningMode, WantedStarts};
 use crate::time::{Span, Time};
 
 /// Parameters of one history.
@@ -115,14 +115,14 @@ fn history(extent: &Extent, logs: &Logs, setting: &Setting, seed: u64) -> Histor
     let queue: Vec<Rigid> = chosen.iter().filter(|chosen| !chosen.1).map(|chosen| chosen.0).collect();
     let submits: Vec<Time> = queue.iter().map(|job| job.submit).collect();
 
-    let mut trial = trial(site, Mode::Rebuild, planner, queue.into());
+    let mut trial = trial(site, PlanningMode::Rebuild, planner, queue.into());
     let warm = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
     let (mut fees, mut waits) = (Vec::new(), Vec::new());
     for (job, _, weight) in chosen.iter().filter(|chosen| chosen.1) {
         let now = job.submit;
         trial.advance(now);
         // A reservation is for the requested time of the job.
-        let quote = trial.desk.price(now, job.nodes, job.walltime, Wanted::Any).expect("it fits the site");
+        let quote = trial.desk.price(now, job.nodes, job.walltime, WantedStarts::Any).expect("it fits the site");
         let offer = choose_offer(alpha.unwrap_or(*weight), &quote.offers).expect("some start is always admissible");
         trial.desk.book(now, quote.id, offer.start).expect("what has just been quoted is there");
         trial.settle();

@@ -3,7 +3,7 @@
 use super::load::{Estimates, Logs, Site};
 use super::{Extent, Rows, WARM, correlation, deviation, mean, trial};
 use crate::grid::{Advert, Slot};
-use crate::systems::provisioning::desk::Mode;
+use crate::systems::provisioning::desk::PlanningMode;
 use crate::time::{Span, Time};
 
 /// Interval between observations.
@@ -70,7 +70,7 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
 
 fn looks(extent: &Extent, logs: &Logs, site: Site, estimates: Estimates) -> Vec<Look> {
     let days = WARM + extent.days;
-    let mode = if estimates == Estimates::Exact { Mode::Exact } else { Mode::Rebuild };
+    let mode = if estimates == Estimates::Exact { PlanningMode::Exact } else { PlanningMode::Rebuild };
     let background = logs.background(site, site.loads()[0], days, estimates, super::SEED);
     let mut trial = trial(site, mode, "slotlist", background);
     let mut now = Time::ZERO + Span::from_minutes(WARM * 24 * 60);

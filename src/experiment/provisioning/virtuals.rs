@@ -4,8 +4,8 @@ use super::load::{Estimates, Logs, Site};
 use super::slots::hours;
 use super::{Extent, Rows, SEED, trial};
 use crate::grid::{Area, Part};
-use crate::systems::provisioning::desk::{Mode, Wanted};
-use crate::systems::provisioning::trial::{News, Trial};
+use crate::systems::provisioning::desk::{PlanningMode, WantedStarts};
+use crate::systems::provisioning::trial::{Trial, TrialEvent};
 use crate::systems::provisioning::virtual_reservation::{ReplayOutcome, padding, replay, search};
 use crate::time::{Span, Time};
 
@@ -27,7 +27,7 @@ pub(super) fn line(site: Site, what: &str, nodes: u32, length: u64) -> String {
 pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
     let days = HISTORY + extent.virtual_days + 1;
     let background = logs.background(site, site.loads()[0], days, Estimates::Inexact, SEED);
-    let mut trial = trial(site, Mode::Rebuild, "slotlist", background);
+    let mut trial = trial(site, PlanningMode::Rebuild, "slotlist", background);
     for day in 0..extent.virtual_days {
         trial.advance(Time::ZERO + Span::from_minutes((HISTORY + day) * 24 * 60 + day * 7 % 24 * 60));
         for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
@@ -43,7 +43,7 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
 fn try_all(trial: &Trial, site: Site, work: &Part, (length, ahead): (u64, u64), rows: &mut Rows) {
     let now = trial.now();
     let mut asked = trial.clone();
-    let quote = asked.desk.price(now, work.procs, work.span, Wanted::At(work.start)).expect("it fits the site");
+    let quote = asked.desk.price(now, work.procs, work.span, WantedStarts::At(work.start)).expect("it fits the site");
     let fee = quote.offers.first().map(|offer| offer.fee);
     let imitated = imitate(trial.clone(), work);
     let combined = replay(work, fee, imitated.map(|(_, started)| started), CANCELLING);
@@ -94,7 +94,7 @@ fn imitate(mut trial: Trial, work: &Part) -> Option<(Time, Time)> {
     trial.settle();
     trial.advance(work.start);
     let started = trial.news.iter().find_map(|news| match news {
-        News::Started(who, at) if *who == guest => Some(*at),
+        TrialEvent::Started(who, at) if *who == guest => Some(*at),
         _ => None,
     });
     started.map(|started| (attempt.submit, started))

@@ -10,8 +10,8 @@ use crate::time::Time;
 /// Inputs of the priorities of jobs on no node, in columns, by index among all live jobs. They are constant until a job
 /// gets nodes.
 ///
-/// Jobs are ranked in [`PriorityBand`]s of priorities, from the top. For `J` live jobs, each band costs a scan of all `J`, at
-/// about a nanosecond each, and O(n) for its `n` jobs; a removal shifts all later jobs, O(J).
+/// Jobs are ranked in [`PriorityBand`]s of priorities, from the top. For `J` live jobs, each band costs a scan of all
+/// `J`, at about a nanosecond each, and O(n) for its `n` jobs; a removal shifts all later jobs, O(J).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
     /// In microseconds.

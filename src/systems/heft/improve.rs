@@ -1,6 +1,6 @@
 //! The improvement loop: plan, replay, plan again with the times that transfers took.
 
-use super::{Costs, Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, Update, plan_into, replay};
+use super::{Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, TransferTimes, Update, plan_into, replay};
 use crate::few;
 
 /// The length of the loop, and its memory.
@@ -49,7 +49,7 @@ pub fn improve(problem: &Problem, how: Improvement) -> Improved {
 /// Replays always move the original volumes, so a transfer that was slow in one round is quick in the next if no other
 /// shares its links there.
 pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable) -> Improved {
-    let original = Costs::of(problem);
+    let original = TransferTimes::of(problem);
     let mut costs = original.clone();
     let (most, first_better) = match how.stop {
         StopReason::FirstBetter(most) => (most, true),
@@ -85,7 +85,13 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
 }
 
 /// Replays a plan, and records the times of its transfers in the costs.
-fn learn(problem: &Problem, plan: &Schedule, how: Improvement, original: &Costs, costs: &mut Costs) -> Replay {
+fn learn(
+    problem: &Problem,
+    plan: &Schedule,
+    how: Improvement,
+    original: &TransferTimes,
+    costs: &mut TransferTimes,
+) -> Replay {
     let replay = replay(problem, plan, how.replaying);
     for (edge, moved) in replay.moved.iter().enumerate() {
         match (moved, how.update) {
@@ -98,7 +104,7 @@ fn learn(problem: &Problem, plan: &Schedule, how: Improvement, original: &Costs,
 }
 
 /// The state besides this plan on which the next depends: costs that are kept.
-fn remembered(problem: &Problem, costs: &Costs, update: Update) -> Vec<Option<u64>> {
+fn remembered(problem: &Problem, costs: &TransferTimes, update: Update) -> Vec<Option<u64>> {
     match update {
         Update::Reset => Vec::new(),
         Update::Keep => costs.known.iter().map(|cost| cost.map(|cost| (cost / problem.grain).round() as u64)).collect(),

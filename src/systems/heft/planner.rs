@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::planning::Policy;
-use super::schedule::Costs;
+use super::schedule::TransferTimes;
 use super::workflows::{ActiveWorkflow, WorkflowPhase, Workflows};
 use super::{Awareness, Clock, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
 use crate::few;
@@ -285,7 +285,7 @@ impl Planner {
                 self.timetable.enter(&schedule);
                 schedule
             }
-            _ => plan_into(&problem, &Costs::of(&problem), &mut self.timetable),
+            _ => plan_into(&problem, &TransferTimes::of(&problem), &mut self.timetable),
         };
         let mut touched = BTreeSet::new();
         for &task in &schedule.list {

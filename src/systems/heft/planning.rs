@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Improvement, Replaying, Stop};
+use super::{Improvement, Replaying, StopReason};
 use crate::settings::{Walk, key};
 use crate::words::words;
 
@@ -71,8 +71,8 @@ impl Planning {
         let iterations = if self.policy == Policy::NetworkHeft { self.iterations } else { 0 };
         Improvement {
             stop: match self.stop {
-                StopRule::Fixed => Stop::Fixed(iterations),
-                StopRule::FirstBetter => Stop::FirstBetter(iterations),
+                StopRule::Fixed => StopReason::Fixed(iterations),
+                StopRule::FirstBetter => StopReason::FirstBetter(iterations),
             },
             update: self.update,
             replaying,

@@ -42,7 +42,7 @@ use super::bid::{BidPolicy, Instant, Trend};
 use super::clusters::{Cluster, Clusters};
 use super::failing::Failing;
 use super::figures::Figures;
-use super::queue::{self, AuctionedJobs, Bids, Demand, Lane, TaskHandle};
+use super::queue::{self, AuctionedJobs, Bids, Lane, TaskDemand, TaskHandle};
 use super::rules::{Blocking, Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, NodeSet, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
@@ -63,7 +63,7 @@ pub struct Auctioneer {
     /// Slots of the jobs whose number is not that of their slot.
     slots: BTreeMap<JobId, u32>,
     /// The queue, by kind, and the demand of its tasks.
-    lanes: Vec<(Box<dyn Lane>, Demand)>,
+    lanes: Vec<(Box<dyn Lane>, TaskDemand)>,
     /// Tasks whose data is under way, by the time at which it is on the first cluster.
     awaiting: BinaryHeap<Reverse<(Time, TaskHandle)>>,
     /// Times at which to look whether a job is to be removed: each job once, or each queued task where its projected
@@ -126,7 +126,7 @@ impl Auctioneer {
             jobs: Vec::new(),
             ids: Vec::new(),
             slots: BTreeMap::new(),
-            lanes: (0..clusters.kinds()).map(|_| (lane(policy.as_ref()), Demand::default())).collect(),
+            lanes: (0..clusters.kinds()).map(|_| (lane(policy.as_ref()), TaskDemand::default())).collect(),
             policy,
             clusters,
             carrier: None,

@@ -699,7 +699,7 @@ fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
         topology.settings::<Market>().unwrap(),
         topology.seed,
     );
-    let lane = |_: &dyn bid::BidPolicy| -> Box<dyn super::queue::Lane> { Box::new(plain::Plain::default()) };
+    let lane = |_: &dyn bid::BidPolicy| -> Box<dyn super::queue::Lane> { Box::new(plain::PlainLane::default()) };
     actors[0].1 = Box::new(Auctioneer::with_lanes(
         topology.settings::<Market>().unwrap().clone(),
         policy,

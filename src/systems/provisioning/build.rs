@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::customer::Customer;
-use super::desk::{Desk, DeskTerms, Mode, longest};
+use super::desk::{Desk, DeskTerms, PlanningMode, longest};
 use super::forecast::History;
 use super::manager::NegotiatingManager;
 use super::rules::{Provisioning, walk_site};
@@ -135,8 +135,8 @@ impl System for Provisioning {
 impl Provisioning {
     pub(super) fn terms(&self, site: &Site) -> DeskTerms {
         let mode = match site.terms.mode {
-            PlanMode::Exact => Mode::Exact,
-            PlanMode::Rebuild => Mode::Rebuild,
+            PlanMode::Exact => PlanningMode::Exact,
+            PlanMode::Rebuild => PlanningMode::Rebuild,
         };
         DeskTerms {
             rate: Rate((site.terms.price_millionths / 1_000) as u32),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::application::{Application, ApplicationPlan, GreedyPlan, Settings, Wish, dominates, plan};
+use super::application::{Application, ApplicationPlan, GreedyPlan, PriceWish, Settings, dominates, plan};
 use super::desk::{Desk, WantedStarts, longest};
 use super::forecast::History;
 use super::planner;
@@ -184,7 +184,7 @@ impl<'a> PlanningMoment<'a> {
             if wishes.is_empty() {
                 return Ok(buying);
             }
-            let price = |wish: &Wish| {
+            let price = |wish: &PriceWish| {
                 let wanted = WantedStarts::From(wish.part.start);
                 let quote = desks[wish.site].price(now, wish.part.procs, wish.part.span, wanted);
                 quote.ok().map(|quote| (wish.site, quote))

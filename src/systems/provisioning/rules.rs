@@ -4,9 +4,7 @@ use serde::Serialize;
 
 use super::planner;
 use crate::grid::{PlanMode, Site};
-use crate::settings::{
-    FormExt, LATENCY, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Walk, key,
-};
+use crate::settings::{FormExt, LATENCY, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Walk, key};
 use crate::time::Span;
 
 /// Settings for all sites and users.

@@ -207,7 +207,7 @@ fn submit(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::provisioning::desk::{DeskTerms, Mode};
+    use crate::systems::provisioning::desk::{DeskTerms, PlanningMode};
     use crate::systems::provisioning::{forecast::History, planner};
 
     fn second(at: u64) -> Time {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_site_runs_its_jobs_and_those_of_guests() {
-        let terms = DeskTerms::new(4, Mode::Rebuild);
+        let terms = DeskTerms::new(4, PlanningMode::Rebuild);
         let desk = Desk::new(terms, planner::build("conservative-count").unwrap(), Box::new(History::new()));
         let background = [rigid(0, 3, 20, 10), rigid(1, 2, 5, 5), rigid(2, 9, 5, 5), rigid(3, 4, 5, 9)];
         let mut trial = Trial::new(desk, Arc::new(background));

@@ -2,9 +2,7 @@
 
 use super::strategy;
 use crate::grid::{Approach, Crash, User};
-use crate::settings::{
-    FormExt, Layout, List, NameIndex, Number, OneOf, POSITIVE_SPAN, Registered, Walk, Word, key,
-};
+use crate::settings::{FormExt, Layout, List, NameIndex, Number, OneOf, POSITIVE_SPAN, Registered, Walk, Word, key};
 use crate::time::Span;
 
 /// Bound on wanted starts and crashes: a probability is asked for each half minute up to them.

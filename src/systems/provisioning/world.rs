@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::grid::TaskId;
     use crate::roles::queue::Ask;
-    use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode};
+    use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
     use crate::systems::provisioning::{forecast::History, planner};
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn what_fits_a_provider_its_desk_takes() {
         let planner = planner::build("conservative-count").unwrap();
-        let desk = Desk::new(DeskTerms::new(4, Mode::Rebuild), planner, Box::new(History::new()));
+        let desk = Desk::new(DeskTerms::new(4, PlanningMode::Rebuild), planner, Box::new(History::new()));
         let mut provider = World::with(&[4], Span::ZERO).providers.remove(0);
         let job = TaskId { job: crate::grid::JobId(0), index: 0 };
         for speed_millionths in [1, 1_000, 1_000_000] {

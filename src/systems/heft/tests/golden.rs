@@ -26,7 +26,7 @@ fn assert_flows(problem: &Problem, replay: &Replay, expected: &[(u32, u32, f64, 
 #[test]
 fn six_tasks_are_planned_as_published() {
     let problem = problem(&six(), Law::Ideal, Wiring::FullDuplex);
-    let costs = Costs::of(&problem);
+    let costs = TransferTimes::of(&problem);
     assert_eq!(ranks(&problem, &costs), [41.0, 29.0, 32.0, 15.0, 19.0, 7.0]);
     let schedule = plan(&problem, &costs);
     assert_eq!(list(&schedule), [1, 3, 2, 5, 4, 6]);
@@ -38,7 +38,7 @@ fn six_tasks_are_planned_as_published() {
 #[test]
 fn six_tasks_stretch_to_32() {
     let problem = problem(&six(), Law::Ideal, Wiring::FullDuplex);
-    let replay = replay(&problem, &plan(&problem, &Costs::of(&problem)), Replaying::default());
+    let replay = replay(&problem, &plan(&problem, &TransferTimes::of(&problem)), Replaying::default());
     assert_flows(&problem, &replay, &[(1, 2, 3.0, 6.0), (3, 5, 6.0, 20.0), (4, 6, 11.0, 20.0), (2, 5, 9.0, 21.0)]);
     assert!(close(replay.makespan, 32.0), "{}", replay.makespan);
 }
@@ -46,7 +46,7 @@ fn six_tasks_stretch_to_32() {
 #[test]
 fn six_tasks_stretch_further_under_tcp() {
     let problem = problem(&six(), Law::Tcp, Wiring::FullDuplex);
-    let schedule = plan(&problem, &Costs::of(&problem));
+    let schedule = plan(&problem, &TransferTimes::of(&problem));
     let exact = replay(&problem, &schedule, Replaying::default());
     assert_flows(&problem, &exact, &[(4, 6, 11.0, 21.0), (3, 5, 6.0, 277.0 / 12.0), (2, 5, 9.0, 281.0 / 12.0)]);
     assert!(close(exact.makespan, 413.0 / 12.0), "{}", exact.makespan);
@@ -69,7 +69,7 @@ fn six_tasks_are_a_fixed_point() {
 #[test]
 fn ten_tasks_are_planned_as_published() {
     let problem = problem(&ten(), Law::Ideal, Wiring::FullDuplex);
-    let costs = Costs::of(&problem);
+    let costs = TransferTimes::of(&problem);
     let expected = [108.0, 77.0, 80.0, 80.0, 69.0, 190.0 / 3.0, 128.0 / 3.0, 107.0 / 3.0, 133.0 / 3.0, 44.0 / 3.0];
     assert!(ranks(&problem, &costs).iter().zip(expected).all(|(rank, expected)| close(*rank, expected)));
     let schedule = plan(&problem, &costs);
@@ -94,7 +94,7 @@ fn ten_tasks_are_planned_as_published() {
 #[test]
 fn ten_tasks_stretch_to_102() {
     let problem = problem(&ten(), Law::Ideal, Wiring::FullDuplex);
-    let replay = replay(&problem, &plan(&problem, &Costs::of(&problem)), Replaying::default());
+    let replay = replay(&problem, &plan(&problem, &TransferTimes::of(&problem)), Replaying::default());
     let expected = [
         (1, 2, 9.0, 27.0),
         (1, 4, 9.0, 27.0),
@@ -115,7 +115,7 @@ fn ten_tasks_stretch_to_102() {
 #[test]
 fn ten_tasks_stretch_further_under_tcp() {
     let problem = problem(&ten(), Law::Tcp, Wiring::FullDuplex);
-    let replay = replay(&problem, &plan(&problem, &Costs::of(&problem)), Replaying::default());
+    let replay = replay(&problem, &plan(&problem, &TransferTimes::of(&problem)), Replaying::default());
     let any = f64::NAN;
     let expected = [
         (1, 4, any, 30.0),
@@ -162,9 +162,9 @@ fn plans_may_be_more_pessimistic_than_what_comes_of_them() {
 #[test]
 fn the_first_better_plan_can_be_the_last() {
     let problem = problem(&ten(), Law::Ideal, Wiring::FullDuplex);
-    let how = Improvement { stop: Stop::FirstBetter(50), ..Improvement::default() };
+    let how = Improvement { stop: StopReason::FirstBetter(50), ..Improvement::default() };
     let improved = improve(&problem, how);
     assert_eq!((improved.rounds.len(), improved.best, improved.cycle), (3, 2, None));
-    let none = improve(&problem, Improvement { stop: Stop::Fixed(0), ..Improvement::default() });
+    let none = improve(&problem, Improvement { stop: StopReason::Fixed(0), ..Improvement::default() });
     assert_eq!((none.rounds.len(), none.best, none.cycle), (1, 0, None));
 }

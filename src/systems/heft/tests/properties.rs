@@ -92,7 +92,7 @@ proptest! {
         let table = drawn(shape, seed, processors);
         let link = Link { capacity: 1.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::PerFlow };
         let problem = Problem::table(&table, apart(processors, link)).unwrap();
-        let schedule = plan(&problem, &Costs::of(&problem));
+        let schedule = plan(&problem, &TransferTimes::of(&problem));
         let found: Vec<_> = schedule.placed.iter().map(|p| (p.site as usize, p.start, p.end)).collect();
         prop_assert_eq!(found, judge(&table));
 
@@ -111,7 +111,7 @@ proptest! {
         let law = if tcp { Law::Tcp } else { Law::Ideal };
         let update = if keep { Update::Keep } else { Update::Reset };
         let problem = problem(&drawn(shape, seed, 3), law, Wiring::FullDuplex);
-        let original = Costs::of(&problem);
+        let original = TransferTimes::of(&problem);
         let mut costs = original.clone();
         let mut rounds: Vec<(Vec<_>, Vec<_>)> = Vec::new();
         let mut expected = None;
@@ -120,14 +120,14 @@ proptest! {
             let moved = replay(&problem, &schedule, Replaying::default()).moved;
             let before = if keep { &costs } else { &original };
             let known = moved.iter().zip(&before.known).map(|(moved, known)| moved.map(|m| m.duration()).or(*known));
-            costs = Costs { known: known.collect() };
+            costs = TransferTimes { known: known.collect() };
             let left = costs.known.iter().map(|cost| cost.map(|cost| (cost * 1e6).round())).collect();
             let round = (schedule.sequences, if keep { left } else { Vec::new() });
             let same = rounds.iter().position(|before| *before == round);
             expected = same.map(|first| Cycle { first, period: rounds.len() - first });
             rounds.push(round);
         }
-        let found = improve(&problem, Improvement { stop: Stop::Fixed(12), update, ..Improvement::default() });
+        let found = improve(&problem, Improvement { stop: StopReason::Fixed(12), update, ..Improvement::default() });
         prop_assert_eq!(found.cycle, expected);
     }
 
@@ -136,7 +136,7 @@ proptest! {
         let table = drawn(shape, seed, 3);
         for (_, law) in Law::ALL {
             let problem = problem(&table, law, Wiring::FullDuplex);
-            let improved = improve(&problem, Improvement { stop: Stop::Fixed(6), ..Improvement::default() });
+            let improved = improve(&problem, Improvement { stop: StopReason::Fixed(6), ..Improvement::default() });
             let first = improved.rounds[0];
             prop_assert!(first.realistic >= first.planned - 1e-6);
             prop_assert!(improved.replay.makespan <= first.realistic + 1e-9);
@@ -154,14 +154,14 @@ proptest! {
         double.edges.iter_mut().for_each(|edge| edge.2 *= 2.0);
         let makespan = |table: &CostTable| {
             let problem = problem(table, Law::Tcp, Wiring::FullDuplex);
-            replay(&problem, &plan(&problem, &Costs::of(&problem)), Replaying::default()).makespan
+            replay(&problem, &plan(&problem, &TransferTimes::of(&problem)), Replaying::default()).makespan
         };
         let (single, double) = (makespan(&table), makespan(&double));
         prop_assert!((double - 2.0 * single).abs() < 1e-6, "{single} {double}");
 
         // Where data needs no time, nothing is late.
         let plain = problem(&table, Law::Ideal, Wiring::FullDuplex);
-        let schedule = plan(&plain, &Costs::of(&plain));
+        let schedule = plan(&plain, &TransferTimes::of(&plain));
         let mut wide = plain.clone();
         wide.paths.links.iter_mut().for_each(|link| link.capacity = 1e12);
         prop_assert!(replay(&wide, &schedule, Replaying::default()).makespan <= schedule.makespan + 1e-6);
@@ -187,7 +187,7 @@ proptest! {
         let paths = Paths::new(vec![cable; 5], routes.collect());
         let problem = Problem::of(&tasks, &edges, &sites, paths, Awareness::Network).unwrap();
         let how = Improvement {
-            stop: Stop::Fixed(3),
+            stop: StopReason::Fixed(3),
             replaying: Replaying { clock: Clock::Micros, ..Replaying::default() },
             ..Improvement::default()
         };
@@ -204,9 +204,9 @@ proptest! {
         let first = problem(&table, Law::Ideal, Wiring::FullDuplex);
         let second = first.clone().released_at(50.0);
         let mut timetable = Timetable::new(&first.cores);
-        let before = plan_into(&first, &Costs::of(&first), &mut timetable);
-        let after = plan_into(&second, &Costs::of(&second), &mut timetable);
-        prop_assert_eq!(&before, &plan(&first, &Costs::of(&first)));
+        let before = plan_into(&first, &TransferTimes::of(&first), &mut timetable);
+        let after = plan_into(&second, &TransferTimes::of(&second), &mut timetable);
+        prop_assert_eq!(&before, &plan(&first, &TransferTimes::of(&first)));
         for core in 0..3 {
             let tasks = |schedule: &Schedule| {
                 schedule.sequences[core].iter().map(|&t| times(schedule)[t as usize]).collect::<Vec<_>>()
@@ -228,7 +228,7 @@ proptest! {
             now += f64::from(apart);
             let table = drawn(shape, seed.wrapping_add(number), 3);
             let problem = problem(&table, Law::Ideal, Wiring::FullDuplex).released_at(now);
-            let costs = Costs::of(&problem);
+            let costs = TransferTimes::of(&problem);
             let schedule = plan_into(&problem, &costs, &mut all);
 
             rest.forget(now);

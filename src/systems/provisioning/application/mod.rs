@@ -16,7 +16,7 @@ mod tests;
 pub use best_effort::{BestEffort, Submission, least_loaded};
 pub use choice::{choose, choose_offer, choose_quoted, ranked};
 pub use evaluation::{ApplicationPlan, Cost, Evaluator, PlannedBooking, TaskPlace};
-pub use greedy::{GreedyPlan, Wish};
+pub use greedy::{GreedyPlan, PriceWish};
 pub use moga::{Front, Settings, plan};
 pub use pareto::{Archive, dominates};
 pub use problem::{Application, SiteLink};

@@ -14,4 +14,4 @@ mod tests;
 pub use coordinator::{
     CoallocationOutcome, CoallocationRequest, Coordinator, Deed, HoldOrder, Leg, LegAnswer, LogEntry, Patience,
 };
-pub use starts::{Pool, Question};
+pub use starts::{Pool, StartQuestion};

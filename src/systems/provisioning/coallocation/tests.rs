@@ -7,7 +7,7 @@ use super::*;
 use crate::grid::{Area, Counts, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, TaskId};
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
-use crate::systems::provisioning::desk::{Desk, DeskTerms, Fate, Mode};
+use crate::systems::provisioning::desk::{Desk, DeskTerms, HoldState, PlanningMode};
 use crate::systems::provisioning::{forecast::Constant, planner};
 use crate::time::{Span, Time};
 
@@ -17,7 +17,7 @@ fn second(at: u64) -> Time {
 
 fn desk(procs: u32) -> Desk {
     Desk::new(
-        DeskTerms::new(procs, Mode::Rebuild),
+        DeskTerms::new(procs, PlanningMode::Rebuild),
         planner::build("conservative-count").unwrap(),
         Box::new(Constant(0.0)),
     )
@@ -236,8 +236,11 @@ impl Model {
             let outcome = coordinator.outcome().expect("every request ends");
             let kept = self.granted.iter().filter(|(hold, (site, _))| {
                 let fate = self.desks[*site].fate(**hold).expect("what was granted is known");
-                assert!(!matches!(fate, Fate::Held | Fate::Committed), "seed {seed}: {hold:?} is not at rest");
-                hold.request == wanted.number && fate == Fate::Done
+                assert!(
+                    !matches!(fate, HoldState::Held | HoldState::Committed),
+                    "seed {seed}: {hold:?} is not at rest"
+                );
+                hold.request == wanted.number && fate == HoldState::Done
             });
             let kept: Vec<(HoldId, usize, Part)> = kept.map(|(hold, (site, part))| (*hold, *site, *part)).collect();
             let expected = if outcome == CoallocationOutcome::Whole { wanted.legs.len() } else { 0 };
@@ -356,8 +359,10 @@ fn starts_are_those_that_all_admit() {
             .collect(),
     };
     let mut pool = Pool::new(vec![leg(0), leg(1)], &[quote(&[(0, 9), (5, 4), (8, 0)]), quote(&[(0, 9), (6, 0)])]);
-    let asked =
-        |leg: usize, start| Question { leg, part: Part { procs: 2, start: second(start), span: Span::from_secs(10) } };
+    let asked = |leg: usize, start| StartQuestion {
+        leg,
+        part: Part { procs: 2, start: second(start), span: Span::from_secs(10) },
+    };
     assert_eq!(pool.questions(), [asked(1, 5), asked(0, 6), asked(1, 8)]);
     pool.answered(1, &quote(&[(5, 2)]));
     pool.answered(0, &quote(&[]));

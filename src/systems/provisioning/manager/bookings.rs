@@ -7,7 +7,7 @@ use crate::protocol::{
     Claim, Claimed, Coordinated, HoldFate, Lot, Message, Pledge, PledgeAnswer, Record, Refusal, Returned,
 };
 use crate::roles::site::Order;
-use crate::systems::provisioning::desk::Fate;
+use crate::systems::provisioning::desk::HoldState;
 use crate::time::Time;
 
 impl NegotiatingManager {
@@ -72,7 +72,7 @@ impl NegotiatingManager {
             Pledge::Cancel => {
                 let (fate, penalty) = self.desk.cancel_hold(now, its);
                 self.settle(its, HoldFate::Released, orders);
-                if let (Fate::Cancelled, Some(booking)) = (fate, self.desk.booking_of(its)) {
+                if let (HoldState::Cancelled, Some(booking)) = (fate, self.desk.booking_of(its)) {
                     self.note_returned(now, booking, penalty, orders);
                 }
                 PledgeAnswer::Cancelled

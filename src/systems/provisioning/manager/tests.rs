@@ -12,7 +12,7 @@ use crate::grid::{JobId, QuoteId};
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
 use crate::protocol::{Claim, Claimed, Coordinated, Lot, Pledge, PledgeAnswer, Returned};
 use crate::roles::{Out, Site};
-use crate::systems::provisioning::desk::{DeskTerms, Mode};
+use crate::systems::provisioning::desk::{DeskTerms, PlanningMode};
 use crate::systems::provisioning::forecast::History;
 use crate::systems::provisioning::planner;
 use crate::time::Stamp;
@@ -46,7 +46,7 @@ struct Played {
 
 /// Plays messages of users to a site at given times, in seconds. The judge checks that the site keeps its promises.
 fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
-    let terms = DeskTerms { longest, ..DeskTerms::new(PROCS, Mode::Rebuild) };
+    let terms = DeskTerms { longest, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
     play_at(Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new())), None, users)
 }
 

@@ -20,13 +20,13 @@ fn fails(failures: &[Failure], recovery: &Recovery, seed: u64) -> Option<Fails> 
     Failing { failures, recovery, seed }.site(0)
 }
 
-fn desk(planner: &str, mode: Mode) -> Desk {
+fn desk(planner: &str, mode: PlanningMode) -> Desk {
     Desk::new(DeskTerms::new(PROCS, mode), planner::build(planner).unwrap(), Box::new(History::new()))
 }
 
 /// Plays messages of one user to a site of eight nodes, of which some fail.
 fn with(failures: &[Failure], recovery: &Recovery, says: Vec<(u64, Message)>) -> Played {
-    play_at(desk("slotlist", Mode::Rebuild), fails(failures, recovery, 1), vec![says])
+    play_at(desk("slotlist", PlanningMode::Rebuild), fails(failures, recovery, 1), vec![says])
 }
 
 /// Asks for the price of a part, and books it; the site numbers quotes and bookings from 0 on.
@@ -227,7 +227,7 @@ proptest! {
             compensation_millionths: 700_000,
             ..Recovery::default()
         };
-        let mode = if is_exact { Mode::Exact } else { Mode::Rebuild };
+        let mode = if is_exact { PlanningMode::Exact } else { PlanningMode::Rebuild };
         let asked: Vec<usize> =
             users.iter().map(|says| says.iter().filter(|(_, message)| is_answered(message)).count()).collect();
         let played = play_at(desk(planner::names()[name].name, mode), fails(&failures, &recovery, seed), users);
