@@ -159,12 +159,9 @@ fn processes_agree_and_the_report_shows_both_sites() {
     let out = scratch.path("out");
     hansa_ok(&["report", out.to_str().unwrap()]);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    for shown in [
-        "Shared nodes",
-        "Share of what jobs could use that they got",
-        "Stretch of jobs by their work",
-        "Nodes of leeds",
-    ] {
+    for shown in
+        ["Shared nodes", "Mean yield (CPU received / CPU needed)", "Stretch of jobs by their work", "Nodes of leeds"]
+    {
         assert!(page.contains(shown), "{shown}");
     }
     assert!(!page.contains("Nodes of york, as far"));

@@ -80,7 +80,7 @@ fn alone(means: &Means, metrics: &[usize]) -> String {
         let about = format!("{}{}", escape(what.about), words(what.better));
         vec![format!("<code>{}</code>", what.name), number, about]
     };
-    table(&["Metric", "#Mean", "What it is"], metrics.iter().map(row))
+    table(&["Metric", "#Mean", "Description"], metrics.iter().map(row))
 }
 
 /// Description of the combinations.

@@ -80,16 +80,16 @@ fn cell(cell: &Cell, digits: Digits) -> String {
 }
 
 fn legend(standings: &Standings) -> String {
-    let mut html = String::from("<section><h2>What is compared</h2>\n<p>Times are in seconds.</p>\n");
+    let mut html = String::from("<section><h2>Metrics and entrants</h2>\n<p>Times are in seconds.</p>\n");
     let metrics = standings.metrics.iter().map(|metric| {
         vec![format!("<code>{}</code>", metric.name), format!("{}{}", escape(metric.about), words(metric.better))]
     });
-    html.push_str(&table(&["Metric", "What it is"], metrics));
+    html.push_str(&table(&["Metric", "Description"], metrics));
     let entrants = standings
         .entrants
         .iter()
         .map(|entrant| vec![escape(&entrant.name), escape(entrant.about.as_deref().unwrap_or_default())]);
-    html.push_str(&table(&["Entrant", "What it is"], entrants));
+    html.push_str(&table(&["Entrant", "Description"], entrants));
     html.push_str("</section>\n");
     html
 }

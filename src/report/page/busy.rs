@@ -56,7 +56,7 @@ impl Page<'_> {
         let tenth = |shade: usize| format!("{} to {} %", shade * 10, shade * 10 + 10);
         Figure {
             id: "busy-sites",
-            title: "How busy each site was",
+            title: "Busy cores of each site, over time",
             desc: format!("One row per site over time: the darker, the more of its cores were in use.{rest}"),
             note: format!(
                 "One row per site, in the order of the topology. Point at a row to see the name of its site.{rest}"

@@ -83,6 +83,6 @@ impl Page<'_> {
             let sums = rest.iter().fold((0, 0.0), |sum, leaf| (sum.0 + leaf.1, sum.1 + leaf.0));
             rows.push(cells(format!("{} more together", rest.len()), sums.0, sums.1));
         }
-        format!("<h3>What the hub waited for</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
+        format!("<h3>Waits of the hub, by leaf</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
     }
 }

@@ -73,7 +73,7 @@ impl Page<'_> {
         }
         Figure {
             id: "lanes",
-            title: "What the links carried",
+            title: "Use of the links, over time",
             desc: format!("One lane per link over time, filled in proportion to its use. {}", told.join(" ")),
             note: format!(
                 "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the \

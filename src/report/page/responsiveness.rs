@@ -89,7 +89,7 @@ impl Page<'_> {
         let jobs = if grouped < self.results.jobs.submitted { "jobs that do not only wait for nodes" } else { "jobs" };
         Figure {
             id: "slr",
-            title: "How long jobs took, by their size",
+            title: "SLR of jobs, by their size",
             desc: format!(
                 "One column per tenth of the jobs by work: mean SLR of finished jobs, from the smallest to \
                  the largest: {}.",

@@ -56,16 +56,13 @@ fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
     let lost = lost.map(|(_, class, words)| ((*class).to_owned(), format!("lost: {words}")));
     Figure {
         id: "value-by-size",
-        title: "Where value went, by size of job",
+        title: "Obtained and lost value, by size of job",
         desc: format!(
             "Stacked columns, one per tenth of the jobs by work: the share of the value that was obtained or lost, \
              and why. {}",
             listed(&by_value)
         ),
-        note: format!(
-            "{} Shares of the value that the jobs of a tenth were worth at most.",
-            tenths_in_words(tenths, "jobs with a worth")
-        ),
+        note: format!("{} Percent of the tenth's maximum value.", tenths_in_words(tenths, "jobs with a worth")),
         legend: [("f0".to_owned(), "obtained".to_owned())].into_iter().chain(lost).collect(),
         height: CHART,
         body: scale.axis("share of value, %") + &columns(scale, axis_of(by_value.len()), &by_value),

@@ -87,7 +87,7 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
     }
     let figure = Figure {
         id: "gantt",
-        title: "Which cores were busy with what",
+        title: "Tasks on cores, over time",
         desc: format!(
             "A chart of {} on {} over time; the cores of each site are stacked.",
             counted(ran, "task"),

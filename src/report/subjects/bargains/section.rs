@@ -131,7 +131,7 @@ fn bargained(users: &[OneUser]) -> String {
         "#Released",
         "#Expired",
     ];
-    format!("<h3>What was requested and granted</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
+    format!("<h3>Requests and grants, by user</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
 }
 
 fn reasons(title: &str, reasons: &BTreeMap<String, u64>) -> String {
@@ -184,7 +184,7 @@ fn earned(all: &Bargaining) -> String {
         false => format!("What users paid and were given differs by {} core h.", number(all.unbalanced)),
     };
     format!(
-        "<h3>What sites earned</h3>\n{}{more}<p>{agrees} Hours of queues count at price 1.</p>\n",
+        "<h3>Earnings of sites</h3>\n{}{more}<p>{agrees} Hours of queues count at price 1.</p>\n",
         table(&columns, each.chain([total]))
     )
 }
@@ -198,5 +198,5 @@ fn broken(users: &[OneUser]) -> String {
     };
     let columns = ["User", "#Bookings revoked", "#Postponed", "#Holds broken", "#Compensation, core h"];
     let rows = users.iter().filter(has_suffered).take(ROWS).map(row);
-    format!("<h3>What nodes that failed broke</h3>\n{}", table(&columns, rows))
+    format!("<h3>Contracts broken by failed nodes, by user</h3>\n{}", table(&columns, rows))
 }

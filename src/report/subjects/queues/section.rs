@@ -100,7 +100,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
     let distributed = |id, title, classes, measure: &dyn Fn(&QueuedTimes) -> f64| {
         distribution(id, title, classes, &legend, &fared, groups, measure)
     };
-    html.push_str(&distributed("wait", "How long jobs waited", &WAITS, &wait));
+    html.push_str(&distributed("wait", "Waiting time of jobs", &WAITS, &wait));
     html.push_str(&distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &QueuedTimes::bounded_slowdown));
     for log in &schedule.logs {
         html.push_str(&about(log));
@@ -187,7 +187,7 @@ fn distribution(
         id,
         title,
         desc: format!("Columns of jobs by class, stacked by site. {}.", words.join(", ")),
-        note: "The label is the upper limit of its class.".to_owned(),
+        note: "Labels are upper bin edges.".to_owned(),
         legend: legend.to_vec(),
         height,
         body,

@@ -83,7 +83,7 @@ fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: 
     let named = here.iter().map(|&site| (escape(&tally.sites[site].name), &sites[site]));
     let rows = named.take(ROWS_MAX).map(row);
     let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Share of all accepted"];
-    format!("<h3>Where they were accepted</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
+    format!("<h3>Accepted requests, by site</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
 }
 
 fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> String {
@@ -105,7 +105,7 @@ fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> String {
     };
     let rows = users.iter().take(ROWS_MAX).map(row);
     let columns = ["User", "#Requests", "#Accepted", "#Declined", "#Invalid", "Accepted, of valid ones"];
-    format!("<h3>Whose requests were accepted</h3>\n{}{}", table(&columns, rows), more(users.len(), "user"))
+    format!("<h3>Requests, by user</h3>\n{}{}", table(&columns, rows), more(users.len(), "user"))
 }
 
 fn more(all: usize, what: &str) -> String {

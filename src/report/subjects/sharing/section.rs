@@ -111,7 +111,7 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> String {
     body.push_str(&time_axis(window, CHART - BOTTOM));
     Figure {
         id: "yields",
-        title: "Share of what jobs could use that they got",
+        title: "Mean yield (CPU received / CPU needed)",
         desc: "One line per site over time: the mean yield of the jobs that were on nodes.".to_owned(),
         note: format!(
             "Each of the {PARTS} steps is a mean over jobs and time. Jobs that are paused or waiting do not count."

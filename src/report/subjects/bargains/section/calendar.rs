@@ -280,7 +280,7 @@ fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> String {
     let name = &page.tally.sites[site].name;
     Figure {
         id: &format!("means-{}", escape(name)),
-        title: &format!("What the processors of {} were used for, over the whole run", escape(name)),
+        title: &format!("Use of the processors of {}, over the whole run", escape(name)),
         desc: "A stacked area over time of processors: other systems, best effort, padding, bookings that tasks ran \
                in, and idle bookings."
             .to_owned(),
