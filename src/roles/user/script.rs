@@ -13,7 +13,7 @@ use crate::time::Time;
 
 /// Jobs that are sent ahead together. Large enough that the router seldom waits for the next ones, small enough that
 /// the jobs of a long run are not all under way at once.
-const CHUNK: usize = 64;
+const CHUNK: usize = 256;
 
 pub struct Script {
     /// Messages with times and receivers, ascending.
