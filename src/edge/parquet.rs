@@ -1,13 +1,17 @@
 //! The log and the tables of a result as Parquet, made from the finished files. Each is read twice: once to find its
 //! columns and their types, and once to convert it.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde_json::{Map, Value};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::Failure;
 use super::csv::CsvReader;
@@ -83,60 +87,93 @@ pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
 }
 
 fn write(folder: &mut ResultFolder, from: &Path, to: &str) -> Result<(), Failure> {
-    let columns = columns(from)?;
-    let places: few::Map<&str, usize> =
-        columns.iter().enumerate().map(|(place, column)| (column.name.as_str(), place)).collect();
-    let mut file = folder.writer(to)?;
-    let mut writer = Writer::new(columns.clone(), GZIP);
+    let mut columns = Columns::default();
+    if from.ends_with(EVENTS) {
+        FIRST.iter().for_each(|name| _ = columns.insert(name));
+    }
     each_row(from, &mut |row| {
-        let mut values = vec![&Value::Null; columns.len()];
-        for (name, value) in row {
-            values[places[name.as_str()]] = value;
+        for (position, (name, value)) in row.iter().enumerate() {
+            let column = columns.find_or_insert(position, name);
+            columns.seen[column].see(value);
         }
-        let values: Vec<_> = columns.iter().map(|column| column.kind).zip(values).collect();
-        let texts: Vec<String> = values.iter().map(|(kind, value)| text(*kind, value)).collect();
-        writer.row(values.iter().zip(&texts).map(|((kind, value), text)| cell(*kind, value, text)));
-        Ok(file.put(&writer.take())?)
+        Ok(())
+    })?;
+    let all: Vec<Column> = columns.seen.iter().map(Seen::column).collect();
+    let mut file = folder.writer(to)?;
+    let mut writer = Writer::new(all.clone(), GZIP);
+    each_row(from, &mut |row| {
+        for (position, (name, value)) in row.iter().enumerate() {
+            let column = columns.find_or_insert(position, name);
+            match (all[column].kind, value) {
+                (_, Value::Null) => {}
+                (Kind::Text, Value::Text(text)) => writer.cell(column, Cell::Text(text)),
+                (Kind::Text, value) => writer.cell(column, Cell::Text(&value.written())),
+                (Kind::Int, value) => {
+                    value.as_i64().into_iter().for_each(|number| writer.cell(column, Cell::Int(number)))
+                }
+                (Kind::Float, value) => {
+                    value.as_f64().into_iter().for_each(|number| writer.cell(column, Cell::Float(number)))
+                }
+            }
+        }
+        writer.end_row();
+        let ready = writer.take();
+        if ready.is_empty() { Ok(()) } else { Ok(file.put(&ready)?) }
     })?;
     file.put(&writer.finish())?;
     Ok(folder.close(file)?)
 }
 
-/// All columns, and what stands in them.
-fn columns(from: &Path) -> Result<Vec<Column>, Failure> {
-    let of_all = if from.ends_with(EVENTS) { &FIRST[..] } else { &[] };
-    let mut seen: Vec<Seen> = of_all.iter().map(|name| Seen::new(name)).collect();
-    let mut places: few::Map<String, usize> = of_all.iter().map(|name| (*name).to_owned()).zip(0..).collect();
-    each_row(from, &mut |row| {
-        for (name, value) in row {
-            let place = *places.or_insert_with(name.clone(), || {
-                seen.push(Seen::new(name));
-                seen.len() - 1
-            });
-            seen[place].see(value);
-        }
-        Ok(())
-    })?;
-    Ok(seen.into_iter().map(Seen::column).collect())
+/// The columns of a table, in the order in which they were found.
+#[derive(Default)]
+struct Columns {
+    seen: Vec<Seen>,
+    by_name: few::Map<String, usize>,
+    /// Column of the last cell at each position of a row: mostly that of the next one, too.
+    last: Vec<usize>,
 }
 
-/// A column, with the kind of the values seen in it so far.
+impl Columns {
+    fn insert(&mut self, name: &str) -> usize {
+        self.seen.push(Seen::new(name));
+        self.by_name.insert(name.to_owned(), self.seen.len() - 1);
+        self.seen.len() - 1
+    }
+
+    fn find_or_insert(&mut self, position: usize, name: &str) -> usize {
+        if let Some(last) = self.last.get(position)
+            && self.seen[*last].name == name
+        {
+            return *last;
+        }
+        let column = self.by_name.get(name).copied().unwrap_or_else(|| self.insert(name));
+        self.last.resize(self.last.len().max(position + 1), column);
+        self.last[position] = column;
+        column
+    }
+}
+
+/// A column, and the kind of the values that have been found in it.
 struct Seen {
     name: String,
+    is_whole: bool,
+    is_text: bool,
     kind: Option<Kind>,
 }
 
 impl Seen {
     fn new(name: &str) -> Seen {
-        Seen { name: name.to_owned(), kind: None }
+        Seen { name: name.to_owned(), is_whole: INTS.contains(&name), is_text: TEXTS.contains(&name), kind: None }
     }
 
-    fn see(&mut self, value: &Value) {
+    fn see(&mut self, value: &Value<'_>) {
         let kind = match value {
             Value::Null => return,
-            Value::Number(number) if INTS.contains(&self.name.as_str()) && number.as_i64().is_some() => Kind::Int,
-            Value::Number(_) => Kind::Float,
-            _ => Kind::Text,
+            Value::Int(_) if self.is_whole => Kind::Int,
+            Value::Int(_) | Value::Float(_) => Kind::Float,
+            Value::Text(_) => Kind::Text,
+            Value::Other(other) if other.is_number() => Kind::Float,
+            Value::Other(_) => Kind::Text,
         };
         self.kind = Some(match (self.kind, kind) {
             (None, kind) => kind,
@@ -146,71 +183,173 @@ impl Seen {
         });
     }
 
-    fn column(self) -> Column {
-        let kind = match TEXTS.contains(&self.name.as_str()) {
-            true => Kind::Text,
-            false if INTS.contains(&self.name.as_str()) => self.kind.unwrap_or(Kind::Int),
-            false => self.kind.unwrap_or(Kind::Float),
+    fn column(&self) -> Column {
+        let kind = match self.kind {
+            _ if self.is_text => Kind::Text,
+            Some(kind) => kind,
+            None if self.is_whole => Kind::Int,
+            None => Kind::Float,
         };
-        Column { name: self.name, kind }
+        Column { name: self.name.clone(), kind }
     }
 }
 
-type Row = [(String, Value)];
+/// A value of a row; texts are borrowed from it where they have no escapes.
+enum Value<'a> {
+    Null,
+    Int(i64),
+    Float(f64),
+    Text(Cow<'a, str>),
+    /// A list, a table, a truth value, or a number above `i64::MAX`.
+    Other(serde_json::Value),
+}
 
-/// Text of a value in a column of texts: lists and tables stay as written. Empty for null, and in other columns.
-fn text(kind: Kind, value: &Value) -> String {
-    match value {
-        Value::Null | Value::String(_) => String::new(),
-        value if kind == Kind::Text => value.to_string(),
-        _ => String::new(),
+impl Value<'_> {
+    /// Text in a column of texts: lists and tables stay as written.
+    fn written(&self) -> String {
+        match self {
+            Value::Null => String::new(),
+            Value::Int(number) => number.to_string(),
+            Value::Float(number) => serde_json::Value::from(*number).to_string(),
+            Value::Text(text) => text.to_string(),
+            Value::Other(other) => other.to_string(),
+        }
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        if let Value::Int(number) = self { Some(*number) } else { None }
+    }
+
+    fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::Int(number) => Some(*number as f64),
+            Value::Float(number) => Some(*number),
+            Value::Other(other) => other.as_f64(),
+            Value::Null | Value::Text(_) => None,
+        }
     }
 }
 
-fn cell<'a>(kind: Kind, value: &'a Value, text: &'a str) -> Option<Cell<'a>> {
-    match (kind, value) {
-        (_, Value::Null) => None,
-        (Kind::Text, Value::String(text)) => Some(Cell::Text(text)),
-        (Kind::Text, _) => Some(Cell::Text(text)),
-        (Kind::Int, value) => value.as_i64().map(Cell::Int),
-        (Kind::Float, value) => value.as_f64().map(Cell::Float),
+impl<'de> Deserialize<'de> for Value<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value<'de>, D::Error> {
+        deserializer.deserialize_any(OfValue)
     }
 }
 
-fn each_row(path: &Path, take: &mut dyn FnMut(&Row) -> Result<(), Failure>) -> Result<(), Failure> {
+struct OfValue;
+
+impl<'de> Visitor<'de> for OfValue {
+    type Value = Value<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of an event")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value<'de>, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value<'de>, E> {
+        Ok(Value::Other(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value<'de>, E> {
+        Ok(Value::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value<'de>, E> {
+        Ok(i64::try_from(value).map_or_else(|_| Value::Other(value.into()), Value::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value<'de>, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Value<'de>, A::Error> {
+        serde_json::Value::deserialize(SeqAccessDeserializer::new(list)).map(Value::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Value<'de>, A::Error> {
+        serde_json::Value::deserialize(MapAccessDeserializer::new(table)).map(Value::Other)
+    }
+}
+
+type Row<'a> = [(Cow<'a, str>, Value<'a>)];
+
+/// An event, as its keys and values in order.
+struct Event<'a>(Vec<(Cow<'a, str>, Value<'a>)>);
+
+impl<'de> Deserialize<'de> for Event<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event<'de>, D::Error> {
+        deserializer.deserialize_map(OfEvent)
+    }
+}
+
+struct OfEvent;
+
+impl<'de> Visitor<'de> for OfEvent {
+    type Value = Event<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Event<'de>, A::Error> {
+        let mut row = Vec::with_capacity(16);
+        while let Some((key, value)) = table.next_entry::<Value<'de>, Value<'de>>()? {
+            let Value::Text(key) = key else { return Err(A::Error::custom("a key is a text")) };
+            row.push((key, value));
+        }
+        Ok(Event(row))
+    }
+}
+
+fn each_row(path: &Path, take: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| cannot("read", path, &error);
-    let file = BufReader::new(File::open(path).map_err(cannot)?);
-    let senseless = || Failure::Internal(format!("{} has changed since it was written", path.display()));
+    let mut file = BufReader::new(File::open(path).map_err(cannot)?);
+    let senseless = || Failure::Internal(format!("{} is not what was written", path.display()));
     if path.extension().is_some_and(|extension| extension == "jsonl") {
-        for line in file.lines() {
-            let event: Map<String, Value> = serde_json::from_str(&line.map_err(cannot)?).map_err(|_| senseless())?;
-            take(&event.into_iter().collect::<Vec<_>>())?;
+        let mut line = String::new();
+        while file.read_line(&mut line).map_err(cannot)? > 0 {
+            let Event(row) = serde_json::from_str(&line).map_err(|_| senseless())?;
+            take(&row)?;
+            line.clear();
         }
         return Ok(());
     }
     let mut table = CsvReader::new(file);
     let Some(names) = table.next_row().map_err(cannot)? else { return Ok(()) };
+    let is_text: Vec<bool> = names.iter().map(|name| TEXTS.contains(&name.as_str())).collect();
     while let Some(cells) = table.next_row().map_err(cannot)? {
         if cells.len() != names.len() {
             return Err(senseless());
         }
-        let row = names.iter().zip(cells).map(|(name, cell)| (name.clone(), value(name, cell)));
-        take(&row.collect::<Vec<_>>())?;
+        let names = names.iter().map(|name| Cow::Borrowed(name.as_str()));
+        let values = cells.into_iter().zip(&is_text).map(|(cell, is_text)| value(cell, *is_text));
+        take(&names.zip(values).collect::<Vec<_>>())?;
     }
     Ok(())
 }
 
-/// A cell of a table as a JSON value: a number if it looks like one and its column is not of texts.
-fn value(name: &str, cell: String) -> Value {
+/// Value of a cell of a table: a number if it looks like one and is no text by its name.
+fn value<'a>(cell: String, is_text: bool) -> Value<'a> {
     if cell.is_empty() {
         return Value::Null;
     }
-    if TEXTS.contains(&name) {
-        return Value::String(cell);
+    if is_text {
+        return Value::Text(cell.into());
     }
-    let number = cell.parse::<i64>().ok().map(Value::from);
-    let number = number.or_else(|| cell.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from));
-    number.unwrap_or(Value::String(cell))
+    let number = cell.parse().ok().map(Value::Int);
+    let float = || cell.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Float);
+    number.or_else(float).unwrap_or_else(|| Value::Text(cell.into()))
 }
 
 fn pack(page: &[u8]) -> Vec<u8> {
@@ -222,8 +361,9 @@ fn pack(page: &[u8]) -> Vec<u8> {
 mod tests {
     use proptest::strategy::{Strategy, ValueTree};
     use proptest::test_runner::TestRunner;
+    use serde_json::{Map, Value};
 
-    use super::*;
+    use super::{INTS, TEXTS, few};
     use crate::report::tests::{any_entry, names};
     use crate::report::{EventWriter, Names};
 

@@ -52,7 +52,7 @@ pub struct Writer {
 /// A column's cells of one group of rows.
 #[derive(Clone, Default)]
 struct Buffer {
-    /// True for each row with a value.
+    /// True for each row with a value, up to the last such row.
     filled: Vec<bool>,
     values: Vec<u8>,
 }
@@ -75,13 +75,13 @@ impl Writer {
         Writer { columns, packing, buffers, rows: 0, groups: Vec::new(), offset: 0, ready }
     }
 
-    /// Takes a row: a cell, or none, for each column.
-    pub fn row<'a>(&mut self, cells: impl IntoIterator<Item = Option<Cell<'a>>>) {
-        let mut cells = cells.into_iter();
-        for (column, buffer) in self.columns.iter().zip(&mut self.buffers) {
-            buffer.put(column.kind, cells.next().flatten());
-        }
-        assert!(cells.next().is_none(), "a row has a cell for each column");
+    /// Takes a cell of the present row, by its column; each column has one at most.
+    pub fn cell(&mut self, column: usize, cell: Cell<'_>) {
+        self.buffers[column].put(self.rows, self.columns[column].kind, cell);
+    }
+
+    /// Ends the present row. Columns without a cell in it are empty there, at no cost.
+    pub fn end_row(&mut self) {
         self.rows += 1;
         if self.rows == GROUP {
             self.close_group();
@@ -110,7 +110,7 @@ impl Writer {
         let rows = std::mem::take(&mut self.rows);
         let mut chunks = Vec::new();
         for buffer in &mut self.buffers {
-            let page = std::mem::take(buffer).page();
+            let page = std::mem::take(buffer).page(rows);
             let packed = (self.packing.pack)(&page);
             let header = page_header(rows, page.len(), packed.len());
             chunks.push(Chunk {
@@ -185,22 +185,24 @@ impl Kind {
 }
 
 impl Buffer {
-    fn put(&mut self, kind: Kind, cell: Option<Cell<'_>>) {
-        self.filled.push(cell.is_some());
+    fn put(&mut self, row: usize, kind: Kind, cell: Cell<'_>) {
+        assert!(self.filled.len() <= row, "a column has one cell in a row");
+        self.filled.resize(row, false);
+        self.filled.push(true);
         match (kind, cell) {
-            (_, None) => {}
-            (Kind::Int, Some(Cell::Int(number))) => self.values.extend_from_slice(&number.to_le_bytes()),
-            (Kind::Float, Some(Cell::Float(number))) => self.values.extend_from_slice(&number.to_le_bytes()),
-            (Kind::Text, Some(Cell::Text(text))) => {
+            (Kind::Int, Cell::Int(number)) => self.values.extend_from_slice(&number.to_le_bytes()),
+            (Kind::Float, Cell::Float(number)) => self.values.extend_from_slice(&number.to_le_bytes()),
+            (Kind::Text, Cell::Text(text)) => {
                 self.values.extend_from_slice(&(text.len() as u32).to_le_bytes());
                 self.values.extend_from_slice(text.as_bytes());
             }
-            (kind, Some(cell)) => panic!("{cell:?} is in a column of {kind:?}"),
+            (kind, cell) => panic!("{cell:?} is in a column of {kind:?}"),
         }
     }
 
-    /// Encodes a page: one bit per cell for its presence, then the values.
-    fn page(self) -> Vec<u8> {
+    /// Encodes a page of this many rows: one bit per cell for its presence, then the values.
+    fn page(mut self, rows: usize) -> Vec<u8> {
+        self.filled.resize(rows, false);
         let mut levels = Vec::new();
         let bytes = self.filled.len().div_ceil(8);
         varint(&mut levels, (bytes as u64) << 1 | 1);
@@ -345,8 +347,9 @@ mod tests {
     #[test]
     fn a_small_table_is_what_the_format_says() {
         let mut writer = Writer::new(vec![Column { name: "n".to_owned(), kind: Kind::Int }], UNPACKED);
-        writer.row([Some(Cell::Int(7))]);
-        writer.row([None]);
+        writer.cell(0, Cell::Int(7));
+        writer.end_row();
+        writer.end_row();
         let file = writer.finish();
         let page = [&[2, 0, 0, 0, 0b11, 0b01][..], &7_i64.to_le_bytes()].concat();
         let header = [0x15, 0, 0x15, 28, 0x15, 28, 0x2c, 0x15, 4, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0];
@@ -367,7 +370,11 @@ mod tests {
         for row in 0..GROUP + 5 {
             let text = row.to_string();
             for writer in [&mut whole, &mut pieces] {
-                writer.row([Some(Cell::Float(row as f64)), (row % 3 > 0).then_some(Cell::Text(&text))]);
+                writer.cell(0, Cell::Float(row as f64));
+                if row % 3 > 0 {
+                    writer.cell(1, Cell::Text(&text));
+                }
+                writer.end_row();
             }
             taken.extend(pieces.take());
         }
