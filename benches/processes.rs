@@ -30,12 +30,14 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let queues = |scheduler: &str, jobs: u32, sites: u32, keys: &str| {
+    // Several streams of the model's jobs for 64 nodes, one beside the other: the more, the higher the load.
+    let queues = |scheduler: &str, sites: u32, streams: u32, jobs: u32, keys: &str| {
+        let stream = format!("[[workload]]\nsource = \"lublin\"\njobs = {}\n{keys}", jobs / streams);
         format!(
             "name = \"processes\"\nseed = 1\n[batch]\ndispatch = \"round-robin\"\n\
              [[site]]\nname = \"site-{{}}\"\ncount = {sites}\ncores = 64\nlatency = \"5 ms\"\nmemory_gb = 8\n\
-             scheduler = \"{scheduler}\"\n[[user]]\nname = \"alice\"\nlatency = \"5 ms\"\n\
-             [[workload]]\nsource = \"lublin\"\njobs = {jobs}\n{keys}"
+             scheduler = \"{scheduler}\"\n[[user]]\nname = \"alice\"\nlatency = \"5 ms\"\n{}",
+            stream.repeat(streams as usize)
         )
     };
     let market = |jobs: u32| {
@@ -50,16 +52,15 @@ fn rows() -> Vec<Row> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("topologies").join(name);
         std::fs::read_to_string(path).expect("it is shipped")
     };
-    // The model's jobs for 64 nodes load four sites with a fourth of the work that one can do.
-    let (light, heavy) = ("arrival_factor = 0.3\n", "arrival_factor = 0.1\n");
     let dfrs = "GreedyPM */per/opt=min/minvt=600";
-    let needs = "needs = \"quad-core\"\n";
+    let (light, needs) = ("arrival_factor = 0.3\n", "needs = \"quad-core\"\n");
     let queue = |name, topology, speed_up| Row { name, topology, waits: 0.02, ratio: Some(2.5), speed_up };
     vec![
-        queue("conservative, light load", queues("conservative", 40_000, 4, light), None),
-        queue("conservative, overload", queues("conservative", 20_000, 4, heavy), Some(1.25)),
-        queue("dfrs", queues(dfrs, 12_000, 4, &format!("{light}{needs}")), Some(1.25)),
-        queue("easy, one site", queues("easy", 40_000, 1, ""), None),
+        queue("conservative, light load", queues("conservative", 4, 1, 40_000, light), None),
+        queue("conservative, overload", queues("conservative", 4, 16, 40_000, ""), Some(1.25)),
+        queue("dfrs, light load", queues(dfrs, 4, 1, 12_000, &format!("{light}{needs}")), None),
+        queue("dfrs, overload", queues(dfrs, 4, 6, 12_000, needs), Some(1.25)),
+        queue("easy, one site", queues("easy", 1, 1, 40_000, ""), None),
         queue("market, 500,000 tasks", market(40_000), None),
         queue("market-paper", shipped("market-paper.toml"), None),
         Row {

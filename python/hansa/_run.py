@@ -80,9 +80,9 @@ class Run:
         """One row per request; empty without reservations."""
         return self._table("reservations.csv")
 
-    def report(self) -> pathlib.Path:
-        """Writes report.html and a trace for Perfetto to the result folder, and returns the page's path."""
-        call(["report", str(self.out)])
+    def report(self, *, trace: bool = False) -> pathlib.Path:
+        """Writes report.html to the result folder, with trace=True a trace for Perfetto, too. Returns the page's path."""
+        call(["report", str(self.out), *(["--trace"] if trace else [])])
         return self.out / "report.html"
 
     def _table(self, name: str) -> pd.DataFrame:

@@ -69,7 +69,8 @@ def test_results_stay_where_they_were_asked_for(topologies, tmp_path):
     run = hansa.run(topologies / "quickstart.toml", out=tmp_path / "here")
     assert run.out == tmp_path / "here"
     page = run.report()
-    assert page.read_text().startswith("<!") and (run.out / "trace.json").exists()
+    assert page.read_text().startswith("<!") and not (run.out / "trace.json").exists()
+    assert run.report(trace=True) == page and (run.out / "trace.json").exists()
     kept = hansa.run(topologies / "quickstart.toml")
     folder = kept.out
     assert folder.exists() and folder.name == "out"

@@ -88,12 +88,16 @@ pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
 
 fn write(folder: &mut ResultFolder, from: &Path, to: &str) -> Result<(), Failure> {
     let mut columns = Columns::default();
-    if from.ends_with(EVENTS) {
-        FIRST.iter().for_each(|name| _ = columns.insert(name));
+    let is_log = from.ends_with(EVENTS);
+    if is_log {
+        FIRST.iter().for_each(|name| columns.insert(name));
     }
     each_row(from, &mut |row| {
-        for (position, (name, value)) in row.iter().enumerate() {
-            let column = columns.find_or_insert(position, name);
+        for (position, (_, value)) in row.iter().enumerate() {
+            let column = columns.find(position, row).unwrap_or_else(|| {
+                columns.insert_all(row, is_log);
+                columns.find(position, row).expect("it has been inserted")
+            });
             columns.seen[column].see(value);
         }
         Ok(())
@@ -102,8 +106,8 @@ fn write(folder: &mut ResultFolder, from: &Path, to: &str) -> Result<(), Failure
     let mut file = folder.writer(to)?;
     let mut writer = Writer::new(all.clone(), GZIP);
     each_row(from, &mut |row| {
-        for (position, (name, value)) in row.iter().enumerate() {
-            let column = columns.find_or_insert(position, name);
+        for (position, (_, value)) in row.iter().enumerate() {
+            let column = columns.find(position, row).expect("all columns have been found");
             match (all[column].kind, value) {
                 (_, Value::Null) => {}
                 (Kind::Text, Value::Text(text)) => writer.cell(column, Cell::Text(text)),
@@ -134,22 +138,36 @@ struct Columns {
 }
 
 impl Columns {
-    fn insert(&mut self, name: &str) -> usize {
+    fn insert(&mut self, name: &str) {
+        self.by_name.insert(name.to_owned(), self.seen.len());
         self.seen.push(Seen::new(name));
-        self.by_name.insert(name.to_owned(), self.seen.len() - 1);
-        self.seen.len() - 1
     }
 
-    fn find_or_insert(&mut self, position: usize, name: &str) -> usize {
-        if let Some(last) = self.last.get(position)
-            && self.seen[*last].name == name
-        {
-            return *last;
+    /// Inserts the new columns of a row: in the order of their names if it is an event, and else in that of the row.
+    fn insert_all(&mut self, row: &Row<'_>, is_log: bool) {
+        let mut names: Vec<&str> = row.iter().map(|(name, _)| name.as_ref()).collect();
+        if is_log {
+            names.sort_unstable();
         }
-        let column = self.by_name.get(name).copied().unwrap_or_else(|| self.insert(name));
+        for name in names {
+            if !self.by_name.contains_key(name) {
+                self.insert(name);
+            }
+        }
+    }
+
+    /// Column of the cell at this position of a row. None if it is new.
+    fn find(&mut self, position: usize, row: &Row<'_>) -> Option<usize> {
+        let (name, _) = &row[position];
+        if let Some(last) = self.last.get(position)
+            && self.seen[*last].name == *name
+        {
+            return Some(*last);
+        }
+        let column = *self.by_name.get(name.as_ref())?;
         self.last.resize(self.last.len().max(position + 1), column);
         self.last[position] = column;
-        column
+        Some(column)
     }
 }
 

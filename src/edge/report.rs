@@ -1,4 +1,4 @@
-//! `hansa report`: a result folder as a page to read and a trace to look through.
+//! `hansa report`: a result folder as a page to read, and on request as a trace to look through.
 
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
@@ -14,14 +14,16 @@ use crate::grid::JobId;
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
-/// Adds the page and the trace to a result folder, or replaces those that are there, and prints their paths.
-pub fn report(folder: &Path) -> Result<(), Failure> {
-    make(folder)?;
-    say(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
+/// Adds the page to a result folder, and the trace if it is wanted, or replaces an existing one; prints their paths.
+pub fn report(folder: &Path, trace: bool) -> Result<(), Failure> {
+    let trace = trace.then(|| format!("trace {} (for ui.perfetto.dev)\n", shown(folder, TRACE)));
+    make(folder, trace.is_some())?;
+    say(&format!("page  {}\n{}", shown(folder, PAGE), trace.unwrap_or_default()))
 }
 
-/// Adds the page and the trace to a result folder, or replaces those that are there; the rest is left as it is.
-pub fn make(folder: &Path) -> Result<(), Failure> {
+/// Adds the page to a result folder, and the trace if it is wanted, or replaces existing ones; the rest is left as it
+/// is. A trace that is not wanted is kept, as it belongs to the same events.
+pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
     let side = files::open(folder)?;
     let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
     let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", folder.join(EVENTS).display()));
@@ -46,6 +48,9 @@ pub fn make(folder: &Path) -> Result<(), Failure> {
     let plot = live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable(&path, &error))?;
     let bytes = page(&side.manifest, &side.summary, &topology, &tally, fresh.as_ref(), plot.as_deref());
     replace(&folder.join(PAGE), &bytes)?;
+    if !trace {
+        return Ok(());
+    }
     replace_by(&folder.join(TRACE), |file| {
         let mut file = BufWriter::new(file);
         tally.trace(|event| file.write_all(event))?;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::beside::Beside;
 use super::conduct::{Conducted, LeafFacts};
-use super::files::{EVENTS, Earlier, Placed, ResultFolder, SUMMARY};
+use super::files::{EVENTS, Earlier, Placed, ResultFolder, SUMMARY, TRACE};
 use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
@@ -323,7 +323,10 @@ impl Results<'_> {
         }
         if let Some(earlier) = earlier {
             let is_equal = end.is_ok() && earlier.kept.is_none() && !digest.is_empty() && earlier.digest == digest;
-            let remade = (is_equal && !earlier.made_from_it.is_empty()).then(|| super::report::make(&out));
+            let remade = (is_equal && !earlier.made_from_it.is_empty()).then(|| {
+                let trace = earlier.made_from_it.contains(&TRACE);
+                super::report::make(&out, trace)
+            });
             let told = of_earlier(&earlier, &digest, remade);
             match end {
                 Ok(()) => note(&format!("note: {told}")),

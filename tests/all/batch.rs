@@ -98,7 +98,7 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
 
     // Jobs have the names of their log, which is no longer needed.
     std::fs::remove_file(scratch.path("log.swf")).unwrap();
-    hansa_ok(&["report", out.to_str().unwrap()]);
+    hansa_ok(&["report", "--trace", out.to_str().unwrap()]);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     let trace = std::fs::read_to_string(out.join("trace.json")).unwrap();
     for job in ["10", "12", "14"] {

@@ -197,7 +197,7 @@ fn workflows_keep_their_names_and_need_no_work_to_be_planned() {
     assert!(names("jobs.csv").contains(&"mosaic".to_owned()), "{:?}", names("jobs.csv"));
     let tasks = names("tasks.csv");
     assert!(tasks.iter().any(|name| name.starts_with("project")), "{tasks:?}");
-    hansa_ok(&["report".into(), out.clone()]);
+    hansa_ok(&["report".into(), "--trace".into(), out.clone()]);
     for file in ["report.html", "trace.json"] {
         let text = std::fs::read_to_string(out.join(file)).unwrap();
         assert!(text.contains("mosaic") && tasks.iter().all(|name| text.contains(name.as_str())), "{file}");

@@ -330,12 +330,15 @@ fn a_replaced_result_is_reported_and_can_be_kept() {
     assert_eq!(said(&["--inline"]), "");
     hansa_ok(&[Path::new("report"), &out]);
     let again = said(&["--inline"]);
+    assert!(again.contains("and made its report.html again") && !out.join("trace.json").exists(), "{again}");
+    hansa_ok(&[Path::new("report"), Path::new("--trace"), &out]);
+    let again = said(&["--inline"]);
     assert!(again.contains("note: this replaced the result of 20"), "{again}");
     assert!(again.contains("which had the same digest (use --keep to keep it)"), "{again}");
     assert!(again.contains("and made its report.html and trace.json again"), "{again}");
     // The page is of the new run: as that of a folder that never had one.
     let made = [std::fs::read(out.join("report.html")).unwrap(), std::fs::read(out.join("trace.json")).unwrap()];
-    hansa_ok(&[Path::new("report"), &out]);
+    hansa_ok(&[Path::new("report"), Path::new("--trace"), &out]);
     let anew = [std::fs::read(out.join("report.html")).unwrap(), std::fs::read(out.join("trace.json")).unwrap()];
     assert!(made == anew, "the page was made from another result");
     let other = said(&["--inline", "--seed", "2"]);

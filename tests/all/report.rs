@@ -19,7 +19,7 @@ fn a_report_is_added_to_a_result_that_stays_the_same() {
     run(&scratch.path("other"));
     let mut pages = Vec::new();
     for _ in 0..2 {
-        hansa_ok(&["report".as_ref(), out.as_os_str()]);
+        hansa_ok(&["report".as_ref(), "--trace".as_ref(), out.as_os_str()]);
         pages.push((std::fs::read(out.join("report.html")).unwrap(), std::fs::read(out.join("trace.json")).unwrap()));
     }
     assert_eq!(pages[0], pages[1]);

@@ -369,7 +369,7 @@ fn crafted_paths_in_manifests_lead_nowhere() {
         fs::write(&manifest, crafted.to_string()).unwrap();
         let words: [&[&str]; 4] = [
             &["verify", &out_text, &at(&scratch.path("twin"))],
-            &["report", &out_text],
+            &["report", "--trace", &out_text],
             &["run", "--inline", &topology, "--out", &out_text],
             &["run", "--resume", &out_text],
         ];
@@ -391,7 +391,7 @@ fn crafted_paths_in_manifests_lead_nowhere() {
         let _ = fs::remove_file(out.join(name));
         symlink(&victim, out.join(name)).unwrap();
     }
-    hansa(&["report", &out_text]);
+    hansa(&["report", "--trace", &out_text]);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     let events = out.join("events.jsonl");
     fs::rename(&events, scratch.path("events.jsonl")).unwrap();

@@ -179,7 +179,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
         Command::Verify { a, b, json } => files::verify(&a, &b, json),
         Command::Compare { results, json, page } => compare::compare_results(&results, json, page.as_deref()),
-        Command::Report { out } => report::report(&out),
+        Command::Report { out, trace } => report::report(&out, trace),
         Command::Validate { topology, strict, json } => {
             validate::validate(&topology.topology, &topology.overrides.parse()?, strict, json)
         }

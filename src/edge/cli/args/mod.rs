@@ -86,10 +86,14 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE.html")]
         page: Option<PathBuf>,
     },
-    /// Add a page to read (report.html) and a trace for Perfetto (trace.json) to a result folder
+    /// Add a page to read (report.html) to a result folder, and a trace on request
     Report {
         /// A result folder
         out: PathBuf,
+        /// Add trace.json, too: all tasks and transfers in virtual time, for ui.perfetto.dev. It grows with the events
+        /// (200,000 jobs: 130 MB)
+        #[arg(long)]
+        trace: bool,
     },
     /// Plan a workflow on the grid of a topology, and print the schedule, or the plans to choose from
     #[command(after_help = plan::policies())]
