@@ -5,9 +5,9 @@ use crate::protocol::codec::MESSAGE_MAX;
 /// Most cores of a site, and of a task.
 pub const CORES_MAX: u32 = 1 << 31;
 /// Most tasks of a job: it travels as one message, so it cannot be of any size.
-pub const TASKS_MAX: u32 = 10_000;
+pub const TASKS_MAX: u32 = 100_000;
 /// Most edges of a job.
-pub const EDGES_MAX: usize = 100_000;
+pub const EDGES_MAX: usize = 1_000_000;
 /// Most points of a curve.
 pub const POINTS_MAX: usize = 10_000;
 /// Size of the longest job in bytes: its tasks, edges and points of its curve, and the rest of the job and its message.

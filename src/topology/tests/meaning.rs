@@ -628,8 +628,8 @@ fn oversized_messages_are_reported_before_the_run() {
         crate::topology::check_jobs(&topology).err().map(|error| error.to_string())
     };
     let task = |cores: u32| format!("{{ runtime = \"1 min\", cores = {cores} }}, ");
-    assert_eq!(table(&task(400_000), 4_000_000), None);
-    assert_eq!(table(&task(3_900_000), 4_000_000), None);
-    let told = table(&task(500_000), 4_000_000).unwrap();
-    assert!(told.contains("task 0 takes 500000 cores of york") && told.contains("at most 419379"), "{told}");
+    assert_eq!(table(&task(3_000_000), 40_000_000), None);
+    assert_eq!(table(&task(39_000_000), 40_000_000), None);
+    let told = table(&task(5_000_000), 40_000_000).unwrap();
+    assert!(told.contains("task 0 takes 5000000 cores of york") && told.contains("at most 3355392"), "{told}");
 }
