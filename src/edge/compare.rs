@@ -1,4 +1,4 @@
-//! `hansa compare`: result folders side by side.
+//! `hansa compare`: results of runs, or of sweeps, side by side.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 
 use super::csv::CsvReader;
 use super::disk::{cannot, plainly, write_named};
-use super::files::{self, EVENTS, JOBS};
+use super::files::{self, EVENTS, JOBS, MANIFEST, STATE};
 use super::report::meaning;
+use super::sweep::{RUNS, State};
 use super::terminal::Activity;
 use super::{Failure, print, say};
-use crate::experiment::compare::{Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, compare};
+use crate::experiment::compare::{
+    Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, Sweep, compare, compare_sweeps,
+};
 use crate::report::{self, Course, SummaryFile, Unreplayable, Window, first_difference, replay};
 use crate::settings::counted;
 use crate::time::Time;
@@ -18,22 +21,57 @@ use crate::time::Time;
 /// A result folder as it is opened: everything but its course and its log.
 type Opened = report::Side<BufReader<File>>;
 
-/// Compares result folders, the first of which is the reference: prints a table or JSON, and writes a page if one is
-/// wanted.
+/// Compares result folders, or folders of sweeps; the first is the reference. Prints a table or JSON, and writes a page
+/// if one is wanted.
 pub fn compare_results(folders: &[PathBuf], json: bool, page: Option<&Path>) -> Result<(), Failure> {
     check_distinct(folders)?;
     let activity = Activity::new(format!("comparing {}", counted(folders.len() as u64, "result")));
-    let comparison = comparison(folders)?;
+    let is_sweep = |folder: &&PathBuf| !folder.join(MANIFEST).exists() && folder.join(STATE).exists();
+    let (text, json, html) = match folders.iter().find(is_sweep) {
+        None => {
+            let all = comparison(folders)?;
+            (all.to_string(), json.then(|| all.json()), page.map(|_| all.page()))
+        }
+        Some(sweep) => {
+            if let Some(run) = folders.iter().find(|folder| !is_sweep(folder)) {
+                // A folder that is neither has a message of its own.
+                files::open(run)?;
+                let (sweep, run) = (sweep.display(), run.display());
+                return Err(Failure::Input(format!(
+                    "{sweep} holds the results of an experiment, {run} those of a run: expected results of one kind"
+                )));
+            }
+            let sweeps: Vec<Sweep> = folders.iter().map(|folder| read_sweep(folder)).collect::<Result<_, _>>()?;
+            let all = compare_sweeps(&sweeps).map_err(Failure::Input)?;
+            (all.to_string(), json.then(|| all.json()), page.map(|_| all.page()))
+        }
+    };
     drop(activity);
-    if let Some(path) = page {
-        write_named(path, comparison.page())?;
+    if let (Some(path), Some(html)) = (page, html) {
+        write_named(path, html)?;
     }
-    match json {
-        true => print(&format!("{:#}\n", comparison.json()))?,
-        // Quiet or not: the table goes to no file.
-        false => print(&comparison.to_string())?,
+    if let Some(json) = json {
+        return print(&format!("{json:#}\n"));
     }
-    page.map_or(Ok(()), |path| if json { Ok(()) } else { say(&format!("\npage  {}\n", path.display())) })
+    // Quiet or not: the table goes to no file.
+    print(&text)?;
+    page.map_or(Ok(()), |path| say(&format!("\npage  {}\n", path.display())))
+}
+
+/// A sweep: its state, and the cells of its rows.
+fn read_sweep(folder: &Path) -> Result<Sweep, Failure> {
+    let path = folder.join(RUNS);
+    let missing = || Failure::Input(format!("{} has no {STATE}", folder.display()));
+    let state = State::read(folder)?.ok_or_else(missing)?;
+    let mut table = CsvReader::new(BufReader::new(files::part(folder, RUNS)?));
+    let mut next = || table.next_row().map_err(|error| cannot("read", &path, &error));
+    let heading = next()?.unwrap_or_default();
+    let mut rows = Vec::new();
+    while let Some(row) = next()? {
+        rows.push(row);
+    }
+    let name = files::name_of(folder);
+    Ok(Sweep { name, experiment: state.experiment, status: state.status, heading, rows })
 }
 
 /// Refuses a folder that is given twice, and more folders than can be told apart.

@@ -54,8 +54,13 @@ pub struct Axis {
 impl Axis {
     /// True if it is `seed`, or the seed of a workload: runs that differ in nothing else are repetitions.
     pub fn is_seed(&self) -> bool {
-        self.key.rsplit('.').next() == Some("seed")
+        is_seed(&self.key)
     }
+}
+
+/// True if a key is a seed.
+pub(super) fn is_seed(key: &str) -> bool {
+    key.rsplit('.').next() == Some("seed")
 }
 
 /// Key of the axis of the entrants.

@@ -176,3 +176,41 @@ fn wrong_inputs_get_one_message_each() {
     std::fs::write(other.join("events.jsonl"), events).unwrap();
     hansa_ok(&["compare".as_ref(), one.as_os_str(), other.as_os_str()]);
 }
+
+#[test]
+fn sweeps_are_compared_setting_by_setting() {
+    let scratch = Scratch::new();
+    let [one, other] = ["0.7", "0.9"].map(|load| {
+        let market = shipped("market-40.toml");
+        let text = format!(
+            "name = \"try\"\ntopology = \"{}\"\nmetrics = [\"value\", \"job_wait\"]\n[set]\nworkload.0.jobs = 30\n\
+             workload.0.load = {load}\n[vary]\nseed = [1, 2, 3]\nmarket.policy = [\"fifo\", \"srtf\"]\n",
+            market.display()
+        );
+        let (file, out) = (scratch.file(&format!("{load}.toml"), &text), scratch.path(load));
+        hansa_ok(&["sweep".into(), file, "--out".into(), out.clone(), "--quiet".into()]);
+        out
+    });
+    let json = compared(&[&one, &other]);
+    assert_eq!(json["keys"], serde_json::json!(["market.policy"]));
+    let rows = |out: &Path| std::fs::read_to_string(out.join("runs.csv")).unwrap();
+    let fifo = |out: &Path| -> Vec<f64> {
+        let table = rows(out);
+        let cells = table.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        cells.filter(|row| row[2] == "fifo").map(|row| row[3].parse().unwrap()).collect()
+    };
+    let cell = &json["metrics"][0]["settings"][0]["differences"][0];
+    let mean = |numbers: Vec<f64>| numbers.iter().sum::<f64>() / numbers.len() as f64;
+    assert!((cell["first"].as_f64().unwrap() - mean(fifo(&one))).abs() < 1e-12, "{cell}");
+    assert!((cell["other"].as_f64().unwrap() - mean(fifo(&other))).abs() < 1e-12, "{cell}");
+    assert_eq!(cell["runs"], 3);
+
+    let page = scratch.path("page.html");
+    hansa_ok(&["compare".into(), one.clone(), other, "--page".into(), page.clone()]);
+    assert!(std::fs::read_to_string(page).unwrap().contains("Sweeps side by side"));
+    let run_folder = scratch.path("run");
+    run("batch.toml", &run_folder, &["workload.0.jobs=20"]);
+    let mixed = hansa(&["compare".into(), one, run_folder]);
+    assert_eq!(mixed.status.code(), Some(2));
+    assert!(text(&mixed.stderr).contains("expected results of one kind"), "{}", text(&mixed.stderr));
+}

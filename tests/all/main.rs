@@ -13,6 +13,7 @@ mod containers;
 mod dfrs;
 mod digests;
 mod endings;
+mod explore;
 mod faults;
 mod freight;
 mod grid;

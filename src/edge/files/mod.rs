@@ -21,7 +21,7 @@ pub use self::error::FileError;
 use self::error::io_error;
 pub use self::file::{Ended, ResultFile, Scratch};
 pub use self::read::verify;
-pub(super) use self::read::{open, part};
+pub(super) use self::read::{name_of, open, part};
 pub use self::shelf::Shelf;
 use super::commit::{put_back, put_in_place};
 use super::disk::{Disk, RealDisk, parent, plainly, remove_tree};

@@ -44,8 +44,7 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
 
 /// Opens a result folder; fails with an explanation if it is none.
 pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
-    let name = shown(&folder.display().to_string());
-    let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
+    let name = name_of(folder);
     bring_back(&RealDisk, folder);
     if folder.is_file() {
         return Err(Failure::Input(format!("{name} is a file: expected the result folder in which it is")));
@@ -66,6 +65,12 @@ pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
         events: BufReader::with_capacity(BUFFER, file),
         name,
     })
+}
+
+/// The path of a folder, for messages and pages.
+pub fn name_of(folder: &Path) -> String {
+    let name = shown(&folder.display().to_string());
+    if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name }
 }
 
 pub fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<T, Failure> {

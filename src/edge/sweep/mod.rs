@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::book::{Book, MEANS, MEANS_PAGE, RUNS, Work};
-pub use self::book::{Label, STANDINGS, STANDINGS_PAGE, State};
+use self::book::{Book, MEANS, MEANS_PAGE, Work};
+pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, State};
 pub use self::gather::shares;
 pub use self::part::Part;
 use super::Failure;

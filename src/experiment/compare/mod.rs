@@ -7,6 +7,7 @@ mod jobs;
 mod json;
 mod page;
 mod settings;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -19,6 +20,7 @@ use crate::settings::counted;
 use self::jobs::{JobChanges, Matching};
 pub use self::jobs::{JobReader, JobTable};
 use self::settings::Setting;
+pub use self::sweeps::{Sweep, Sweeps, compare_sweeps};
 
 /// Most results of one comparison: pictures have a colour or a dash pattern for each.
 pub const RESULTS_MAX: usize = 16;

@@ -10,7 +10,7 @@ use crate::experiment::figures::words;
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
 use crate::numerals::{Digits, signed_span, unbroken};
-use crate::report::chart::{BOTTOM, Figure, LEFT, RIGHT, Scale, TOP, WIDTH, step, steps, time_axis};
+use crate::report::chart::{BOTTOM, Figure, LEFT, RIGHT, Scale, TOP, WIDTH, step, steps, time_axis, values};
 use crate::report::html::{at, bar, count, counted, document, escape, number, percent, short, span, table};
 use crate::report::palette::COLOURS;
 use crate::report::{Course, Status, Unit};
@@ -151,16 +151,22 @@ impl Comparison {
         let (busy, waiting) = (Scale::new(105.0, PANEL), Scale::new(most, PANEL));
         let below = PANEL - BOTTOM + 8.0;
         let mut body = busy.axis("busy cores, %");
+        let drawn = |run: usize, levels: &[f64], path: String| {
+            format!(
+                "<path class=\"{}\"{} d=\"{path}\"><title>{}</title></path>\n",
+                line(run),
+                values(levels),
+                letter(run)
+            )
+        };
         for (run, course) in &courses {
-            let path = steps(&course.busy, |share| busy.y(share * 100.0));
-            let _ =
-                writeln!(body, "<path class=\"{}\" d=\"{path}\"><title>{}</title></path>", line(*run), letter(*run));
+            let percents: Vec<f64> = course.busy.iter().map(|share| share * 100.0).collect();
+            body.push_str(&drawn(*run, &percents, steps(&percents, |percent| busy.y(percent))));
         }
-        let _ = write!(body, "<g transform=\"translate(0 {})\">{}", at(below), waiting.axis("waiting tasks"));
+        let axis = waiting.axis("waiting tasks");
+        let _ = write!(body, "<g class=\"panel\" transform=\"translate(0 {})\">{axis}", at(below));
         for (run, course) in &courses {
-            let path = steps(&course.waiting, |tasks| waiting.y(tasks));
-            let _ =
-                writeln!(body, "<path class=\"{}\" d=\"{path}\"><title>{}</title></path>", line(*run), letter(*run));
+            body.push_str(&drawn(*run, &course.waiting, steps(&course.waiting, |tasks| waiting.y(tasks))));
         }
         body.push_str(&time_axis(self.window, PANEL - BOTTOM));
         body.push_str("</g>");
@@ -436,7 +442,7 @@ impl MetricRow {
 }
 
 /// A quantity for a page: with a minus, and without line breaks.
-fn shown(quantity: &str) -> String {
+pub(super) fn shown(quantity: &str) -> String {
     let text = unbroken(quantity);
     text.strip_prefix('-').map_or(text.clone(), |size| format!("−{size}"))
 }

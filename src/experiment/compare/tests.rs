@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Comparison, JobReader, LogComparison, Side, compare};
+use super::{Comparison, JobReader, LogComparison, Side, Sweep, compare, compare_sweeps};
 use crate::report::{Course, Difference, Host, Manifest, Names, Status, SummaryFile, Window};
 use crate::time::Time;
 
@@ -185,4 +185,73 @@ fn three_results_are_in_one_table_and_one_picture() {
     let page = comparison.page();
     assert_eq!(page.matches("class=\"line l2\"").count(), 3, "busy cores, waiting tasks, changes");
     assert!(page.contains("<td class=\"n\"><strong>1.2\u{a0}s</strong></td>"), "{page}");
+}
+
+/// A sweep of two policies and three seeds; `waits` are by policy, then by seed.
+fn sweep(name: &str, seeds: &[u32], waits: [&[&str]; 2]) -> Sweep {
+    let cells = |row: &str| row.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let runs = ["easy", "fcfs"].into_iter().zip(waits).flat_map(|(policy, waits)| {
+        let of_seeds = seeds.iter().zip(waits);
+        of_seeds.map(move |(seed, wait)| format!("1,{seed},{policy},{wait},{name}-{policy}-{wait}"))
+    });
+    Sweep {
+        name: name.to_owned(),
+        experiment: "try".to_owned(),
+        status: Status::Complete,
+        heading: cells("run,seed,site.york.scheduler,job_wait,digest"),
+        rows: runs.map(|row| cells(&row)).collect(),
+    }
+}
+
+#[test]
+fn sweeps_are_compared_seed_by_seed() {
+    let first = sweep("a", &[1, 2, 3], [&["10", "20", "30"], &["40", "50", "60"]]);
+    let second = sweep("b", &[1, 2, 3], [&["8", "18.5", "27.5"], &["30", "70", "50"]]);
+    let compared = compare_sweeps(&[first, second]).unwrap_or_else(|error| panic!("{error}"));
+    let json = compared.json();
+    assert_eq!((&json["keys"], json["metrics"].as_array().unwrap().len()), (&json!(["site.york.scheduler"]), 1));
+    let easy = &json["metrics"][0]["settings"][0]["differences"][0];
+    assert_eq!((&easy["first"], &easy["other"], &easy["difference"]), (&json!(20.0), &json!(18.0), &json!(-2.0)));
+    // Differences are -2, -1.5 and -2.5: their deviation is 0.5, and Student's factor 4.303.
+    assert!((easy["within"].as_f64().unwrap() - 4.303 * 0.5 / 3f64.sqrt()).abs() < 1e-9);
+    let text = compared.to_string();
+    let row = |policy: &str| {
+        text.lines().find(|line| line.starts_with(policy)).unwrap().split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(row("easy"), ["easy", "20", "18", "-2", "±1", "0.9", "better"]);
+    assert_eq!(row("fcfs")[..4], ["fcfs", "50", "50", "0"]);
+    assert!(compared.page().contains("<h2 id=\"job_wait\">job_wait, s</h2>"));
+}
+
+#[test]
+fn seeds_that_change_nothing_count_once_in_comparisons_of_sweeps() {
+    let first = sweep("a", &[1, 2], [&["10", "10"], &["40", "50"]]);
+    let second = sweep("b", &[1, 2], [&["8", "8"], &["30", "70"]]);
+    let json = compare_sweeps(&[first, second]).unwrap_or_else(|error| panic!("{error}")).json();
+    let cell = |place: usize| &json["metrics"][0]["settings"][place]["differences"][0];
+    assert_eq!((&cell(0)["runs"], &cell(0)["within"]), (&json!(1), &json!(null)));
+    assert_eq!(cell(1)["runs"], 2);
+}
+
+#[test]
+fn sweeps_that_have_nothing_in_common_are_refused() {
+    let refused = |other: Sweep| {
+        let first = sweep("a", &[1, 2], [&["10", "20"], &["40", "50"]]);
+        compare_sweeps(&[first, other]).map(|_| ()).unwrap_err()
+    };
+    let other = sweep("b", &[3, 4], [&["10", "20"], &["40", "50"]]);
+    assert_eq!(refused(other), "a and b have no run in common: expected equal values of what varies");
+    let mut other = sweep("b", &[1, 2], [&["10", "20"], &["40", "50"]]);
+    other.heading[2] = "market.policy".to_owned();
+    assert_eq!(
+        refused(other),
+        "a varies seed, site.york.scheduler, but b varies market.policy, seed: expected sweeps over the same keys"
+    );
+    let mut other = sweep("b", &[1, 2], [&["10", "x"], &["40", "50"]]);
+    assert_eq!(refused(other), "b/runs.csv is damaged: row 3, column `job_wait`: expected a number, found `x`");
+    other = sweep("b", &[1, 5], [&["10", "20"], &["40", "50"]]);
+    let first = sweep("a", &[1, 2], [&["10", "20"], &["40", "50"]]);
+    let note = "2 runs of 4 in A and 4 in B are in both; only these are compared";
+    let json = compare_sweeps(&[first, other]).unwrap_or_else(|error| panic!("{error}")).json();
+    assert_eq!(json["notes"], json!([note]));
 }

@@ -251,7 +251,7 @@ pub(super) fn quantile(percent: u64) -> String {
 
 /// Rows below heads; columns are as wide as their widest cell. The first `left` columns are set to the left, all others
 /// to the right.
-fn table(heads: &Vec<String>, rows: &[Vec<String>], left: usize) -> String {
+pub(super) fn table(heads: &Vec<String>, rows: &[Vec<String>], left: usize) -> String {
     let width = |column: usize| rows.iter().chain([heads]).map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..heads.len()).map(width).collect();
     let mut text = String::new();
@@ -268,7 +268,7 @@ fn table(heads: &Vec<String>, rows: &[Vec<String>], left: usize) -> String {
 }
 
 /// Words in lines of at most 100 columns.
-fn wrapped(words: &str) -> String {
+pub(super) fn wrapped(words: &str) -> String {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {
         let Some(line) = lines.last_mut() else { break };

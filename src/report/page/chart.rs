@@ -204,7 +204,8 @@ pub fn time_axis(window: Window, bottom: f64) -> String {
     let steps = UNITS.iter().flat_map(|(unit, name, steps)| steps.iter().map(move |step| (*unit, *name, step * unit)));
     let (unit, name, step) =
         steps.clone().find(|(_, _, step)| window.micros() / step <= 10).or(steps.last()).expect("there are units");
-    let mut svg = String::from("<g class=\"axis\">");
+    let (from, to) = (window.from.micros(), window.from.micros() + window.micros());
+    let mut svg = format!("<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">", WIDTH - RIGHT);
     let mut tick = window.from.micros().div_ceil(step) * step;
     while tick <= window.to.micros() {
         let x = at(window.x(Time::from_micros(tick)));
@@ -240,7 +241,7 @@ pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Str
         let mut path = String::new();
         edge(&mut path, 'M', (0..parts).map(|part| (x(part), x(part + 1), scale.y(above[part]))));
         edge(&mut path, 'L', (0..parts).rev().map(|part| (x(part + 1), x(part), scale.y(below[part]))));
-        let _ = writeln!(svg, "<path class=\"{class}\" d=\"{path}z\"/>");
+        let _ = writeln!(svg, "<path class=\"{class}\"{} d=\"{path}z\"/>", values(levels));
         below = above;
     }
     svg + &time_axis(window, scale.height - BOTTOM)
@@ -252,6 +253,12 @@ pub fn steps(levels: &[f64], y: impl Fn(f64) -> f64) -> String {
     let mut path = String::new();
     edge(&mut path, 'M', levels.iter().enumerate().map(|(part, level)| (x(part), x(part + 1), y(*level))));
     path
+}
+
+/// The attribute with the level of each step, for crosshairs.
+pub fn values(levels: &[f64]) -> String {
+    let values: Vec<String> = levels.iter().map(|level| number(*level)).collect();
+    format!(" data-v=\"{}\"", values.join(";"))
 }
 
 /// The maximum of stacked areas.

@@ -46,13 +46,16 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
+/// Adds to a page all that reacts: a page without it says the same.
+pub const SCRIPT: &str = include_str!("explore.js");
+
 /// A whole page, which loads nothing: its title and what is in it, both safe already.
 pub fn document(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n\
-         <style>\n{}</style></head>\n<body><main>\n{body}</main></body></html>\n",
+         <style>\n{}</style></head>\n<body><main>\n{body}</main>\n<script>\n{SCRIPT}</script></body></html>\n",
         super::style()
     )
 }

@@ -1,11 +1,13 @@
 //! `report.html`: a run as one page that reads well on a screen, in the dark and on paper, with nothing to load.
 //!
 //! Each file holds one section, and all systems have the same form: an empty section is left out. Subjects have theirs
-//! beside their accounts. Everything is drawn here, as HTML with inline SVG and no script. All names of users are
-//! escaped. Where a run is too large to show each item, items are aggregated, and the page says so.
+//! beside their accounts. Everything is drawn here, as HTML with inline SVG; `explore.js` adds what reacts, and a page
+//! without it says the same. All names of users are escaped. Where a run is too large to show each item, items are
+//! aggregated, and the page says so.
 
 mod busy;
 pub(crate) mod chart;
+mod competing;
 mod gantt;
 mod hatching;
 mod how_it_ran;
@@ -38,6 +40,8 @@ const STYLE: &str = include_str!("style.css");
 pub(super) const PARTS: usize = 320;
 /// Number of rows of a table, before the rest is summed up.
 pub(super) const ROWS_MAX: usize = 40;
+/// Number of rows from which a table is below the charts of its section.
+pub(super) const LONG: usize = 12;
 pub(super) const CHART: f64 = 300.0;
 
 /// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
@@ -96,11 +100,7 @@ impl Page<'_> {
             let (id, title) = present.subject.section;
             (id, title, present.report.section(self))
         });
-        let first = [
-            ("numbers", "In numbers", self.numbers()),
-            ("what", "What ran", self.what_ran()),
-            ("value", "Value", self.value()),
-        ];
+        let first = [("numbers", "At a glance", self.competing() + &self.numbers()), ("value", "Value", self.value())];
         let last = [
             ("view", "The cost of stale information", self.staleness()),
             ("live", "Real bytes beside the model", self.live()),
@@ -109,6 +109,7 @@ impl Page<'_> {
             ("cores", "Sites and tasks", gantt::gantt(self.topology, self.tally, self.window, &self.parts_of_work())),
             ("links", "Links and transfers", self.links()),
             ("waits", "The longest waits", self.longest_waits()),
+            ("what", "What ran", self.what_ran()),
             ("facts", "How it ran", self.facts()),
         ];
         let sections = first.into_iter().chain(of_subjects).chain(last);
@@ -144,14 +145,17 @@ impl Page<'_> {
     fn lead(&self) -> String {
         let about = self.topology.about.as_ref().map_or(String::new(), |about| format!("{} ", escape(about.trim())));
         let cores: u64 = self.tally.sites.iter().map(|site| u64::from(site.cores)).sum();
+        let tasks = match (self.results.tasks.submitted, self.results.jobs.submitted) {
+            (tasks, jobs) if tasks == jobs => String::new(),
+            (tasks, _) => format!(" ({})", counted(tasks, "task")),
+        };
         format!(
-            "{about}Here {} of {} from {} met {} on {}{}.",
-            counted(self.results.tasks.submitted, "task"),
-            counted(self.results.jobs.submitted, "job"),
+            "{about}{} submitted {}{tasks} to {} with {}{}.",
             counted(self.topology.users.len() as u64, "user"),
-            counted(cores, "core"),
+            counted(self.results.jobs.submitted, "job"),
             counted(self.tally.sites.len() as u64, "site"),
-            self.results.makespan.map_or(String::new(), |makespan| format!(" for {} of virtual time", span(makespan)))
+            counted(cores, "core"),
+            self.results.makespan.map_or(String::new(), |makespan| format!("; the run covers {}", span(makespan)))
         )
     }
 }

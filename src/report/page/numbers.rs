@@ -1,4 +1,4 @@
-//! "In numbers": a run in a handful of cards.
+//! "At a glance": a run in a handful of cards.
 
 use super::Page;
 use super::html::{count, number, percent, span};

@@ -7,7 +7,7 @@ use super::log::LogFacts;
 use super::{Queues, Schedule};
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
 use crate::report::page::html::{at, count, counted, escape, micros, number, short, span, table};
-use crate::report::page::{CHART, PARTS, Page};
+use crate::report::page::{CHART, LONG, PARTS, Page};
 use crate::report::palette::COLOURS;
 use crate::report::{Spread, Tally};
 use crate::time::Span;
@@ -67,7 +67,9 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
         false => format!("{} ({})", short(&tally.sites[sites[at]].name, 40), escape(&known.policies[sites[at]])),
     };
     let legend: Vec<(String, String)> = (0..groups).map(|at| (format!("f{at}"), name(at))).collect();
-    let mut html = by_site(tally, &sites, &known.policies, &fared);
+    let table = by_site(tally, &sites, &known.policies, &fared);
+    let (first, last) = if sites.len() > LONG { (String::new(), table) } else { (table, String::new()) };
+    let mut html = first;
     let is_queued = |job| tally.jobs.get(&job).is_some_and(|row| known.systems.contains(&row.system));
     let (brought, seconds) = tally.transfers.brought(is_queued);
     if brought > 0 {
@@ -105,7 +107,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
     for log in &schedule.logs {
         html.push_str(&about(log));
     }
-    html
+    html + &last
 }
 
 fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<QueuedTimes>]) -> String {

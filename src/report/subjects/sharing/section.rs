@@ -8,7 +8,7 @@ use crate::report::Tally;
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, time_axis};
 use crate::report::page::html::{Digits, at, count, counted, escape, number, short, table};
 use crate::report::page::stacks::{STEPS, Strips};
-use crate::report::page::{CHART, PARTS, Page};
+use crate::report::page::{CHART, LONG, PARTS, Page};
 use crate::report::palette::COLOURS;
 use crate::systems::dfrs::bounded_stretch;
 
@@ -22,7 +22,9 @@ pub fn sharing(known: &SharingSites, page: &Page<'_>) -> String {
     let tally = page.tally;
     let sites: Vec<usize> = tally.sites_of(&known.systems);
     let shared: Vec<usize> = sites.iter().copied().filter(|site| tally.sites[*site].is_shared).collect();
-    let mut html = side_by_side(&sharing);
+    let table = side_by_side(&sharing);
+    let (first, last) = if sharing.sites.len() > LONG { (String::new(), table) } else { (table, String::new()) };
+    let mut html = first;
     html.push_str(&yields(page, &shared));
     html.push_str(&stretches(page, known, &sites));
     for &site in shared.iter().take(DRAWN_MAX) {
@@ -31,7 +33,7 @@ pub fn sharing(known: &SharingSites, page: &Page<'_>) -> String {
     if shared.len() > DRAWN_MAX {
         let _ = writeln!(html, "<p>The nodes of the other {} sites are not drawn.</p>", shared.len() - DRAWN_MAX);
     }
-    html
+    html + &last
 }
 
 fn side_by_side(sharing: &Sharing) -> String {

@@ -1,0 +1,369 @@
+// Exploring a page: tables that sort and filter, legends that switch series off, charts over time that zoom and pan
+// together, a crosshair with values, a search for jobs, and charts saved as SVG. Without this script a page says the same.
+(() => {
+'use strict';
+const all = (selector, root) => [...(root || document).querySelectorAll(selector)];
+const SVG = (document.querySelector('svg') || document.documentElement).namespaceURI;
+const make = (name, attributes, text) => {
+  const element = document.createElement(name);
+  Object.entries(attributes || {}).forEach(([key, value]) => element.setAttribute(key, value));
+  if (text !== undefined) element.textContent = text;
+  return element;
+};
+const draw = (name, attributes, text) => {
+  const element = document.createElementNS(SVG, name);
+  Object.entries(attributes || {}).forEach(([key, value]) => element.setAttribute(key, value));
+  if (text !== undefined) element.textContent = text;
+  return element;
+};
+document.documentElement.classList.add('explore');
+
+// Makes an element act like a button, for the mouse and for the keyboard.
+const press = (element, act) => {
+  element.tabIndex = 0;
+  element.addEventListener('click', act);
+  element.addEventListener('keydown', event => {
+    if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); act(event); }
+  });
+};
+
+// ---- Tables ----
+
+const UNITS = { d: 86400, h: 3600, min: 60, s: 1, ms: 1e-3, M: 1e6, G: 1e9, T: 1e12, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, PB: 1e15 };
+// The number that a cell begins with, in the base of its unit; NaN for other text.
+const quantity = text => {
+  const plain = text.replace(/\u00a0/g, ' ').replace(/−/g, '-').replace(/,/g, '').trim();
+  const parts = [...plain.matchAll(/([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?: (d|h|min|ms|s|M|G|T|kB|MB|GB|TB|PB)(?![\w.]))?/g)];
+  if (!parts.length || parts[0].index > 0) return NaN;
+  const value = part => Number(part[1]) * (UNITS[part[2]] || 1);
+  const first = value(parts[0]), second = parts[1];
+  const goes = second && /^(d|h|min)$/.test(parts[0][2] || '') && /^(h|min|s)$/.test(second[2] || '');
+  return goes ? first + (plain.startsWith('-') ? -1 : 1) * value(second) : first;
+};
+const FILTERED = 12;
+
+all('table').forEach(table => {
+  const body = table.tBodies[0], heads = all('thead th', table);
+  if (!body || body.rows.length < 2) return;
+  const rows = [...body.rows];
+  const text = (row, column) => row.cells[column] ? row.cells[column].textContent : '';
+  heads.forEach((head, column) => {
+    if (!head.textContent) return;
+    const keys = new Map(rows.map(row => [row, quantity(text(row, column))]));
+    const known = rows.filter(row => !Number.isNaN(keys.get(row))).length;
+    const isNumeric = known > 0 && known * 2 >= rows.length;
+    const directions = isNumeric ? ['descending', 'ascending', 'none'] : ['ascending', 'descending', 'none'];
+    head.setAttribute('aria-sort', 'none');
+    press(head, () => {
+      const next = directions[(directions.indexOf(head.getAttribute('aria-sort')) + 1) % 3];
+      heads.forEach(other => other.hasAttribute('aria-sort') && other.setAttribute('aria-sort', 'none'));
+      head.setAttribute('aria-sort', next);
+      const sign = next === 'ascending' ? 1 : -1;
+      const compare = (a, b) => {
+        if (!isNumeric) return sign * text(a, column).localeCompare(text(b, column), 'en', { numeric: true });
+        const [x, y] = [keys.get(a), keys.get(b)];
+        // Cells without a number stay below.
+        return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : sign * (x - y);
+      };
+      body.append(...(next === 'none' ? rows : [...rows].sort(compare)));
+    });
+  });
+  if (rows.length < FILTERED) return;
+  const box = make('input', { type: 'search', placeholder: 'Filter rows', 'aria-label': 'Filter the rows of this table' });
+  const told = make('span', { class: 'soft', 'aria-live': 'polite' });
+  const tools = make('div', { class: 'tools' });
+  tools.append(box, told);
+  (table.closest('.scroll') || table).before(tools);
+  box.addEventListener('input', () => {
+    const wanted = box.value.trim().toLowerCase();
+    rows.forEach(row => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
+    told.textContent = wanted ? `${rows.filter(row => !row.hidden).length} of ${rows.length}` : '';
+  });
+});
+
+// ---- Legends ----
+
+// Classes of the marks in a chart that a legend's class stands for.
+const KIN = { f: ['f', 'l'], s: ['h', 't'], q: ['q'] };
+const marks = (figure, name) => {
+  const [, letter, number] = /^([fsq])(\d+)$/.exec(name) || [];
+  const classes = letter ? KIN[letter].map(kin => kin + number) : { hatched: ['reserved'], 'hatched-down': ['down'] }[name] || [];
+  return classes.flatMap(kin => all(`svg .${kin}`, figure));
+};
+all('figure').forEach(figure => all('.legend li', figure).forEach(entry => {
+  const icon = entry.querySelector('i');
+  const name = icon ? icon.classList[0] : '';
+  if (!name || !marks(figure, name).length) return;
+  entry.setAttribute('role', 'button');
+  entry.setAttribute('aria-pressed', 'true');
+  entry.title = 'Switch this series off or on';
+  press(entry, () => {
+    const isOn = entry.getAttribute('aria-pressed') !== 'true';
+    entry.setAttribute('aria-pressed', isOn);
+    marks(figure, name).forEach(mark => mark.classList.toggle('off', !isOn));
+  });
+}));
+
+// ---- Timelines ----
+
+const charts = [];
+// The range that all charts show, in microseconds; null for everything.
+let range = null;
+
+// Units of the axis of time: microseconds, name, steps.
+const TICKS = [
+  [1, 'microseconds', [1, 2, 5, 10, 20, 50, 100, 200]],
+  [1e3, 'milliseconds', [1, 2, 5, 10, 20, 50, 100, 200]],
+  [1e6, 'seconds', [1, 2, 5, 10, 20]],
+  [6e7, 'minutes', [1, 2, 5, 10, 20]],
+  [3.6e9, 'hours', [1, 2, 4, 6, 12]],
+  [8.64e10, 'days', [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 5e4, 2e5, 1e6]],
+];
+const two = number => String(number).padStart(2, '0');
+const moment = micros => {
+  const seconds = Math.max(0, micros / 1e6), whole = Math.floor(seconds);
+  const days = Math.floor(whole / 86400);
+  const clock = `${two(Math.floor(whole / 3600) % 24)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
+  return `${days ? `${days}d ` : ''}${clock}`;
+};
+
+class Chart {
+  constructor(svg, axis) {
+    [this.from, this.to] = axis.dataset.time.split(' ').map(Number);
+    [this.left, this.right] = axis.dataset.x.split(' ').map(Number);
+    Object.assign(this, { svg, axis, usual: axis.innerHTML, plots: [] });
+    this.figure = svg.closest('figure');
+    const height = svg.viewBox.baseVal.height;
+    const clip = draw('clipPath', { id: `clip-${charts.length}` });
+    clip.append(draw('rect', { x: this.left, y: -height, width: this.right - this.left, height: 3 * height }));
+    svg.prepend(clip);
+    [svg, ...all('.panel', svg)].forEach(panel => this.enclose(panel, clip.id));
+    this.line = draw('path', { class: 'cross', d: '' });
+    this.word = draw('text', { class: 'cross', y: 10 });
+    svg.append(this.line, this.word);
+    this.height = height;
+    this.series = all('[data-v]', svg).map(mark => ({ mark, values: mark.dataset.v.split(';') }));
+    this.listen();
+  }
+
+  // Puts the marks of a panel into a group that can be scaled; names beside the axis and lines across stay.
+  enclose(panel, clip) {
+    const outer = draw('g', { 'clip-path': `url(#${clip})` }), plot = draw('g', { class: 'plot' }), above = draw('g');
+    const stays = child => child.matches('.axis,.panel,.mark,.marked,title,desc,clipPath,defs');
+    const children = [...panel.children].filter(child => !stays(child));
+    if (!children.length) return;
+    panel.append(outer);
+    outer.append(plot);
+    plot.append(...children);
+    all('text', plot).forEach(text => {
+      const isBeside = text.hasAttribute('transform') || Number(text.getAttribute('x')) < this.left;
+      if (isBeside && !text.closest('.axis')) above.append(text);
+    });
+    all('.axis', plot).forEach(axis => above.append(axis));
+    panel.append(...all(':scope > .mark, :scope > .marked', panel), above);
+    // The axes are drawn below the marks, as before.
+    all(':scope > .axis', panel).forEach(axis => outer.before(axis));
+    this.plots.push(plot);
+  }
+
+  x(time) {
+    const [from, to] = range || [this.from, this.to];
+    return this.left + (time - from) / (to - from) * (this.right - this.left);
+  }
+
+  time(event) {
+    const box = this.svg.getBoundingClientRect();
+    const x = (event.clientX - box.left) / box.width * this.svg.viewBox.baseVal.width;
+    const [from, to] = range || [this.from, this.to];
+    const share = Math.min(1, Math.max(0, (x - this.left) / (this.right - this.left)));
+    return from + share * (to - from);
+  }
+
+  show() {
+    const scale = (this.x(this.to) - this.x(this.from)) / (this.right - this.left);
+    const shift = this.x(this.from) - scale * this.left;
+    this.plots.forEach(plot => {
+      if (range) plot.setAttribute('transform', `matrix(${scale} 0 0 1 ${shift} 0)`); else plot.removeAttribute('transform');
+      all('text', plot).forEach(text => {
+        const x = Number(text.getAttribute('x'));
+        if (range) text.setAttribute('transform', `matrix(${1 / scale} 0 0 1 ${x - x / scale} 0)`); else text.removeAttribute('transform');
+      });
+    });
+    if (!range) { this.axis.innerHTML = this.usual; return; }
+    const wide = range[1] - range[0];
+    const steps = TICKS.flatMap(([unit, name, counts]) => counts.map(count => [unit, name, unit * count]));
+    const [unit, name, step] = steps.find(([, , step]) => wide / step <= 10) || steps[steps.length - 1];
+    const base = this.axis.querySelector('.base'), title = this.axis.querySelector('.name');
+    const bottom = Number(/M[\d.]+ ([\d.]+)/.exec(base.getAttribute('d'))[1]);
+    this.axis.replaceChildren(base, title);
+    title.textContent = `virtual time, ${name}`;
+    for (let tick = Math.ceil(range[0] / step) * step; tick <= range[1]; tick += step) {
+      const x = this.x(tick);
+      this.axis.append(draw('path', { d: `M${x} ${bottom}v5` }),
+        draw('text', { x, y: bottom + 18, 'text-anchor': 'middle' }, (Math.round(tick / unit * 100) / 100).toLocaleString('en')));
+    }
+  }
+
+  // Draws the crosshair, and puts the values there beside the names of the legend.
+  point(time) {
+    const isIn = time !== null && time >= this.from && time <= this.to && (!range || (time >= range[0] && time <= range[1]));
+    this.line.setAttribute('d', isIn ? `M${this.x(time)} 14V${this.height - 46}` : '');
+    this.word.textContent = isIn ? moment(time) : '';
+    if (isIn) {
+      const isRight = this.x(time) > this.right - 120;
+      this.word.setAttribute('x', this.x(time) + (isRight ? -5 : 5));
+      this.word.setAttribute('text-anchor', isRight ? 'end' : 'start');
+    }
+    const told = new Map();
+    this.series.forEach(({ mark, values }) => {
+      const place = Math.min(values.length - 1, Math.floor((time - this.from) / (this.to - this.from) * values.length));
+      const number = /\b[fl](\d+)\b/.exec(mark.getAttribute('class'));
+      const dashed = mark.classList.contains('dashed');
+      const key = number ? `f${number[1]}${dashed ? ' dashed' : ''}` : '';
+      if (isIn) told.set(key, [...(told.get(key) || []), values[place]]);
+    });
+    all('.legend li', this.figure).forEach(entry => {
+      const icon = entry.querySelector('i');
+      let now = entry.querySelector('.now');
+      const values = told.get(icon ? icon.getAttribute('class') : '');
+      if (values && !now) { now = make('b', { class: 'now' }); entry.append(now); }
+      if (now) now.textContent = values ? values.join(' · ') : '';
+    });
+  }
+
+  listen() {
+    const { svg } = this;
+    svg.classList.add('timed');
+    svg.tabIndex = 0;
+    let start = null, brush = null;
+    svg.addEventListener('pointerdown', event => {
+      if (event.pointerType === 'touch' || event.button) return;
+      start = this.time(event);
+    });
+    svg.addEventListener('pointermove', event => {
+      const time = this.time(event);
+      pointAt(time);
+      if (start === null) return;
+      if (!brush) { brush = draw('rect', { class: 'brush', y: 14, height: this.height - 60 }); svg.append(brush); }
+      const [a, b] = [this.x(start), this.x(time)].sort((a, b) => a - b);
+      brush.setAttribute('x', a);
+      brush.setAttribute('width', b - a);
+    });
+    const end = event => {
+      if (start === null) return;
+      const [from, to] = [start, this.time(event)].sort((a, b) => a - b);
+      const isWide = Math.abs(this.x(to) - this.x(from)) > 6;
+      start = null;
+      if (brush) { brush.remove(); brush = null; }
+      if (isWide && event.type === 'pointerup') zoomTo(from, to);
+    };
+    svg.addEventListener('pointerup', end);
+    svg.addEventListener('pointerleave', event => { end(event); pointAt(null); });
+    svg.addEventListener('dblclick', () => zoomTo(null));
+    svg.addEventListener('wheel', event => {
+      if (event.ctrlKey) { event.preventDefault(); zoomBy(event.deltaY > 0 ? 1.25 : 0.8, this.time(event)); }
+      else if (range && Math.abs(event.deltaX) > Math.abs(event.deltaY)) { event.preventDefault(); pan(event.deltaX / 800); }
+    }, { passive: false });
+    svg.addEventListener('keydown', event => {
+      const acts = {
+        '+': () => zoomBy(0.5), '=': () => zoomBy(0.5), '-': () => zoomBy(2), 0: () => zoomTo(null), Escape: () => zoomTo(null),
+        ArrowLeft: () => step(-1, event.shiftKey), ArrowRight: () => step(1, event.shiftKey),
+      };
+      if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
+    });
+  }
+}
+
+let pointed = null;
+const pointAt = time => { pointed = time; charts.forEach(chart => chart.point(time)); };
+const extent = () => [Math.min(...charts.map(chart => chart.from)), Math.max(...charts.map(chart => chart.to))];
+const zoomTo = (from, to) => {
+  const [first, last] = extent();
+  const wide = Math.min(last - first, Math.max(to - from, 10));
+  const begin = Math.min(Math.max(from, first), last - wide);
+  range = from === null || wide >= last - first ? null : [begin, begin + wide];
+  charts.forEach(chart => chart.show());
+  pointAt(pointed);
+};
+const zoomBy = (factor, around) => {
+  const [from, to] = range || extent();
+  const middle = around === undefined ? (from + to) / 2 : around;
+  zoomTo(middle - (middle - from) * factor, middle + (to - middle) * factor);
+};
+const pan = share => { if (range) { const by = share * (range[1] - range[0]); zoomTo(range[0] + by, range[1] + by); } };
+// Moves the crosshair by a hundredth of the width; with shift, the range by a quarter.
+const step = (sign, isShifted) => {
+  if (isShifted) return pan(sign / 4);
+  const [from, to] = range || extent();
+  pointAt(Math.min(to, Math.max(from, (pointed === null ? (from + to) / 2 : pointed) + sign * (to - from) / 100)));
+};
+
+// A chart as a file of its own, with the style of the page.
+const save = svg => {
+  const copy = svg.cloneNode(true);
+  const { width, height } = svg.viewBox.baseVal;
+  all('.cross,.brush', copy).forEach(mark => mark.remove());
+  copy.setAttribute('width', width);
+  copy.setAttribute('height', height);
+  copy.prepend(draw('style', {}, all('style').map(style => style.textContent).join('\n')),
+    draw('rect', { width: '100%', height: '100%', style: 'fill:var(--card)' }));
+  return new XMLSerializer().serializeToString(copy);
+};
+
+all('figure').forEach(figure => {
+  const svg = figure.querySelector('svg[viewBox]'), axis = figure.querySelector('.axis[data-time]');
+  if (!svg) return;
+  const tools = make('div', { class: 'tools' });
+  const button = (label, title, act) => {
+    const made = make('button', { type: 'button', title, 'aria-label': title }, label);
+    made.addEventListener('click', act);
+    tools.append(made);
+    return made;
+  };
+  if (axis) {
+    charts.push(new Chart(svg, axis));
+    button('+', 'Zoom in (drag over the chart, or press + there)', () => zoomBy(0.5));
+    button('−', 'Zoom out', () => zoomBy(2));
+    button('‹', 'Earlier', () => pan(-0.5));
+    button('›', 'Later', () => pan(0.5));
+    button('Reset', 'Show everything (double click)', () => zoomTo(null));
+  }
+  button('SVG', 'Save this chart as SVG', () => {
+    const link = make('a', { download: `${figure.id || 'chart'}.svg` });
+    link.href = URL.createObjectURL(new Blob([save(svg)], { type: 'image/svg+xml' }));
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+  figure.prepend(tools);
+});
+
+// ---- Search for a job ----
+
+const tasks = all('.tasks > g').filter(task => task.querySelector('title'));
+const jobRows = all('table').filter(table => /^Job\b/.test((table.querySelector('thead th') || table).textContent))
+  .flatMap(table => [...table.tBodies[0].rows]);
+const nav = document.querySelector('nav');
+if (nav && tasks.length + jobRows.length) {
+  const box = make('input', { type: 'search', placeholder: 'Find a job', 'aria-label': 'Find a job by number or name' });
+  const told = make('span', { class: 'soft', 'aria-live': 'polite' });
+  const tools = make('div', { class: 'tools' });
+  tools.append(box, told);
+  nav.after(tools);
+  const find = () => {
+    const wanted = box.value.trim();
+    const escaped = wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const task = new RegExp(`^(job|task) ${escaped}(?![\\d])|\\((?:[^)]*, )?${escaped}[,)]`), row = new RegExp(`^${escaped}(?![\\w])`);
+    const hits = wanted ? [...tasks.filter(one => task.test(one.querySelector('title').textContent)),
+      ...jobRows.filter(one => row.test(one.cells[0].textContent))] : [];
+    all('.hit').forEach(hit => hit.classList.remove('hit'));
+    hits.forEach(hit => hit.classList.add('hit'));
+    told.textContent = wanted ? `${hits.length} places` : '';
+    return hits;
+  };
+  box.addEventListener('input', find);
+  box.addEventListener('keydown', event => {
+    const hits = event.key === 'Enter' ? find() : [];
+    if (hits[0]) hits[0].scrollIntoView({ block: 'center' });
+  });
+}
+})();

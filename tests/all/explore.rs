@@ -1,0 +1,208 @@
+//! The script of pages, in a real Chromium: it is given events, and the page is read back.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::grid::{Scratch, hansa_ok, shipped};
+use crate::skip::skip;
+
+/// A Chromium of this machine: `$HANSA_CHROMIUM`, or one in `$PATH`.
+fn chromium() -> Option<PathBuf> {
+    if let Some(chosen) = std::env::var_os("HANSA_CHROMIUM") {
+        return Some(chosen.into());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    let files = std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name)));
+    files.into_iter().find(|path| path.is_file())
+}
+
+/// The lines that a test script says on a page; it has `say(text)`, and `press` and `drag` for a chart.
+fn told(chromium: &Path, page: &Path, script: &str) -> Vec<String> {
+    let helpers = r#"
+        const lines = [];
+        const say = text => lines.push(String(text));
+        const key = (svg, name, shiftKey) => svg.dispatchEvent(new KeyboardEvent('keydown', { key: name, shiftKey, bubbles: true }));
+        const point = (svg, type, share) => {
+          const box = svg.getBoundingClientRect();
+          const clientX = box.left + share * box.width, clientY = box.top + box.height / 2;
+          svg.dispatchEvent(new PointerEvent(type, { clientX, clientY, pointerType: 'mouse', button: 0, bubbles: true }));
+        };
+        const column = (table, place) => [...table.tBodies[0].rows].filter(row => !row.hidden).map(row => row.cells[place].textContent);
+        window.onerror = message => { say('ERROR ' + message); };
+    "#;
+    let end = "document.body.append(Object.assign(document.createElement('pre'), { id: 'told', textContent: lines.join('\\n') }));";
+    let html = std::fs::read_to_string(page).unwrap();
+    let guarded = format!("try {{ {script} }} catch (error) {{ say('ERROR ' + error.stack); }}");
+    let tested = html.replacen("</body>", &format!("<script>{helpers}{guarded}{end}</script></body>"), 1);
+    let path = page.with_extension("tested.html");
+    std::fs::write(&path, tested).unwrap();
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new(chromium)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,2000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("file://{}", path.display()))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let told = dom.split_once("<pre id=\"told\">").and_then(|(_, rest)| rest.split_once("</pre>"));
+    let (told, _) = told.unwrap_or_else(|| panic!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
+    told.replace("&nbsp;", " ").replace("&amp;", "&").lines().map(str::to_owned).collect()
+}
+
+/// A page of a run of this topology.
+fn page_of(scratch: &Scratch, topology: &str) -> PathBuf {
+    let out = scratch.path(topology);
+    hansa_ok(&["run".into(), shipped(topology), "--inline".into(), "--quiet".into(), "--out".into(), out.clone()]);
+    hansa_ok(&["report".into(), out.clone()]);
+    out.join("report.html")
+}
+
+#[test]
+fn tables_sort_and_filter_and_legends_switch_series() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let page = page_of(&scratch, "quickstart.toml");
+    let lines = told(
+        &chromium,
+        &page,
+        r"
+        const table = document.querySelector('#waits table'), waited = table.tHead.rows[0].cells[3];
+        const before = column(table, 0).join();
+        waited.click();
+        say(waited.textContent + ' ' + waited.getAttribute('aria-sort') + ' ' + (column(table, 0).join() === before));
+        const descending = column(table, 3).join();
+        key(waited, 'Enter');
+        say(waited.getAttribute('aria-sort') + ' ' + (column(table, 3).reverse().join() === descending));
+        waited.click();
+        say(waited.getAttribute('aria-sort') + ' ' + (column(table, 0).join() === before));
+        const box = document.querySelector('#waits input');
+        box.value = 'BOB';
+        box.dispatchEvent(new Event('input'));
+        say(column(table, 1).every(user => user === 'bob') + ' ' + (column(table, 1).length + ' of 12' === document.querySelector('#waits .tools span').textContent));
+        const figure = document.querySelector('#utilisation'), entry = figure.querySelectorAll('.legend li')[1];
+        entry.click();
+        say([...figure.querySelectorAll('.off')].map(mark => mark.getAttribute('class')).join() + ' ' + entry.getAttribute('aria-pressed'));
+        key(entry, ' ');
+        say(figure.querySelectorAll('.off').length + ' ' + entry.getAttribute('aria-pressed'));
+        const find = document.querySelector('header input');
+        find.value = '49';
+        find.dispatchEvent(new Event('input'));
+        say([...document.querySelectorAll('.tasks .hit title')].every(title => /^task 49\./.test(title.textContent)));
+        say(document.querySelectorAll('.tasks .hit').length > 0);
+        ",
+    );
+    let expected = [
+        "Waited descending true",
+        "ascending true",
+        "none true",
+        "true true",
+        "f1 off false",
+        "0 true",
+        "true",
+        "true",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn charts_over_time_zoom_and_point_together() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let page = page_of(&scratch, "quickstart.toml");
+    let script = r"
+        const figure = document.querySelector('#utilisation'), svg = figure.querySelector('svg');
+        const zooms = () => new Set([...document.querySelectorAll('.plot')].map(plot => plot.getAttribute('transform')));
+        const axis = () => [...figure.querySelectorAll('.axis[data-time] text')].map(text => text.textContent);
+        const whole = axis().join();
+        say(document.querySelectorAll('.plot').length > 2);
+        key(svg, '+');
+        say(zooms().size + ' ' + [...zooms()][0]);
+        say(axis().join() !== whole);
+        key(svg, '0');
+        say(zooms().size + ' ' + [...zooms()][0] + ' ' + (axis().join() === whole));
+        point(svg, 'pointerdown', 0.3);
+        point(svg, 'pointermove', 0.5);
+        say(svg.querySelectorAll('.brush').length);
+        point(svg, 'pointerup', 0.5);
+        const [scale] = /matrix\((\S+)/.exec([...zooms()][0]).slice(1).map(Number);
+        say(Math.abs(scale - (946 - 78) / (0.2 * 960)) < 1e-6 && svg.querySelectorAll('.brush').length === 0);
+        key(svg, 'ArrowRight', true);
+        say(zooms().size === 1 && Math.abs(/matrix\((\S+)/.exec([...zooms()][0])[1] - scale) < 1e-6);
+        key(svg, 'Escape');
+        // The values of the crosshair are those of the series at that step.
+        point(svg, 'pointermove', (78 + 0.5 * 868) / 960);
+        const marks = [...svg.querySelectorAll('[data-v]')].map(mark => mark.dataset.v.split(';')[160]);
+        say(marks.join() === [...figure.querySelectorAll('.now')].map(now => now.textContent).join());
+        const times = new Set([...document.querySelectorAll('text.cross')].map(text => text.textContent));
+        say(times.size + ' ' + /^\d\d:\d\d:\d\d$/.test([...times][0]));
+        point(svg, 'pointerleave', 0.5);
+        say([...document.querySelectorAll('.now')].every(now => now.textContent === ''));
+        // Zooming in never leaves the run.
+        for (let times = 0; times < 60; times++) key(svg, '+');
+        for (let times = 0; times < 200; times++) key(svg, 'ArrowRight', true);
+        say(zooms().size === 1 && !/NaN|Infinity/.test([...zooms()][0] + axis().join()));
+        ";
+    let lines = told(&chromium, &page, script);
+    let expected = [
+        "true",
+        "1 matrix(2 0 0 1 -512 0)",
+        "true",
+        "1 null true",
+        "1",
+        "true",
+        "true",
+        "true",
+        "1 true",
+        "true",
+        "true",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_comparison_has_one_range_for_both_panels() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let [one, other] = ["easy", "fcfs"].map(|policy| {
+        let out = scratch.path(policy);
+        let setting = PathBuf::from(format!("site.york.scheduler={policy}"));
+        let fewer = PathBuf::from("workload.0.jobs=100");
+        hansa_ok(&[
+            "run".into(),
+            shipped("batch.toml"),
+            "--inline".into(),
+            "--quiet".into(),
+            "--set".into(),
+            setting,
+            "--set".into(),
+            fewer,
+            "--out".into(),
+            out.clone(),
+        ]);
+        out
+    });
+    let page = scratch.path("page.html");
+    hansa_ok(&["compare".into(), one, other, "--page".into(), page.clone()]);
+    let lines = told(
+        &chromium,
+        &page,
+        r"
+        const figure = document.querySelector('#course'), svg = figure.querySelector('svg');
+        key(svg, '+');
+        say([...figure.querySelectorAll('.plot')].map(plot => plot.getAttribute('transform')).join('|'));
+        key(svg, 'ArrowLeft');
+        say([...figure.querySelectorAll('.now')].every(now => / · /.test(now.textContent)));
+        figure.querySelectorAll('.legend li')[0].click();
+        say(figure.querySelectorAll('.l0.off').length + ' ' + figure.querySelectorAll('.l1.off').length);
+        // Ratios, differences with a sign and durations sort by size.
+        const table = [...document.querySelectorAll('#metrics table')][0];
+        const head = [...table.tHead.rows[0].cells].findIndex(cell => /B\s−\sA/.test(cell.textContent));
+        table.tHead.rows[0].cells[head].click();
+        const shown = column(table, head).map(text => Number(text.replace('−', '-').replace(/,/g, ''))).filter(number => !Number.isNaN(number));
+        say(shown.every((number, place) => place === 0 || number <= shown[place - 1]));
+        ",
+    );
+    assert_eq!(lines, ["matrix(2 0 0 1 -512 0)|matrix(2 0 0 1 -512 0)", "true", "2 0", "true"]);
+}
