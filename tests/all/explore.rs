@@ -161,6 +161,28 @@ fn charts_over_time_zoom_and_point_together() {
     assert_eq!(lines, expected);
 }
 
+/// A chart that is saved stands alone: it is XML, with its colours and without what the script added.
+#[test]
+fn a_saved_chart_is_a_picture_of_its_own() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let page = page_of(&scratch, "quickstart.toml");
+    let script = r"
+        let saved = '';
+        URL.createObjectURL = blob => { saved = blob; return 'blob:none'; };
+        window.Blob = class { constructor(parts) { this.text = parts.join(''); } };
+        HTMLAnchorElement.prototype.click = function () { say(this.download); };
+        const figure = document.querySelector('#utilisation');
+        point(figure.querySelector('svg'), 'pointermove', 0.5);
+        [...figure.querySelectorAll('.tools button')].find(button => button.textContent === 'SVG').click();
+        const parsed = new DOMParser().parseFromString(saved.text, 'image/svg+xml');
+        say(parsed.documentElement.nodeName + ' ' + parsed.querySelectorAll('parsererror').length);
+        say(parsed.querySelectorAll('.cross').length + ' ' + parsed.querySelectorAll('[data-v]').length);
+        say(parsed.querySelector('style').textContent.includes('--c0:#0072b2'));
+        ";
+    assert_eq!(told(&chromium, &page, script), ["utilisation.svg", "svg 0", "0 3", "true"]);
+}
+
 #[test]
 fn a_comparison_has_one_range_for_both_panels() {
     let Some(chromium) = chromium() else { return skip("a Chromium") };

@@ -10,7 +10,7 @@ use crate::report::core::Mean;
 use crate::report::tally::JobRow;
 
 /// Largest number of rows; more sites or users are put together.
-const ROWS: usize = 8;
+const ROWS: usize = 12;
 /// Number of rows at either end, where the middle ones are put together.
 const ENDS: usize = 3;
 
