@@ -220,6 +220,7 @@ fn numbered(numbers: &[u64]) -> Workload {
         follow: true,
         data: Default::default(),
         overestimate_millionths: 1_000_000,
+        walltimes: Default::default(),
         needs: Default::default(),
         node_kilobytes: 1,
         window: rigids::Window::default(),

@@ -93,6 +93,38 @@ fn a_log_is_read_and_its_errors_are_kept() {
     assert!(load_files(changed, &[]).unwrap_err().to_string().contains("log.swf has changed"));
 }
 
+/// Requested times of a log without any error, as papers assume under EASY.
+#[test]
+fn walltimes_of_a_log_can_be_made_exact() {
+    // Runs 10 of 20 s; is cut off at 20 of 30 s; requests nothing.
+    let log = "1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1\n2 5 -1 30 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1\n\
+               3 9 -1 7 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n";
+    let read = |settings: &[&str]| {
+        let files: &[(&str, &[u8])] = &[("grid.toml", LOGGED.as_bytes()), ("log.swf", log.as_bytes())];
+        load_files(files, settings).map(|loaded| loaded.topology)
+    };
+    let times = |topology: &Topology| {
+        let mut times = Vec::new();
+        rigids(topology)
+            .hand_out(&mut Numbering::default(), 1, |handed| {
+                let task = handed.job.tasks[0];
+                times.push((task.runtime.micros() / 1_000_000, task.walltime.micros() / 1_000_000));
+                Ok::<_, WorkloadError>(())
+            })
+            .unwrap();
+        times
+    };
+    let recorded = read(&["workload.0.overestimate=2.0"]).unwrap();
+    assert_eq!(times(&recorded), [(10, 20), (30, 20), (7, 14)]);
+    let exact = read(&["workload.0.walltimes=\"exact\""]).unwrap();
+    assert_eq!(times(&exact), [(10, 10), (20, 20), (7, 7)]);
+    assert_ne!(exact.hash(), read(&[]).unwrap().hash());
+    assert_eq!(read(&["workload.0.walltimes=\"recorded\""]).unwrap().hash(), read(&[]).unwrap().hash());
+    assert!(exact.to_toml().contains("walltimes = \"exact\"") && !recorded.to_toml().contains("walltimes"));
+    let wrong = read(&["workload.0.walltimes=\"exakt\""]).unwrap_err().to_string();
+    assert!(wrong.contains("did you mean `exact`?"), "{wrong}");
+}
+
 #[test]
 fn the_meaning_of_a_log_is_what_is_in_it() {
     let moved = LOGGED.replace("log.swf", "elsewhere.swf");

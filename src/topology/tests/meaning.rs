@@ -494,7 +494,7 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("failure" | "recovery", _)) => FAILING,
         Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
         Some(("site", "scheduler")) if planner::ALL.iter().any(|row| row.name == name) => BARGAINING,
-        Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
+        Some(("workload", "deal" | "types" | "stream" | "needs" | "walltimes")) => QUEUEING,
         Some(("site", "scheduler")) if queue::find(name).is_some() || managers::find(name).is_some() => SHARED,
         _ => FINE,
     }

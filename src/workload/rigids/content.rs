@@ -100,6 +100,21 @@ impl Content {
         self.jobs = Arc::new(self.jobs.iter().map(|job| Rigid { submit: sooner(job.submit), ..job }).collect());
     }
 
+    /// Makes each job request its run time, at most what it requests now.
+    pub(super) fn make_exact(&mut self) {
+        let exact = |job: Rigid| {
+            let asked = job.walltime();
+            let runs = job.runs_for().map(|runs| asked.map_or(runs, |asked| runs.min(asked)));
+            match runs {
+                Ok(runs) => Rigid { runtime: Some(runs), requested_time: Some(runs), ..job },
+                Err(_) => job,
+            }
+        };
+        self.jobs = Arc::new(self.jobs.iter().map(exact).collect());
+        // None of them requests no time any more.
+        self.faults.unasked = 0;
+    }
+
     /// Notes that are not faults, including those on the requested load.
     pub fn note(&self) -> Option<String> {
         put_together(self.faults.note().into_iter().chain(self.of_memory()).chain(self.of_load()), "; ")

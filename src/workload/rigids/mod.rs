@@ -18,7 +18,7 @@ use super::terms::JobTerms;
 use super::{JobSource, Source, SourceRow};
 use crate::grid::{Needs, Staging};
 use crate::settings::units::MILLION;
-use crate::settings::{Context, FormExt, Maybe, Millionths, Walk, key};
+use crate::settings::{Context, FormExt, Maybe, Millionths, Unless, Walk, key};
 use crate::words::words;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +37,7 @@ pub struct Rigids {
     pub data: Data,
     /// Requested time of jobs without one, as a multiple of their run time, in millionths.
     pub overestimate_millionths: u64,
+    pub walltimes: Walltimes,
     /// Derivation of the tasks' needs, and memory of a node in kB.
     pub needs: needs::Rule,
     pub node_kilobytes: u64,
@@ -76,6 +77,18 @@ words! {
         /// Jobs go to the users in turn.
         #[default]
         RoundRobin = "round-robin",
+    }
+}
+
+words! {
+    /// Requested times of jobs.
+    #[derive(Default)]
+    Walltimes {
+        /// The times that the log records.
+        #[default]
+        Recorded = "recorded",
+        /// The run times, without any error: a job that its log cut off at its request runs as long as that.
+        Exact = "exact",
     }
 }
 
@@ -127,6 +140,7 @@ impl Rigids {
             follow: true,
             data: Data::default(),
             overestimate_millionths: MILLION,
+            walltimes: Walltimes::default(),
             needs: needs::Rule::default(),
             node_kilobytes: Rigids::NODE_KILOBYTES,
             window: Window::default(),
@@ -182,6 +196,8 @@ impl JobSource for Rigids {
         );
         w.set(key("utilisation", about).usual("unchanged"), &mut self.utilisation, Maybe(share));
         let factor = Millionths::from(1.0, 1_000).that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
+        let walltimes = key("walltimes", "the requested times of the jobs").usual("`\"recorded\"`");
+        w.set(walltimes, &mut self.walltimes, Unless(Walltimes::ALL, Walltimes::Recorded));
         let overestimate =
             key("overestimate", "the walltime of jobs that request none, as a multiple of their run time");
         w.set(overestimate, &mut self.overestimate_millionths, factor);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Content, LogFile, Origin, Rigids, Window};
+use super::{Content, LogFile, Origin, Rigids, Walltimes, Window};
 use crate::numerals::counted;
 use crate::settings::units::MILLION;
 use crate::settings::{
@@ -182,6 +182,9 @@ impl Rigids {
         }
         if let Some(rate) = self.rate_millionths {
             self.content.hurry(rate);
+        }
+        if self.walltimes == Walltimes::Exact {
+            self.content.make_exact();
         }
         if let Some(share) = self.utilisation.filter(|_| !self.content.jobs.is_empty()) {
             let site = self.site.and_then(|site| context.cores.get(site));
