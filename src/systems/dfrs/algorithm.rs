@@ -27,6 +27,8 @@ pub struct Fractional {
     pub periodic: Option<Periodic>,
     pub optimise: Optimise,
     pub grace: Option<Grace>,
+    pub priority: Priority,
+    pub sort: Sort,
     pub period: Span,
     /// Time for which a job makes no progress after a resumption or move, in addition to the transfer of its images.
     pub penalty: Span,
@@ -73,12 +75,59 @@ pub enum Grace {
     FlowTime(Span),
 }
 
+/// Priority of a live job, from its flow time and its virtual time; infinite until it makes progress. Section 4.1 of the
+/// paper names all three.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// Flow time over the square of virtual time.
+    #[default]
+    Square,
+    /// Flow time over virtual time: the stretch so far.
+    Stretch,
+    /// One over virtual time.
+    Inverse,
+}
+
+impl Priority {
+    /// Priority from both times in microseconds.
+    pub fn of(self, flow: f64, done: f64) -> f64 {
+        match self {
+            _ if done == 0.0 => f64::INFINITY,
+            Priority::Square => flow / (done * done),
+            Priority::Stretch => flow / done,
+            Priority::Inverse => 1.0 / done,
+        }
+    }
+}
+
+/// Size of a task by which MCB8 sorts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// The larger of its two requirements.
+    #[default]
+    Max,
+    /// Their sum, as in the original of Leinberger, Karypis and Kumar.
+    Sum,
+}
+
+impl Sort {
+    pub fn size(self, cpu: f64, memory: f64) -> f64 {
+        match self {
+            Sort::Max => cpu.max(memory),
+            Sort::Sum => cpu + memory,
+        }
+    }
+}
+
 /// Recommended period of the paper, twice its penalty; then the penalty.
 const PERIOD: Span = Span::from_secs(600);
 const PENALTY: Span = Span::from_secs(300);
 
 pub(super) const POLICIES: [(&str, Action); 4] =
     [("Greedy", Action::Greedy), ("GreedyP", Action::GreedyP), ("GreedyPM", Action::GreedyPM), ("MCB8", Action::Mcb8)];
+pub(super) const PRIORITIES: [(&str, Priority); 3] =
+    [("square", Priority::Square), ("stretch", Priority::Stretch), ("inverse", Priority::Inverse)];
+pub(super) const SORTS: [(&str, Sort); 2] = [("max", Sort::Max), ("sum", Sort::Sum)];
 pub(super) const OPTIMISE: [(&str, Optimise); 3] =
     [("min", Optimise::Min), ("avg", Optimise::Avg), ("max", Optimise::Max)];
 
@@ -142,7 +191,17 @@ pub(super) fn family(submission: Action, star: bool, periodic: Option<Periodic>)
         Action::Greedy | Action::GreedyP | Action::GreedyPM => Action::Greedy,
     };
     let optimise = if periodic == Some(Periodic::Stretch) { Optimise::Max } else { Optimise::Min };
-    Fractional { submission, completion, periodic, optimise, grace: None, period: PERIOD, penalty: PENALTY }
+    Fractional {
+        submission,
+        completion,
+        periodic,
+        optimise,
+        grace: None,
+        priority: Priority::default(),
+        sort: Sort::default(),
+        period: PERIOD,
+        penalty: PENALTY,
+    }
 }
 
 impl Fractional {
@@ -215,6 +274,14 @@ impl fmt::Display for Fractional {
             None => {}
             Some(Grace::VirtualTime(limit)) => write!(f, "/minvt={}", limit.seconds())?,
             Some(Grace::FlowTime(limit)) => write!(f, "/minft={}", limit.seconds())?,
+        }
+        if self.priority != Priority::default() {
+            let priority = PRIORITIES.iter().find(|(_, priority)| *priority == self.priority).expect("each has a name");
+            write!(f, "/priority={}", priority.0)?;
+        }
+        if self.sort != Sort::default() {
+            let sort = SORTS.iter().find(|(_, sort)| *sort == self.sort).expect("each has a name");
+            write!(f, "/sort={}", sort.0)?;
         }
         if self.period != PERIOD {
             write!(f, "/period={}", self.period.seconds())?;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
+use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, Priority};
 use super::greedy::{self, Failures};
 use super::idle::{Idle, PriorityBand};
 use super::need::TOLERANCE;
@@ -128,7 +128,7 @@ impl Cluster {
             live: Vec::new(),
             running: Vec::new(),
             before: Vec::new(),
-            idle: Idle::default(),
+            idle: Idle::new(rules.priority),
             ranking: PriorityRanking::default(),
             first: None,
             last_tick: None,
@@ -361,7 +361,7 @@ impl Cluster {
             .map(|(at, pinned)| mcb8::Candidate { need: &self.live[*at].need, pinned: pinned.as_ref() })
             .collect();
         if self.rules.periodic != Some(Periodic::Stretch) {
-            let mapping = mcb8::map(up.count(), &jobs, &order);
+            let mapping = mcb8::map(up.count(), &jobs, &order, self.rules.sort);
             self.put_all(now, &kept, mapping, &up);
             return None;
         }
@@ -371,7 +371,7 @@ impl Cluster {
             stretch::Age::new(flow, live.virtual_time(now), period)
         };
         let ages: Vec<stretch::Age> = kept.iter().map(|at| age(&self.live[*at])).collect();
-        let (mapping, target) = stretch::map(up.count(), &jobs, &order, &ages);
+        let (mapping, target) = stretch::map(up.count(), &jobs, &order, &ages, self.rules.sort);
         self.put_all(now, &kept, mapping, &up);
         let ages: Vec<stretch::Age> = self.running().map(age).collect();
         let mapped = self.mapped();
@@ -393,7 +393,7 @@ impl Cluster {
         'all: while !band.is_last() {
             band = self.idle.below(band, wanted, now, &Fits::ALL);
             wanted *= 4;
-            let running = self.running.iter().map(|at| (self.live[*at].priority(now), *at));
+            let running = self.running.iter().map(|at| (self.live[*at].priority(now, self.rules.priority), *at));
             ranking.restart(running.filter(|(priority, _)| band.has(*priority)));
             self.idle.rank(band, now, &Fits::ALL, &mut ranking);
             for at in ranking.by_ref().filter(|at| fits(&self.live[*at])) {
@@ -492,7 +492,7 @@ impl Cluster {
 
     /// Some of the live jobs from highest to lowest priority.
     fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
-        PriorityRanking::of(who.map(|at| (self.live[at].priority(now), at))).collect()
+        PriorityRanking::of(who.map(|at| (self.live[at].priority(now, self.rules.priority), at))).collect()
     }
 }
 
@@ -540,10 +540,9 @@ impl ClusterJob {
         self.done + self.share * now.since(self.from).micros() as f64
     }
 
-    /// Flow time over the square of virtual time: infinite until it makes progress.
-    pub fn priority(&self, now: Time) -> f64 {
-        let done = self.virtual_time(now);
-        if done == 0.0 { f64::INFINITY } else { now.since(self.submitted).micros() as f64 / (done * done) }
+    /// Its priority by a rule: infinite until it makes progress.
+    pub fn priority(&self, now: Time, rule: Priority) -> f64 {
+        rule.of(now.since(self.submitted).micros() as f64, self.virtual_time(now))
     }
 
     /// End of the job, if `runtime` is its run time on exclusive nodes, and nothing else happens.

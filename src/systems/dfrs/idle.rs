@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::ClusterJob;
+use super::algorithm::Priority;
 use super::ranking::PriorityRanking;
 use super::room::Fits;
 use crate::time::Time;
@@ -14,10 +15,11 @@ use crate::time::Time;
 /// `J`, at about a nanosecond each, and O(n) for its `n` jobs; a removal shifts all later jobs, O(J).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
-    /// In microseconds.
+    rule: Priority,
+    /// In microseconds; 0 if the priority does not depend on it.
     submitted: Vec<f64>,
-    /// Square of the virtual time.
-    square: Vec<f64>,
+    /// Divisor of the priority: a power of the virtual time.
+    divisor: Vec<f64>,
     /// Memory of a task. Infinite for jobs on nodes, so that no search finds them.
     memory: Vec<f64>,
     tasks: Vec<u32>,
@@ -54,11 +56,16 @@ impl PriorityBand {
 }
 
 impl Idle {
+    pub fn new(rule: Priority) -> Idle {
+        Idle { rule, ..Idle::default() }
+    }
+
     /// Adds a live job, behind all others.
     pub fn push(&mut self, live: &ClusterJob, now: Time) {
         let at = self.tasks.len();
-        self.submitted.push(live.submitted.micros() as f64);
-        self.square.push(0.0);
+        let submitted = live.submitted.micros() as f64;
+        self.submitted.push(if self.rule == Priority::Inverse { 0.0 } else { submitted });
+        self.divisor.push(0.0);
         self.memory.push(0.0);
         self.tasks.push(live.need.tasks);
         self.set(at, live, now);
@@ -67,7 +74,7 @@ impl Idle {
     /// Removes a live job; later ones shift.
     pub fn remove(&mut self, at: usize) {
         self.submitted.remove(at);
-        self.square.remove(at);
+        self.divisor.remove(at);
         self.memory.remove(at);
         self.tasks.remove(at);
     }
@@ -76,7 +83,8 @@ impl Idle {
     pub fn set(&mut self, at: usize, live: &ClusterJob, now: Time) {
         if live.places.is_empty() {
             let done = live.virtual_time(now);
-            (self.square[at], self.memory[at]) = (done * done, live.need.memory);
+            let divisor = if self.rule == Priority::Square { done * done } else { done };
+            (self.divisor[at], self.memory[at]) = (divisor, live.need.memory);
         } else {
             self.memory[at] = f64::INFINITY;
         }
@@ -91,7 +99,8 @@ impl Idle {
         }
         let step = jobs.div_ceil(SAMPLE);
         let meant = (0..jobs).step_by(step).filter(|at| self.memory[*at] <= fits.memory);
-        let bits = meant.map(|at| self.priority(at, now.micros() as f64).to_bits());
+        let now = self.now(now);
+        let bits = meant.map(|at| self.priority(at, now).to_bits());
         let mut sample: Vec<u64> = bits.filter(|bits| *bits < to).collect();
         let last = wanted / step;
         let from = if last < sample.len() { *sample.select_nth_unstable_by(last, |a, b| b.cmp(a)).1 } else { 0 };
@@ -100,7 +109,7 @@ impl Idle {
 
     /// Ranks the jobs of a band that may fit.
     pub fn rank(&self, band: PriorityBand, now: Time, fits: &Fits, ranking: &mut PriorityRanking) {
-        let now = now.micros() as f64;
+        let now = self.now(now);
         // Multiplication is faster than division, but may be a little too high. Infinity times zero would be NaN.
         let least = (f64::from_bits(band.from) * (1.0 - ROUNDING)).min(f64::MAX);
         let mut look = |places: Range<usize>| {
@@ -112,10 +121,10 @@ impl Idle {
             }
         };
         let blocks = |column| <[f64]>::as_chunks::<BLOCK>(column).0;
-        let all = blocks(&self.submitted).iter().zip(blocks(&self.square)).zip(blocks(&self.memory));
-        for (block, ((submitted, square), memory)) in all.enumerate() {
+        let all = blocks(&self.submitted).iter().zip(blocks(&self.divisor)).zip(blocks(&self.memory));
+        for (block, ((submitted, divisor), memory)) in all.enumerate() {
             // Branch-free, so that several are tested at once.
-            let is_meant = |at: usize| (now - submitted[at] >= least * square[at]) & (memory[at] <= fits.memory);
+            let is_meant = |at: usize| (now - submitted[at] >= least * divisor[at]) & (memory[at] <= fits.memory);
             if (0..BLOCK).fold(false, |any, at| any | is_meant(at)) {
                 look(block * BLOCK..(block + 1) * BLOCK);
             }
@@ -125,8 +134,13 @@ impl Idle {
 
     /// Equals [`ClusterJob::priority`] to the last bit: microseconds are whole numbers that a float represents exactly.
     fn priority(&self, at: usize, now: f64) -> f64 {
-        let square = self.square[at];
-        if square == 0.0 { f64::INFINITY } else { (now - self.submitted[at]) / square }
+        let divisor = self.divisor[at];
+        if divisor == 0.0 { f64::INFINITY } else { (now - self.submitted[at]) / divisor }
+    }
+
+    /// Time from which submissions are subtracted, in microseconds; 1 if priorities do not depend on either.
+    fn now(&self, now: Time) -> f64 {
+        if self.rule == Priority::Inverse { 1.0 } else { now.micros() as f64 }
     }
 }
 
@@ -162,9 +176,15 @@ mod tests {
     proptest! {
         /// The bands together equal a full sort.
         #[test]
-        fn bands_are_a_ranking_in_pieces(jobs in jobs(), room in room(), is_choosy: bool, wanted in 0usize..200) {
+        fn bands_are_a_ranking_in_pieces(
+            jobs in jobs(),
+            room in room(),
+            is_choosy: bool,
+            wanted in 0usize..200,
+            rule in prop_oneof![Just(Priority::Square), Just(Priority::Stretch), Just(Priority::Inverse)],
+        ) {
             let at = |secs| Time::ZERO + Span::from_secs(secs);
-            let (mut idle, mut live) = (Idle::default(), Vec::new());
+            let (mut idle, mut live) = (Idle::new(rule), Vec::new());
             for (number, &(submitted, done, is_running, tasks, memory)) in (0..).zip(&jobs) {
                 let task = TaskId { job: JobId(number), index: 0 };
                 let mut waiting = ClusterJob::new(task, need(tasks, memory), at(submitted));
@@ -186,7 +206,7 @@ mod tests {
             let fits = if is_choosy { room.fits() } else { Fits::ALL };
             let is_meant = |live: &ClusterJob| live.places.is_empty() && fits.may(live.need.memory, live.need.tasks);
             let mut slow: Vec<usize> = (0..live.len()).filter(|at| is_meant(&live[*at])).collect();
-            slow.sort_by(|a, b| live[*b].priority(now).total_cmp(&live[*a].priority(now)));
+            slow.sort_by(|a, b| live[*b].priority(now, rule).total_cmp(&live[*a].priority(now, rule)));
 
             let (mut fast, mut band, mut ranking) = (Vec::new(), PriorityBand::ABOVE_ALL, PriorityRanking::default());
             while !band.is_last() {
@@ -195,7 +215,7 @@ mod tests {
                 idle.rank(band, now, &fits, &mut ranking);
                 let found = fast.len();
                 fast.extend(ranking.by_ref());
-                prop_assert!(fast[found..].iter().all(|at| band.has(live[*at].priority(now))));
+                prop_assert!(fast[found..].iter().all(|at| band.has(live[*at].priority(now, rule))));
             }
             prop_assert_eq!(fast, slow);
         }

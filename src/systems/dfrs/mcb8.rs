@@ -1,4 +1,4 @@
-//! MCB8: places all live jobs at once, by vector packing and a search for the highest yield. Section 4.2 of the paper.
+//! MCB8: places all live jobs at once, by vector packing and a search for the highest yield. Section 4.3 of the paper.
 //!
 //! Tasks are packed node by node, alternately from a list of those that need more processor than memory and from the
 //! list of the others, so that nodes fill evenly. W. Leinberger, G. Karypis, V. Kumar, "Multi-capacity bin packing
@@ -13,6 +13,7 @@
 //! Callers leave out jobs whose total memory shows that not all of them can fit.
 
 use super::Need;
+use super::algorithm::Sort;
 use super::need::TOLERANCE;
 use super::room::TaskPlaces;
 
@@ -25,8 +26,8 @@ pub(super) struct Candidate<'a> {
 
 /// Placement of each job; empty for jobs that are left out, from the lowest priority upwards. `order` has all jobs from
 /// highest to lowest priority.
-pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<TaskPlaces> {
-    let mut packer = Packer::new(nodes, jobs);
+pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], sort: Sort) -> Vec<TaskPlaces> {
+    let mut packer = Packer::new(nodes, jobs, sort);
     let packing = keep_most(&mut packer, order, |packer| {
         let mut at = |share: f64| packer.pack(|job| share * jobs[job].need.cpu);
         if let Some(packing) = at(1.0) {
@@ -81,6 +82,7 @@ pub(super) fn bisect(mut lo: f64, mut hi: f64, mut works: impl FnMut(f64) -> boo
 /// Packs one set of jobs repeatedly, for various requirements.
 pub(super) struct Packer<'a> {
     nodes: u32,
+    sort: Sort,
     jobs: &'a [Candidate<'a>],
     /// Jobs that have not been left out, in order of submission.
     kept: Vec<usize>,
@@ -153,9 +155,10 @@ const PROCESSOR: usize = 0;
 const MEMORY: usize = 1;
 
 impl<'a> Packer<'a> {
-    pub fn new(nodes: u32, jobs: &'a [Candidate<'a>]) -> Packer<'a> {
+    pub fn new(nodes: u32, jobs: &'a [Candidate<'a>], sort: Sort) -> Packer<'a> {
         Packer {
             nodes,
+            sort,
             jobs,
             kept: Vec::new(),
             by_need: [Vec::new(), Vec::new()],
@@ -276,7 +279,7 @@ impl<'a> Packer<'a> {
                     order.push(wish);
                 }
             }
-            let size = |wish: &FreeJob| wish.cpu.max(wish.memory);
+            let size = |wish: &FreeJob| self.sort.size(wish.cpu, wish.memory);
             order.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
             list.clear();
             for alike in order.chunk_by(|a, b| (a.cpu, a.memory) == (b.cpu, b.memory)) {
@@ -304,10 +307,11 @@ impl<'a> Packer<'a> {
                 let fits = |item: &TaskItem| {
                     u64::from(item.here) < item.left && item.cpu <= cpu + TOLERANCE && item.memory <= memory + TOLERANCE
                 };
-                // Each list begins with items that are too large for the node.
-                let is_too_large = |item: &TaskItem| match which {
-                    PROCESSOR => item.cpu > cpu + TOLERANCE,
-                    _ => item.memory > memory + TOLERANCE,
+                // Sorted by the larger requirement, each list begins with items that are too large for the node.
+                let is_too_large = |item: &TaskItem| match (self.sort, which) {
+                    (Sort::Sum, _) => false,
+                    (Sort::Max, PROCESSOR) => item.cpu > cpu + TOLERANCE,
+                    (Sort::Max, _) => item.memory > memory + TOLERANCE,
                 };
                 if list.get(next[which]).is_some_and(is_too_large) {
                     next[which] += list[next[which]..].partition_point(is_too_large);
@@ -423,7 +427,7 @@ mod tests {
     }
 
     /// The rule literally: task by task and node by node.
-    fn slow(nodes: u32, jobs: &[Candidate<'_>], share: f64) -> Option<Vec<TaskPlaces>> {
+    fn slow(nodes: u32, jobs: &[Candidate<'_>], share: f64, sort: Sort) -> Option<Vec<TaskPlaces>> {
         let mut free = vec![(1.0, 1.0); nodes as usize];
         let mut places = vec![TaskPlaces::new(); jobs.len()];
         let mut left: Vec<u32> = jobs.iter().map(|job| job.need.tasks).collect();
@@ -439,7 +443,10 @@ mod tests {
         if free.iter().any(|(cpu, memory)| *cpu < -TOLERANCE || *memory < -TOLERANCE) {
             return None;
         }
-        let size = |job: &usize| (share * jobs[*job].need.cpu).max(jobs[*job].need.memory);
+        let size = |job: &usize| {
+            let (cpu, memory) = (share * jobs[*job].need.cpu, jobs[*job].need.memory);
+            if sort == Sort::Sum { cpu + memory } else { cpu.max(memory) }
+        };
         let mut order: Vec<usize> = (0..jobs.len()).filter(|job| left[*job] > 0).collect();
         order.sort_by(|a, b| size(b).total_cmp(&size(a)));
         let lists: (Vec<usize>, Vec<usize>) =
@@ -468,14 +475,18 @@ mod tests {
     proptest! {
         /// Combined tasks are placed as if one by one.
         #[test]
-        fn a_packing_follows_the_rule((nodes, jobs) in jobs(), share in prop_oneof![Just(0.01), Just(1.0), 0.01..1.0]) {
+        fn a_packing_follows_the_rule(
+            (nodes, jobs) in jobs(),
+            share in prop_oneof![Just(0.01), Just(1.0), 0.01..1.0],
+            sort in prop_oneof![Just(Sort::Max), Just(Sort::Sum)],
+        ) {
             let jobs: Vec<_> = jobs.iter().map(|(need, pinned)| Candidate { need, pinned: pinned.as_ref() }).collect();
-            let mut packer = Packer::new(nodes, &jobs);
+            let mut packer = Packer::new(nodes, &jobs, sort);
             packer.keep(&(0..jobs.len()).rev().collect::<Vec<_>>());
             // An earlier packing must have no effect.
             packer.pack(|job| 0.3 * jobs[job].need.cpu);
             let packing = packer.pack(|job| share * jobs[job].need.cpu);
-            prop_assert_eq!(packing.map(|packing| packing.places(&jobs)), slow(nodes, &jobs, share));
+            prop_assert_eq!(packing.map(|packing| packing.places(&jobs)), slow(nodes, &jobs, share, sort));
         }
     }
 }

@@ -5,19 +5,23 @@
 //! policy = "Greedy" | "GreedyP" | "GreedyPM" | "MCB8"
 //! part   = "per" | "stretch-per" | "opt=" ("min" | "avg" | "max")
 //!        | ("minvt" | "minft" | "period" | "penalty") "=" seconds
+//!        | "priority=" ("square" | "stretch" | "inverse") | "sort=" ("max" | "sum")
 //! ```
 //!
-//! The policy is the action at a submission, `*` enables one at a completion, `per` one every period. `period` and
-//! `penalty` are ours; they default to the paper's values.
+//! The policy is the action at a submission, `*` enables one at a completion, `per` one every period. `priority`,
+//! `sort`, `period` and `penalty` are not in the paper's names; they default to what it uses.
 
 use std::fmt;
 
-use super::algorithm::{Action, Fractional, Grace, OPTIMISE, Optimise, POLICIES, Periodic, family};
+use super::algorithm::{
+    Action, Fractional, Grace, OPTIMISE, Optimise, POLICIES, PRIORITIES, Periodic, Priority, SORTS, Sort, family,
+};
 use crate::near;
 use crate::settings::units;
 use crate::time::Span;
 
-const PARTS: [&str; 7] = ["per", "stretch-per", "opt=", "minvt=", "minft=", "period=", "penalty="];
+const PARTS: [&str; 9] =
+    ["per", "stretch-per", "opt=", "minvt=", "minft=", "priority=", "sort=", "period=", "penalty="];
 
 /// An error in a name, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +84,19 @@ impl<'a> NameReader<'a> {
                 ));
             }
             rules.grace = Some(grace);
+        }
+        if let Some((_, priority)) = parts.priority {
+            rules.priority = priority;
+        }
+        if let Some((at, sort)) = parts.sort {
+            if !rules.packs() {
+                return Err(self.fault(
+                    at,
+                    "`sort` is for algorithms that use MCB8: with policy MCB8, or `/per`",
+                    None,
+                ));
+            }
+            rules.sort = sort;
         }
         if let Some((at, period)) = parts.period {
             if parts.periodic.is_none() {
@@ -146,6 +163,24 @@ impl<'a> NameReader<'a> {
                     return twice(self);
                 }
             }
+            ("priority", Some(value)) => {
+                let Some((_, priority)) = PRIORITIES.iter().find(|(name, _)| *name == value) else {
+                    let meant = near::nearest(value, PRIORITIES.iter().map(|(name, _)| *name));
+                    return Err(self.fault(value_at, "expected square, stretch or inverse", meant));
+                };
+                if parts.priority.replace((at, *priority)).is_some() {
+                    return twice(self);
+                }
+            }
+            ("sort", Some(value)) => {
+                let Some((_, sort)) = SORTS.iter().find(|(name, _)| *name == value) else {
+                    let meant = near::nearest(value, SORTS.iter().map(|(name, _)| *name));
+                    return Err(self.fault(value_at, "expected max or sum", meant));
+                };
+                if parts.sort.replace((at, *sort)).is_some() {
+                    return twice(self);
+                }
+            }
             ("minvt" | "minft", Some(value)) => {
                 let span = self.seconds(value_at, value)?;
                 let grace = if key == "minvt" { Grace::VirtualTime(span) } else { Grace::FlowTime(span) };
@@ -171,7 +206,7 @@ impl<'a> NameReader<'a> {
             _ => {
                 let typed = if value.is_some() { format!("{key}=") } else { key.to_owned() };
                 let meant = near::nearest(&typed, PARTS);
-                let problem = "expected per, stretch-per, opt=, minvt=, minft=, period= or penalty=";
+                let problem = "expected per, stretch-per, opt=, minvt=, minft=, priority=, sort=, period= or penalty=";
                 return Err(self.fault(at, problem, meant));
             }
         }
@@ -212,6 +247,8 @@ struct NameParts {
     periodic: Option<Periodic>,
     optimise: Option<(usize, Optimise)>,
     grace: Option<(usize, Grace)>,
+    priority: Option<(usize, Priority)>,
+    sort: Option<(usize, Sort)>,
     period: Option<(usize, Span)>,
     penalty: Option<(usize, Span)>,
 }

@@ -7,6 +7,7 @@
 mod average;
 mod maximum;
 
+use super::algorithm::Sort;
 use super::mcb8::{Candidate, Packer, bisect, keep_most};
 use super::need::TOLERANCE;
 use super::room::TaskPlaces;
@@ -40,8 +41,8 @@ impl Age {
 
 /// Placement of each job, and the pace found. `order` has all jobs from highest to lowest priority; the lowest are left
 /// out until the memory suffices.
-pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age]) -> (Vec<TaskPlaces>, f64) {
-    let mut packer = Packer::new(nodes, jobs);
+pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age], sort: Sort) -> (Vec<TaskPlaces>, f64) {
+    let mut packer = Packer::new(nodes, jobs, sort);
     let found = keep_most(&mut packer, order, |packer| {
         let mut at = |pace: f64| {
             let can_be_had = packer.kept().iter().all(|job| ages[*job].asks(pace) <= 1.0 + TOLERANCE);

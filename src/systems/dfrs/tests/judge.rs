@@ -1,7 +1,7 @@
 //! A slow and literal reading of the rules, written independently of the algorithms: every decision is made on copies,
 //! task by task, without shortcuts or caches.
 
-use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
+use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, Priority, Sort};
 use super::super::{Need, Timed};
 use crate::grid::Images;
 use crate::time::{Span, Time};
@@ -49,15 +49,21 @@ impl Job {
 
     /// Priority to ten digits: progress is summed at every instant here, and rounding must not separate exactly equal
     /// priorities.
-    fn priority(&self, now: f64) -> f64 {
+    fn priority(&self, now: f64, rule: Priority) -> f64 {
         const ROUNDED: u64 = 1 << 18;
-        let exact = if self.done == 0.0 { f64::INFINITY } else { (now - self.submit) / (self.done * self.done) };
+        let (flow, done) = (now - self.submit, self.done);
+        let exact = match rule {
+            _ if done == 0.0 => f64::INFINITY,
+            Priority::Square => flow / (done * done),
+            Priority::Stretch => flow / done,
+            Priority::Inverse => 1.0 / done,
+        };
         if exact.is_finite() { f64::from_bits((exact.to_bits() + ROUNDED / 2) & !(ROUNDED - 1)) } else { exact }
     }
 
     /// True if priorities are indistinguishable, but not computed from equal numbers.
-    fn ties(&self, other: &Job, now: f64) -> bool {
-        let (one, two) = (self.priority(now), other.priority(now));
+    fn ties(&self, other: &Job, now: f64, rule: Priority) -> bool {
+        let (one, two) = (self.priority(now, rule), other.priority(now, rule));
         let is_same = self.submit == other.submit && self.done == other.done;
         one.is_finite() && two.is_finite() && (one - two).abs() <= 8.0 * NEAR * one && !is_same
     }
@@ -123,12 +129,15 @@ pub fn judge(
         for job in &mut lost {
             (job.on, job.done, job.share, job.held_until, job.has_run) = (vec![0; nodes], 0.0, 0.0, 0.0, false);
         }
-        judged.is_close |= live.iter().enumerate().any(|(at, one)| live[..at].iter().any(|other| one.ties(other, now)));
+        judged.is_close |= live
+            .iter()
+            .enumerate()
+            .any(|(at, one)| live[..at].iter().any(|other| one.ties(other, now, rules.priority)));
         let before: Vec<Job> = live.iter().chain(&lost).cloned().collect();
         over.iter().for_each(|job| judged.ends[*job] = Some(Time::ZERO + Span::from_micros(now as u64)));
         let is_freed = !over.is_empty() || !lost.is_empty() || are_back;
         if is_freed && rules.completion == Action::Greedy {
-            for at in by_priority(&live, now) {
+            for at in by_priority(&live, now, rules.priority) {
                 if !live[at].is_on()
                     && let Some(on) = greedy(&live, &down, &live[at].need)
                 {
@@ -139,7 +148,7 @@ pub fn judge(
         let mut has_come = !lost.is_empty();
         for job in lost {
             live.push(job);
-            admit(&mut live, &down, rules.submission, now);
+            admit(&mut live, &down, rules, now);
         }
         while next < jobs.len() && seconds(jobs[next].submit.micros()) <= now {
             let Timed { need, runtime, .. } = jobs[next];
@@ -161,7 +170,7 @@ pub fn judge(
                 held_until: 0.0,
                 has_run: false,
             });
-            admit(&mut live, &down, rules.submission, now);
+            admit(&mut live, &down, rules, now);
         }
         let is_tick =
             rules.periodic.is_some() && first.is_some_and(|first| now > first && (now - first) % period == 0.0);
@@ -214,9 +223,9 @@ fn copied(images: Option<Images>, job: &Job, before: Option<&[u32]>) -> f64 {
     micros as f64
 }
 
-fn by_priority(live: &[Job], now: f64) -> Vec<usize> {
+fn by_priority(live: &[Job], now: f64, rule: Priority) -> Vec<usize> {
     let mut order: Vec<usize> = (0..live.len()).collect();
-    order.sort_by(|a, b| live[*b].priority(now).total_cmp(&live[*a].priority(now)).then(a.cmp(b)));
+    order.sort_by(|a, b| live[*b].priority(now, rule).total_cmp(&live[*a].priority(now, rule)).then(a.cmp(b)));
     order
 }
 
@@ -242,7 +251,8 @@ fn greedy(live: &[Job], down: &[bool], need: &Need) -> Option<Vec<u32>> {
 }
 
 /// Submission action for the newest job.
-fn admit(live: &mut [Job], down: &[bool], action: Action, now: f64) {
+fn admit(live: &mut [Job], down: &[bool], rules: &Fractional, now: f64) {
+    let action = rules.submission;
     let newest = live.len() - 1;
     let need = live[newest].need;
     if matches!(action, Action::None | Action::Mcb8) {
@@ -255,7 +265,8 @@ fn admit(live: &mut [Job], down: &[bool], action: Action, now: f64) {
     if action == Action::Greedy || greedy(&[], down, &need).is_none() {
         return;
     }
-    let running: Vec<usize> = by_priority(live, now).into_iter().filter(|at| live[*at].is_on()).collect();
+    let running: Vec<usize> =
+        by_priority(live, now, rules.priority).into_iter().filter(|at| live[*at].is_on()).collect();
     let fits_without = |marked: &[usize]| {
         let mut copy = live.to_vec();
         marked.iter().for_each(|at| copy[*at].on = vec![0; down.len()]);
@@ -295,7 +306,7 @@ fn mcb8(live: &mut [Job], down: &[bool], rules: &Fractional, now: f64) {
                 Some(Grace::FlowTime(least)) => now - job.submit < least.micros() as f64,
             }
     };
-    let mut kept = by_priority(live, now);
+    let mut kept = by_priority(live, now, rules.priority);
     kept.retain(|at| greedy(&[], down, &live[*at].need).is_some());
     let found = loop {
         if kept.is_empty() {
@@ -303,7 +314,7 @@ fn mcb8(live: &mut [Job], down: &[bool], rules: &Fractional, now: f64) {
         }
         let mut set: Vec<usize> = kept.clone();
         set.sort_unstable();
-        let at = |share: f64| pack(live, &set, down, &is_pinned, share);
+        let at = |share: f64| pack(live, &set, down, &is_pinned, share, rules.sort);
         if let Some(found) = at(1.0) {
             break found;
         }
@@ -330,6 +341,7 @@ fn pack(
     down: &[bool],
     is_pinned: &dyn Fn(&Job) -> bool,
     share: f64,
+    sort: Sort,
 ) -> Option<Vec<(usize, Vec<u32>)>> {
     let nodes = down.len();
     let (mut cpu, mut memory) = (vec![1.0; nodes], vec![1.0; nodes]);
@@ -345,7 +357,10 @@ fn pack(
         return None;
     }
     let free: Vec<usize> = set.iter().copied().filter(|at| !is_pinned(&live[*at])).collect();
-    let size = |at: &usize| (share * live[*at].need.cpu).max(live[*at].need.memory);
+    let size = |at: &usize| {
+        let (cpu, memory) = (share * live[*at].need.cpu, live[*at].need.memory);
+        if sort == Sort::Sum { cpu + memory } else { cpu.max(memory) }
+    };
     let (mut c, mut m): (Vec<usize>, Vec<usize>) =
         free.iter().partition(|at| share * live[**at].need.cpu > live[**at].need.memory);
     c.sort_by(|a, b| size(b).total_cmp(&size(a)));

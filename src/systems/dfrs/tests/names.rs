@@ -22,6 +22,8 @@ fn names_may_be_written_in_other_ways() {
     same("/stretch-per", "/stretch-per/opt=max");
     same("MCB8/per/penalty=0/period=1.5/minft=300", "MCB8/per/opt=min/minft=300/period=1.5/penalty=0");
     same("/per/period=600/penalty=300", "/per/opt=min");
+    same("MCB8 */sort=sum/priority=stretch", "MCB8 */opt=min/priority=stretch/sort=sum");
+    same("/per/priority=square/sort=max", "/per/opt=min");
     same("FCFS", "FCFS");
     same(" EASY ", "EASY");
 }
@@ -58,6 +60,10 @@ fn wrong_names_are_reported_with_their_place() {
         ("MCB8 * per", "expected `/`"),
         ("MCB8 */opt=min/period=900", "`period` is only for"),
         ("/per/period=0", "above 0"),
+        ("MCB8 */priority=1/vt", "expected square, stretch or inverse"),
+        ("MCB8 */sort=summ", "did you mean `sum`?"),
+        ("Greedy */sort=sum", "use MCB8"),
+        ("/per/sort=sum/sort=sum", "given twice"),
         ("", "neither policy"),
         ("FCFS *", "did you mean `FCFS`?"),
     ] {

@@ -73,7 +73,17 @@ proptest! {
         let judged = |rules: &Fractional| {
             rules.periodic != Some(Periodic::Stretch) && rules.optimise == Optimise::Min
         };
-        for algorithm in Algorithm::published().iter().map(fractional).filter(judged) {
+        // Variants that the paper names, but does not compare.
+        const VARIANTS: [&str; 6] = [
+            "GreedyP */priority=inverse",
+            "GreedyPM */per/priority=stretch",
+            "GreedyPM */per/minvt=600/priority=inverse",
+            "MCB8 */priority=stretch/sort=sum",
+            "MCB8/per/sort=sum",
+            "/per/sort=sum",
+        ];
+        let variants = VARIANTS.map(|name| Algorithm::parse(name).expect("they are in the grammar"));
+        for algorithm in Algorithm::published().iter().chain(&variants).map(fractional).filter(judged) {
             let penalty = Span::from_secs([300, 30, 0][slow as usize]);
             let rules = Fractional { penalty, ..algorithm };
             let outcome = run_on(Cluster::new(rules, nodes).moving(images), &jobs, |_, _, _| {});
