@@ -30,9 +30,9 @@ words! {
     #[derive(Default)]
     RectEnd {
         /// No rectangle is followed beyond the request's deadline.
-        #[default]
         Clip = "clip",
         /// An unbounded rectangle ends at the request's deadline.
+        #[default]
         Inf2tdl = "inf2tdl",
         /// An unbounded rectangle is longer than all others.
         Open = "open",
