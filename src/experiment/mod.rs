@@ -20,6 +20,8 @@ mod plot;
 pub mod provisioning;
 mod range;
 mod repeats;
+#[cfg(feature = "edge")]
+mod reproduction;
 pub mod reservation;
 mod rows;
 mod statistics;

@@ -1,4 +1,4 @@
-//! Line charts as SVG: panels in rows, a legend to the right of the first row.
+//! PlotLine charts as SVG: panels in rows, a legend to the right of the first row.
 
 use std::ops::Range;
 
@@ -12,6 +12,7 @@ use crate::few;
 /// Name and content of a figure's file.
 pub struct Figure {
     pub file: &'static str,
+    pub title: String,
     pub svg: String,
 }
 
@@ -29,6 +30,19 @@ pub(super) struct Axis {
     pub label: &'static str,
     /// Factor from numbers to labels.
     pub scale: f64,
+    /// True if equal distances are equal ratios; such an axis begins and ends with a power of ten.
+    pub is_log: bool,
+}
+
+impl Axis {
+    pub(super) fn linear(label: &'static str, scale: f64) -> Axis {
+        Axis { label, scale, is_log: false }
+    }
+
+    /// Logarithmic axis of positive numbers; others are left out.
+    pub(super) fn log(label: &'static str) -> Axis {
+        Axis { label, scale: 1.0, is_log: true }
+    }
 }
 
 #[derive(Default)]
@@ -44,13 +58,21 @@ pub(super) struct PlotLine {
 }
 
 impl PlotLine {
+    /// PlotLine with logarithms in place of its numbers, without intervals.
+    fn logarithmic(&self) -> PlotLine {
+        let points = self.points.iter().filter(|point| point.1 > 0.0).map(|(x, y)| (*x, y.log10())).collect();
+        PlotLine { style: self.style, label: self.label, points, within: Vec::new(), is_scatter: self.is_scatter }
+    }
+
     /// Intervals of the points: position, lower end, upper end.
     fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
     }
 }
 
+/// Size of a panel alone, and of one of several: two of them and the legend are about as wide as a page.
 const PANEL: (u32, u32) = (560, 440);
+const SMALL_PANEL: (u32, u32) = (440, 370);
 /// Panels of a row: more make the text too small at the width of a column.
 const COLUMNS: usize = 2;
 const HEAD: u32 = 62;
@@ -70,13 +92,18 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
     let mut svg = String::new();
     let rows = panels.len().div_ceil(COLUMNS) as u32;
-    let size = (PANEL.0 * columns(panels) + legend_width(panels), HEAD + PANEL.1 * rows);
+    let panel = panel_size(panels);
+    let size = (panel.0 * columns(panels) + legend_width(panels), HEAD + panel.1 * rows);
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         draw_all(&root, title, below, panels).expect("a string takes all that is drawn");
     }
     // For screen readers and tooltips.
     svg.replacen('>', &format!(">\n<title>{title}</title>"), 1)
+}
+
+fn panel_size(panels: &[Panel]) -> (u32, u32) {
+    if panels.len() > 1 { SMALL_PANEL } else { PANEL }
 }
 
 /// Number of panels in the first row.
@@ -99,19 +126,33 @@ fn draw_all(
     root.fill(&WHITE)?;
     write(root, title, (16, 14), 19.0, &INK)?;
     write(root, below, (16, 40), 13.0, &PALE)?;
-    let wide = columns(panels);
+    let (wide, size) = (columns(panels), panel_size(panels));
     for (panel, number) in panels.iter().zip(0..) {
-        let area = root.clone().shrink((PANEL.0 * (number % wide), HEAD + PANEL.1 * (number / wide)), PANEL);
+        let area = root.clone().shrink((size.0 * (number % wide), HEAD + size.1 * (number / wide)), size);
         draw_panel(root, &area, panel)?;
     }
-    draw_legend(root, PANEL.0 * wide, &panels[panels.len() - 1])
+    // Details have some of the lines only.
+    let drawn = |panel: &&Panel| panel.lines.iter().filter(|line| !line.points.is_empty()).count();
+    match panels.iter().max_by_key(drawn) {
+        Some(fullest) => draw_legend(root, size.0 * wide, fullest),
+        None => Ok(()),
+    }
 }
 
 fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    let all = || panel.lines.iter().flat_map(|line| &line.points);
-    let ends = panel.lines.iter().flat_map(PlotLine::intervals).flat_map(|(_, low, high)| [low, high]);
+    let logarithms: Vec<PlotLine>;
+    let lines = match panel.y.is_log {
+        true => {
+            logarithms = panel.lines.iter().map(PlotLine::logarithmic).collect();
+            &logarithms
+        }
+        false => &panel.lines,
+    };
+    let all = || lines.iter().flat_map(|line| &line.points);
+    let ends = lines.iter().flat_map(PlotLine::intervals).flat_map(|(_, low, high)| [low, high]);
     let xs = ticks(all().map(|point| point.0), panel.x.scale, None);
-    let ys = ticks(all().map(|point| point.1).chain(ends), panel.y.scale, panel.lowest);
+    let ys = all().map(|point| point.1).chain(ends);
+    let ys = if panel.y.is_log { powers(ys) } else { ticks(ys, panel.y.scale, panel.lowest) };
     let Some((x, y)) = xs.zip(ys) else {
         return write(area, "There is no data to show.", (80, 80), 14.0, &PALE);
     };
@@ -127,7 +168,12 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
         .x_label_area_size(48)
         .y_label_area_size(64)
         .build_cartesian_2d(x, y)?;
-    let shown = |scale: f64| move |number: &f64| short(number * scale);
+    let shown = |axis: Axis| {
+        move |number: &f64| match axis.is_log {
+            true => short(10f64.powf(*number)),
+            false => short(number * axis.scale),
+        }
+    };
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -137,11 +183,11 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
         .axis_desc_style((FONT, 14).into_font().color(&INK))
         .x_desc(panel.x.label)
         .y_desc(panel.y.label)
-        .x_label_formatter(&shown(panel.x.scale))
-        .y_label_formatter(&shown(panel.y.scale))
+        .x_label_formatter(&shown(panel.x))
+        .y_label_formatter(&shown(panel.y))
         .draw()?;
 
-    for line in &panel.lines {
+    for line in lines {
         for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
             bar(root, line.style, chart.backend_coord(&(x, low)), chart.backend_coord(&(x, high)))?;
         }
@@ -309,6 +355,13 @@ fn ticks(numbers: impl Iterator<Item = f64>, scale: f64, lowest: Option<f64>) ->
     Some(Ticks((first..=last).map(|tick| tick as f64 * step / scale).collect()))
 }
 
+/// The whole powers of ten around logarithms; there are at least two.
+fn powers(logarithms: impl Iterator<Item = f64>) -> Option<Ticks> {
+    let (low, high) = logarithms.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
+    let (first, last) = (low.floor(), high.ceil().max(low.floor() + 1.0));
+    (low <= high).then(|| Ticks((first as i32..=last as i32).map(f64::from).collect()))
+}
+
 fn short(number: f64) -> String {
     ((number * 1000.0).round() / 1000.0).to_string()
 }
@@ -319,7 +372,7 @@ mod tests {
 
     fn panel(label: &'static str, is_scatter: bool, points: usize) -> Panel {
         let points = (0..points).map(|x| (x as f64, 1.0)).collect();
-        let axis = Axis { label: "", scale: 1.0 };
+        let axis = Axis::linear("", 1.0);
         let lines = vec![PlotLine { style: 1, label, points, is_scatter, ..PlotLine::default() }];
         Panel { title: "", x: axis, y: axis, lines, lowest: None }
     }
@@ -336,7 +389,7 @@ mod tests {
     fn many_panels_stand_in_rows() {
         let panels: Vec<Panel> = (0..5).map(|_| panel("a", false, 2)).collect();
         let svg = draw("", "", &panels);
-        let size = format!("width=\"{}\" height=\"{}\"", 2 * 560 + LEGEND.1, HEAD + 3 * 440);
+        let size = format!("width=\"{}\" height=\"{}\"", 2 * 440 + LEGEND.1, HEAD + 3 * 370);
         assert!(svg.contains(&size), "{}", &svg[..200]);
     }
 

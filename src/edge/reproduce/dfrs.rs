@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::super::disk::unreadable;
 use super::super::sweep::Share;
 use super::super::{Failure, logs, say};
-use super::{Making, Pieces, all, publish};
+use super::{Making, PAGE, Pieces, all, publish};
 use crate::experiment::dfrs;
 use crate::grid::{JobId, TaskId};
 use crate::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
@@ -24,7 +24,8 @@ pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Resul
     let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), speed);
     let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
     let told = format!("{tables}\n{verdicts}");
-    let files = [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts)];
+    let files =
+        [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts), (PAGE, outcome.page())];
     publish(&making.out, &files, &dfrs::figures::figures(&outcome), &told)
 }
 

@@ -1,7 +1,7 @@
 //! The HEFT paper: its runs are plans, not grids.
 
 use super::super::Failure;
-use super::{Making, Pieces, all, publish};
+use super::{Making, PAGE, Pieces, all, publish};
 use crate::experiment::heft::{Extent, Outcome, figures};
 
 /// Runs the HEFT paper's experiment.
@@ -16,6 +16,7 @@ pub fn heft(extent: Extent, making: &Making) -> Result<(), Failure> {
         ("tables.csv", outcome.tables_csv()),
         ("tables.txt", tables),
         ("verdicts.txt", verdicts),
+        (PAGE, outcome.page()),
     ];
     publish(&making.out, &files, &figures(&outcome), &told)
 }

@@ -2,7 +2,7 @@
 
 use super::super::sweep::{Files, Sweeping, run_experiment};
 use super::super::{Failure, say};
-use super::publish;
+use super::{PAGE, publish};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY, figures};
 
 /// Files beside the results, for `hansa sweep`.
@@ -30,6 +30,7 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
         ("summary.txt", summary),
         ("summary.csv", outcome.summary_csv()),
         ("verdicts.txt", verdicts),
+        (PAGE, outcome.page()),
     ];
     publish(&swept.out, &files, &figures(&outcome), &told)
 }

@@ -146,9 +146,12 @@ fn read_share<R: DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Failure> {
     serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
 }
 
-/// Writes all files of an experiment, and prints its main result.
+/// Name of the page in the results.
+const PAGE: &str = "report.html";
+
+/// Writes all files of a reproduction, and reports the main part of it.
 fn publish(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
     files.iter().try_for_each(|(name, text)| replace(&out.join(name), text))?;
     figures.iter().try_for_each(|figure| replace(&out.join(figure.file), &figure.svg))?;
-    say(&format!("{told}\nruns, tables and figures in {}\n", out.display()))
+    say(&format!("{told}\nruns, tables and figures in {}, with a page: {}\n", out.display(), out.join(PAGE).display()))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::disk::unreadable;
 use super::super::{Failure, logs};
-use super::{Making, Pieces, all, publish};
+use super::{Making, PAGE, Pieces, all, publish};
 use crate::experiment::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
@@ -21,6 +21,7 @@ pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Res
         ("summary.csv", outcome.summary_csv()),
         ("summary.txt", outcome.summary_text()),
         ("verdicts.txt", verdicts.clone()),
+        (PAGE, outcome.page()),
     ];
     publish(&making.out, &files, &figures::figures(&outcome), &verdicts)
 }

@@ -1,7 +1,7 @@
 //! The reservation paper.
 
 use super::super::Failure;
-use super::{Making, Pieces, all, publish};
+use super::{Making, PAGE, Pieces, all, publish};
 use crate::experiment::reservation::{Extent, Outcome, figures, runs_csv};
 
 /// Runs the reservation paper's experiment.
@@ -17,6 +17,7 @@ pub fn reservation(extent: Extent, making: &Making) -> Result<(), Failure> {
         ("summary.csv", outcome.summary_csv()),
         ("summary.txt", summary),
         ("verdicts.txt", verdicts),
+        (PAGE, outcome.page()),
     ];
     publish(&making.out, &files, &figures::figures(&outcome), &told)
 }

@@ -51,11 +51,14 @@ pub enum Set {
     Scaled(u32),
     /// Weeks of the log.
     Weeks,
+    /// The whole log as one trace, which has no bound: it is too large.
+    Unsplit,
 }
 
 /// Sets whose numbers are evaluated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
+    Unsplit,
     Weeks,
     Unscaled,
     Scaled,
@@ -72,6 +75,7 @@ impl Group {
 
     fn holds(self, set: Set) -> bool {
         match (self, set) {
+            (Group::Unsplit, Set::Unsplit) => true,
             (Group::Weeks, Set::Weeks) | (Group::Unscaled, Set::Unscaled) | (Group::Scaled, Set::Scaled(_)) => true,
             (Group::High, Set::Scaled(tenths)) => tenths >= 7,
             (Group::Load(load), Set::Scaled(tenths)) => load == tenths,
@@ -81,6 +85,7 @@ impl Group {
 
     pub fn words(self) -> String {
         match self {
+            Group::Unsplit => "HPC2N unsplit".to_owned(),
             Group::Weeks => "HPC2N".to_owned(),
             Group::Unscaled => "unscaled".to_owned(),
             Group::Scaled => "scaled".to_owned(),
@@ -94,8 +99,15 @@ impl Group {
 pub const BEST: &str = "GreedyPM */per/opt=min/minvt=600";
 const TWIN: &str = "GreedyP */per/opt=min/minvt=600";
 
-/// Periods of the recommended algorithm, in seconds; the first is the default.
-const PERIODS: [u64; 6] = [600, 900, 1_200, 3_000, 6_000, 12_000];
+/// Periods of the recommended algorithm up to the longest of the paper's figures, in seconds; the first is the default.
+const PERIODS: [u64; 7] = [600, 900, 1_200, 3_000, 3_600, 6_000, LONGEST];
+const LONGEST: u64 = 12_000;
+/// Longer periods, of the paper's appendix B.
+const LONG_PERIODS: [u64; 3] = [15_000, 20_000, 30_000];
+
+fn all_periods() -> impl Iterator<Item = u64> {
+    PERIODS.into_iter().chain(LONG_PERIODS)
+}
 
 fn with_period(period: u64) -> String {
     if period == PERIODS[0] { BEST.to_owned() } else { format!("{BEST}/period={period}") }
@@ -133,14 +145,20 @@ impl AlgorithmRun {
     }
 
     fn gigabytes_a_second(&self, nodes: f64) -> f64 {
-        let node = if self.set == Set::Weeks { 2.0 } else { 8.0 };
+        let node = if matches!(self.set, Set::Weeks | Set::Unsplit) { 2.0 } else { 8.0 };
         nodes * node / (self.hours * 3_600.0)
     }
 }
 
 impl Extent {
-    /// Units of work, the largest first, so that no processor waits for a large one at the end.
+    /// Units of work, the largest first, so that no processor waits for a large one at the end. With weeks, there is
+    /// the whole log, too: a unit per period, and one for EASY.
     pub fn pieces(&self, weeks: usize) -> Vec<Piece> {
+        let unsplit = (0..if weeks > 0 { PERIODS.len() as u32 + 1 } else { 0 }).map(|number| Piece {
+            set: Set::Unsplit,
+            number,
+            all: false,
+        });
         let weeks = (0..weeks as u32).step_by(self.every_week as usize);
         let weeks = weeks.map(|number| Piece { set: Set::Weeks, number, all: self.every_week == 1 });
         let unscaled = (1..=self.unscaled).map(|number| Piece { set: Set::Unscaled, number, all: number <= self.all });
@@ -148,7 +166,7 @@ impl Extent {
         let numbers = |tenths: u32| first(tenths) + 1..=first(tenths) + self.scaled;
         let loads = (1..=9).flat_map(|tenths| numbers(tenths).map(move |number| (Set::Scaled(tenths), number)));
         let scaled = loads.map(|(set, number)| Piece { set, number, all: false });
-        weeks.chain(unscaled).chain(scaled).collect()
+        unsplit.chain(weeks).chain(unscaled).chain(scaled).collect()
     }
 
     pub fn words(&self) -> String {
@@ -166,9 +184,15 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
             (traces::NODES, traces::scaled(&traces::generated(piece.number.into()), f64::from(tenths) / 10.0))
         }
         Set::Weeks => (traces::LOG_NODES, weeks[piece.number as usize].jobs.clone()),
+        Set::Unsplit => (traces::LOG_NODES, traces::unsplit(weeks)),
     };
     if jobs.is_empty() {
         return Vec::new();
+    }
+    if piece.set == Set::Unsplit {
+        let name = PERIODS.get(piece.number as usize).map_or("EASY".to_owned(), |period| with_period(*period));
+        let algorithm = Algorithm::parse(&name).expect("names of the paper are in its grammar");
+        return vec![row(piece, nodes, &jobs, Bound { lo: 1.0, hi: 1.0 }, &algorithm)];
     }
     let bound = bound(nodes, &jobs);
     algorithms(piece.all).into_iter().map(|algorithm| row(piece, nodes, &jobs, bound, &algorithm)).collect()
@@ -177,7 +201,8 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
 /// Algorithms of tables 2 and 3, and the recommended one with each period; with `all`, all others too.
 fn algorithms(all: bool) -> Vec<Algorithm> {
     let (second, third) = (published::TABLE_2.iter().map(|row| row.0), published::TABLE_3.iter().map(|row| row.0));
-    let names: few::Set<String> = second.chain(third).map(str::to_owned).chain(PERIODS.map(with_period)).collect();
+    let names: few::Set<String> =
+        second.chain(third).map(str::to_owned).chain(all_periods().map(with_period)).collect();
     let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
     let names: few::Set<String> = names.into_iter().chain(more).collect();
     names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
@@ -321,6 +346,11 @@ impl Outcome {
         let others: few::Set<_> = of(other).map(|row| (row.set, row.number)).collect();
         let both = of(algorithm).filter(|row| others.contains(&(row.set, row.number)));
         both.map(AlgorithmRun::degradation).collect()
+    }
+
+    /// True if there are runs of the group.
+    fn has(&self, group: Group) -> bool {
+        self.all().any(|row| group.holds(row.set))
     }
 
     fn all(&self) -> impl Iterator<Item = &AlgorithmRun> {

@@ -73,11 +73,6 @@ pub fn mean(group: Group, name: &str, metric: Metric) -> Option<f64> {
 
 const LONG: u64 = 6_000;
 
-/// Statements of the paper about these figures in words alone.
-pub const OF_PERIODS: &str = "In words, of its figures: a period 20 times as long degrades less than 1.5 times as much \
-                              on unscaled traces, twice on HPC2N, 3 times on scaled ones; at 3600 s less than 0.2 GB/s \
-                              are moved; from 900 s on less stays unused than under EASY.";
-
 /// Limits of table 5, as parts of names.
 pub const LIMITS: [&str; 5] = ["", "/minft=300", "/minft=600", "/minvt=300", "/minvt=600"];
 

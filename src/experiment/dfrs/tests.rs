@@ -36,7 +36,7 @@ fn printed() -> Vec<AlgorithmRun> {
 
 fn verdict(rows: Vec<AlgorithmRun>, number: u32) -> Verdict {
     let outcome = Outcome::of(FULL, rows, None);
-    let claim = claims::CLAIMS.iter().find(|claim| claim.number == number).expect("there are 14");
+    let claim = claims::CLAIMS.iter().find(|claim| claim.number == number).expect("there are 20");
     claim.judge(&outcome).verdict
 }
 
@@ -45,18 +45,20 @@ fn the_papers_numbers_support_its_claims() {
     for (number, expected) in [
         (1, Verdict::Holds),
         (2, Verdict::Holds),
-        (4, Verdict::WithinTolerance),
+        // Nothing is printed by load, for MCB8 * without minvt on generated traces, and about speed.
+        (3, Verdict::CannotBeTold),
+        (4, Verdict::Holds),
         (5, Verdict::WithinTolerance),
-        (6, Verdict::WithinTolerance),
-        (8, Verdict::WithinTolerance),
+        (6, Verdict::CannotBeTold),
+        (8, Verdict::Holds),
+        // In the paper's own table opt=avg is a little better at times.
         (9, Verdict::WithinTolerance),
         (13, Verdict::Holds),
-        (14, Verdict::Open),
+        (14, Verdict::CannotBeTold),
+        (16, Verdict::Holds),
+        (20, Verdict::CannotBeTold),
     ] {
-        // In the paper's own table the twin is a little better, and so is opt=avg at times.
-        let found = verdict(printed(), number);
-        let is_fine = found == expected || number == 4 && found == Verdict::Holds;
-        assert!(is_fine, "claim {number}: {found:?}");
+        assert_eq!(verdict(printed(), number), expected, "claim {number}");
     }
 }
 
@@ -64,15 +66,16 @@ fn the_papers_numbers_support_its_claims() {
 fn contrary_results_refute_claims() {
     let mut rows = printed();
     rows.iter_mut().for_each(|row| row.stretch = 1e4 / row.stretch);
-    for number in [1, 2, 4, 5, 6, 8, 9] {
+    for number in [1, 2, 4, 5, 6, 8, 9, 16] {
         assert_eq!(verdict(rows.clone(), number), Verdict::DoesNotHold, "claim {number}");
     }
 }
 
 #[test]
-fn longer_periods_are_judged_by_the_papers_own_words_first() {
-    for (times, expected) in [(1.2, Verdict::Holds), (2.5, Verdict::WithinTolerance), (3.5, Verdict::DoesNotHold)] {
+fn longer_periods_are_judged_by_the_papers_own_words() {
+    for (times, expected) in [(1.2, Verdict::Holds), (2.5, Verdict::DoesNotHold)] {
         let mut rows = printed();
+        rows.retain(|row| row.set == Set::Unscaled);
         let best = rows.iter().find(|row| row.set == Set::Unscaled && row.algorithm == BEST).expect("it is in table 2");
         rows.push(AlgorithmRun { algorithm: with_period(12_000), stretch: times * best.stretch, ..best.clone() });
         assert_eq!(verdict(rows, 12), expected, "{times} times");
@@ -91,8 +94,8 @@ fn a_small_piece_runs_under_all_algorithms_of_the_tables() {
     let outcome = Outcome::of(SMALL, rows, Some(Speed { run: 0.1, bound: 0.1, mcb8: 0.001 }));
     assert!(outcome.tables_text().contains("Table 5"));
     assert_eq!(outcome.runs_csv().lines().count(), 1 + algorithms(false).len());
-    assert!(outcome.verdicts().contains("14. holds within tolerance: it is fast"), "{}", outcome.verdicts());
-    assert_eq!(algorithms(true).len(), 116 + 2 + PERIODS.len() - 1);
+    assert!(outcome.verdicts().contains("14. holds only within our tolerance: it is fast"), "{}", outcome.verdicts());
+    assert_eq!(algorithms(true).len(), 116 + 2 + all_periods().count() - 1);
 }
 
 /// The worked examples under queues.
@@ -138,6 +141,34 @@ fn weeks_are_cut_on_the_logs_own_clock() {
     assert_eq!(sizes, [(1, 1), (0, 0), (1, 1)]);
     assert_eq!(weeks[2].jobs[0].submit, Time::ZERO + Span::from_secs(7));
     assert_eq!(weeks[2].jobs[0].need.tasks, 3);
+}
+
+/// Without a log, a claim about all three sets cannot be told, however well the others do.
+#[test]
+fn claims_about_the_log_need_one() {
+    let mut rows = printed();
+    rows.retain(|row| row.set != Set::Weeks);
+    assert_eq!(verdict(rows, 4), Verdict::CannotBeTold);
+    let unsplit = |name: &str, unused| AlgorithmRun {
+        set: Set::Unsplit,
+        algorithm: name.to_owned(),
+        underutilisation: unused,
+        ..printed()[0].clone()
+    };
+    let rows = |best| vec![unsplit("EASY", 0.078), unsplit(BEST, best)];
+    assert_eq!(verdict(rows(0.10), 20), Verdict::Holds);
+    assert_eq!(verdict(rows(1.02), 20), Verdict::DoesNotHold);
+}
+
+#[test]
+fn weeks_together_are_the_log() {
+    let one = |submit| Timed { submit: Time::ZERO + Span::from_secs(submit), ..traces::generated(1)[0] };
+    let week = |jobs| Week { jobs, left_out: 0 };
+    let jobs = traces::unsplit(&[week(vec![one(5)]), week(Vec::new()), week(vec![one(7)])]);
+    let submits: Vec<u64> = jobs.iter().map(|job| job.submit.micros() / 1_000_000).collect();
+    assert_eq!(submits, [5, 2 * 604_800 + 7]);
+    let pieces = SMALL.pieces(3);
+    assert_eq!(pieces.iter().filter(|piece| piece.set == Set::Unsplit).count(), PERIODS.len() + 1);
 }
 
 #[test]

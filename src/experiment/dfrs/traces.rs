@@ -79,6 +79,15 @@ pub fn weeks(log: &Trace) -> Vec<Week> {
     weeks
 }
 
+/// Weeks put together again: the log as one trace.
+pub fn unsplit(weeks: &[Week]) -> Vec<Timed> {
+    let week = |(number, week): (usize, &Week)| {
+        let later = Span::from_micros(number as u64 * WEEK);
+        week.jobs.iter().map(|job| Timed { submit: job.submit + later, ..*job }).collect::<Vec<_>>()
+    };
+    weeks.iter().enumerate().flat_map(week).collect()
+}
+
 /// Jobs of one node that all end at once if it is shared equally, so that the last one's stretch is their number:
 /// theorem 4 of the paper. Run times are long enough for the threshold of the bounded stretch to be irrelevant.
 pub fn worst_case(jobs: u32) -> Vec<Timed> {

@@ -1,7 +1,7 @@
 //! The paper's tables as pictures.
 
 use super::published::{PUBLISHED, Published};
-use super::{Means, Outcome};
+use super::{Means, Outcome, Over};
 use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 
 /// Increase, decrease and makespans by group, beside the published numbers.
@@ -13,12 +13,15 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let published = |name: &'static str| PUBLISHED.iter().filter(move |line| line.group.0 == name);
     let at = |line: &Published| line.group.1.parse::<f64>().ok();
     let ours = |name, law: &'static str, of: fn(&Means) -> f64| {
-        let point = |line: &Published| Some((at(line)?, of(&outcome.means(law, line.group)?)));
+        let point = |line: &Published| Some((at(line)?, of(&outcome.means(law, line.group, Over::All)?)));
         published(name).filter_map(point).collect::<Vec<_>>()
     };
-    let panel = |words, label, scale, lines| {
-        let axis = |label, scale| Axis { label, scale };
-        Panel { title: "", x: axis(words, 1.0), y: axis(label, scale), lines, lowest: None }
+    let panel = |words, label, scale, lines| Panel {
+        title: "",
+        x: Axis::linear(words, 1.0),
+        y: Axis::linear(label, scale),
+        lines,
+        lowest: None,
     };
     let shares = |label: &'static str, of: fn(&Means) -> f64, paper: fn(&Published) -> &'static [f64]| {
         GROUPS.map(|(name, words)| {
@@ -54,18 +57,36 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         };
         panel(words, "Mean makespan", 1.0, all.into_iter().enumerate().map(line).collect())
     });
-    let figure = |file, title: &str, panels: [Panel; 5]| Figure { file, svg: draw(title, &below, &panels) };
+    let rounds = |(style, (label, law)): (usize, (&'static str, &'static str))| {
+        let rounds = outcome.results.example.get(law).map_or(&[][..], |example| &example.rounds);
+        let points = rounds.iter().enumerate().map(|(round, makespan)| (round as f64, *makespan)).collect();
+        PlotLine { style: style + 1, label, points, ..PlotLine::default() }
+    };
+    let rounds = [("ideal", LAWS[0]), ("tcp", LAWS[1])].into_iter().enumerate().map(rounds).collect();
+    let rounds = panel("Round", "Makespan of the ten tasks", 1.0, rounds);
+    let of = |below: &str, file, title: &str, panels: Vec<Panel>| Figure {
+        file,
+        title: title.to_owned(),
+        svg: draw(title, below, &panels),
+    };
+    let figure = |file, title: &str, panels: Vec<Panel>| of(&below, file, title, panels);
     vec![
         figure(
             "1-increase.svg",
             "How much longer plans take than planned",
-            shares("Increase (%)", Means::increase, |line| line.increase),
+            shares("Increase (%)", Means::increase, |line| line.increase).into(),
         ),
         figure(
             "2-decrease.svg",
             "How much time the best of 50 rounds saves",
-            shares("Decrease (%)", Means::decrease, |line| line.decrease),
+            shares("Decrease (%)", Means::decrease, |line| line.decrease).into(),
         ),
-        figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", makespans),
+        figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", makespans.into()),
+        of(
+            "The second example, under both laws of sharing; round 0 is the plan of HEFT",
+            "11-rounds.svg",
+            "Figure 11: realised makespan of the ten tasks, round by round",
+            vec![rounds],
+        ),
     ]
 }

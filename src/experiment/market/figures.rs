@@ -24,34 +24,52 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     };
     let slr = format!("{below}, load {:.1}", f64::from(SLR_LOAD) / 100.0);
 
-    let load = Axis { label: "Offered load (% of all cores)", scale: 100.0 };
-    let share = |label| Axis { label, scale: 100.0 };
-    let tenth = Axis { label: "Tenth of the jobs by work (1 = least)", scale: 1.0 };
+    let load = Axis::linear("Offered load (% of all cores)", 100.0);
+    let share = |label| Axis::linear(label, 100.0);
+    let tenth = Axis::linear("Tenth of the jobs by work (1 = least)", 1.0);
     let panel = |title, x, y, lines| Panel { title, x, y, lines, lowest: None };
-    let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure { file, svg: draw(title, below, &panels) };
+    let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure {
+        file,
+        title: title.to_owned(),
+        svg: draw(title, below, &panels),
+    };
     vec![
         figure(
             "1-value.svg",
             "Value obtained, by load and bid policy",
             &below,
-            vec![panel("", load, share("Value obtained (% of all value)"), by_load("value"))],
+            vec![
+                panel("", load, share("Value obtained (% of all value)"), by_load("value")),
+                Panel {
+                    lowest: Some(0.9),
+                    ..panel(
+                        "Detail up to load 1.1",
+                        load,
+                        share("Value obtained (% of all value)"),
+                        early(by_load("value")),
+                    )
+                },
+            ],
         ),
         figure(
             "2-starved.svg",
             "Jobs that starved, by load and bid policy",
             &below,
-            vec![panel("", load, share("Jobs that starved (%)"), by_load("starved"))],
+            vec![
+                panel("", load, share("Jobs that starved (%)"), by_load("starved")),
+                panel("Detail up to 15 %", load, share("Jobs that starved (%)"), few_starved(by_load("starved"))),
+            ],
         ),
         figure(
             "3-slr-by-work.svg",
             "How long jobs take relative to their critical path, by their work",
             &slr,
             vec![
-                panel("Jobs that finished", tenth, Axis { label: "Mean SLR", scale: 1.0 }, tenths(SLR)),
+                panel("Jobs that finished", tenth, Axis::linear("Mean SLR", 1.0), tenths(SLR)),
                 panel(
                     "All jobs; starved ones count with their final deadline",
                     tenth,
-                    Axis { label: "Mean SLR", scale: 1.0 },
+                    Axis::linear("Mean SLR", 1.0),
                     tenths(SLR_CENSORED),
                 ),
             ],
@@ -75,6 +93,25 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             vec![panel("", tenth, share("Jobs that starved (%)"), tenths(STARVED))],
         ),
     ]
+}
+
+/// The part of lines up to load 1.1.
+fn early(lines: Vec<PlotLine>) -> Vec<PlotLine> {
+    let up_to = |mut line: PlotLine| {
+        line.points.retain(|point| point.0 < 1.1 + 1e-9);
+        line
+    };
+    lines.into_iter().map(up_to).collect()
+}
+
+/// The first part of lines, up to 15 %.
+fn few_starved(lines: Vec<PlotLine>) -> Vec<PlotLine> {
+    let low = |mut line: PlotLine| {
+        let end = line.points.iter().position(|point| point.1 > 0.15).unwrap_or(line.points.len());
+        line.points.truncate(end);
+        line
+    };
+    lines.into_iter().map(low).collect()
 }
 
 /// A load beyond saturation, where policies differ most in the jobs that they delay.

@@ -12,6 +12,8 @@ const BOTH_WAYS: &[Named] = &[("provisioned", "provisioned"), ("best effort", "b
 const PROVISIONED: &[Named] = &[("provisioned", "")];
 /// Figures of single observations, whose points are not joined.
 const SCATTERED: [&str; 3] = ["5", "6", "8"];
+/// Figures that count observations.
+const COUNTED: [&str; 2] = ["4", "7"];
 const EXTREMES: &[Named] = &[("alpha 0", "alpha 0"), ("alpha 1", "alpha 1")];
 const ALPHAS: &[Named] = &[
     ("alpha 0", "alpha 0"),
@@ -34,18 +36,20 @@ const TRIALS: &[Named] = &[
     ("VAR 64x1h", "VAR 64x1h"),
     ("VAR 64x4h", "VAR 64x4h"),
 ];
-const IMITATED: &[Named] = TRIALS.split_at(4).1;
+const REAL: &[Named] = TRIALS.split_at(4).0;
 const CHEAPER: &[Named] = &[
     ("32 x 1 h", "VAR cheaper 32x1h"),
     ("32 x 4 h", "VAR cheaper 32x4h"),
     ("64 x 1 h", "VAR cheaper 64x1h"),
     ("64 x 4 h", "VAR cheaper 64x4h"),
 ];
-const COMBINED: &[Named] = &[
-    ("32 x 1 h", "combined 32x1h"),
-    ("32 x 4 h", "combined 32x4h"),
-    ("64 x 1 h", "combined 64x1h"),
-    ("64 x 4 h", "combined 64x4h"),
+const ALL_WAYS: &[Named] = &[
+    ("AR 32x1h", "AR 32x1h"),
+    ("VAR 32x1h", "VAR 32x1h"),
+    ("both 32x1h", "combined 32x1h"),
+    ("AR 64x4h", "AR 64x4h"),
+    ("VAR 64x4h", "VAR 64x4h"),
+    ("both 64x4h", "combined 64x4h"),
 ];
 
 const ALPHA: &str = "What cost weighs (alpha)";
@@ -57,6 +61,7 @@ const COST: &str = "Cost (processor-hours)";
 const TIME_RATIO: &str = "Makespan (% of best effort's)";
 const COST_RATIO: &str = "Cost (% of best effort's)";
 const FEE: &str = "Mean fee (processor-hours)";
+const RELATIVE: &str = "Cost relative to nodes x duration";
 const WAIT: &str = "Mean wait (h)";
 
 /// Source of a figure's panels.
@@ -93,10 +98,14 @@ impl Drawn<'_> {
         for ((_, _, at), samples) in self.results.line(figure, key) {
             // Samples of a count are ones.
             let estimate = Estimate::of(samples);
-            let value =
-                if figure == "7" { samples.len() as f64 } else { estimate.map_or(0.0, |estimate| estimate.mean) };
+            if SCATTERED.contains(&figure) {
+                line.points.extend(samples.iter().map(|sample| (*at as f64 / 1_000.0, *sample)));
+                continue;
+            }
+            let is_count = COUNTED.contains(&figure);
+            let value = if is_count { samples.len() as f64 } else { estimate.map_or(0.0, |estimate| estimate.mean) };
             line.points.push((*at as f64 / 1_000.0, value));
-            line.within.push(estimate.and_then(|estimate| estimate.within).unwrap_or(0.0));
+            line.within.push(if is_count { 0.0 } else { super::deviation(samples).unwrap_or(0.0) });
         }
         // A line without numbers is the ratio of a pair.
         if line.points.is_empty() {
@@ -104,9 +113,8 @@ impl Drawn<'_> {
             for at in PAIRS.iter().flat_map(|pair| ats(pair.0)) {
                 let at = at as f64 / 1_000.0;
                 let Some([one, other]) = self.results.pair(figure, key, at) else { continue };
-                let Some((ratio, pulls)) = statistics::ratio(one, other) else { continue };
+                let Some((ratio, _)) = statistics::ratio(one, other) else { continue };
                 line.points.push((at, ratio));
-                line.within.push(statistics::chance(&pulls).unwrap_or(0.0));
             }
         }
         // Bars on dozens of points would hide them.
@@ -118,19 +126,27 @@ impl Drawn<'_> {
 }
 
 fn axis(label: &'static str) -> Axis {
-    Axis { label, scale: if label.contains('%') && label != LOAD { 100.0 } else { 1.0 } }
+    Axis::linear(label, if label.contains('%') && label != LOAD { 100.0 } else { 1.0 })
 }
 
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let along = |x| Drawn { results: &outcome.results, x };
-    let below = format!("{}; bars are 95 % confidence intervals", outcome.extent.words());
-    let figure = |file, title: &str, panels: Vec<Panel>| Figure { file, svg: draw(title, &below, &panels) };
+    let below = format!("{}; bars are one standard deviation", outcome.extent.words());
+    let figure = |file, title: &str, panels: Vec<Panel>| Figure {
+        file,
+        title: title.to_owned(),
+        svg: draw(title, &below, &panels),
+    };
     let both = |figure, x, y, lines| along(x).sites(figure, y, [lines, lines]);
     let pair = |x, one: (&'static str, &'static str), other: (&'static str, &'static str), lines: [&[Named]; 2]| {
         vec![along(x).one("", one.0, one.1, lines[0]), along(x).one("", other.0, other.1, lines[1])]
     };
     vec![
-        figure("04-slots.svg", "Slots in an advertisement", vec![along("Day").one("", "4", "Slots", EACH_SITE)]),
+        figure(
+            "04-slots.svg",
+            "How many slots an advertisement has",
+            vec![along("Slots in an advertisement").one("", "4", "Advertisements", EACH_SITE)],
+        ),
         figure(
             "05-slots-and-jobs.svg",
             "Slots in an advertisement, by the load of the site",
@@ -138,7 +154,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "06-starts.svg",
-            "When slots without end begin, and how long they last",
+            "When slots begin, and how long they last (one in seven is drawn)",
             vec![along("Start (h from now)").one("", "6", "Duration (h)", EACH_SITE)],
         ),
         figure(
@@ -146,16 +162,11 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             "How many slots have how many processors",
             vec![along("Processors").one("", "7", "Slots seen", EACH_SITE)],
         ),
-        figure("08-estimates.svg", "Slots, with known and with unknown run times", {
-            let lines = |what: [&'static str; 2]| [("exact", what[0]), ("inexact", what[1])];
-            let drawn = along("0: CTC, 1: SDSC");
-            let starts = lines(["mean start, exact", "mean start, inexact"]);
-            let lengths = lines(["median duration, exact", "median duration, inexact"]);
-            vec![
-                drawn.one("", "8", "Mean start (h from now)", &starts),
-                drawn.one("", "8", "Median duration (h)", &lengths),
-            ]
-        }),
+        figure(
+            "08-estimates.svg",
+            "When slots begin, and how long they last, with inexact estimates (one in seven is drawn)",
+            vec![along("Start (h from now)").one("", "8", "Duration (h)", EACH_SITE)],
+        ),
         figure(
             "13-makespan.svg",
             "How long workflows take over slots",
@@ -163,10 +174,11 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure("13-cost.svg", "What workflows cost over slots", both("13 cost", ALPHA, COST, BOTH_WAYS)),
         figure(
-            "14-tasks.svg",
-            "Workflows over slots, by how many tasks they have",
-            pair(TASKS, ("14 makespan", TIME_RATIO), ("14 cost", COST_RATIO), [EACH_SITE, EACH_SITE]),
+            "14-makespan.svg",
+            "Time of workflows over slots, by how many tasks they have",
+            both("14 makespan", TASKS, TIME_RATIO, EXTREMES),
         ),
+        figure("14-cost.svg", "What they cost, by how many tasks", both("14 cost", TASKS, COST_RATIO, EXTREMES)),
         figure(
             "15-makespan.svg",
             "Workflows over slots, by how wide their tasks are",
@@ -216,8 +228,8 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "28-half.svg",
-            "How long the queue waits if half of all jobs reserve",
-            vec![along(ALPHA).one("", "28", WAIT, EACH_SITE)],
+            "How long reservations and the queue wait if half of all jobs reserve",
+            both("28", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
         ),
         figure(
             "29-planners.svg",
@@ -244,7 +256,11 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
                 ],
             ),
         ),
-        figure("38-costs.svg", "What real (AR) and imitated (VAR) reservations cost", both("38", AHEAD, COST, TRIALS)),
+        figure(
+            "38-costs.svg",
+            "What real (AR) and imitated (VAR) reservations cost",
+            both("38", AHEAD, RELATIVE, TRIALS),
+        ),
         figure("39-success.svg", "How often they succeed", both("39", AHEAD, "Had (%)", TRIALS)),
         figure(
             "40-cheaper.svg",
@@ -252,12 +268,12 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             both("40", AHEAD, "Cheaper (%)", CHEAPER),
         ),
         figure(
-            "41-padding.svg",
-            "What imitation costs relative to the work itself",
-            both("41", AHEAD, "Padding (% of the work)", IMITATED),
+            "41-real.svg",
+            "What real reservations cost, by how many nodes they have",
+            both("41", AHEAD, RELATIVE, REAL),
         ),
-        figure("46-combined.svg", "What both together cost", both("46", AHEAD, COST, COMBINED)),
-        figure("48-combined-success.svg", "How often both together succeed", both("48", AHEAD, "Had (%)", COMBINED)),
+        figure("46-combined.svg", "What both together cost", both("46", AHEAD, RELATIVE, ALL_WAYS)),
+        figure("48-combined-success.svg", "How often both together succeed", both("48", AHEAD, "Had (%)", ALL_WAYS)),
         figure("52-makespan.svg", "How long workflows take at prices", both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS)),
         figure("52-cost.svg", "What workflows cost at prices", both("52 cost", ALPHA, COST, BOTH_WAYS)),
         figure(

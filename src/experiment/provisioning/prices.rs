@@ -98,7 +98,8 @@ fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &m
                 put("27 wait", name.to_owned(), f64::from(share), reserved_wait);
             }
             if share == 50 {
-                put("28", name.to_owned(), alpha, queued_wait);
+                put("28", format!("{name} reserved"), alpha, reserved_wait);
+                put("28", format!("{name} queued"), alpha, queued_wait);
             }
         }
     }

@@ -8,7 +8,10 @@ use crate::time::{Span, Time};
 
 /// Interval between observations.
 const EVERY: Span = Span::from_minutes(3 * 60);
-const PROCS_SHOWN: u32 = 40;
+/// Widest slots that are counted: the peak at 64 shows.
+const PROCS_SHOWN: u32 = 65;
+/// One slot of this many is a point of figures 6 and 8; all count in their numbers.
+const EVERY_SHOWN: usize = 7;
 
 struct Look {
     now: Time,
@@ -25,7 +28,7 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
 
     let counts: Vec<f64> = exact.iter().map(|look| look.advert.slots.len() as f64).collect();
     for (look, count) in exact.iter().zip(&counts) {
-        rows.put("4", name, days(look.now), *count);
+        rows.put("4", name, *count, 1.0);
         rows.put("5", name, look.jobs as f64, *count);
     }
     let jobs: Vec<f64> = exact.iter().map(|look| look.jobs as f64).collect();
@@ -36,9 +39,7 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
     for look in &exact {
         for slot in &look.advert.slots {
             starts.push(hours(slot.start.since(look.now)));
-            if slot.extensible {
-                rows.put("6", name, hours(slot.start.since(look.now)), hours(slot.span));
-            }
+            rows.put("6 without end", name, 0.0, f64::from(u32::from(slot.extensible)));
             if slot.extensible && !look.is_far {
                 rows.put("6 horizon", name, 0.0, hours(slot.start.since(look.now)) + hours(slot.span));
             }
@@ -50,6 +51,12 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
     }
     rows.put("6 deviation", name, 0.0, deviation(&starts).unwrap_or_default());
 
+    for (looks, figure) in [(&exact, "6"), (&inexact, "8")] {
+        let slots = looks.iter().flat_map(|look| look.advert.slots.iter().map(|slot| (look.now, slot)));
+        for (now, slot) in slots.step_by(EVERY_SHOWN) {
+            rows.put(figure, name, hours(slot.start.since(now)), hours(slot.span));
+        }
+    }
     for (looks, line) in [(&exact, "exact"), (&inexact, "inexact")] {
         let all = |of: fn(&Look, &Slot) -> f64| {
             looks.iter().flat_map(move |look| look.advert.slots.iter().map(move |slot| of(look, slot)))
@@ -58,9 +65,9 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
         durations.sort_unstable_by(f64::total_cmp);
         let starts: Vec<f64> = all(|look, slot| hours(slot.start.since(look.now))).collect();
         let at = f64::from(site as u8);
-        rows.put("8", format!("mean start, {line}"), at, mean(&starts).unwrap_or_default());
+        rows.put("8 mean", format!("mean start, {line}"), at, mean(&starts).unwrap_or_default());
         rows.put(
-            "8",
+            "8 mean",
             format!("median duration, {line}"),
             at,
             durations.get(durations.len() / 2).copied().unwrap_or_default(),
@@ -90,8 +97,4 @@ fn looks(extent: &Extent, logs: &Logs, site: Site, estimates: Estimates) -> Vec<
 
 pub(super) fn hours(span: Span) -> f64 {
     span.micros() as f64 / 3.6e9
-}
-
-fn days(time: Time) -> f64 {
-    hours(time.since(Time::ZERO)) / 24.0
 }

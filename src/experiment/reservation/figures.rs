@@ -1,4 +1,4 @@
-//! The paper's six figures.
+//! The paper's figures 2 to 7.
 
 use super::{Axis, Metric, NODES, Outcome};
 use crate::experiment::plot::{Axis as Scale, Figure, Panel, PlotLine, draw};
@@ -12,25 +12,35 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         .map(|&(file, title, axis, metric)| {
             let panel =
                 Panel { title: "", x: along(axis), y: up(metric), lines: lines(outcome, axis, metric), lowest: None };
-            Figure { file, svg: draw(title, &below, &[panel]) }
+            Figure { file, title: title.to_owned(), svg: draw(title, &below, &[panel]) }
         })
         .collect()
 }
 
 const FIGURES: [(&str, &str, Axis, Metric); 6] = [
-    ("1-acceptance-size.svg", "Accepted requests, by their size", Axis::Umed, Metric::Acceptance),
-    ("2-slowdown-size.svg", "Slowdown of accepted requests, by their size", Axis::Umed, Metric::Slowdown),
-    ("3-acceptance-arrivals.svg", "Accepted requests, by how fast they arrive", Axis::Arrival, Metric::Acceptance),
+    ("2-acceptance-size.svg", "Figure 2: accepted requests, by their size", Axis::Umed, Metric::Acceptance),
+    ("3-slowdown-size.svg", "Figure 3: slowdown of accepted requests, by their size", Axis::Umed, Metric::Slowdown),
     (
-        "4-slowdown-arrivals.svg",
-        "Slowdown of accepted requests, by how fast they arrive",
+        "4-acceptance-arrivals.svg",
+        "Figure 4: accepted requests, by how fast they arrive",
+        Axis::Arrival,
+        Metric::Acceptance,
+    ),
+    (
+        "5-slowdown-arrivals.svg",
+        "Figure 5: slowdown of accepted requests, by how fast they arrive",
         Axis::Arrival,
         Metric::Slowdown,
     ),
-    ("5-acceptance-flexibility.svg", "Accepted requests, by their flexibility", Axis::Flexibility, Metric::Acceptance),
     (
-        "6-slowdown-flexibility.svg",
-        "Slowdown of accepted requests, by their flexibility",
+        "6-acceptance-flexibility.svg",
+        "Figure 6: accepted requests, by their flexibility",
+        Axis::Flexibility,
+        Metric::Acceptance,
+    ),
+    (
+        "7-slowdown-flexibility.svg",
+        "Figure 7: slowdown of accepted requests, by their flexibility",
         Axis::Flexibility,
         Metric::Slowdown,
     ),
@@ -42,13 +52,13 @@ fn along(axis: Axis) -> Scale {
         Axis::Arrival => "Arrival factor",
         Axis::Flexibility => "Ready and deadline factor",
     };
-    Scale { label, scale: 1.0 }
+    Scale::linear(label, 1.0)
 }
 
 fn up(metric: Metric) -> Scale {
     match metric {
-        Metric::Acceptance => Scale { label: "Accepted (% of valid requests)", scale: 100.0 },
-        Metric::Slowdown => Scale { label: "Mean slowdown", scale: 1.0 },
+        Metric::Acceptance => Scale::linear("Accepted (% of valid requests)", 100.0),
+        Metric::Slowdown => Scale::linear("Mean slowdown", 1.0),
     }
 }
 

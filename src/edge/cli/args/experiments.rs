@@ -14,7 +14,10 @@ use crate::experiment::{market, reservation};
 pub enum Paper {
     /// Bidding policies for market-based HPC workflow scheduling: ten policies at loads from 0.7 to 1.4
     #[command(mut_arg("out", |out| {
-        out.help("Where to write rows, summary, verdicts and figures [default: out/reproduce-market]")
+        out.help(
+            "The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), the experiment for \
+             `hansa sweep`, and report.html, a page with all of it [default: out/reproduce-market]",
+        )
     }))]
     Market {
         /// The paper's scale: 10 workloads of 10,000 jobs [default: 3 workloads]
@@ -34,7 +37,8 @@ pub enum Paper {
         /// The paper's scale: 20 draws of costs for each of 1,296 graphs [default: one draw]
         #[arg(long)]
         full: bool,
-        /// The folder for the tables
+        /// The folder for runs.csv, tables.csv, tables.txt, verdicts.txt, figures (SVG), and report.html, a page with all
+        /// of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-heft")]
         out: PathBuf,
         #[command(flatten)]
@@ -54,7 +58,8 @@ pub enum Paper {
             value_parser = parse_count::<u32>(1..=1_000)
         )]
         workloads: u32,
-        /// The folder for the tables and figures
+        /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with all
+        /// of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-reservation")]
         out: PathBuf,
         #[command(flatten)]
@@ -63,14 +68,14 @@ pub enum Paper {
     /// Dynamic fractional resource scheduling: algorithms that share nodes against queues and a bound, beside the
     /// paper's tables
     Dfrs {
-        /// The paper's scale: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled,
-        /// every 6th week]
+        /// The paper's scale: 100 traces, each also at nine loads, all weeks of a log [default: 60 traces, 16 at each
+        /// load, every 6th week]
         #[arg(long)]
         full: bool,
-        /// A folder with a log of HPC2N, for the paper's weeks of a real cluster
+        /// A folder with a log of HPC2N, HPC2N*.swf.gz, for the paper's weeks of a real cluster and for the whole log
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
-        /// The folder for the tables and figures
+        /// The folder for runs.csv, tables.txt, verdicts.txt, figures (SVG), and report.html, a page with all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-dfrs")]
         out: PathBuf,
         #[command(flatten)]
@@ -84,7 +89,8 @@ pub enum Paper {
         /// A folder with logs of both machines, CTC*.swf.gz and SDSC*.swf.gz [default: a model of such jobs]
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
-        /// The folder for the tables and figures
+        /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with all
+        /// of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-provisioning")]
         out: PathBuf,
         #[command(flatten)]

@@ -89,25 +89,28 @@ fn the_reference_supports_the_claims_that_it_can() {
     for claim in CLAIMS {
         let finding = claim.judge(&results);
         let expected = match claim.number {
-            1 | 2 | 4 | 7 | 10 | 12 | 16 | 19 => Verdict::Holds,
+            1 | 2 | 4 | 7 | 19 => Verdict::Holds,
+            // FIFO beats PV at some loads; EDF is first up to saturation, and its starvation rises before 1.2; SRTF is
+            // faster than PVR for the smallest tenth.
+            3 | 10 | 12 | 13 | 17 => Verdict::DoesNotHold,
             // SRTF starves .052 of the jobs, and PVR .040; at load 1 PVDSQ, the fifth, is .0593 below EDF.
             18 | 20 => Verdict::DoesNotHold,
-            // The reference has no starved jobs by tenth.
-            21 | 22 => Verdict::Open,
+            // The reference has no starved jobs by tenth, and no SLR of P-SLR.
+            21..=25 => Verdict::CannotBeTold,
             _ => Verdict::WithinTolerance,
         };
         assert_eq!(finding.verdict, expected, "claim {}: {:?}", claim.number, finding.evidence());
     }
     let numbers: Vec<u32> = CLAIMS.iter().map(|claim| claim.number).collect();
-    assert_eq!(numbers, (1..=22).collect::<Vec<_>>());
+    assert_eq!(numbers, (1..=25).collect::<Vec<_>>());
 }
 
-/// FIFO is better than PV at some loads, which the paper denies: the verdict of our weaker claim is shown beside that.
+/// FIFO is better than PV at some loads, which the paper denies: our weaker statement is judged beside that.
 #[test]
-fn the_papers_own_words_come_first() {
+fn the_papers_own_words_decide() {
     let finding = claim(3).judge(&reference());
-    assert_eq!(finding.verdict, Verdict::WithinTolerance);
-    let against: Vec<&str> = finding.against_own_words().iter().map(|one| one.text.as_str()).collect();
+    assert_eq!((finding.verdict, finding.weaker), (Verdict::DoesNotHold, Some(Verdict::Holds)));
+    let against: Vec<&str> = finding.evidence().iter().map(|one| one.text.as_str()).collect();
     assert!(against.contains(&"p(fifo, 1.1) = 0.8162 < p(pv, 1.1) = 0.8080"), "{against:?}");
     let mut results = reference();
     for ((policy, _), cell) in results.cells.iter_mut() {
@@ -116,11 +119,11 @@ fn the_papers_own_words_come_first() {
         }
     }
     let finding = claim(3).judge(&results);
-    assert_eq!((finding.verdict, finding.own_words.len()), (Verdict::Holds, 0));
+    assert_eq!(finding.verdict, Verdict::Holds);
     // If the paper gives no number, a bound of ours cannot confirm its claim.
     let finding = claim(9).judge(&reference());
-    assert!(finding.comparisons.iter().all(|comparison| comparison.verdict() == Verdict::Holds));
-    assert_eq!((finding.verdict, finding.bounds_are_ours), (Verdict::WithinTolerance, true));
+    assert!(finding.comparisons.iter().all(|comparison| comparison.margin >= 0.0));
+    assert_eq!(finding.verdict, Verdict::WithinTolerance);
 }
 
 #[test]
@@ -140,17 +143,29 @@ fn starved_jobs_by_work_are_judged() {
     assert_eq!([21, 22].map(|number| claim(number).judge(&results).verdict), [Verdict::DoesNotHold; 2]);
 }
 
+/// PVR starves the smallest jobs here, the largest in the paper.
+#[test]
+fn the_largest_jobs_have_to_starve_most() {
+    let mut results = reference();
+    let falling = [0.202, 0.155, 0.039, 0.005, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let cell = results.cells.get_mut(&("pvr".to_owned(), 140)).unwrap();
+    cell.starved_by_work = falling.map(Some);
+    assert_eq!(claim(23).judge(&results).verdict, Verdict::DoesNotHold);
+    results.cells.get_mut(&("pvr".to_owned(), 140)).unwrap().starved_by_work.reverse();
+    assert_eq!(claim(23).judge(&results).verdict, Verdict::Holds);
+}
+
 /// Up to saturation others are a little better than PVR, so the claim as it stands does not hold; at 1.1 it does.
 #[test]
 fn pvr_leads_beyond_saturation_only() {
     let finding = claim(13).judge(&reference());
-    assert_eq!(finding.verdict, Verdict::WithinTolerance);
+    assert_eq!((finding.verdict, finding.weaker), (Verdict::DoesNotHold, Some(Verdict::Holds)));
     for comparison in &finding.comparisons {
         let beyond = comparison.text.contains("1.1)");
         assert!(!beyond || comparison.verdict() == Verdict::Holds, "{}", comparison.text);
     }
-    let closest = finding.evidence()[0];
-    assert_eq!(closest.text, "p(edf, 1) = 0.9920 <= p(pvr, 1) = 0.9788");
+    let against = finding.evidence();
+    assert!(against.iter().any(|one| one.text == "p(edf, 1) = 0.9920 <= p(pvr, 1) = 0.9788"), "{against:?}");
 }
 
 /// Claims that one policy differs from another one fail if it does not.
@@ -195,13 +210,13 @@ fn claims_fail_of_results_that_contradict_them() {
 }
 
 #[test]
-fn without_numbers_claims_stay_open() {
+fn without_numbers_no_claim_can_be_told() {
     let none = Results::default();
-    assert!(CLAIMS.iter().all(|claim| claim.judge(&none).verdict == Verdict::Open));
+    assert!(CLAIMS.iter().all(|claim| claim.judge(&none).verdict == Verdict::CannotBeTold));
     let mut some = reference();
     some.cells = some.cells.into_iter().filter(|((policy, _), _)| policy != "pvdsq").collect();
     let finding = claim(7).judge(&some);
-    assert_eq!((finding.verdict, finding.missing.len()), (Verdict::Holds, LOADS.len()));
+    assert_eq!((finding.verdict, finding.missing.len()), (Verdict::CannotBeTold, LOADS.len()));
 }
 
 #[test]

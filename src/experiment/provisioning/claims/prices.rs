@@ -1,6 +1,6 @@
 //! Claims of figures 23 to 31: reservations among jobs of a queue.
 
-use super::super::super::claims::{Claim, Judge, Note, Number, Ours, just};
+use super::super::super::claims::{Claim, Judge, Note, Number, Says, just};
 use super::super::prices::{ALPHAS, SHARES};
 use super::super::{Results, Site};
 use super::{names, notes, priced};
@@ -8,6 +8,7 @@ use super::{names, notes, priced};
 pub const FEES: Claim<Results> = Claim {
     number: 14,
     text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
+    says: &[Says::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
     note: Note::Of(notes::fees),
     compare: |judge| {
         for name in names() {
@@ -18,27 +19,31 @@ pub const FEES: Claim<Results> = Claim {
             judge.below(&judge.mean("23", "CTC fee", *alpha), &judge.mean("23", "SDSC fee", *alpha));
         }
     },
-    ours: Ours::Nothing,
+    weaker: None,
 };
 
 pub const WAITS: Claim<Results> = Claim {
     number: 15,
     text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as \
            long",
+    says: &[Says::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
     note: Note::None,
     compare: |judge| {
         for name in names() {
             let wait = |judge: &Judge<'_, Results>, who: &str, alpha| judge.mean("24", &format!("{name} {who}"), alpha);
             judge.below(&wait(judge, "reserved", 0.0), &wait(judge, "queued", 0.0).times(0.5));
-            judge.within_factor(&wait(judge, "reserved", 1.0), &wait(judge, "queued", 1.0), 1.3);
+            judge.bound("\"about equal\" is read as a factor of 1.3", |judge| {
+                judge.within_factor(&wait(judge, "reserved", 1.0), &wait(judge, "queued", 1.0), 1.3);
+            });
         }
     },
-    ours: Ours::Bounds,
+    weaker: None,
 };
 
 pub const BY_LOAD: Claim<Results> = Claim {
     number: 16,
     text: "Figures 25, 26: as load rises so do fees, and reservations wait less relative to the queue",
+    says: &[Says::Sense("figures 25 and 26", "fees rise with load at each alpha below 1; relative waits fall")],
     note: Note::Of(notes::fees_by_load),
     compare: |judge| {
         for site in Site::ALL {
@@ -50,13 +55,14 @@ pub const BY_LOAD: Claim<Results> = Claim {
             }
         }
     },
-    ours: Ours::Nothing,
+    weaker: None,
 };
 
 pub const BY_SHARE: Claim<Results> = Claim {
     number: 17,
     text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer \
            they wait",
+    says: &[Says::Sense("figure 27", "fees fall with the share of reservations, to zero at 100 %; waits rise")],
     note: Note::Of(notes::fees_by_share),
     compare: |judge| {
         let shares = SHARES.map(f64::from);
@@ -68,21 +74,29 @@ pub const BY_SHARE: Claim<Results> = Claim {
             judge.rises("27 wait", name, &shares);
         }
     },
-    ours: Ours::Nothing,
+    weaker: None,
 };
 
 pub const HALF: Claim<Results> = Claim {
     number: 18,
-    text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them",
+    text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them, and they wait \
+           longer",
+    says: &[Says::Sense("figure 28", "best effort's wait falls as alpha rises, that of reservations rises")],
     note: Note::Of(notes::half),
-    compare: |judge| names().iter().for_each(|name| judge.falls("28", name, &ALPHAS)),
-    ours: Ours::Nothing,
+    compare: |judge| {
+        for name in names() {
+            judge.falls("28", &format!("{name} queued"), &ALPHAS);
+            judge.rises("28", &format!("{name} reserved"), &ALPHAS);
+        }
+    },
+    weaker: None,
 };
 
 pub const PLANNERS: Claim<Results> = Claim {
     number: 19,
     text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; \
            CTC at 78.8 % is more expensive than SDSC at 77.8 %",
+    says: &[Says::Sense("figure 29", "fees under EASY are above conservative ones, and the gap grows with load")],
     note: Note::Of(notes::planners),
     compare: |judge| {
         for site in Site::ALL {
@@ -102,13 +116,14 @@ pub const PLANNERS: Claim<Results> = Claim {
             );
         }
     },
-    ours: Ours::Nothing,
+    weaker: None,
 };
 
 pub const ESTIMATES: Claim<Results> = Claim {
     number: 20,
     text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay \
            nothing wait longer than the queue",
+    says: &[Says::Sense("figures 30 and 31", "inexact estimates raise fees and waits")],
     note: Note::None,
     compare: |judge| {
         for name in names() {
@@ -127,5 +142,5 @@ pub const ESTIMATES: Claim<Results> = Claim {
             judge.below(&queued, &reserved);
         }
     },
-    ours: Ours::Nothing,
+    weaker: None,
 };

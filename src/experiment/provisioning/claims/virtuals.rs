@@ -1,41 +1,49 @@
-//! Claims of figures 38 to 49: reservations that jobs imitate.
+//! Claims of figures 38 to 49: reservations that jobs imitate. Costs are per node and hour of the work.
 
-use super::super::super::claims::{Claim, Note, Number, Ours, just};
+use super::super::super::claims::{Claim, Note, Number, Says, just};
 use super::super::virtuals::{AHEAD, LENGTHS, NODES, line};
 use super::super::{Results, Site, correlation};
 use super::notes;
 
+fn shapes() -> impl Iterator<Item = (u32, u64)> {
+    NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length)))
+}
+
 pub const COSTS: Claim<Results> = Claim {
     number: 21,
     text: "Figures 38, 41: imitated reservations cost no more than real ones in the mean, and nearly as much for an \
-           hour's work in eight hours; and, whatever their size, no more than their padding can be",
+           hour's work in eight hours; and, with every size, no more than their padding can be",
+    says: &[Says::Sense("figures 38 and 41", "imitated ones are cheaper; nearly equal for 1 h in 8 h; at most S/D")],
     note: Note::Of(notes::imitated_costs),
     compare: |judge| {
         for name in Site::ALL {
-            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+            for (nodes, length) in shapes() {
                 for ahead in AHEAD {
                     let [imitated, real] = ["VAR", "AR"]
                         .map(|what| judge.mean("38", &line(name, what, nodes, length), ahead as f64).alone());
                     judge.at_most(&imitated, &real, 0.0);
                     if (length, ahead) == (1, 8) {
-                        judge.within_factor(&imitated, &real, 1.3);
+                        judge.bound("\"nearly equal\" is read as a factor of 1.3", |judge| {
+                            judge.within_factor(&imitated, &real, 1.3);
+                        });
                     }
                 }
             }
             judge.at_most(&judge.most("41 excess", name.name()), &just(0.0), 1e-9);
         }
     },
-    ours: Ours::Bounds,
+    weaker: None,
 };
 
 pub const SUCCESS: Claim<Results> = Claim {
     number: 22,
     text: "Figures 39, 43: real reservations succeed more often than imitated ones start in time, and if one fails the \
            other tends to fail",
+    says: &[Says::Sense("figures 39 and 43", "real ones succeed more often; failures of both are correlated")],
     note: Note::Of(notes::imitated_success),
     compare: |judge| {
         for site in Site::ALL {
-            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+            for (nodes, length) in shapes() {
                 for ahead in AHEAD {
                     let [imitated, real] =
                         ["VAR", "AR"].map(|what| judge.mean("39", &line(site, what, nodes, length), ahead as f64));
@@ -49,44 +57,77 @@ pub const SUCCESS: Claim<Results> = Claim {
             judge.below(&just(0.0), &together);
         }
     },
-    ours: Ours::Nothing,
+    weaker: None,
 };
 
 pub const CHEAPER: Claim<Results> = Claim {
     number: 23,
     text: "Figures 40, 44: in most trials the real one is cheaper for 32 nodes and an hour, and the imitated one for \
            four hours and for 64 nodes",
+    says: &[Says::Sense("figures 40 and 44", "real ones are cheaper in most trials for 32 nodes and 1 h only")],
     note: Note::Of(notes::cheaper),
     compare: |judge| {
-        for site in Site::ALL {
-            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
-                let winner = if (nodes, length) == (32, 1) { "AR cheaper" } else { "VAR cheaper" };
-                for ahead in AHEAD {
-                    judge.below(&just(0.5), &judge.mean("40", &line(site, winner, nodes, length), ahead as f64));
+        judge.bound("\"most\" is read as more than half of all trials", |judge| {
+            for site in Site::ALL {
+                for (nodes, length) in shapes() {
+                    let winner = if (nodes, length) == (32, 1) { "AR cheaper" } else { "VAR cheaper" };
+                    for ahead in AHEAD {
+                        judge.below(&just(0.5), &judge.mean("40", &line(site, winner, nodes, length), ahead as f64));
+                    }
                 }
             }
-        }
+        });
     },
-    ours: Ours::Nothing,
+    weaker: None,
 };
 
 pub const COMBINED: Claim<Results> = Claim {
     number: 24,
-    text: "Figures 46 to 49: both together never cost more than the real reservation if there is one, and succeed at \
-           least as often as either",
-    note: Note::None,
+    text: "Figures 46 to 49: both together never cost more than the real reservation if there is one, far less in the \
+           mean, and succeed at least as often as either",
+    says: &[Says::Sense("figures 46 to 49", "the combined cost is far below that of real reservations")],
+    note: Note::Of(notes::combined),
     compare: |judge| {
         for site in Site::ALL {
             judge.at_most(&judge.most("46 excess", site.name()), &just(0.0), 1e-6);
-            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+            for (nodes, length) in shapes() {
                 for ahead in AHEAD {
                     let both = judge.mean("48", &line(site, "combined", nodes, length), ahead as f64);
                     for what in ["AR", "VAR"] {
-                        judge.at_most(&judge.mean("39", &line(site, what, nodes, length), ahead as f64), &both, 0.0);
+                        judge.at_most(&judge.mean("48", &line(site, what, nodes, length), ahead as f64), &both, 0.0);
                     }
+                    let [combined, real] = ["combined", "AR"]
+                        .map(|what| judge.mean("46", &line(site, what, nodes, length), ahead as f64).alone());
+                    judge.bound("\"far below\" is read as half", |judge| {
+                        judge.at_most(&combined, &real.times(0.5), 0.0);
+                    });
                 }
             }
         }
     },
-    ours: Ours::Nothing,
+    weaker: None,
+};
+
+pub const NOTICE: Claim<Results> = Claim {
+    number: 30,
+    text: "Figures 38, 41: real reservations are much dearer at one hour's notice, and dearer for 64 than for 32 nodes",
+    says: &[Says::Sense("figures 38 and 41", "real ones are much dearer at an hour's notice, and for more nodes")],
+    note: Note::Of(notes::notice),
+    compare: |judge| {
+        for site in Site::ALL {
+            for (nodes, length) in shapes() {
+                let fee = |ahead: u64| judge.mean("38", &line(site, "AR", nodes, length), ahead as f64).alone();
+                let (soon, late) = (fee(AHEAD[0]), fee(AHEAD[2]));
+                judge.bound("\"much dearer\" is read as twice the fee at eight hours' notice", |judge| {
+                    judge.at_most(&late.times(2.0), &soon, 0.0);
+                });
+            }
+            for (length, ahead) in LENGTHS.into_iter().flat_map(|length| AHEAD.map(|ahead| (length, ahead))) {
+                let [few, many] =
+                    NODES.map(|nodes| judge.mean("41", &line(site, "AR", nodes, length), ahead as f64).alone());
+                judge.at_most(&few, &many, 0.0);
+            }
+        }
+    },
+    weaker: None,
 };

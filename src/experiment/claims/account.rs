@@ -1,0 +1,208 @@
+//! Verdicts of all claims as text and as a part of a page.
+
+use std::fmt::Write;
+
+use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
+use crate::numerals;
+use crate::report::html::{escape, table};
+use crate::settings::counted;
+
+/// Verdicts of all claims of a paper.
+pub(in crate::experiment) struct Findings<'r, R: 'static> {
+    results: &'r R,
+    all: Vec<(&'static Claim<R>, Finding)>,
+}
+
+impl<'r, R> Findings<'r, R> {
+    pub(in crate::experiment) fn of(claims: &'static [Claim<R>], results: &'r R) -> Findings<'r, R> {
+        Findings { results, all: claims.iter().map(|claim| (claim, claim.judge(results))).collect() }
+    }
+
+    /// Counts such as `3 hold, 1 holds only within our tolerance`; verdicts that no claim has are left out.
+    pub(in crate::experiment) fn counts(&self) -> String {
+        let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
+            let count = self.all.iter().filter(|(_, finding)| finding.verdict == verdict).count();
+            (count > 0).then(|| format!("{count} {}", many(verdict, count)))
+        });
+        counts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `verdicts.txt` below its head: a list of all verdicts, then each claim with the paper's words and the numbers.
+    pub(in crate::experiment) fn text(&self) -> String {
+        let mut text = String::from("\n");
+        let wide = Verdict::ALL.map(|verdict| verdict.words().len()).into_iter().max().unwrap_or(0);
+        for (claim, finding) in &self.all {
+            let verdict = finding.verdict.words();
+            let line = format!("{:>2}. {verdict:<wide$}  {}", claim.number, claim.text);
+            let _ = writeln!(text, "{}", wrapped(&line, wide + 6));
+        }
+        for (claim, finding) in &self.all {
+            let head = format!("{:>2}. {}: {}", claim.number, finding.verdict.words(), claim.text);
+            let _ = writeln!(text, "\n{}", wrapped(&head, 4));
+            for says in claim.says {
+                let _ = writeln!(text, "      {}", wrapped(&says.words(), 6));
+            }
+            text.push_str(&pairs(&finding.pairs));
+            for line in self.lines(claim, finding) {
+                let _ = writeln!(text, "      {}", wrapped(&line, 6));
+            }
+        }
+        text
+    }
+
+    /// Sections of a page: a table of all verdicts, then each claim.
+    pub(in crate::experiment) fn html(&self) -> String {
+        let row = |(claim, finding): &(&Claim<R>, Finding)| {
+            let number = claim.number;
+            let verdict = finding.verdict.words();
+            vec![
+                number.to_string(),
+                format!("<a href=\"#claim-{number}\">{}</a>", escape(claim.text)),
+                format!("<strong>{verdict}</strong>"),
+            ]
+        };
+        let mut html = format!(
+            "<section><h2 id=\"verdicts\">Verdicts</h2>\n<p>{}.</p>\n{}",
+            escape(&self.counts()),
+            table(&["#", "Claim", "Verdict"], self.all.iter().map(row))
+        );
+        for (claim, finding) in &self.all {
+            let number = claim.number;
+            let head = format!("{number}. {}: {}", finding.verdict.words(), claim.text);
+            let _ = writeln!(html, "<h3 id=\"claim-{number}\">{}</h3>", escape(&head));
+            for says in claim.says {
+                let _ = writeln!(html, "<p class=\"soft\">{}</p>", escape(&says.words()));
+            }
+            if !finding.pairs.is_empty() {
+                let row = |pair: &Pair| vec![escape(&pair.what), escape(&pair.paper), escape(&pair.ours())];
+                html.push_str(&table(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row)));
+            }
+            let lines = self.lines(claim, finding);
+            let lines: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
+            let _ = writeln!(html, "<ul>\n{lines}</ul>");
+        }
+        html + "</section>\n"
+    }
+
+    /// The decisive comparisons, tolerances, reasons and notes of a finding.
+    fn lines(&self, claim: &Claim<R>, finding: &Finding) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let evidence = finding.evidence();
+        lines.extend(evidence.iter().take(SHOWN).map(|comparison| comparison.sentence()));
+        if evidence.len() > SHOWN {
+            lines.push(format!("and {} more", evidence.len() - SHOWN));
+        }
+        let all = finding.comparisons.len();
+        let held = |one: &&Comparison| matches!(one.verdict(), Verdict::Holds | Verdict::WithinTolerance);
+        let held = finding.comparisons.iter().filter(held).count();
+        if all > 1 {
+            lines.push(format!("{held} of {} hold", counted(all as u64, "comparison")));
+        }
+        lines.extend(finding.tolerances().iter().map(|why| format!("our tolerance: {why}")));
+        if let (Some(weaker), Some(verdict)) = (&claim.weaker, finding.weaker)
+            && finding.verdict != Verdict::Holds
+        {
+            lines.push(format!("a weaker statement, which is ours: {}: {}", weaker.text, verdict.words()));
+        }
+        lines.extend(finding.untold.iter().map(|reason| format!("cannot be told: {reason}")));
+        if !finding.missing.is_empty() {
+            let some = finding.missing.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+            let more = if finding.missing.len() > SHOWN { ", ..." } else { "" };
+            let count = counted(finding.missing.len() as u64, "comparison");
+            lines.push(format!("cannot be told: no numbers for {count}: {some}{more}"));
+        } else if finding.verdict == Verdict::CannotBeTold && finding.untold.is_empty() {
+            lines.push(match finding.comparisons.is_empty() {
+                true => "cannot be told: there are no numbers for it".to_owned(),
+                false => {
+                    "cannot be told: the failures are within the random variation of these samples (±, 95 %)".to_owned()
+                }
+            });
+        }
+        lines.extend(finding.remarks.iter().cloned());
+        lines.extend(claim.notes(self.results, finding));
+        lines
+    }
+}
+
+fn many(verdict: Verdict, count: usize) -> &'static str {
+    match (verdict, count) {
+        (Verdict::CannotBeTold, _) | (_, 1) => verdict.words(),
+        (Verdict::Holds, _) => "hold",
+        (Verdict::WithinTolerance, _) => "hold only within our tolerance",
+        (Verdict::DoesNotHold, _) => "do not hold",
+    }
+}
+
+impl Says {
+    fn words(&self) -> String {
+        let at = |place: &str| if place.is_empty() { "the paper".to_owned() } else { format!("the paper, {place}") };
+        match self {
+            Says::Quote(place, words) => format!("{}: \"{words}\"", at(place)),
+            Says::Sense(place, words) => format!("{} (in our words): {words}", at(place)),
+        }
+    }
+}
+
+impl Pair {
+    fn ours(&self) -> String {
+        self.ours.map_or("-".to_owned(), numerals::number)
+    }
+}
+
+impl Comparison {
+    fn sentence(&self) -> String {
+        match self.verdict() {
+            Verdict::Holds => format!("closest: {}", self.text),
+            Verdict::WithinTolerance if self.margin >= 0.0 => format!("closest: {}", self.text),
+            Verdict::WithinTolerance => {
+                format!("{} fails {}; {} are allowed", self.text, self.shortfall(), up(self.tolerance))
+            }
+            Verdict::CannotBeTold | Verdict::DoesNotHold => {
+                let chance = self.chance.map(|chance| format!(" ±{chance:.4}")).unwrap_or_default();
+                let ours = if matches!(self.ours, Ours::Bound(_)) { ", by a bound of ours" } else { "" };
+                format!("{} fails {}{chance}{ours}", self.text, self.shortfall())
+            }
+        }
+    }
+}
+
+/// The paper's numbers beside ours, in columns as wide as their cells.
+fn pairs(pairs: &[Pair]) -> String {
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let cells: Vec<[String; 3]> = [["".to_owned(), "paper".to_owned(), "ours".to_owned()]]
+        .into_iter()
+        .chain(pairs.iter().map(|pair| [pair.what.clone(), pair.paper.clone(), pair.ours()]))
+        .collect();
+    let wide = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let [what, paper, ours] = [0, 1, 2].map(wide);
+    cells.iter().map(|[a, b, c]| format!("      {a:<what$}  {b:>paper$}  {c:>ours$}\n")).collect()
+}
+
+/// Rounds up to four decimals.
+fn up(number: f64) -> f64 {
+    (number * 1e4 - 1e-9).ceil() / 1e4
+}
+
+/// Most failing comparisons that are shown per claim.
+const SHOWN: usize = 6;
+
+/// Wraps text at 100 columns; all lines but the first are indented.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for (place, word) in text.split(' ').enumerate() {
+        let letters = word.chars().count();
+        if length > indent && length + 1 + letters > 100 {
+            lines.push_str(&format!("\n{:indent$}", ""));
+            length = indent;
+        } else if place > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += letters;
+    }
+    lines
+}

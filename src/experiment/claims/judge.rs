@@ -1,0 +1,195 @@
+//! Numbers with names, and the comparisons of a claim.
+
+use super::super::statistics::{chance, ratio};
+use super::{Comparison, Ours, Pair};
+
+/// Collects the comparisons of a claim.
+pub(in crate::experiment) struct Judge<'r, R> {
+    pub(in crate::experiment) results: &'r R,
+    pub(super) comparisons: Vec<Comparison>,
+    pub(super) pairs: Vec<Pair>,
+    /// Comparisons that lack numbers.
+    pub(super) missing: Vec<String>,
+    /// Reasons why a part of the claim cannot be told.
+    pub(super) untold: Vec<String>,
+    pub(super) remarks: Vec<String>,
+    ours: Ours,
+}
+
+/// A number with a name; the value is None if the results do not have it.
+#[derive(Clone, Debug)]
+pub(in crate::experiment) struct Number {
+    pub(in crate::experiment) name: String,
+    pub(in crate::experiment) value: Option<f64>,
+    /// Deviation that each sample causes in the number; empty if its samples are unknown.
+    pulls: Vec<f64>,
+    /// True if its samples are of other occasions than those of other numbers, even if there are as many.
+    alone: bool,
+}
+
+impl Number {
+    pub(in crate::experiment) fn new(name: String, value: Option<f64>) -> Number {
+        Number { name, value, pulls: Vec::new(), alone: false }
+    }
+
+    /// Marks the samples as unpaired: they have no counterparts among those of other numbers.
+    pub(in crate::experiment) fn alone(self) -> Number {
+        Number { alone: true, ..self }
+    }
+
+    /// Mean of samples.
+    pub(in crate::experiment) fn mean(name: String, samples: &[f64]) -> Number {
+        let value = (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64);
+        let pulls = value.map_or(Vec::new(), |mean| samples.iter().map(|sample| sample - mean).collect());
+        Number { pulls, ..Number::new(name, value) }
+    }
+
+    /// Ratio of the means of paired samples.
+    pub(in crate::experiment) fn ratio(name: String, ones: &[f64], others: &[f64]) -> Number {
+        let (value, pulls) = ratio(ones, others).map_or((None, Vec::new()), |(ratio, pulls)| (Some(ratio), pulls));
+        Number { pulls, ..Number::new(name, value) }
+    }
+
+    /// Sample standard deviation.
+    pub(in crate::experiment) fn deviation(name: String, samples: &[f64]) -> Number {
+        let pulls = Number::mean(String::new(), samples).pulls;
+        if pulls.len() < 2 {
+            return Number::new(name, None);
+        }
+        let variance = pulls.iter().map(|pull| pull * pull).sum::<f64>() / (pulls.len() - 1) as f64;
+        let deviation = variance.sqrt();
+        let pulls = pulls.iter().map(|pull| (pull * pull - variance) / (2.0 * deviation));
+        let pulls = if deviation > 0.0 { pulls.collect() } else { Vec::new() };
+        Number { pulls, ..Number::new(name, Some(deviation)) }
+    }
+
+    pub(in crate::experiment) fn plus(&self, term: f64) -> Number {
+        let sign = if term < 0.0 { '-' } else { '+' };
+        let name = format!("{} {sign} {}", self.name, term.abs());
+        Number { name, value: self.value.map(|value| value + term), ..self.clone() }
+    }
+
+    pub(in crate::experiment) fn times(&self, factor: f64) -> Number {
+        let name = match self.name.is_empty() {
+            true => String::new(),
+            false => format!("{factor} {}", self.name),
+        };
+        let pulls = self.pulls.iter().map(|pull| factor * pull).collect();
+        Number { name, value: self.value.map(|value| value * factor), pulls, alone: self.alone }
+    }
+
+    pub(in crate::experiment) fn minus(&self, other: &Number) -> Number {
+        let value = self.value.zip(other.value).map(|(a, b)| a - b);
+        // A number without samples leaves those of the other unchanged.
+        let pulls = match (self.pulls.len(), other.pulls.len()) {
+            (_, 0) => self.pulls.clone(),
+            (0, _) => other.pulls.iter().map(|pull| -pull).collect(),
+            _ if self.goes_with(other) => apart(self, other),
+            _ => Vec::new(),
+        };
+        let alone = self.alone || other.alone;
+        Number { pulls, alone, ..Number::new(format!("({} - {})", self.name, other.told()), value) }
+    }
+
+    /// Its name, or its value if it has no name.
+    fn told(&self) -> String {
+        match self.value.filter(|_| self.name.is_empty()) {
+            Some(value) => format!("{}", (value * 1e4).round() / 1e4),
+            None => self.name.clone(),
+        }
+    }
+
+    pub(in crate::experiment) fn distance(&self, other: &Number) -> Number {
+        let apart = self.minus(other);
+        let sign = if apart.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
+        Number { name: format!("|{} - {}|", self.name, other.told()), ..apart.times(sign) }
+    }
+
+    /// True if the samples of both are paired.
+    fn goes_with(&self, other: &Number) -> bool {
+        self.pulls.len() == other.pulls.len() && !self.alone && !other.alone
+    }
+
+    /// Half width of the confidence interval of the difference; paired samples are compared pair by pair.
+    pub(in crate::experiment) fn chance(&self, other: &Number) -> Option<f64> {
+        match (self.pulls.len(), other.pulls.len()) {
+            (0, 0) => None,
+            (0, _) => chance(&other.pulls),
+            (_, 0) => chance(&self.pulls),
+            _ if self.goes_with(other) => chance(&apart(self, other)),
+            _ => Some(chance(&self.pulls)?.hypot(chance(&other.pulls)?)),
+        }
+    }
+}
+
+/// Deviation that each sample causes in the difference of two numbers.
+fn apart(one: &Number, other: &Number) -> Vec<f64> {
+    one.pulls.iter().zip(&other.pulls).map(|(one, other)| one - other).collect()
+}
+
+pub(in crate::experiment) fn just(value: f64) -> Number {
+    Number::new(String::new(), Some(value))
+}
+
+impl<'r, R> Judge<'r, R> {
+    pub(super) fn new(results: &'r R) -> Judge<'r, R> {
+        let (comparisons, pairs) = Default::default();
+        let (missing, untold, remarks) = Default::default();
+        Judge { results, comparisons, pairs, missing, untold, remarks, ours: Ours::Nothing }
+    }
+
+    /// Compares against bounds of ours, because the paper gives none: what holds is within our tolerance at best.
+    pub(in crate::experiment) fn bound(&mut self, why: &'static str, compare: impl FnOnce(&mut Self)) {
+        self.with(Ours::Bound(why), compare);
+    }
+
+    /// Compares with tolerances of ours, which count only where a comparison needs them.
+    pub(in crate::experiment) fn slack(&mut self, why: &'static str, compare: impl FnOnce(&mut Self)) {
+        self.with(Ours::Slack(why), compare);
+    }
+
+    fn with(&mut self, ours: Ours, compare: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.ours, ours);
+        compare(self);
+        self.ours = before;
+    }
+
+    /// Shows a number that the paper prints beside ours, without judging it.
+    pub(in crate::experiment) fn beside(&mut self, what: impl Into<String>, paper: impl ToString, ours: &Number) {
+        self.pairs.push(Pair { what: what.into(), paper: paper.to_string(), ours: ours.value });
+    }
+
+    /// Adds a sentence that is shown with every verdict.
+    pub(in crate::experiment) fn remark(&mut self, remark: impl Into<String>) {
+        self.remarks.push(remark.into());
+    }
+
+    /// States that a part of the claim cannot be told.
+    pub(in crate::experiment) fn untold(&mut self, reason: impl Into<String>) {
+        self.untold.push(reason.into());
+    }
+
+    pub(in crate::experiment) fn below(&mut self, low: &Number, high: &Number) {
+        self.compare(low, high, 0.0, true);
+    }
+
+    pub(in crate::experiment) fn at_most(&mut self, low: &Number, high: &Number, tolerance: f64) {
+        self.compare(low, high, tolerance, false);
+    }
+
+    fn compare(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
+        let shown = |number: &Number| match number.value {
+            // A bound that was computed has more digits than say anything.
+            Some(value) if number.name.is_empty() && value.abs() >= 1e-3 => number.told(),
+            Some(value) if number.name.is_empty() => value.to_string(),
+            Some(value) => format!("{} = {value:.4}", number.name),
+            None => number.name.clone(),
+        };
+        let sign = if strict { "<" } else { "<=" };
+        let text = format!("{} {sign} {}", shown(low), shown(high));
+        let Some((left, right)) = low.value.zip(high.value) else { return self.missing.push(text) };
+        let chance = low.chance(high);
+        let ours = self.ours;
+        self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict, chance, ours });
+    }
+}
