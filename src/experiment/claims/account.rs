@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
 use crate::numerals;
+#[cfg(feature = "edge")]
 use crate::report::html::{escape, table};
 use crate::settings::counted;
 
@@ -51,6 +52,7 @@ impl<'r, R> Findings<'r, R> {
     }
 
     /// Sections of a page: a table of all verdicts, then each claim.
+    #[cfg(feature = "edge")]
     pub(in crate::experiment) fn html(&self) -> String {
         let row = |(claim, finding): &(&Claim<R>, Finding)| {
             let number = claim.number;
