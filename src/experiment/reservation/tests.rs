@@ -1,8 +1,8 @@
 use super::*;
 use crate::experiment::claims::Verdict;
 
-/// Rows with the numbers of another program, with invented ones where it has none: along the other axes acceptance falls
-/// with arrivals and rises with flexibility by equal steps.
+/// Rows with the numbers of another program, with invented ones where it has none: along the other axes acceptance
+/// falls with arrivals and rises with flexibility by equal steps.
 fn rows() -> Vec<PolicyRun> {
     let mut rows = Vec::new();
     for seed in 1..=2 {

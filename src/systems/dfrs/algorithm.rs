@@ -75,8 +75,8 @@ pub enum Grace {
     FlowTime(Span),
 }
 
-/// Priority of a live job, from its flow time and its virtual time; infinite until it makes progress. Section 4.1 of the
-/// paper names all three.
+/// Priority of a live job, from its flow time and its virtual time; infinite until it makes progress. Section 4.1 of
+/// the paper names all three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
     /// Flow time over the square of virtual time.

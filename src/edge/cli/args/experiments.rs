@@ -37,8 +37,8 @@ pub enum Paper {
         /// The paper's scale: 20 draws of costs for each of 1,296 graphs [default: one draw]
         #[arg(long)]
         full: bool,
-        /// The folder for runs.csv, tables.csv, tables.txt, verdicts.txt, figures (SVG), and report.html, a page with all
-        /// of it
+        /// The folder for runs.csv, tables.csv, tables.txt, verdicts.txt, figures (SVG), and report.html, a page with
+        /// all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-heft")]
         out: PathBuf,
         #[command(flatten)]
@@ -58,8 +58,8 @@ pub enum Paper {
             value_parser = parse_count::<u32>(1..=1_000)
         )]
         workloads: u32,
-        /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with all
-        /// of it
+        /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with
+        /// all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-reservation")]
         out: PathBuf,
         #[command(flatten)]
@@ -89,8 +89,8 @@ pub enum Paper {
         /// A folder with logs of both machines, CTC*.swf.gz and SDSC*.swf.gz [default: a model of such jobs]
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
-        /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with all
-        /// of it
+        /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with
+        /// all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-provisioning")]
         out: PathBuf,
         #[command(flatten)]

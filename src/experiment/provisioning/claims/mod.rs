@@ -1,7 +1,7 @@
 //! Conclusions of the thesis, figure by figure.
 //!
-//! Trends are of means, with a tolerance of 3 % from one point to the next, which is ours. Where the thesis says "about"
-//! or "most", the bounds are ours, too.
+//! Trends are of means, with a tolerance of 3 % from one point to the next, which is ours. Where the thesis says
+//! "about" or "most", the bounds are ours, too.
 
 mod at_prices;
 mod notes;

@@ -41,7 +41,13 @@ impl Age {
 
 /// Placement of each job, and the pace found. `order` has all jobs from highest to lowest priority; the lowest are left
 /// out until the memory suffices.
-pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age], sort: Sort) -> (Vec<TaskPlaces>, f64) {
+pub(super) fn map(
+    nodes: u32,
+    jobs: &[Candidate<'_>],
+    order: &[usize],
+    ages: &[Age],
+    sort: Sort,
+) -> (Vec<TaskPlaces>, f64) {
     let mut packer = Packer::new(nodes, jobs, sort);
     let found = keep_most(&mut packer, order, |packer| {
         let mut at = |pace: f64| {
