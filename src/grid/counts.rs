@@ -33,7 +33,7 @@ struct Block {
 
 /// Index of a step and its block.
 #[derive(Clone, Copy)]
-struct Place {
+struct StepIndex {
     block: usize,
     step: usize,
 }
@@ -140,7 +140,7 @@ impl Counts {
     /// that is sooner.
     pub fn earliest_ahead(&self, starts: Range<Time>, span: Span, limit: u32, ahead: Time) -> Option<Time> {
         let from = starts.start;
-        let mut search = Search { start: from, is_crowded: false, span, past: starts.end.min(ahead), ahead };
+        let mut search = SpanSearch { start: from, is_crowded: false, span, past: starts.end.min(ahead), ahead };
         if from >= search.past {
             return None;
         }
@@ -178,7 +178,7 @@ impl Counts {
             } else {
                 block.change_from(at.step, end, &change);
             }
-            at = Place { block: at.block + 1, step: 0 };
+            at = StepIndex { block: at.block + 1, step: 0 };
         }
         at.step = self.blocks[at.block].change_from(at.step, end, &change);
         self.join(at);
@@ -190,10 +190,10 @@ impl Counts {
     }
 
     /// Makes a time the start of a step.
-    fn cut(&mut self, at: Time) -> Place {
+    fn cut(&mut self, at: Time) -> StepIndex {
         if self.blocks.is_empty() {
             self.blocks.push(Block::new(vec![(at, 0)], 0));
-            return Place { block: 0, step: 0 };
+            return StepIndex { block: 0, step: 0 };
         }
         let place = self.holding(at);
         let block = &mut self.blocks[place];
@@ -212,15 +212,15 @@ impl Counts {
                 let right = Block::new(steps, block.more);
                 self.blocks.insert(place + 1, right);
                 if step >= FULL / 2 {
-                    return Place { block: place + 1, step: step - FULL / 2 };
+                    return StepIndex { block: place + 1, step: step - FULL / 2 };
                 }
             }
         }
-        Place { block: place, step }
+        StepIndex { block: place, step }
     }
 
     /// Drops a step that changes nothing, and its block if that is empty now. True if the block is gone.
-    fn join(&mut self, at: Place) -> bool {
+    fn join(&mut self, at: StepIndex) -> bool {
         let before = match (at.step.checked_sub(1), at.block.checked_sub(1)) {
             (Some(step), _) => self.blocks[at.block].busy(step),
             (None, Some(block)) => self.blocks[block].last_busy(),
@@ -325,7 +325,7 @@ impl Block {
 }
 
 /// Search for a long enough span with few enough busy nodes, in order of time.
-struct Search {
+struct SpanSearch {
     start: Time,
     /// True while too many are busy; no start is possible before this ends.
     is_crowded: bool,
@@ -336,7 +336,7 @@ struct Search {
     ahead: Time,
 }
 
-impl Search {
+impl SpanSearch {
     fn pass(&mut self, begin: Time, is_crowded: bool) -> ControlFlow<Option<Time>> {
         if !self.is_crowded && begin >= (self.start + self.span).min(self.ahead) {
             return ControlFlow::Break(Some(self.start));

@@ -165,24 +165,25 @@ impl fmt::Display for CurvePart {
 /// Serialised form of a curve.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Curve")]
-struct Plain {
+struct PlainCurve {
     initial: f64,
     #[serde(rename = "final")]
     final_: f64,
     points: Vec<(f64, f64)>,
 }
 
-impl TryFrom<Plain> for Curve {
+impl TryFrom<PlainCurve> for Curve {
     type Error = CurveError;
 
-    fn try_from(plain: Plain) -> Result<Curve, CurveError> {
+    fn try_from(plain: PlainCurve) -> Result<Curve, CurveError> {
         Curve::new(plain.initial, plain.final_, &plain.points)
     }
 }
 
 impl Serialize for Curve {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Plain { initial: self.initial(), final_: self.final_(), points: self.points().collect() }.serialize(serializer)
+        PlainCurve { initial: self.initial(), final_: self.final_(), points: self.points().collect() }
+            .serialize(serializer)
     }
 }
 
@@ -255,7 +256,7 @@ mod tests {
         assert_eq!(codec::decode::<Curve>(&bytes).unwrap(), curve);
 
         let mut bytes = Vec::new();
-        codec::encode(&Plain { initial: 6.0, final_: 2.0, points: vec![] }, &mut bytes).unwrap();
+        codec::encode(&PlainCurve { initial: 6.0, final_: 2.0, points: vec![] }, &mut bytes).unwrap();
         assert!(codec::decode::<Curve>(&bytes).is_err());
         assert_eq!(
             serde_json::from_str::<Curve>(r#"{"initial": 2, "final": 6, "points": [[3, 0.8]]}"#).unwrap(),

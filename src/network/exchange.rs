@@ -12,10 +12,10 @@ pub struct Exchange {
     /// Actors that may ship, ascending: the services of the run, and the users that have none.
     owners: Vec<ActorId>,
     sites: Vec<ActorId>,
-    carrier: Carrier<Load>,
+    carrier: Carrier<ExchangeLoad>,
 }
 
-struct Load {
+struct ExchangeLoad {
     owner: ActorId,
     number: u64,
     /// Edge whose delivery is logged here; None if the owner logs it.
@@ -31,7 +31,7 @@ impl Exchange {
 
 impl Actor<Message, Record> for Exchange {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
-        for Load { owner, number, edge } in self.carrier.arrived(now.time, out) {
+        for ExchangeLoad { owner, number, edge } in self.carrier.arrived(now.time, out) {
             out.send(owner, Message::Landed(Landed { load: number }));
             if let Some(edge) = edge {
                 out.log(Record::Delivered { edge });
@@ -44,7 +44,7 @@ impl Actor<Message, Record> for Exchange {
                 && from < sites
                 && to < sites
             {
-                let note = Load { owner: event.from, number: load, edge: on_behalf.then_some(edge) };
+                let note = ExchangeLoad { owner: event.from, number: load, edge: on_behalf.then_some(edge) };
                 let active = self.carrier.send(now.time, (from, to), (edge, bytes), note, out);
                 if on_behalf {
                     let [from, to] = [from, to].map(|site| self.sites[site as usize]);

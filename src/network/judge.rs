@@ -67,7 +67,7 @@ pub fn ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
 
 /// A flow between two sites.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentFlow {
     pub release: f64,
     pub ends: (usize, usize),
     pub volume: f64,
@@ -86,7 +86,7 @@ enum FlowState {
 /// with some links down, if there is one.
 pub fn ends_among_outages(
     links: &[Link],
-    sent: &[Sent],
+    sent: &[SentFlow],
     outages: &[Vec<(f64, f64)>],
     way: impl Fn((usize, usize), &[bool]) -> Option<Vec<usize>>,
     rule: Interrupted,

@@ -4,7 +4,7 @@ use super::link::LinkId;
 
 /// Adjacency lists: sites first, then the other places where links meet.
 #[derive(Clone, Debug)]
-pub struct Map {
+pub struct AdjacencyMap {
     sites: usize,
     /// Links that lead away from each place.
     out: Vec<Vec<Hop>>,
@@ -21,10 +21,10 @@ pub struct Hop {
     pub latency: u64,
 }
 
-impl Map {
+impl AdjacencyMap {
     /// Creates a map without links.
-    pub fn new(sites: usize, others: usize) -> Map {
-        Map { sites, out: vec![Vec::new(); sites + others] }
+    pub fn new(sites: usize, others: usize) -> AdjacencyMap {
+        AdjacencyMap { sites, out: vec![Vec::new(); sites + others] }
     }
 
     pub fn lay(&mut self, from: usize, hop: Hop) {
@@ -51,19 +51,19 @@ impl Map {
     /// Breadth-first search, one more link per level. Of all paths to a node with the fewest links the best counts, by
     /// latency, then by names; as these paths have the same number of links, their order stays if both continue over
     /// the same link.
-    pub fn shortest(&self, from: usize, may_use: impl Fn(LinkId) -> bool) -> Tree {
-        let mut reached: Vec<Option<Reached>> = vec![None; self.out.len()];
+    pub fn shortest(&self, from: usize, may_use: impl Fn(LinkId) -> bool) -> PathTree {
+        let mut reached: Vec<Option<ReachedPlace>> = vec![None; self.out.len()];
         let mut sites_left = self.sites - usize::from(from < self.sites);
-        reached[from] = Some(Reached { latency: 0, before: from, rank: 0, name: 0, link: LinkId(0) });
+        reached[from] = Some(ReachedPlace { latency: 0, before: from, rank: 0, name: 0, link: LinkId(0) });
         let mut level = vec![from];
         while !level.is_empty() && sites_left > 0 {
-            let mut next: Vec<(usize, Reached)> = Vec::new();
+            let mut next: Vec<(usize, ReachedPlace)> = Vec::new();
             for &node in &level {
-                let Reached { latency, rank, .. } = reached[node].expect("a level holds what was reached");
+                let ReachedPlace { latency, rank, .. } = reached[node].expect("a level holds what was reached");
                 for &Hop { to, link, name, latency: more } in &self.out[node] {
                     if reached[to].is_none() && may_use(link) {
                         let latency = latency + u128::from(more);
-                        next.push((to, Reached { latency, before: node, rank, name, link }));
+                        next.push((to, ReachedPlace { latency, before: node, rank, name, link }));
                     }
                 }
             }
@@ -73,24 +73,24 @@ impl Map {
             next.sort_unstable_by_key(|(_, way)| (way.rank, way.name));
             level.clear();
             for (rank, (node, way)) in (0..).zip(next) {
-                reached[node] = Some(Reached { rank, ..way });
+                reached[node] = Some(ReachedPlace { rank, ..way });
                 level.push(node);
                 sites_left -= usize::from(node < self.sites);
             }
         }
-        Tree { from, reached }
+        PathTree { from, reached }
     }
 }
 
 /// Shortest paths from one place.
 #[derive(Clone, Debug)]
-pub struct Tree {
+pub struct PathTree {
     from: usize,
-    reached: Vec<Option<Reached>>,
+    reached: Vec<Option<ReachedPlace>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reached {
+struct ReachedPlace {
     latency: u128,
     before: usize,
     /// Rank of the path to the previous node among those of its length, by the names of their links; in the tree, rank
@@ -100,12 +100,12 @@ struct Reached {
     link: LinkId,
 }
 
-impl Tree {
+impl PathTree {
     /// Shortest path to a site; None if there is none.
     pub fn way(&self, to: usize) -> Option<Vec<LinkId>> {
         let (mut at, mut way) = (to, Vec::new());
         while at != self.from {
-            let Reached { before, link, .. } = self.reached[at]?;
+            let ReachedPlace { before, link, .. } = self.reached[at]?;
             way.push(link);
             at = before;
         }

@@ -56,10 +56,10 @@ fn a_flow_waits_for_its_latency_and_needs_a_volume_to_need_time() {
 
     let mut ended = Vec::new();
     flows.advance(5.5, &mut ended);
-    assert_eq!(ended, [Ended { flow: here, at: 0.0 }, Ended { flow: empty, at: 5.0 }]);
+    assert_eq!(ended, [EndedFlow { flow: here, at: 0.0 }, EndedFlow { flow: empty, at: 5.0 }]);
     assert_eq!((flows.rate(full), flows.left(full), flows.now()), (10.0, 5.0, 5.5));
     flows.advance(100.0, &mut ended);
-    assert_eq!(ended[2], Ended { flow: full, at: 6.0 });
+    assert_eq!(ended[2], EndedFlow { flow: full, at: 6.0 });
     assert_eq!(flows.next_change(), None);
 }
 
@@ -99,9 +99,9 @@ fn a_flow_ends_when_a_crumb_is_left() {
     let started = [0.0, 0.5, 3.0].map(|more| flows.start(0.0, route, 1e9 + more));
     let mut ended = Vec::new();
     flows.advance(1e9, &mut ended);
-    assert_eq!(ended, [started[0], started[1]].map(|flow| Ended { flow, at: 1e9 }));
+    assert_eq!(ended, [started[0], started[1]].map(|flow| EndedFlow { flow, at: 1e9 }));
     flows.advance(2e9, &mut ended);
-    assert_eq!(ended[2], Ended { flow: started[2], at: 1e9 + 1.0 });
+    assert_eq!(ended[2], EndedFlow { flow: started[2], at: 1e9 + 1.0 });
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_flow_in_any_state_can_be_stopped_and_the_others_go_on() {
     assert_eq!((flows.take_held(), flows.on(LinkId(1))), (vec![held], 0));
     let mut ended = Vec::new();
     flows.advance(9.0, &mut ended);
-    assert_eq!(ended, [Ended { flow: instant, at: 0.0 }, Ended { flow: waiting, at: 6.0 }]);
+    assert_eq!(ended, [EndedFlow { flow: instant, at: 0.0 }, EndedFlow { flow: waiting, at: 6.0 }]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_infinite_link_needs_no_time() {
     let (first, second) = (flows.start(3.0, fast, 1e9), flows.start(3.0, slow, 4.0));
     let mut ended = Vec::new();
     flows.advance(9.0, &mut ended);
-    assert_eq!(ended, [Ended { flow: first, at: 3.0 }, Ended { flow: second, at: 5.0 }]);
+    assert_eq!(ended, [EndedFlow { flow: first, at: 3.0 }, EndedFlow { flow: second, at: 5.0 }]);
 }
 
 #[test]

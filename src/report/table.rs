@@ -12,7 +12,7 @@ const LABEL: usize = 12;
 
 /// A table of the results, with what the run took where that is known.
 pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
-    let mut table = Table::default();
+    let mut table = SummaryTable::default();
     table.line(&summary.topology, &format!("seed {}", summary.seed));
     if let Status::Partial(why) = &summary.status {
         table.line("PARTIAL", why);
@@ -87,11 +87,11 @@ fn carried(all: &Carried) -> String {
 }
 
 #[derive(Default)]
-struct Table {
+struct SummaryTable {
     text: String,
 }
 
-impl Table {
+impl SummaryTable {
     fn line(&mut self, label: &str, words: &str) {
         let label = shorten(label, 60);
         // What a line begins with is kept by those that it is continued on.
@@ -121,7 +121,7 @@ impl Table {
     }
 }
 
-fn uses(table: &mut Table, summary: &Summary) {
+fn uses(table: &mut SummaryTable, summary: &Summary) {
     if summary.used(&summary.utilisation.all).is_none() {
         return table.row("No utilisation: nothing ran for any length of time.");
     }
@@ -225,13 +225,13 @@ mod tests {
         for words in
             [why, &path, "", "  job 7: a line that is indented, and so is what continues it, as far as it is too long"]
         {
-            let mut table = Table::default();
+            let mut table = SummaryTable::default();
             table.line("PARTIAL", words);
             assert!(table.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", table.text);
             let told = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
             assert_eq!(told(&table.text), format!("PARTIAL{}", told(words)));
         }
-        let mut table = Table::default();
+        let mut table = SummaryTable::default();
         table.line("PARTIAL", why);
         let expected = "PARTIAL       site york's manager `python3 /home/ada/grids/manager.py` has ended before the run was\n              \
                         over (exit status: 1), at virtual time 00:02:22.015\n                last message to it: Run\n";

@@ -27,7 +27,7 @@ const GIVING: u32 = 1;
 impl Tally {
     /// Hands over the whole trace, one event at a time.
     pub fn trace<E>(&self, put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let mut trace = Trace { put, line: Vec::new(), first: true };
+        let mut trace = TraceWriter { put, line: Vec::new(), first: true };
         trace.raw(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
         for (system, (gives, given)) in self.gives().zip(self.given_by_system()).enumerate() {
             self.system_track(system, gives, given, &mut trace)?;
@@ -61,7 +61,7 @@ impl Tally {
         system: usize,
         Gives { moment, task, category }: Gives,
         given: Assignments,
-        trace: &mut Trace<P>,
+        trace: &mut TraceWriter<P>,
     ) -> Result<(), E> {
         let pid = FIRST_SYSTEM + system;
         trace.process(pid, moment)?;
@@ -86,7 +86,11 @@ impl Tally {
     }
 
     /// Transfers over the links, from when they used them.
-    fn network_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, pid: usize, trace: &mut Trace<P>) -> Result<(), E> {
+    fn network_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
+        &self,
+        pid: usize,
+        trace: &mut TraceWriter<P>,
+    ) -> Result<(), E> {
         let mut flows: Vec<FinishedFlow<'_>> = self.flows().collect();
         if flows.is_empty() {
             return Ok(());
@@ -115,7 +119,7 @@ impl Tally {
         &self,
         pid: usize,
         mut lane: u32,
-        trace: &mut Trace<P>,
+        trace: &mut TraceWriter<P>,
     ) -> Result<(), E> {
         for link in self.failing.links() {
             lane += 1;
@@ -152,7 +156,7 @@ impl Tally {
         site: usize,
         pid: usize,
         ran: Vec<AssignedStint<'_>>,
-        trace: &mut Trace<P>,
+        trace: &mut TraceWriter<P>,
     ) -> Result<u32, E> {
         let facts = &self.sites[site];
         trace.process(pid, &format!("site {}", facts.name))?;
@@ -175,7 +179,7 @@ impl Tally {
         (stint, sent): (&Stint<'_>, Option<AssignmentEvent>),
         is_shared: bool,
         task: &TaskOf<'_>,
-        trace: &mut Trace<P>,
+        trace: &mut TraceWriter<P>,
     ) -> Result<(), E> {
         let Stint { from: start, to: end, nodes: cores, share, .. } = *stint;
         let (index, ts) = (task.index, start.micros());
@@ -280,13 +284,13 @@ impl Steps {
     }
 }
 
-struct Trace<P> {
+struct TraceWriter<P> {
     put: P,
     line: Vec<u8>,
     first: bool,
 }
 
-impl<P> Trace<P> {
+impl<P> TraceWriter<P> {
     fn raw<E>(&mut self, bytes: &[u8]) -> Result<(), E>
     where
         P: FnMut(&[u8]) -> Result<(), E>,

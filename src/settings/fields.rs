@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::diagnostic::{Diagnostic, Diagnostics, Location};
 use super::units::{self, CapacityError, Inexact, SpanError};
-use super::written::{Keyed, Node, Path, Table, Value};
+use super::written::{Keyed, Path, Table, Value, WrittenNode};
 use crate::near::nearest;
 use crate::time::Span;
 
@@ -24,7 +24,7 @@ pub struct Fields<'a> {
 
 /// A written value and its path.
 pub struct Field<'a> {
-    node: &'a Node,
+    node: &'a WrittenNode,
     path: Path<'a>,
     diagnostics: &'a Diagnostics,
 }

@@ -2,8 +2,8 @@
 //!
 //! A struct of settings has a function that walks it: it names every key with its value, the [`Form`] of the value and
 //! a line about its meaning. Every operation on settings is a [`Walk`] over that description: [`Reader`] fills the
-//! struct from a file and reports errors, [`Page`] writes it (and so yields the text that the run's hash covers), and
-//! [`list()`] lists the keys, for the reference of keys, the catalogue of names and the schema for editors.
+//! struct from a file and reports errors, [`TomlPage`] writes it (and so yields the text that the run's hash covers),
+//! and [`list()`] lists the keys, for the reference of keys, the catalogue of names and the schema for editors.
 //!
 //! A [`Context`] holds what a key may refer to, such as the names of sites. Nothing here knows a system or a source.
 
@@ -38,5 +38,5 @@ pub use read::Reader;
 pub use reference::{Chapter, reference};
 pub use schema::schema;
 pub use walk::{Key, Layout, Purpose, Rows, Walk, key};
-pub use write::Page;
-pub use written::{Attached, Content, Keyed, Node, Path, Table, Value, convert_table, value};
+pub use write::TomlPage;
+pub use written::{Attached, FileContent, Keyed, Path, Table, Value, WrittenNode, convert_table, value};

@@ -6,21 +6,21 @@ use super::forms::Shape;
 use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
 
 /// A page of TOML under construction.
-pub struct Page {
+pub struct TomlPage {
     text: String,
     /// Explanations written so far: each is written once, even for a thousand sites. None if there are no explanations.
     said: Option<BTreeSet<String>>,
 }
 
-impl Page {
+impl TomlPage {
     /// Creates a page with a line of explanation for every setting that has one.
-    pub fn explained() -> Page {
-        Page { text: String::new(), said: Some(BTreeSet::new()) }
+    pub fn explained() -> TomlPage {
+        TomlPage { text: String::new(), said: Some(BTreeSet::new()) }
     }
 
     /// Creates a page of only the settings that affect a run.
-    pub fn bare() -> Page {
-        Page { text: String::new(), said: None }
+    pub fn bare() -> TomlPage {
+        TomlPage { text: String::new(), said: None }
     }
 
     pub fn into_text(self) -> String {
@@ -45,7 +45,7 @@ impl Page {
     }
 }
 
-impl Walk for Page {
+impl Walk for TomlPage {
     fn purpose(&self) -> Purpose {
         Purpose::Write
     }

@@ -9,7 +9,7 @@ use super::diagnostic::Location;
 use crate::few;
 
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct WrittenNode {
     pub location: Location,
     pub value: Value,
 }
@@ -23,7 +23,7 @@ pub enum Value {
     Float(String),
     Boolean(bool),
     Date,
-    List(Vec<Node>),
+    List(Vec<WrittenNode>),
     Table(Table),
     /// Could not be read; the error has been reported.
     Lost,
@@ -39,15 +39,15 @@ pub struct Table {
 pub struct Keyed {
     pub key: String,
     pub key_location: Location,
-    pub node: Node,
+    pub node: WrittenNode,
 }
 
 impl Table {
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&WrittenNode> {
         self.entries.iter().find(|keyed| keyed.key == key).map(|keyed| &keyed.node)
     }
 
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut WrittenNode> {
         self.entries.iter_mut().find(|keyed| keyed.key == key).map(|keyed| &mut keyed.node)
     }
 
@@ -59,29 +59,29 @@ impl Table {
         }
     }
 
-    pub fn take(&mut self, key: &str) -> Option<Node> {
+    pub fn take(&mut self, key: &str) -> Option<WrittenNode> {
         let at = self.entries.iter().position(|keyed| keyed.key == key)?;
         Some(self.entries.remove(at).node)
     }
 }
 
 /// Files that settings name, by the location of the name: the path relative to the current directory, and the content.
-pub type Attached = few::Map<Location, (String, Content)>;
+pub type Attached = few::Map<Location, (String, FileContent)>;
 
 /// Content of a file, which several settings may share, or the reason why it cannot be read.
-pub type Content = Result<Arc<[u8]>, String>;
+pub type FileContent = Result<Arc<[u8]>, String>;
 
 /// Reads one value as TOML, with all of it at `location`; None if it is not TOML.
-pub fn value(text: &str, location: Location) -> Option<Node> {
+pub fn value(text: &str, location: Location) -> Option<WrittenNode> {
     let value = DeValue::parse(text).ok()?;
-    Some(Node { location, value: convert(value.get_ref(), &|_| location) })
+    Some(WrittenNode { location, value: convert(value.get_ref(), &|_| location) })
 }
 
 pub fn convert_table(table: &DeTable<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Table {
     let entries = table.iter().map(|(key, value)| Keyed {
         key: key.get_ref().to_string(),
         key_location: location(key.span()),
-        node: Node { location: location(value.span()), value: convert(value.get_ref(), location) },
+        node: WrittenNode { location: location(value.span()), value: convert(value.get_ref(), location) },
     });
     Table { entries: entries.collect() }
 }
@@ -94,7 +94,7 @@ fn convert(value: &DeValue<'_>, location: &impl Fn(std::ops::Range<usize>) -> Lo
         DeValue::Boolean(flag) => Value::Boolean(*flag),
         DeValue::Datetime(_) => Value::Date,
         DeValue::Array(items) => {
-            let node = |item: &toml::Spanned<DeValue<'_>>| Node {
+            let node = |item: &toml::Spanned<DeValue<'_>>| WrittenNode {
                 location: location(item.span()),
                 value: convert(item.get_ref(), location),
             };
@@ -113,26 +113,26 @@ fn integer(text: &str, radix: u32) -> i128 {
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'p> {
     up: Option<&'p Path<'p>>,
-    last: Step<'p>,
+    last: PathStep<'p>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'p> {
+enum PathStep<'p> {
     Key(&'p str),
     Index(usize),
 }
 
 impl<'p> Path<'p> {
     pub fn root(key: &'p str) -> Path<'p> {
-        Path { up: None, last: Step::Key(key) }
+        Path { up: None, last: PathStep::Key(key) }
     }
 
     pub fn key<'q>(&'q self, key: &'q str) -> Path<'q> {
-        Path { up: Some(self), last: Step::Key(key) }
+        Path { up: Some(self), last: PathStep::Key(key) }
     }
 
     pub fn index<'q>(&'q self, index: usize) -> Path<'q> {
-        Path { up: Some(self), last: Step::Index(index) }
+        Path { up: Some(self), last: PathStep::Index(index) }
     }
 }
 
@@ -142,8 +142,8 @@ impl fmt::Display for Path<'_> {
             write!(f, "{up}.")?;
         }
         match self.last {
-            Step::Key(key) => f.write_str(key),
-            Step::Index(index) => write!(f, "{index}"),
+            PathStep::Key(key) => f.write_str(key),
+            PathStep::Index(index) => write!(f, "{index}"),
         }
     }
 }

@@ -72,12 +72,12 @@ pub enum DistributeError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     #[error("job {job}: {error}")]
-    Job { job: JobId, error: JobError },
+    Job { job: JobId, error: PlacementError },
 }
 
 /// Reasons why a job cannot run on this grid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum JobError {
+pub enum PlacementError {
     #[error(
         "task {task} needs {cores} cores of kind {kind} at one site, but no site has that many; unplaceable = \"refuse\" refuses such jobs instead"
     )]
@@ -109,17 +109,17 @@ impl DataLimit {
         DataLimit { bytes_left: bytes }
     }
 
-    pub fn take(&mut self, edges: &[Edge]) -> Result<(), JobError> {
+    pub fn take(&mut self, edges: &[Edge]) -> Result<(), PlacementError> {
         self.take_bytes(edges.iter().map(|edge| u128::from(edge.data)).sum())
     }
 
     /// Takes the data of a whole job, to its site and back.
-    pub fn take_staged(&mut self, staging: &Option<Staging>) -> Result<(), JobError> {
+    pub fn take_staged(&mut self, staging: &Option<Staging>) -> Result<(), PlacementError> {
         self.take_bytes(staging.map_or(0, |staging| staging.volumes.sum()))
     }
 
-    fn take_bytes(&mut self, bytes: u128) -> Result<(), JobError> {
-        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(JobError::Endless)?;
+    fn take_bytes(&mut self, bytes: u128) -> Result<(), PlacementError> {
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(PlacementError::Endless)?;
         Ok(())
     }
 }
@@ -140,7 +140,7 @@ impl Grid<'_> {
             // There are no more runs of neighbours than gaps between them.
             let scattered = |cores: u32| cores >= wish.cores && cores - wish.cores > CORES_SCATTERED;
             if let Some((_, site)) = self.sites.iter().find(|(_, site)| scattered(site.cores)) {
-                let error = JobError::TooScattered { task, cores: wish.cores, site: site.name.clone() };
+                let error = PlacementError::TooScattered { task, cores: wish.cores, site: site.name.clone() };
                 return Err(DistributeError::Job { job: job.id, error });
             }
         }
@@ -148,12 +148,12 @@ impl Grid<'_> {
     }
 
     /// Checks that each task of a job fits some site.
-    pub fn check_placeable(&self, job: &Job) -> Result<(), JobError> {
+    pub fn check_placeable(&self, job: &Job) -> Result<(), PlacementError> {
         for (task, wish) in job.tasks.iter().enumerate() {
             let kind = usize::from(wish.kind.0);
             if self.largest.get(kind).is_none_or(|largest| wish.cores > *largest) {
                 let kind = self.kinds.get(kind).cloned().unwrap_or_default();
-                return Err(JobError::Unplaceable { task, cores: wish.cores, kind });
+                return Err(PlacementError::Unplaceable { task, cores: wish.cores, kind });
             }
         }
         Ok(())
@@ -173,7 +173,7 @@ pub(super) fn submit(
     grid: &Grid<'_>,
     tick: Span,
     distribution: &mut Distribution,
-    check: impl Fn(&Job) -> Result<(), JobError>,
+    check: impl Fn(&Job) -> Result<(), PlacementError>,
 ) -> Result<(), DistributeError> {
     let Distribution { next, data, submissions, misfits } = distribution;
     let (jobs, rest) = workload.source.ahead(&grid.platform(), tick, next, |job| {

@@ -29,7 +29,7 @@ use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
 
-pub use distribute::{DataLimit, DistributeError, Distribution, JobError, Misfits, NegotiatedJob, Submissions};
+pub use distribute::{DataLimit, DistributeError, Distribution, Misfits, NegotiatedJob, PlacementError, Submissions};
 pub use failing::{Failing, Fails};
 
 /// Every system that a topology may use.

@@ -10,7 +10,7 @@ use crate::near::nearest;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
-use crate::roles::outside::{Planned, Plans};
+use crate::roles::outside::{PlannedUser, Plans};
 use crate::roles::{self, Followers, Planner, Resubmit, SplitPlanner, StreamedJobs, User};
 use crate::settings::counted;
 use crate::settings::units::SPAN_MAX;
@@ -338,7 +338,7 @@ fn planned(
     streamed: Vec<StreamedJobs>,
     followers: Vec<Followers>,
     site_ids: &[ActorId],
-) -> Result<Planned, ActorError> {
+) -> Result<PlannedUser, ActorError> {
     let decider = decider.and_then(|decider| decider.downcast::<Box<dyn Plans>>().ok());
     let decider = *decider.ok_or(ActorError::NoDecider)?;
     let (mut jobs, mut rest) = (Vec::new(), Vec::new());
@@ -353,7 +353,7 @@ fn planned(
     // Jobs that arrive at one time are ordered by number, regardless of their source.
     jobs.sort_by_key(|(time, _, enqueue)| (*time, enqueue.job.id));
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site]));
-    Ok(Planned::new(decider, roles::Script::saying(rest).later(streamed), jobs, followers, few::tree(sites)))
+    Ok(PlannedUser::new(decider, roles::Script::saying(rest).later(streamed), jobs, followers, few::tree(sites)))
 }
 
 /// Sites from which a user's external planner may choose: those of systems that have such planners.

@@ -9,7 +9,9 @@ use serde::Serialize;
 use super::{Site, Topology};
 use crate::few;
 use crate::grid::CableId;
-use crate::network::{Detours, Duplex, Efficiency, FailureTarget, Faults, Hop, Link, LinkId, Map, Mode, Model, Paths};
+use crate::network::{
+    AdjacencyMap, Detours, Duplex, Efficiency, FailureTarget, Faults, Hop, Link, LinkId, Mode, Model, Paths,
+};
 use crate::settings::units::SPAN_MAX;
 use crate::time::Span;
 
@@ -210,11 +212,11 @@ impl Cables {
     }
 
     /// Adjacency of places: sites first, then switches.
-    pub fn map(&self, sites: usize) -> Map {
+    pub fn map(&self, sites: usize) -> AdjacencyMap {
         let numbers = self.numbers();
         let mut by_name: Vec<usize> = (0..self.links.len()).collect();
         few::sort_by_key(&mut by_name, |&cable| &self.links[cable].name);
-        let mut map = Map::new(sites, self.switches.len());
+        let mut map = AdjacencyMap::new(sites, self.switches.len());
         for (&cable, name) in by_name.iter().zip(0..) {
             let Cable { latency, duplex, between: Some([a, b]), .. } = &self.links[cable] else { continue };
             let (a, b, latency, there) = (a.place(sites), b.place(sites), latency.micros(), numbers[cable]);

@@ -2,7 +2,7 @@
 //! harmless value, so that the check can continue with the next one.
 
 use super::Topology;
-use super::tables::{Head, Parts, cables, failures, names, site_names, sites, users, walk_systems, workload};
+use super::tables::{Parts, TopologyKeys, cables, failures, names, site_names, sites, users, walk_systems, workload};
 use crate::grid::Recovery;
 use crate::settings::{Attached, Diagnostics, Fields, Location, NameIndex, Reader, Table};
 use crate::systems::{self, Service, SystemRow};
@@ -17,7 +17,7 @@ pub(super) fn check(
 ) -> (Topology, Vec<Location>) {
     let fields = Fields::root(root, diagnostics);
     let w = &mut Reader::new(&fields);
-    let mut head = Head::usual();
+    let mut head = TopologyKeys::usual();
     head.walk(w);
     let systems = read_systems(&fields, diagnostics, w);
 
@@ -47,7 +47,7 @@ pub(super) fn check(
         failures::FailureScope { sites: &sites, names: &site_names, links: &link_names, systems: &rows, attached };
     failures::walk(&mut fails, &mut recovery, &known, w);
 
-    let Head { name, about, seed } = head;
+    let TopologyKeys { name, about, seed } = head;
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
     let known = workload::WorkloadScope::of(&parts).idly(idle);

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::few;
 use crate::settings::{
-    Attached, Content, Diagnostic, Diagnostics, Keyed, Location, Node, Path, Table, Value, convert_table, count,
+    Attached, Content, Diagnostic, Diagnostics, Keyed, Location, Path, Table, Value, WrittenNode, convert_table, count,
 };
 
 /// Size of the largest file that is read.
@@ -223,7 +223,7 @@ fn twice(diagnostic: Diagnostic, text: &str, source: usize, span: Range<usize>) 
 
 /// Replaces `include` in workloads by the included keys; keys beside it take precedence.
 pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
-    let Some(Node { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
+    let Some(WrittenNode { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
     for (number, workload) in workloads.iter_mut().enumerate() {
         if let Value::Table(table) = &mut workload.value {
             let chain = vec![normal(path)];
@@ -237,7 +237,7 @@ pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_
 
 /// Resolves one table. `chain` holds the files that lead to it, the file of `table` last.
 fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut Library<'_, '_>) -> Option<Table> {
-    let Some(Node { location, value }) = table.take("include") else { return Some(table) };
+    let Some(WrittenNode { location, value }) = table.take("include") else { return Some(table) };
     let Value::Text(name) = value else {
         let found = library.diagnostics.written(location);
         let message = format!("expected the path of a file, found {found}");
@@ -270,12 +270,12 @@ const INCLUDES_MAX: usize = 16;
 pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) -> Attached {
     let mut attached = Attached::new();
     let tables = |(list, key): (&str, &'static str)| match root.get(list) {
-        Some(Node { value: Value::List(tables), .. }) => tables.iter().map(|table| (table, key)).collect(),
+        Some(WrittenNode { value: Value::List(tables), .. }) => tables.iter().map(|table| (table, key)).collect(),
         _ => Vec::new(),
     };
     for (table, key) in [("workload", "file"), ("failure", "trace")].into_iter().flat_map(tables) {
         let Value::Table(table) = &table.value else { continue };
-        let Some(Node { location, value: Value::Text(name) }) = table.get(key) else { continue };
+        let Some(WrittenNode { location, value: Value::Text(name) }) = table.get(key) else { continue };
         let base = library.diagnostics.source(location.source()).path.clone();
         let path = beside(base.as_deref().unwrap_or(path), name);
         let content = library.open_attached(&path);
@@ -303,11 +303,11 @@ pub(crate) fn commands(root: &Table, diagnostics: &Diagnostics) -> few::Map<Stri
     let mut last = None;
     for section in ["site", "user"] {
         let usual = table(root, "defaults").and_then(|defaults| table(defaults, section)?.get("command"));
-        let Some(Node { value: Value::List(members), .. }) = root.get(section) else { continue };
+        let Some(WrittenNode { value: Value::List(members), .. }) = root.get(section) else { continue };
         for member in members {
             let Value::Table(member) = &member.value else { continue };
-            let Some(Node { value: Value::Text(name), .. }) = member.get("name") else { continue };
-            let Some(Node { location, .. }) = member.get("command").or(usual) else { continue };
+            let Some(WrittenNode { value: Value::Text(name), .. }) = member.get("name") else { continue };
+            let Some(WrittenNode { location, .. }) = member.get("command").or(usual) else { continue };
             // Members of one `count` have the same location, and finding its line takes a scan of the text.
             if last.as_ref().is_none_or(|(known, _)| known != location) {
                 last = Some((*location, diagnostics.locate(*location)));
@@ -347,7 +347,7 @@ fn normal(path: &str) -> String {
 /// Replaces each site and user with a `count` by that many, numbered from 1.
 pub(crate) fn expand(root: &mut Table, diagnostics: &Diagnostics) {
     for section in ["site", "user"] {
-        let Some(Node { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
+        let Some(WrittenNode { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
         let mut expanded = Vec::with_capacity(members.len());
         for (number, member) in std::mem::take(members).into_iter().enumerate() {
             let key = Path::root(section);
@@ -368,18 +368,18 @@ pub(crate) fn expand(root: &mut Table, diagnostics: &Diagnostics) {
 /// Most sites, and most users, of a topology.
 pub const MEMBERS_MAX: usize = 100_000;
 
-fn expand_member(mut member: Node, key: &Path<'_>, diagnostics: &Diagnostics, expanded: &mut Vec<Node>) {
+fn expand_member(mut member: WrittenNode, key: &Path<'_>, diagnostics: &Diagnostics, expanded: &mut Vec<WrittenNode>) {
     let Value::Table(table) = &mut member.value else { return expanded.push(member) };
-    let Some(Node { location: count_location, value: count }) = table.take("count") else {
+    let Some(WrittenNode { location: count_location, value: count }) = table.take("count") else {
         return expanded.push(member);
     };
     let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count else {
         let found = diagnostics.written(count_location);
         let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
         diagnostics.add(Diagnostic::new(count_location, key.key("count"), message));
-        return expanded.push(Node { location: member.location, value: Value::Lost });
+        return expanded.push(WrittenNode { location: member.location, value: Value::Lost });
     };
-    let Some(Node { location, value: Value::Text(pattern) }) = table.get("name") else {
+    let Some(WrittenNode { location, value: Value::Text(pattern) }) = table.get("name") else {
         // A site without a name is a single faulty one; the error is reported when sites are checked.
         return expanded.push(member);
     };
@@ -388,7 +388,7 @@ fn expand_member(mut member: Node, key: &Path<'_>, diagnostics: &Diagnostics, ex
             format!("expected a name with one {{}} for the number, because there is a `count`, found {pattern:?}");
         let diagnostic = Diagnostic::new(*location, key.key("name"), message).related("the count is", count_location);
         diagnostics.add(diagnostic.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
-        return expanded.push(Node { location: member.location, value: Value::Lost });
+        return expanded.push(WrittenNode { location: member.location, value: Value::Lost });
     }
 
     let pattern = pattern.clone();

@@ -3,7 +3,7 @@
 
 use super::tables::names::TakenNames;
 use super::tables::sites::{self, Described};
-use super::tables::{Head, cables, failures, users, walk_systems, workload};
+use super::tables::{TopologyKeys, cables, failures, users, walk_systems, workload};
 use crate::grid::Recovery;
 use crate::settings::{Context, Layout, Listed, Walk, key, list};
 use crate::systems::{self, Service, SystemRow};
@@ -16,7 +16,7 @@ pub fn keys() -> Vec<Listed> {
     let nobody = [].into_iter().collect();
     let sites = sites::SiteScope { systems: &rows, names: &names, some_kind: false, defaults: false };
     list(|w| {
-        Head::usual().walk(w);
+        TopologyKeys::usual().walk(w);
         walk_systems(&mut services, false, w);
         sites::walk(&mut Vec::new(), &Described::usual(), &sites, w);
         cables::walk(&mut cables::usual(), &[], w);

@@ -23,7 +23,7 @@ pub use cables::{Cable, Cables, End, Payload, Way, faults, has_way_around, link_
 pub use file::{BYTES_MAX, Input, Read, other_format};
 pub(crate) use file::{Library, beside};
 pub use keys::keys;
-pub(crate) use overrides::Origin;
+pub(crate) use overrides::OverrideFile;
 pub use overrides::{NoOverride, Override};
 
 use std::collections::BTreeSet;

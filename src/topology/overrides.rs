@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use crate::near::nearest;
-use crate::settings::{self, Keyed, Node, Table, Value};
+use crate::settings::{self, Keyed, Table, Value, WrittenNode};
 use crate::settings::{Diagnostic, Diagnostics, Location};
 use crate::settings::{Layout, Listed, What, any_of};
 use crate::systems;
@@ -22,7 +22,7 @@ pub struct Override {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WrittenSetting {
-    file: Arc<Origin>,
+    file: Arc<OverrideFile>,
     /// Range of each step of the path.
     steps: Vec<Range<usize>>,
     value: Range<usize>,
@@ -30,7 +30,7 @@ struct WrittenSetting {
 
 /// A file with settings for a topology in another file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct OverrideFile {
     pub path: String,
     pub text: String,
 }
@@ -51,7 +51,7 @@ impl Override {
 
     /// A setting from a file; its errors point to that file.
     pub(crate) fn in_file(
-        origin: &Arc<Origin>,
+        origin: &Arc<OverrideFile>,
         path: &str,
         steps: Vec<Range<usize>>,
         value: Range<usize>,
@@ -68,7 +68,7 @@ const STEPS_MAX: usize = 16;
 pub(super) struct Setting {
     path: Vec<(String, Location)>,
     whole: Location,
-    value: Node,
+    value: WrittenNode,
 }
 
 /// Parses overrides into steps and values with their locations.
@@ -104,8 +104,8 @@ pub(super) fn read(overrides: &[Override], diagnostics: &mut Diagnostics) -> Vec
 }
 
 /// A value that is not TOML is a text, so that it needs no quotes in a shell.
-fn parsed(value: &str, location: Location) -> Node {
-    settings::value(value, location).unwrap_or_else(|| Node { location, value: Value::Text(value.to_owned()) })
+fn parsed(value: &str, location: Location) -> WrittenNode {
+    settings::value(value, location).unwrap_or_else(|| WrittenNode { location, value: Value::Text(value.to_owned()) })
 }
 
 const FLAG: &str = "--set ";
@@ -131,8 +131,8 @@ pub(super) fn note_vain(root: &Table, overrides: &[Override], diagnostics: &Diag
     for Override { text, equals, .. } in overrides.iter().filter(|setting| setting.written.is_none()) {
         let mut steps = text[..*equals].split('.');
         let (Some("defaults"), Some(section), Some(key)) = (steps.next(), steps.next(), steps.next()) else { continue };
-        let Some(Node { value: Value::List(members), .. }) = root.get(section) else { continue };
-        let has = |member: &Node| matches!(&member.value, Value::Table(member) if member.get(key).is_some());
+        let Some(WrittenNode { value: Value::List(members), .. }) = root.get(section) else { continue };
+        let has = |member: &WrittenNode| matches!(&member.value, Value::Table(member) if member.get(key).is_some());
         if !members.is_empty() && members.iter().all(has) {
             diagnostics.note(format!("{FLAG}{text} changes nothing: every {section} has its own `{key}`"));
         }
@@ -255,12 +255,17 @@ fn put_in_table(
         if let Some(absent) = absent(table, step).filter(|_| at == 0) {
             return Err((at, absent));
         }
-        table.set(keyed(Node { location: *location, value: Value::Table(Table::default()) }));
+        table.set(keyed(WrittenNode { location: *location, value: Value::Table(Table::default()) }));
     }
     put_in_node(table.get_mut(step).expect("it is there or was just made"), setting, at + 1, stage)
 }
 
-fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: TableState) -> Result<(), (usize, Alternatives)> {
+fn put_in_node(
+    node: &mut WrittenNode,
+    setting: &Setting,
+    at: usize,
+    stage: TableState,
+) -> Result<(), (usize, Alternatives)> {
     let items = match &mut node.value {
         Value::Table(table) => return put_in_table(table, setting, at, stage),
         Value::List(items) => items,
@@ -277,18 +282,18 @@ fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: TableState)
     put_in_node(&mut items[item], setting, at + 1, stage)
 }
 
-fn pick(items: &[Node], step: &str, by_index: bool) -> Option<usize> {
+fn pick(items: &[WrittenNode], step: &str, by_index: bool) -> Option<usize> {
     let named = items.iter().position(|item| name(item) == Some(step));
     let indexed = || step.parse().ok().filter(|index| by_index && *index < items.len());
     named.or_else(indexed)
 }
 
-fn known(items: &[Node]) -> Alternatives {
+fn known(items: &[WrittenNode]) -> Alternatives {
     let names: Vec<String> = items.iter().filter_map(name).map(str::to_owned).collect();
     if names.is_empty() { Alternatives::Count(items.len()) } else { Alternatives::Names(names) }
 }
 
-fn name(item: &Node) -> Option<&str> {
+fn name(item: &WrittenNode) -> Option<&str> {
     match &item.value {
         Value::Table(table) => match &table.get("name")?.value {
             Value::Text(name) => Some(name),

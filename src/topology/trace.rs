@@ -28,7 +28,7 @@ struct Columns {
 
 /// Content of a trace.
 #[derive(Debug, PartialEq)]
-pub struct Trace {
+pub struct OutageTrace {
     /// Sorted by component and time.
     pub outages: Vec<Traced>,
     /// Number of outages that begin while their component is down already; `first_merged` is the line of the first one.
@@ -40,7 +40,7 @@ pub struct Trace {
 type OutagesByComponent = BTreeMap<u32, Vec<(u64, u64, usize)>>;
 
 /// Parses a trace, or returns an error with its line.
-pub fn read(bytes: &[u8]) -> Result<Trace, String> {
+pub fn read(bytes: &[u8]) -> Result<OutageTrace, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("expected text: {error}"))?;
     let (columns, written) = parse(text)?;
     let first = written.values().flatten().map(|outage| outage.0).min();
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<(Columns, OutagesByComponent), String> {
 }
 
 /// Shifts times by `from`, and merges overlapping outages.
-fn merge(mut written: OutagesByComponent, from: u64) -> Trace {
+fn merge(mut written: OutagesByComponent, from: u64) -> OutageTrace {
     let mut traced = Vec::new();
     let (mut merged, mut first_merged) = (0, usize::MAX);
     for (component, outages) in &mut written {
@@ -115,10 +115,10 @@ fn merge(mut written: OutagesByComponent, from: u64) -> Trace {
     let time = |micros: u64| Time::from_micros(micros - from);
     let traced = traced.into_iter();
     let outages = traced.map(|(component, (down, up))| Traced { down: time(down), up: time(up), component }).collect();
-    Trace { outages, merged, first_merged }
+    OutageTrace { outages, merged, first_merged }
 }
 
-impl Trace {
+impl OutageTrace {
     /// Note for the user about merged outages.
     pub fn note(&self) -> Option<String> {
         let (what, they) =

@@ -3,21 +3,21 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::tables::sites::{self, Described};
-use super::tables::{Head, cables, failures, names, site_names, users, walk_systems, workload};
+use super::tables::{TopologyKeys, cables, failures, names, site_names, users, walk_systems, workload};
 use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
-use crate::settings::{Context, NameIndex, Page, Walk};
+use crate::settings::{Context, NameIndex, TomlPage, Walk};
 use crate::systems::SystemRow;
 
 impl Topology {
     /// A topology file with exactly this meaning, and a comment on every setting that has one.
     pub fn to_toml(&self) -> String {
-        self.write(Page::explained())
+        self.write(TomlPage::explained())
     }
 
     /// Fingerprint of the meaning: equal for all topologies that lead to the same run, however they are written.
     pub fn hash(&self) -> TopologyHash {
-        TopologyHash(xxh3_128(self.write(Page::bare()).as_bytes()).to_be_bytes())
+        TopologyHash(xxh3_128(self.write(TomlPage::bare()).as_bytes()).to_be_bytes())
     }
 
     /// A line about the size of the grid and its work.
@@ -37,11 +37,11 @@ impl Topology {
         self.workloads.iter().map(|workload| workload.source.job_source().jobs_in_all()).sum()
     }
 
-    fn write(&self, mut page: Page) -> String {
+    fn write(&self, mut page: TomlPage) -> String {
         let w: &mut dyn Walk = &mut page;
         w.remark("A resolved topology: every default is written out, and includes and counts are expanded.");
         w.remark(self.in_short().trim_end());
-        Head { name: self.name.clone(), about: self.about.clone(), seed: self.seed }.walk(w);
+        TopologyKeys { name: self.name.clone(), about: self.about.clone(), seed: self.seed }.walk(w);
         walk_systems(&mut self.systems.clone(), self.cables.is_some(), w);
         self.write_sites(w);
         if let Some(cables) = &self.cables {

@@ -240,7 +240,8 @@ impl Generator {
     ) -> Result<(Vec<Job>, Option<Rest>), E> {
         let mut master = SplitMix64::new(self.seed);
         let mut jobs = Vec::with_capacity(most.min(self.jobs as usize));
-        let (mut offer, mut gaps, mut places) = (Offer::default(), Vec::with_capacity(self.jobs as usize), Vec::new());
+        let (mut offer, mut gaps, mut places) =
+            (OfferedWork::default(), Vec::with_capacity(self.jobs as usize), Vec::new());
         let (mut elapsed, mut wrong, mut taken) = (0.0, None, Ok(()));
         for _ in 0..self.jobs {
             let drawn = self.draw(&mut SplitMix64::new(master.next_u64()));
@@ -270,7 +271,7 @@ impl Generator {
     }
 
     /// Turns a drawn job into one that arrives at a tick.
-    fn job(&self, drawn: Drawn, arrive: f64, tick: Span) -> Result<Job, WorkloadError> {
+    fn job(&self, drawn: DrawnJob, arrive: f64, tick: Span) -> Result<Job, WorkloadError> {
         let mut job = drawn.at(arrive, tick).ok_or(WorkloadError::TooSparse)?;
         if self.output > 0 {
             self.load_edges(&mut job).ok_or(WorkloadError::TooMuchData)?;
@@ -279,7 +280,7 @@ impl Generator {
     }
 
     /// Draws one job; the order of the draws determines their meaning.
-    fn draw(&self, stream: &mut SplitMix64) -> Drawn {
+    fn draw(&self, stream: &mut SplitMix64) -> DrawnJob {
         let count = stream.int(u64::from(self.tasks.0), u64::from(self.tasks.1)) as usize;
         let total = stream.log_uniform(self.total_runtime.0 as f64, self.total_runtime.1 as f64);
         let weight = LogUniform::between(1.0, 10.0);
@@ -295,7 +296,7 @@ impl Generator {
         let tasks = tasks.collect();
         let edges = self.draw_edges(count as u32, stream);
         let curve = draw_curve(stream);
-        Drawn { tasks, edges, curve, gap: stream.exponential(1.0) }
+        DrawnJob { tasks, edges, curve, gap: stream.exponential(1.0) }
     }
 
     fn draw_edges(&self, count: u32, stream: &mut SplitMix64) -> Vec<Edge> {
@@ -328,7 +329,7 @@ impl Generator {
     }
 
     /// Duration of the arrivals, in ticks of the mean week, that gives the requested load.
-    fn span(&self, offer: &Offer, platform: &Platform) -> Result<f64, WorkloadError> {
+    fn span(&self, offer: &OfferedWork, platform: &Platform) -> Result<f64, WorkloadError> {
         if let Some(homeless) = offer.kinds.iter().map(|(kind, _)| *kind).find(|kind| platform.cores(*kind) == 0) {
             return Err(WorkloadError::NoCores(homeless));
         }
@@ -345,12 +346,12 @@ impl Generator {
 
 /// Work of jobs in core ticks: total, and by kind in the order of their first appearance.
 #[derive(Default)]
-struct Offer {
+struct OfferedWork {
     all: f64,
     kinds: Vec<(Kind, f64)>,
 }
 
-impl Offer {
+impl OfferedWork {
     fn add(&mut self, tasks: &[DrawnTask]) {
         for task in tasks {
             self.all += task.work();
@@ -390,7 +391,7 @@ impl Rest {
 }
 
 /// A drawn job in ticks, before its arrival is known.
-struct Drawn {
+struct DrawnJob {
     tasks: Vec<DrawnTask>,
     edges: Vec<Edge>,
     curve: Curve,
@@ -410,7 +411,7 @@ impl DrawnTask {
     }
 }
 
-impl Drawn {
+impl DrawnJob {
     fn at(self, arrive: f64, tick: Span) -> Option<Job> {
         let max = self.tasks.iter().map(DrawnTask::work).sum();
         let task = |task: &DrawnTask| {

@@ -24,7 +24,7 @@ words! {
 
 /// A job as tasks that share nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
+pub struct NeedsShape {
     pub tasks: u32,
     pub needs: Needs,
 }
@@ -41,14 +41,14 @@ pub fn memory(job: &Rigid) -> Option<u64> {
 ///
 /// An even number of processors gives tasks of two that fill a node's processors, if the memory of both fits in a node
 /// with room to spare; otherwise tasks of one that need half of them. Without memory in the log, it is the minimum.
-pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<Shape, Unrunnable> {
+pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<NeedsShape, Unrunnable> {
     let processors = job.nodes()?;
     let kilobytes = memory(job).unwrap_or(0);
     let memory = (kilobytes as f64 / node_kilobytes as f64).clamp(MEMORY_MIN, 1.0);
     Ok(if processors.is_multiple_of(2) && memory < 0.5 {
-        Shape { tasks: processors / 2, needs: Needs { cpu: 1.0, memory: 2.0 * memory } }
+        NeedsShape { tasks: processors / 2, needs: Needs { cpu: 1.0, memory: 2.0 * memory } }
     } else {
-        Shape { tasks: processors, needs: Needs { cpu: 0.5, memory } }
+        NeedsShape { tasks: processors, needs: Needs { cpu: 0.5, memory } }
     })
 }
 
@@ -74,7 +74,7 @@ mod tests {
         let whole = |kilobytes: u64| Kilobytes::from_millionths(kilobytes * 1_000_000);
         let shape = |processors, kilobytes: Option<u64>| {
             let job = Rigid { requested: Some(processors), memory_requested: kilobytes.map(whole), ..Rigid::default() };
-            let Shape { tasks, needs } = dual_core(&job, 2_097_152).unwrap();
+            let NeedsShape { tasks, needs } = dual_core(&job, 2_097_152).unwrap();
             (tasks, needs.cpu, needs.memory)
         };
         assert_eq!(shape(32, None), (16, 1.0, 0.2));
@@ -90,7 +90,7 @@ mod tests {
             memory_requested: Some(whole(9)),
             ..Rigid::default()
         };
-        assert_eq!(dual_core(&job, 1 << 21), Ok(Shape { tasks: 3, needs: Needs { cpu: 0.5, memory: 0.5 } }));
+        assert_eq!(dual_core(&job, 1 << 21), Ok(NeedsShape { tasks: 3, needs: Needs { cpu: 0.5, memory: 0.5 } }));
         assert_eq!(dual_core(&Rigid::default(), 1 << 21), Err(Unrunnable::NoProcessors));
     }
 

@@ -56,17 +56,17 @@ impl Packed {
         self.get(self.count.checked_sub(1)?)
     }
 
-    pub fn iter(&self) -> Jobs<'_> {
+    pub fn iter(&self) -> JobIter<'_> {
         self.iter_from(0)
     }
 
     /// Iterator from the job at an index on.
-    pub fn iter_from(&self, place: usize) -> Jobs<'_> {
-        let none = Jobs { packed: self, place: self.count, at: self.bytes.len(), last: Base::default() };
+    pub fn iter_from(&self, place: usize) -> JobIter<'_> {
+        let none = JobIter { packed: self, place: self.count, at: self.bytes.len(), last: Base::default() };
         if place >= self.count {
             return none;
         }
-        let mut jobs = Jobs { place: place - place % GROUP, at: self.groups[place / GROUP], ..none };
+        let mut jobs = JobIter { place: place - place % GROUP, at: self.groups[place / GROUP], ..none };
         while jobs.place < place {
             jobs.skip_one();
         }
@@ -97,23 +97,23 @@ impl std::fmt::Debug for Packed {
 
 impl<'a> IntoIterator for &'a Packed {
     type Item = Rigid;
-    type IntoIter = Jobs<'a>;
+    type IntoIter = JobIter<'a>;
 
-    fn into_iter(self) -> Jobs<'a> {
+    fn into_iter(self) -> JobIter<'a> {
         self.iter()
     }
 }
 
 /// Iterator over jobs.
 #[derive(Clone)]
-pub struct Jobs<'a> {
+pub struct JobIter<'a> {
     packed: &'a Packed,
     place: usize,
     at: usize,
     last: Base,
 }
 
-impl Iterator for Jobs<'_> {
+impl Iterator for JobIter<'_> {
     type Item = Rigid;
 
     fn next(&mut self) -> Option<Rigid> {
@@ -124,7 +124,7 @@ impl Iterator for Jobs<'_> {
             self.last = Base::default();
         }
         self.place += 1;
-        let mut reader = Reader { bytes: &self.packed.bytes, at: self.at };
+        let mut reader = PackedReader { bytes: &self.packed.bytes, at: self.at };
         let (signs, base) = reader.head(self.last);
         let job = reader.rest(signs, base);
         (self.at, self.last) = (reader.at, base);
@@ -137,13 +137,13 @@ impl Iterator for Jobs<'_> {
     }
 }
 
-impl ExactSizeIterator for Jobs<'_> {}
+impl ExactSizeIterator for JobIter<'_> {}
 
-impl Jobs<'_> {
+impl JobIter<'_> {
     /// Skips a job that is not the last of its group.
     fn skip_one(&mut self) {
         self.place += 1;
-        let mut reader = Reader { bytes: &self.packed.bytes, at: self.at };
+        let mut reader = PackedReader { bytes: &self.packed.bytes, at: self.at };
         let (signs, base) = reader.head(self.last);
         for _ in 0..(signs >> FIRST_SIGN).count_ones() {
             reader.number();
@@ -232,12 +232,12 @@ fn write(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
     job.profile.into_iter().for_each(|profile| put(bytes, profile.into()));
 }
 
-struct Reader<'a> {
+struct PackedReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl PackedReader<'_> {
     /// Reads the flags of the fields, the number and the submission.
     fn head(&mut self, last: Base) -> (u64, Base) {
         let signs = self.number();

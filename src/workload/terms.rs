@@ -26,7 +26,7 @@ pub struct JobTerms {
 
 /// Random terms of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
+pub struct DrawnTerms {
     pub worth: Worth,
     /// Time from arrival to deadline.
     pub within: Span,
@@ -66,7 +66,7 @@ impl JobTerms {
     }
 
     /// Terms of the job at this index of its workload, independent of the other jobs.
-    pub fn of(&self, place: usize, task: &Task) -> Drawn {
+    pub fn of(&self, place: usize, task: &Task) -> DrawnTerms {
         let mut stream = SplitMix64::new(mix(self.seed ^ u64::from_be_bytes(*b"in terms"))).after(2 * place as u64);
         let (least, most) = self.deadline;
         let factor = least + stream.unit() * (most - least);
@@ -79,7 +79,7 @@ impl JobTerms {
         let curve =
             Curve::new(last * self.full, last, &[]).expect("a deadline is ahead, and full value ends before it");
         let hours = task.walltime.micros() as f64 / 3.6e9;
-        Drawn { worth: Worth { max: price * hours * f64::from(task.cores), curve }, within }
+        DrawnTerms { worth: Worth { max: price * hours * f64::from(task.cores), curve }, within }
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn draws_are_within_the_bounds_of_the_rule() {
-        let drawn: Vec<Drawn> = (0..10_000).map(|place| terms().of(place, &task(HOUR, HOUR + HOUR))).collect();
+        let drawn: Vec<DrawnTerms> = (0..10_000).map(|place| terms().of(place, &task(HOUR, HOUR + HOUR))).collect();
         let factors: Vec<f64> = drawn.iter().map(|drawn| drawn.within.micros() as f64 / 7.2e9).collect();
         let prices: Vec<f64> = drawn.iter().map(|drawn| drawn.worth.max / 8.0).collect();
         assert!(factors.iter().all(|factor| (2.0..=6.0).contains(factor)));
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_curve_ends_at_the_deadline() {
         let fixed = JobTerms { deadline: (3.0, 3.0), value: (2.0, 2.0), ..terms() };
-        let Drawn { worth, within } = fixed.of(7, &task(HOUR, HOUR + HOUR));
+        let DrawnTerms { worth, within } = fixed.of(7, &task(HOUR, HOUR + HOUR));
         assert_eq!(within, Span::from_minutes(360));
         // Six hours are six run times, and full value ends after three.
         assert_eq!((worth.curve.initial(), worth.curve.final_()), (3.0, 6.0));
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn short_jobs_have_a_minimum_of_time() {
         let fixed = JobTerms { deadline: (1.0, 1.0), ..terms() };
-        let Drawn { within, .. } = fixed.of(0, &task(Span::from_secs(1), Span::from_secs(2)));
+        let DrawnTerms { within, .. } = fixed.of(0, &task(Span::from_secs(1), Span::from_secs(2)));
         assert_eq!(within, Span::from_minutes(10));
     }
 

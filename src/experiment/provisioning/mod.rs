@@ -36,7 +36,7 @@ use crate::roles::queue::Rigid;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
 use crate::systems::provisioning::forecast::History;
 use crate::systems::provisioning::planner;
-use crate::systems::provisioning::trial::Trial;
+use crate::systems::provisioning::trial::SiteTrial;
 use crate::time::{Span, Time};
 
 /// Size of the experiments.
@@ -159,8 +159,8 @@ fn desk(procs: u32, mode: PlanningMode, name: &str) -> Desk {
     Desk::new(DeskTerms::new(procs, mode), planner, Box::new(History::new()))
 }
 
-fn trial(site: Site, mode: PlanningMode, name: &str, jobs: Arc<[Rigid]>) -> Trial {
-    Trial::new(desk(site.procs(), mode, name), jobs)
+fn trial(site: Site, mode: PlanningMode, name: &str, jobs: Arc<[Rigid]>) -> SiteTrial {
+    SiteTrial::new(desk(site.procs(), mode, name), jobs)
 }
 
 /// All numbers, by figure, line and position on the axis.

@@ -9,7 +9,7 @@ use crate::grid::{Speed, Workflow};
 use crate::random::{SplitMix64, mix};
 use crate::systems::provisioning::application::{Application, Cost, GreedyPlan, Settings, SiteLink, plan};
 use crate::systems::provisioning::desk::{PlanningMode, WantedStarts};
-use crate::systems::provisioning::trial::{Trial, best_effort};
+use crate::systems::provisioning::trial::{SiteTrial, best_effort};
 use crate::time::Span;
 use crate::workload::workflow::parallel::{Parallel, cybershake};
 
@@ -40,14 +40,14 @@ pub(super) fn widths(site: Site) -> [u32; 4] {
 struct Case<'a> {
     application: Application,
     /// Sites for advertised slots, and for prices.
-    sites: [&'a [Trial]; 2],
+    sites: [&'a [SiteTrial]; 2],
     /// Makespans by best effort, on both.
     queued: [Option<Span>; 2],
     seed: u64,
 }
 
 impl<'a> Case<'a> {
-    fn new(flow: &Workflow, sites: [&'a [Trial]; 2], seed: u64) -> Case<'a> {
+    fn new(flow: &Workflow, sites: [&'a [SiteTrial]; 2], seed: u64) -> Case<'a> {
         let speeds = vec![Speed::USUAL; sites[0].len()];
         let link = SiteLink { latency: Span::from_secs(150), bandwidth: 10_000_000_000 };
         let application = Application::new(flow, &speeds, |_, _| link);
@@ -118,7 +118,7 @@ pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
         trial.advance(extent.moment(moment));
         [trial]
     });
-    let sites: [&[Trial]; 2] = [&advertising, &pricing];
+    let sites: [&[SiteTrial]; 2] = [&advertising, &pricing];
     // One application is submitted at all moments, so that best effort's cost is a constant.
     let mut seeds = SplitMix64::new(mix(SEED));
     let mut case = |tasks: u32, procs: u32| {
@@ -210,7 +210,7 @@ const SEVERAL: [(Site, u32); 6] =
 /// Figures 19 and 56.
 pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
     let at = extent.moment(moment);
-    let sites = |mode: PlanningMode| -> Vec<Trial> {
+    let sites = |mode: PlanningMode| -> Vec<SiteTrial> {
         let site = |(number, (site, load)): (usize, &(Site, u32))| {
             // Sites of one kind have different users.
             let seed = Extent::seed(moment) ^ (number as u64) << 32;

@@ -5,7 +5,7 @@ use super::slots::hours;
 use super::{Extent, Rows, SEED, trial};
 use crate::grid::{Area, Part};
 use crate::systems::provisioning::desk::{PlanningMode, WantedStarts};
-use crate::systems::provisioning::trial::{Trial, TrialEvent};
+use crate::systems::provisioning::trial::{SiteTrial, TrialEvent};
 use crate::systems::provisioning::virtual_reservation::{ReplayOutcome, padding, replay, search};
 use crate::time::{Span, Time};
 
@@ -40,7 +40,7 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
     }
 }
 
-fn try_all(trial: &Trial, site: Site, work: &Part, (length, ahead): (u64, u64), rows: &mut Rows) {
+fn try_all(trial: &SiteTrial, site: Site, work: &Part, (length, ahead): (u64, u64), rows: &mut Rows) {
     let now = trial.now();
     let mut asked = trial.clone();
     let quote = asked.desk.price(now, work.procs, work.span, WantedStarts::At(work.start)).expect("it fits the site");
@@ -90,7 +90,7 @@ fn try_all(trial: &Trial, site: Site, work: &Part, (length, ahead): (u64, u64), 
 }
 
 /// Submission and start of a job that imitates a reservation; None unless it starts in time.
-fn imitate(mut trial: Trial, work: &Part) -> Option<(Time, Time)> {
+fn imitate(mut trial: SiteTrial, work: &Part) -> Option<(Time, Time)> {
     let now = trial.now();
     let desk = &mut trial.desk;
     let attempt = search(now, work, |requested, within| desk.forecast(now, work.procs, requested, within))?;

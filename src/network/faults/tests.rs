@@ -80,7 +80,7 @@ fn play(
 ) -> (Vec<u64>, Vec<(u64, Notice)>) {
     let laid = lay(wires);
     let sites = wires.iter().map(|wire| wire.ends.0.max(wire.ends.1) + 1).max().unwrap();
-    let mut map = Map::new(sites, 0);
+    let mut map = AdjacencyMap::new(sites, 0);
     for &(from, to, link) in &laid.hops {
         let latency = laid.links[link].latency as u64;
         map.lay(from, Hop { to, link: LinkId(link as u32), name: laid.cables[link].0, latency });

@@ -62,7 +62,7 @@ impl<T: FlowTime> Flows<T> {
         links.clear();
         limits.clear();
         levels.clear();
-        let mut found = Found { links, rounds: &mut self.found, busy: 0, round };
+        let mut found = FoundLinks { links, rounds: &mut self.found, busy: 0, round };
         for &which in &self.changed.bundles {
             let bundle = &self.bundles[which as usize];
             if self.counts[which as usize] > 0 && bundle.limit.is_finite() {
@@ -192,7 +192,7 @@ impl<T: FlowTime> Flows<T> {
 }
 
 /// Set of the links found in one round.
-struct Found<'s> {
+struct FoundLinks<'s> {
     links: &'s mut Vec<u32>,
     rounds: &'s mut [u64],
     /// Number of them that have flows.
@@ -200,7 +200,7 @@ struct Found<'s> {
     round: u64,
 }
 
-impl Found<'_> {
+impl FoundLinks<'_> {
     fn add(&mut self, id: u32, links: &[SharedLink]) {
         if self.rounds[id as usize] != self.round {
             self.rounds[id as usize] = self.round;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{FlowId, FlowTime, Flows, RouteId, State};
+use super::{FlowId, FlowPhase, FlowTime, Flows, RouteId};
 use crate::network::link::{LinkId, Mode};
 
 impl<T: FlowTime> Flows<T> {
@@ -46,8 +46,8 @@ impl<T: FlowTime> Flows<T> {
     /// Resumes a stopped flow with `volume` left, over a route that it uses from `active` on.
     pub fn go_on(&mut self, flow: FlowId, route: RouteId, volume: f64, active: T) {
         let known = &mut self.flows[flow.index()];
-        assert!(matches!(known.state, State::Held(_)), "what goes on has been stopped");
-        (known.bundle, known.volume, known.state) = (route.0, volume, State::Waiting);
+        assert!(matches!(known.state, FlowPhase::Held(_)), "what goes on has been stopped");
+        (known.bundle, known.volume, known.state) = (route.0, volume, FlowPhase::Waiting);
         self.activate_at(active, flow.0);
     }
 
@@ -57,7 +57,7 @@ impl<T: FlowTime> Flows<T> {
         let mut ending = std::mem::take(&mut self.ending[which as usize]);
         for Reverse((end, _, slot)) in ending.drain() {
             let flow = &mut self.flows[slot as usize];
-            flow.state = State::Held((f64::from_bits(end) - clock).clamp(0.0, flow.volume));
+            flow.state = FlowPhase::Held((f64::from_bits(end) - clock).clamp(0.0, flow.volume));
             self.held.push(slot);
             self.leave(which);
         }

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use super::link::{Link, LinkId, Mode};
 use crate::min_tree::MinTree;
 
-pub use time::{FlowTime, Moment};
+pub use time::{FlowTime};
 
 /// A flow under way. Its number is reused once it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +62,7 @@ pub struct RouteId(u32);
 
 /// A flow whose data has all arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ended<T = f64> {
+pub struct EndedFlow<T = f64> {
     pub flow: FlowId,
     /// Exact end in the model.
     pub at: T,
@@ -122,11 +122,11 @@ struct Flow {
     /// Position in the order of all starts.
     number: u64,
     volume: f64,
-    state: State,
+    state: FlowPhase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum FlowPhase {
     Waiting,
     /// Active until its bundle's clock shows this.
     Active(f64),
@@ -287,7 +287,7 @@ impl<T: FlowTime> Flows<T> {
         assert!(is_flow, "{volume} at {release:?} is no flow");
         let number = self.started;
         self.started += 1;
-        let flow = Flow { bundle: route.0, number, volume, state: State::Waiting };
+        let flow = Flow { bundle: route.0, number, volume, state: FlowPhase::Waiting };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.flows[slot as usize] = flow;
@@ -324,7 +324,7 @@ impl<T: FlowTime> Flows<T> {
 
     /// Advances to a time through all changes up to it, and appends the flows that end on the way to `ended`, by end,
     /// then by start.
-    pub fn advance(&mut self, to: T, ended: &mut Vec<Ended<T>>) {
+    pub fn advance(&mut self, to: T, ended: &mut Vec<EndedFlow<T>>) {
         while let Some(next) = self.next_change()
             && next <= to
         {
@@ -341,18 +341,18 @@ impl<T: FlowTime> Flows<T> {
         let slot = flow.0 as usize;
         let left = self.left(flow);
         match self.flows[slot].state {
-            State::Waiting => {
+            FlowPhase::Waiting => {
                 self.waiting.retain(|Reverse((_, _, waiting))| *waiting != flow.0);
                 self.instant.retain(|(_, waiting)| *waiting != flow.0);
             }
-            State::Active(_) => {
+            FlowPhase::Active(_) => {
                 let bundle = self.flows[slot].bundle;
                 self.ending[bundle as usize].retain(|Reverse((_, _, active))| *active != flow.0);
                 self.look_for_the_next_end(bundle as usize);
                 self.leave(bundle);
             }
-            State::Held(_) => self.held.retain(|held| *held != flow.0),
-            State::Over => panic!("a flow that has ended cannot be stopped"),
+            FlowPhase::Held(_) => self.held.retain(|held| *held != flow.0),
+            FlowPhase::Over => panic!("a flow that has ended cannot be stopped"),
         }
         self.forget(flow.0);
         left
@@ -362,17 +362,17 @@ impl<T: FlowTime> Flows<T> {
     pub fn rate(&mut self, flow: FlowId) -> f64 {
         self.settle();
         let Flow { bundle, state, .. } = self.flows[flow.0 as usize];
-        if matches!(state, State::Active(_)) { self.rates[bundle as usize] } else { 0.0 }
+        if matches!(state, FlowPhase::Active(_)) { self.rates[bundle as usize] } else { 0.0 }
     }
 
     /// Volume of a flow that has not arrived yet.
     pub fn left(&self, flow: FlowId) -> f64 {
         let Flow { bundle, volume, state, .. } = self.flows[flow.0 as usize];
         match state {
-            State::Waiting => volume,
-            State::Active(end) => (end - self.clock(bundle as usize)).clamp(0.0, volume),
-            State::Held(left) => left,
-            State::Over => 0.0,
+            FlowPhase::Waiting => volume,
+            FlowPhase::Active(end) => (end - self.clock(bundle as usize)).clamp(0.0, volume),
+            FlowPhase::Held(left) => left,
+            FlowPhase::Over => 0.0,
         }
     }
 
@@ -384,7 +384,7 @@ impl<T: FlowTime> Flows<T> {
 
 /// Processing of one moment.
 impl<T: FlowTime> Flows<T> {
-    fn step(&mut self, ended: &mut Vec<Ended<T>>) {
+    fn step(&mut self, ended: &mut Vec<EndedFlow<T>>) {
         let first = ended.len();
         // Ends come before new flows, so that a flow that leaves a link and one that joins it at the same moment never
         // share it; then all ends of the moment are reported in the order of starts, whichever of the three ways they
@@ -402,7 +402,7 @@ impl<T: FlowTime> Flows<T> {
         over.append(&mut self.instant);
         over.sort_unstable();
         for &(_, slot) in &over {
-            ended.push(Ended { flow: FlowId(slot), at: self.now });
+            ended.push(EndedFlow { flow: FlowId(slot), at: self.now });
             self.forget(slot);
         }
         debug_assert!(ended[first..].iter().all(|ended| ended.at == self.now));
@@ -438,7 +438,7 @@ impl<T: FlowTime> Flows<T> {
         let bundle = &self.bundles[which as usize];
         // Outages do not stop a flow without volume.
         if self.cut > 0 && volume > 0.0 && self.ways[which as usize].iter().any(|link| self.down[link.index()]) {
-            self.flows[slot as usize].state = State::Held(volume);
+            self.flows[slot as usize].state = FlowPhase::Held(volume);
             return self.held.push(slot);
         }
         if volume == 0.0 || (bundle.crossings().is_empty() && bundle.limit.is_infinite()) {
@@ -456,7 +456,7 @@ impl<T: FlowTime> Flows<T> {
         let bundle = &mut self.bundles[which as usize];
         bundle.next_end = if self.counts[which as usize] == 0 { end } else { bundle.next_end.min(end) };
         self.ending[which as usize].push(Reverse((bits(end), number, slot)));
-        self.flows[slot as usize].state = State::Active(end);
+        self.flows[slot as usize].state = FlowPhase::Active(end);
         self.join(which);
     }
 
@@ -470,7 +470,7 @@ impl<T: FlowTime> Flows<T> {
         for Reverse((end, _, slot)) in &mut ends {
             let left = (f64::from_bits(*end) - by).max(0.0);
             *end = bits(left);
-            self.flows[*slot as usize].state = State::Active(left);
+            self.flows[*slot as usize].state = FlowPhase::Active(left);
         }
         self.ending[which] = ends.into();
         (self.bundles[which].clock, self.bundles[which].since) = (0.0, self.now);
@@ -528,7 +528,7 @@ impl<T: FlowTime> Flows<T> {
     }
 
     fn forget(&mut self, slot: u32) {
-        self.flows[slot as usize].state = State::Over;
+        self.flows[slot as usize].state = FlowPhase::Over;
         self.free.push(slot);
     }
 

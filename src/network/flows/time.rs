@@ -54,14 +54,14 @@ impl FlowTime for f64 {
 /// releases and not on the distance from zero, and shifting all releases by whole microseconds shifts all ends by
 /// exactly as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u128);
+pub struct FlowTime(u128);
 
-/// Units of a [`Moment`] per microsecond.
+/// Units of a [`FlowTime`] per microsecond.
 const MICRO: f64 = (1u128 << 64) as f64;
 
-impl Moment {
+impl FlowTime {
     /// The last moment. Later ones are clamped to it.
-    const LAST: Moment = Moment(u128::MAX - 1);
+    const LAST: FlowTime = FlowTime(u128::MAX - 1);
 
     /// First whole microsecond at or after this moment; a fraction of up to `forgiven` microseconds is rounded down.
     pub fn round_up(self, forgiven: f64) -> Time {
@@ -70,32 +70,32 @@ impl Moment {
     }
 }
 
-impl From<Time> for Moment {
-    fn from(time: Time) -> Moment {
-        Moment(u128::from(time.micros()) << 64)
+impl From<Time> for FlowTime {
+    fn from(time: Time) -> FlowTime {
+        FlowTime(u128::from(time.micros()) << 64)
     }
 }
 
-impl FlowTime for Moment {
+impl FlowTime for FlowTime {
     type Key = u128;
 
-    const START: Moment = Moment(0);
+    const START: FlowTime = FlowTime(0);
     const NEVER: u128 = u128::MAX;
 
     fn key(self) -> u128 {
         self.0
     }
 
-    fn from_key(key: u128) -> Moment {
-        Moment(key)
+    fn from_key(key: u128) -> FlowTime {
+        FlowTime(key)
     }
 
-    fn after(self, span: f64) -> Moment {
+    fn after(self, span: f64) -> FlowTime {
         // Scaling by a power of two is exact, and the conversion saturates.
-        Moment(self.0.saturating_add((span * MICRO) as u128)).min(Moment::LAST)
+        FlowTime(self.0.saturating_add((span * MICRO) as u128)).min(FlowTime::LAST)
     }
 
-    fn since(self, earlier: Moment) -> f64 {
+    fn since(self, earlier: FlowTime) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / MICRO
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn moments_have_the_same_resolution_at_the_end_of_time() {
         for start in [0, 1 << 53, Time::LATEST.micros()].map(Time::from_micros) {
-            let start_of = Moment::from(start);
+            let start_of = FlowTime::from(start);
             let later = start_of.after(2.25);
             assert_eq!(later.since(start_of), 2.25);
             assert_eq!(start_of.since(later), 0.0);
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn times_after_the_last_moment_are_clamped_to_it() {
         for span in [1e19, 1e300, f64::INFINITY] {
-            let last = Moment::from(Time::LATEST).after(span);
-            assert_eq!(last, Moment::LAST);
-            assert!(last.key() < Moment::NEVER);
+            let last = FlowTime::from(Time::LATEST).after(span);
+            assert_eq!(last, FlowTime::LAST);
+            assert!(last.key() < FlowTime::NEVER);
             assert_eq!(last.round_up(1e-3), Time::NEVER);
         }
     }

@@ -1,7 +1,7 @@
 //! Bookings and holds of users at a site, in lanes after those of its tasks.
 
 use super::lanes::Lanes;
-use super::{Trace, json};
+use super::{TraceWriter, json};
 use crate::report::Tally;
 use crate::report::tally::{BookingSpan, HoldSpan, NegotiationData};
 use crate::time::Time;
@@ -29,7 +29,7 @@ impl Tally {
         pid: usize,
         lanes: u32,
         LetOut { bookings, holds }: LetOut,
-        trace: &mut Trace<P>,
+        trace: &mut TraceWriter<P>,
     ) -> Result<(), E> {
         let bookings = bookings.iter().map(|booking| self.booking_slice(booking)).collect();
         let lanes = trace.slices(pid, lanes, "bookings", bookings)?;
@@ -81,7 +81,7 @@ pub(super) struct Slice {
     args: String,
 }
 
-impl<P> Trace<P> {
+impl<P> TraceWriter<P> {
     /// Puts slices into lanes after these many; says how many there are then.
     fn slices<E>(&mut self, pid: usize, before: u32, what: &str, mut slices: Vec<Slice>) -> Result<u32, E>
     where

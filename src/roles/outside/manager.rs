@@ -45,8 +45,8 @@ const IDLE_CHANGES_MAX: u32 = 1_000;
 pub struct Managed {
     decider: Box<dyn Decides>,
     has_begun: bool,
-    waiting: BTreeMap<JobId, Waiting>,
-    running: BTreeMap<JobId, Runs>,
+    waiting: BTreeMap<JobId, ManagedJob>,
+    running: BTreeMap<JobId, RunningJobs>,
     /// Nodes without a task; some of them may be down.
     free: NodeSet,
     down: NodeSet,
@@ -64,7 +64,7 @@ pub struct Managed {
     ready: Time,
 }
 
-struct Waiting {
+struct ManagedJob {
     sender: ActorId,
     nodes: u32,
     /// Without checkpoints.
@@ -74,11 +74,11 @@ struct Waiting {
     losses: u32,
 }
 
-struct Runs {
+struct RunningJobs {
     on: NodeSet,
     since: Time,
     /// The job, should it have to wait again.
-    work: Waiting,
+    work: ManagedJob,
 }
 
 impl Managed {
@@ -115,7 +115,7 @@ impl Managed {
         let Entrust { job, nodes, walltime, runtime, losses } = entrust;
         let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
         if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
-            self.waiting.insert(job, Waiting { sender, nodes, walltime, runtime, losses });
+            self.waiting.insert(job, ManagedJob { sender, nodes, walltime, runtime, losses });
             let (walltime, runtime) = (self.stretched(walltime, nodes), self.stretched(runtime, nodes));
             self.happened.push((now, SiteEvent::Submitted { job, nodes, walltime, runtime }));
         }
@@ -187,7 +187,7 @@ impl Managed {
         match wish {
             SiteAction::Start { job, on } => orders.push(self.start(now, job, on)?),
             SiteAction::Reject { job } => {
-                let Waiting { sender, .. } = self.leave_queue(job, "rejects")?;
+                let ManagedJob { sender, .. } = self.leave_queue(job, "rejects")?;
                 orders.push(Order::Say(sender, Message::Declined(Declined { task: task(job) })));
             }
             SiteAction::Kill { job } => match self.running.remove(&job) {
@@ -219,7 +219,7 @@ impl Managed {
 
     fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<Order, String> {
         let work = self.leave_queue(job, "starts")?;
-        let Waiting { sender, nodes, walltime, runtime, losses } = work;
+        let ManagedJob { sender, nodes, walltime, runtime, losses } = work;
         let on = match on {
             None => {
                 let mut free = self.free.clone();
@@ -250,7 +250,7 @@ impl Managed {
             }
         };
         self.free.subtract(&on);
-        self.running.insert(job, Runs { on: on.clone(), since: now, work });
+        self.running.insert(job, RunningJobs { on: on.clone(), since: now, work });
         let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
         let start = Start::whole(sender, task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
         Ok(Order::Start(Start {
@@ -264,12 +264,12 @@ impl Managed {
     }
 
     /// Fraction of its work that a job has done.
-    fn progress(&self, now: Time, runs: &Runs) -> f64 {
+    fn progress(&self, now: Time, runs: &RunningJobs) -> f64 {
         let takes = self.stretched(runs.work.runtime, runs.work.nodes);
         (now.since(runs.since).micros() as f64 / takes.micros() as f64).min(1.0)
     }
 
-    fn leave_queue(&mut self, job: JobId, does: &str) -> Result<Waiting, String> {
+    fn leave_queue(&mut self, job: JobId, does: &str) -> Result<ManagedJob, String> {
         self.waiting.remove(&job).ok_or_else(|| {
             let why = if self.running.contains_key(&job) { "which runs already" } else { "which is not waiting here" };
             format!("{does} job {}, {why}", job.0)
@@ -302,12 +302,12 @@ impl Manager for Managed {
     /// Queues a lost job again, unless its sender decides.
     fn lost(&mut self, now: Time, lost: &Running, saved: Span) {
         let job = lost.task.job;
-        let Runs { on, work, .. } = self.running.remove(&job).expect("a lost job has run");
+        let RunningJobs { on, work, .. } = self.running.remove(&job).expect("a lost job has run");
         self.free.unite(&on);
         let waits = (!lost.loss.is_told).then(|| {
             let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
             let nodes = work.nodes;
-            self.waiting.insert(job, Waiting { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
+            self.waiting.insert(job, ManagedJob { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
             self.stretched(walltime, nodes)
         });
         self.happened.push((now, SiteEvent::Lost { job, on, waits }));

@@ -9,4 +9,4 @@ mod manager;
 mod planner;
 
 pub use manager::{Decides, Managed};
-pub use planner::{Planned, Plans};
+pub use planner::{PlannedUser, Plans};

@@ -26,47 +26,47 @@ pub trait Plans: Send {
 }
 
 /// Sites that a program may choose, by name.
-pub type Sites = BTreeMap<String, ActorId>;
+pub type SiteNames = BTreeMap<String, ActorId>;
 
-pub struct Planned {
+pub struct PlannedUser {
     decider: Box<dyn Plans>,
     /// Messages that are not jobs for a queue.
     script: Script,
-    sites: Sites,
+    sites: SiteNames,
     /// Jobs by due time.
     due: BTreeMap<Time, Vec<(ActorId, Enqueue)>>,
     /// Jobs that follow others.
     then: Vec<Followers>,
     /// Jobs held by the user.
-    held: BTreeMap<JobId, Held>,
+    held: BTreeMap<JobId, HeldJob>,
     /// Submitted jobs that have not ended.
-    out: BTreeMap<JobId, Held>,
+    out: BTreeMap<JobId, HeldJob>,
     calls: BTreeSet<Time>,
     heard: Vec<UserEvent>,
     /// Times of the timers that are set.
     timers: BTreeSet<Time>,
 }
 
-struct Held {
+struct HeldJob {
     to: ActorId,
     enqueue: Enqueue,
     /// True if it has been submitted before, so that it keeps its arrival.
     is_known: bool,
 }
 
-impl Planned {
+impl PlannedUser {
     pub fn new(
         decider: Box<dyn Plans>,
         script: Script,
         jobs: Vec<(Time, ActorId, Enqueue)>,
         then: Vec<Followers>,
-        sites: Sites,
-    ) -> Planned {
+        sites: SiteNames,
+    ) -> PlannedUser {
         let mut due: BTreeMap<Time, Vec<(ActorId, Enqueue)>> = BTreeMap::new();
         for (at, to, enqueue) in jobs {
             due.entry(at).or_default().push((to, enqueue));
         }
-        Planned {
+        PlannedUser {
             decider,
             script,
             sites,
@@ -127,7 +127,7 @@ impl Planned {
                 let name = |site| self.sites.iter().find_map(|(name, id)| (*id == site).then(|| name.clone()));
                 let (job, site) = (enqueue.job.id, enqueue.site.and_then(name));
                 self.heard.push(UserEvent::Due { job, nodes: task.cores, walltime: task.walltime, site });
-                self.held.insert(job, Held { to, enqueue, is_known: false });
+                self.held.insert(job, HeldJob { to, enqueue, is_known: false });
             }
         }
         while let Some(call) = self.calls.first().copied().filter(|call| *call <= now) {
@@ -137,7 +137,7 @@ impl Planned {
     }
 }
 
-impl Planner for Planned {
+impl Planner for PlannedUser {
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.script.wake(now, out);
     }

@@ -11,13 +11,13 @@ use crate::time::{Span, Time};
 
 /// Senders learn late of outages, so some tasks wait. The sender of a lost task decides about it.
 pub struct InTurn {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<UnstartedTask>,
     /// Multiset of the run times of waiting tasks.
     lengths: BTreeMap<Span, u32>,
     attempts: Attempts,
 }
 
-struct Waiting {
+struct UnstartedTask {
     sender: ActorId,
     task: TaskId,
     cores: u32,
@@ -37,7 +37,7 @@ impl Manager for InTurn {
         // No real task is empty, or larger than the site.
         if (1..=site.total()).contains(&cores) && !runtime.is_zero() {
             *self.lengths.entry(runtime).or_default() += 1;
-            self.waiting.push_back(Waiting { sender, task, cores, runtime, planned });
+            self.waiting.push_back(UnstartedTask { sender, task, cores, runtime, planned });
         }
     }
 
@@ -50,7 +50,7 @@ impl Manager for InTurn {
     fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         let mut free = site.free();
         while let Some(next) = self.waiting.pop_front_if(|next| next.cores <= free) {
-            let Waiting { sender, task, cores, runtime, planned } = next;
+            let UnstartedTask { sender, task, cores, runtime, planned } = next;
             free -= cores;
             let count = self.lengths.get_mut(&runtime).expect("a waiting task is counted");
             *count -= 1;

@@ -23,7 +23,7 @@ use std::collections::BinaryHeap;
 pub use self::attempts::{Attempts, left_of};
 pub use self::bookings::{Booking, BookingStage, Bookings};
 pub use self::manager::{Ending, Loss, Manager, On, Order, Start, rank};
-pub use self::tasks::{Running, State, Tasks};
+pub use self::tasks::{Running, TaskState, Tasks};
 use super::scheduler;
 use crate::grid::{self, Expected, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
@@ -182,7 +182,7 @@ impl Site {
 
     fn start(&mut self, slot: usize, out: &mut Out) {
         let running = self.tasks.start(slot);
-        let State::Running(nodes) = &running.state else { unreachable!("it has just started") };
+        let TaskState::Running(nodes) = &running.state else { unreachable!("it has just started") };
         out.log(Record::Started { task: running.task, cores: nodes.nodes.clone() });
         tell_stacks(running.task, nodes, out);
         if running.share < 1.0 {
@@ -245,7 +245,7 @@ impl Site {
     }
 
     fn drop_coming(&mut self, task: TaskId, sender: ActorId) {
-        let waits = |running: &Running| running.sender == sender && matches!(running.state, State::Coming(_));
+        let waits = |running: &Running| running.sender == sender && matches!(running.state, TaskState::Coming(_));
         if let Some(slot) = self.tasks.find(task).filter(|slot| self.tasks.get(*slot).is_some_and(waits)) {
             let dropped = self.tasks.remove(slot);
             self.reckoned -= usize::from(dropped.ending == Ending::Reckoned);

@@ -27,7 +27,7 @@ pub struct Running {
     pub task: TaskId,
     pub sender: ActorId,
     pub demand: Demand,
-    pub state: State,
+    pub state: TaskState,
     /// Start, past or settled.
     pub started: Time,
     pub ending: Ending,
@@ -47,7 +47,7 @@ pub struct Running {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum State {
+pub enum TaskState {
     /// Settled to start later.
     Coming(On),
     Running(Layers),
@@ -114,7 +114,7 @@ impl Tasks {
             task,
             sender,
             demand,
-            state: State::Coming(on.clone()),
+            state: TaskState::Coming(on.clone()),
             started: at,
             ending,
             loss,
@@ -147,7 +147,7 @@ impl Tasks {
     pub(super) fn remove(&mut self, slot: usize) -> Running {
         let running = self.slots[slot].take().expect("the books hold what they have given a number");
         self.vacant.push(slot);
-        self.coming -= usize::from(matches!(running.state, State::Coming(_)));
+        self.coming -= usize::from(matches!(running.state, TaskState::Coming(_)));
         if let Some(index) = self.index.get_mut() {
             index.remove(&running.task);
         }
@@ -157,7 +157,7 @@ impl Tasks {
     /// Frees the nodes of a task that has ended.
     pub(super) fn finish(&mut self, slot: usize) -> Running {
         let running = self.remove(slot);
-        let State::Running(nodes) = &running.state else { unreachable!("what ends has run") };
+        let TaskState::Running(nodes) = &running.state else { unreachable!("what ends has run") };
         self.nodes.give_back_all(nodes, running.demand, running.share);
         running
     }
@@ -178,7 +178,7 @@ impl Tasks {
     pub(super) fn start(&mut self, slot: usize) -> &Running {
         self.coming -= 1;
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
-        let State::Coming(on) = &running.state else { unreachable!("task {} starts twice", running.task) };
+        let TaskState::Coming(on) = &running.state else { unreachable!("task {} starts twice", running.task) };
         let nodes: Layers = match on {
             On::Lowest(count) if running.demand == Demand::NODE => self.nodes.take_lowest(*count).into(),
             _ => {
@@ -192,7 +192,7 @@ impl Tasks {
                 nodes
             }
         };
-        running.state = State::Running(nodes);
+        running.state = TaskState::Running(nodes);
         running
     }
 
@@ -200,7 +200,7 @@ impl Tasks {
     pub(super) fn leave(&mut self, now: Time, slot: usize) {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         running.settle_up(now);
-        let State::Running(nodes) = std::mem::replace(&mut running.state, State::Suspended) else {
+        let TaskState::Running(nodes) = std::mem::replace(&mut running.state, TaskState::Suspended) else {
             unreachable!("task {} leaves nodes that it is not on", running.task)
         };
         self.nodes.give_back_all(&nodes, running.demand, running.share);
@@ -209,17 +209,21 @@ impl Tasks {
     /// Puts a suspended task on nodes.
     pub(super) fn enter(&mut self, now: Time, slot: usize, nodes: Layers, from: Time) {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
-        assert!(running.state == State::Suspended, "task {} is resumed although it was not suspended", running.task);
+        assert!(
+            running.state == TaskState::Suspended,
+            "task {} is resumed although it was not suspended",
+            running.task
+        );
         self.nodes.take_all(running.task, &nodes, running.demand, running.share);
         (running.since, running.from) = (now, from.max(now));
-        running.state = State::Running(nodes);
+        running.state = TaskState::Running(nodes);
     }
 
     pub(super) fn share(&mut self, now: Time, slot: usize, share: f64) {
         assert!((0.0..=1.0).contains(&share), "a share is a part of a whole");
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         running.settle_up(now);
-        if let State::Running(nodes) = &running.state {
+        if let TaskState::Running(nodes) = &running.state {
             self.nodes.give_back_all(nodes, running.demand, running.share);
             self.nodes.take_all(running.task, nodes, running.demand, share);
         }
@@ -231,17 +235,17 @@ impl Running {
     /// Its nodes, if it runs.
     pub fn nodes(&self) -> Option<&NodeSet> {
         match &self.state {
-            State::Running(layers) => Some(&layers.nodes),
-            State::Coming(_) | State::Suspended => None,
+            TaskState::Running(layers) => Some(&layers.nodes),
+            TaskState::Coming(_) | TaskState::Suspended => None,
         }
     }
 
     /// Number of its nodes; 0 if it is suspended.
     pub fn width(&self) -> u32 {
         match &self.state {
-            State::Coming(on) => on.count(),
-            State::Running(layers) => layers.nodes.len(),
-            State::Suspended => 0,
+            TaskState::Coming(on) => on.count(),
+            TaskState::Running(layers) => layers.nodes.len(),
+            TaskState::Suspended => 0,
         }
     }
 

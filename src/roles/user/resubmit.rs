@@ -19,14 +19,14 @@ pub struct Resubmit {
     /// Resubmissions of a job, at most.
     most: u32,
     /// Jobs in queues, as far as the user knows.
-    waiting: BTreeMap<JobId, Waiting>,
+    waiting: BTreeMap<JobId, QueuedJob>,
     /// Jobs by the time at which patience ends.
     due: BTreeMap<Time, Vec<JobId>>,
     /// Next time of the script.
     next: Time,
 }
 
-struct Waiting {
+struct QueuedJob {
     at: ActorId,
     enqueue: Enqueue,
     tries: u32,
@@ -60,7 +60,7 @@ impl Resubmit {
             return;
         }
         let job = enqueue.job.id;
-        self.waiting.insert(job, Waiting { at, enqueue: enqueue.clone(), tries });
+        self.waiting.insert(job, QueuedJob { at, enqueue: enqueue.clone(), tries });
         let due = time + self.patience;
         let jobs = self.due.entry(due).or_default();
         if jobs.is_empty() {
@@ -97,7 +97,7 @@ impl Planner for Resubmit {
         if self.waiting.get(&task.job).is_none_or(|waiting| waiting.at != from) {
             return;
         }
-        let Waiting { at, enqueue, tries } = self.waiting.remove(&task.job).expect("it waits there");
+        let QueuedJob { at, enqueue, tries } = self.waiting.remove(&task.job).expect("it waits there");
         if in_time {
             out.send(at, Message::Enqueue(enqueue.clone()));
             self.note(now, at, &enqueue, tries + 1, out);

@@ -8,7 +8,7 @@ use crate::settings::Walk;
 use crate::systems::distribute::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, JobError, Own, Policy,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, PlacementError, Policy,
     Senders, Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
@@ -112,8 +112,8 @@ impl Market {
     }
 
     /// Checks that the work behind each task is a finite sum.
-    fn check_measurable(&self, job: &Job) -> Result<(), JobError> {
+    fn check_measurable(&self, job: &Job) -> Result<(), PlacementError> {
         let figures = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), self, true);
-        figures.map(drop).map_err(|error| JobError::Immeasurable(error.to_string()))
+        figures.map(drop).map_err(|error| PlacementError::Immeasurable(error.to_string()))
     }
 }

@@ -14,8 +14,8 @@ use crate::grid::{Job, Kind, PlanMode, Rate, Site, Task, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, JobError, NegotiatedJob,
-    Own, Policy, Senders, Service, Submissions, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, NegotiatedJob, Own,
+    PlacementError, Policy, Senders, Service, Submissions, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -151,25 +151,25 @@ impl Provisioning {
 }
 
 /// Checks that a strategy can serve a job.
-fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
+fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), PlacementError> {
     let tasks = job.tasks.len();
     match user.approach.row() {
         Some(entry) if entry.has_legs => check_legs(job, user, rules, grid),
         Some(entry) if entry.is_rigid && tasks != 1 => {
             let text = format!("strategy {} is for jobs of one task, but this one has {tasks}", entry.name);
-            Err(JobError::Immeasurable(text))
+            Err(PlacementError::Immeasurable(text))
         }
         _ => Ok(()),
     }
 }
 
 /// Checks that each task of a job fits the site of its leg, and that holds can last until all of them are committed.
-fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
+fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), PlacementError> {
     let Provisioning { delta, lease, .. } = *rules;
     // After the first hold, one site after the other is asked and answers, and then the commits are sent.
     let (mut first, mut held) = (Span::ZERO, Span::ZERO);
     let legs = &user.approach.legs;
-    let wrong = |text: String| Err(JobError::Immeasurable(text));
+    let wrong = |text: String| Err(PlacementError::Immeasurable(text));
     let (tasks, count) = (job.tasks.len(), legs.len());
     if tasks != count {
         let (tasks, legs) = (counted(tasks as u64, "task"), counted(count as u64, "leg"));

@@ -12,7 +12,7 @@ use super::forecast::History;
 use super::planner;
 use super::rules::Provisioning;
 use super::strategy;
-use super::trial::Trial;
+use super::trial::SiteTrial;
 use super::world::World;
 use crate::few;
 use crate::grid::{Site, Slot, Speed, Workflow};
@@ -45,7 +45,7 @@ struct PlanningMoment<'a> {
     rules: Provisioning,
     workflow: &'a Workflow,
     application: Application,
-    sites: Vec<Trial>,
+    sites: Vec<SiteTrial>,
 }
 
 fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
@@ -139,13 +139,13 @@ impl<'a> PlanningMoment<'a> {
     }
 
     /// The sites at that moment, if the only jobs are those of one task from users that queue.
-    fn run(&self, world: &World) -> Vec<Trial> {
+    fn run(&self, world: &World) -> Vec<SiteTrial> {
         let site = |(_, site): &(_, &Site)| {
             let planner = planner::build(&site.scheduler).or_else(|| planner::build(planner::USUAL));
             let planner = planner.expect("the usual planner is there");
-            Trial::new(Desk::new(self.rules.terms(site), planner, Box::new(History::new())), Arc::default())
+            SiteTrial::new(Desk::new(self.rules.terms(site), planner, Box::new(History::new())), Arc::default())
         };
-        let mut sites: Vec<Trial> = self.order.grid.sites.iter().map(site).collect();
+        let mut sites: Vec<SiteTrial> = self.order.grid.sites.iter().map(site).collect();
         let queues = |place: usize| self.order.grid.users[place].1.approach.strategy == strategy::USUAL;
         let crowd = self.order.load.iter().enumerate().filter(|(place, _)| queues(*place));
         let mut negotiated: Vec<&NegotiatedJob> = crowd.flat_map(|(_, submissions)| &submissions.negotiated).collect();
@@ -235,7 +235,7 @@ impl<'a> PlanningMoment<'a> {
         };
         let mut placed = placed;
         few::sort_by_key(&mut placed, |(task, site, start, _)| (*start, *site, *task));
-        let market = |((_, site), trial): (&(_, &Site), &Trial)| {
+        let market = |((_, site), trial): (&(_, &Site), &SiteTrial)| {
             let mut desk = trial.desk.clone();
             let (waiting, running) = desk.jobs();
             Market {

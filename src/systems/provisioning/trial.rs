@@ -12,7 +12,7 @@ use crate::time::{Span, Time};
 
 /// A site in progress. It can be copied at any moment, to see how it would continue.
 #[derive(Clone)]
-pub struct Trial {
+pub struct SiteTrial {
     pub desk: Desk,
     /// Jobs of its own users, in order of submission; those that do not fit are left out.
     background: Arc<[Rigid]>,
@@ -39,9 +39,9 @@ pub enum TrialEvent {
 /// First job number of guests.
 const GUESTS: u32 = 1 << 31;
 
-impl Trial {
-    pub fn new(desk: Desk, background: Arc<[Rigid]>) -> Trial {
-        Trial {
+impl SiteTrial {
+    pub fn new(desk: Desk, background: Arc<[Rigid]>) -> SiteTrial {
+        SiteTrial {
             desk,
             background,
             next: 0,
@@ -143,7 +143,7 @@ fn guest_of(job: TaskId) -> Option<u32> {
 
 /// Runs a workflow just in time through the queues of some sites, from now on, and returns its duration; `None`, if
 /// some task fits none of them. The sites are at the same instant.
-pub fn best_effort(sites: &mut [Trial], application: &Application) -> Option<Span> {
+pub fn best_effort(sites: &mut [SiteTrial], application: &Application) -> Option<Span> {
     let began = sites[0].now();
     let mut now = began;
     let mut way = BestEffort::new(application);
@@ -172,10 +172,10 @@ pub fn best_effort(sites: &mut [Trial], application: &Application) -> Option<Spa
             moving.pop_first();
             submit(&mut sites[site], site, task, application, &mut guests);
         }
-        sites.iter_mut().for_each(Trial::settle);
+        sites.iter_mut().for_each(SiteTrial::settle);
 
         let arrival = moving.keys().next().map(|(at, _)| *at);
-        now = sites.iter().filter_map(Trial::due).chain(arrival).min().expect("a workflow under way goes on");
+        now = sites.iter().filter_map(SiteTrial::due).chain(arrival).min().expect("a workflow under way goes on");
         let mut ended = Vec::new();
         for (place, site) in sites.iter_mut().enumerate() {
             site.advance(now);
@@ -193,7 +193,7 @@ pub fn best_effort(sites: &mut [Trial], application: &Application) -> Option<Spa
 }
 
 fn submit(
-    trial: &mut Trial,
+    trial: &mut SiteTrial,
     site: usize,
     task: usize,
     application: &Application,
@@ -223,7 +223,7 @@ mod tests {
         let terms = DeskTerms::new(4, PlanningMode::Rebuild);
         let desk = Desk::new(terms, planner::build("conservative-count").unwrap(), Box::new(History::new()));
         let background = [rigid(0, 3, 20, 10), rigid(1, 2, 5, 5), rigid(2, 9, 5, 5), rigid(3, 4, 5, 9)];
-        let mut trial = Trial::new(desk, Arc::new(background));
+        let mut trial = SiteTrial::new(desk, Arc::new(background));
         trial.advance(second(2));
         let guest = trial.submit(1, Span::from_secs(30), Span::from_secs(4)).unwrap();
         trial.settle();

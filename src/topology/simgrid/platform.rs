@@ -7,9 +7,9 @@ pub struct Platform {
     pub zones: Vec<Zone>,
     /// All members of zones by name: hosts, routers and zones.
     pub points: BTreeMap<String, Point>,
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<PlatformHost>,
     /// Links of the topology in file order; `by_name` maps names of the platform to them.
-    pub links: Vec<Link>,
+    pub links: Vec<PlatformLink>,
     pub by_name: BTreeMap<String, Sides>,
 }
 
@@ -20,13 +20,13 @@ pub struct Zone {
     pub depth: usize,
     pub shortest: bool,
     /// Routes by start, then by end.
-    pub routes: BTreeMap<String, BTreeMap<String, Route>>,
-    pub cluster: Option<Cluster>,
+    pub routes: BTreeMap<String, BTreeMap<String, PlatformRoute>>,
+    pub cluster: Option<ClusterZone>,
 }
 
 /// A zone in which every host has its own link to the backbone.
 #[derive(Clone, Default)]
-pub struct Cluster {
+pub struct ClusterZone {
     pub backbone: Option<usize>,
     pub router: String,
     pub host_links: BTreeMap<String, Sides>,
@@ -38,13 +38,13 @@ pub enum Point {
     Zone { zone: usize },
 }
 
-pub struct Host {
+pub struct PlatformHost {
     pub name: String,
     pub cores: u32,
     pub speed: f64,
 }
 
-pub struct Link {
+pub struct PlatformLink {
     pub name: String,
     pub bits: u64,
     pub micros: u64,
@@ -58,7 +58,7 @@ pub struct Sides {
     pub down: usize,
 }
 
-pub struct Route {
+pub struct PlatformRoute {
     pub links: Vec<usize>,
     /// Members at which the route leaves the first zone and enters the second.
     pub gateways: Option<(String, String)>,
@@ -68,18 +68,18 @@ pub struct Route {
 pub const DEPTH_MAX: usize = 64;
 
 /// Finds paths in a platform.
-pub struct Ways<'p> {
+pub struct PathFinder<'p> {
     platform: &'p Platform,
     /// The last search tree of each zone, with its root. The paths of one host are queried in sequence.
-    trees: Vec<Option<(&'p str, Tree<'p>)>>,
+    trees: Vec<Option<(&'p str, MemberTree<'p>)>>,
 }
 
 /// Breadth-first tree: previous member and route of each member that is reached.
-type Tree<'p> = BTreeMap<&'p str, (&'p str, &'p Route)>;
+type MemberTree<'p> = BTreeMap<&'p str, (&'p str, &'p PlatformRoute)>;
 
-impl<'p> Ways<'p> {
-    pub fn new(platform: &'p Platform) -> Ways<'p> {
-        Ways { platform, trees: platform.zones.iter().map(|_| None).collect() }
+impl<'p> PathFinder<'p> {
+    pub fn new(platform: &'p Platform) -> PathFinder<'p> {
+        PathFinder { platform, trees: platform.zones.iter().map(|_| None).collect() }
     }
 
     /// Links from one host or router to another. Routes between zones go from gateway to gateway.
@@ -125,7 +125,7 @@ impl<'p> Ways<'p> {
     }
 
     /// Routes from one member of a zone to another: the explicit one, or the fewest that lead there.
-    fn steps(&mut self, number: usize, from: &'p str, to: &'p str) -> Option<Vec<&'p Route>> {
+    fn steps(&mut self, number: usize, from: &'p str, to: &'p str) -> Option<Vec<&'p PlatformRoute>> {
         let zone = &self.platform.zones[number];
         if let Some(route) = zone.routes.get(from).and_then(|routes| routes.get(to)) {
             return Some(vec![route]);
@@ -158,8 +158,8 @@ impl Platform {
 }
 
 impl Zone {
-    fn tree<'p>(&'p self, root: &'p str) -> Tree<'p> {
-        let mut tree = Tree::new();
+    fn tree<'p>(&'p self, root: &'p str) -> MemberTree<'p> {
+        let mut tree = MemberTree::new();
         let mut open = VecDeque::from([root]);
         while let Some(at) = open.pop_front() {
             for (next, route) in self.routes.get(at).into_iter().flatten() {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use roxmltree::{Document, Node};
 
-use super::platform::{Cluster, DEPTH_MAX, Host, Link, Platform, Point, Route, Sides, Zone};
+use super::platform::{
+    ClusterZone, DEPTH_MAX, Platform, PlatformHost, PlatformLink, PlatformRoute, Point, Sides, Zone,
+};
 use super::quantity::{RATES, SPEEDS, TIMES, quantity};
 use crate::settings::printable;
 
@@ -102,7 +104,7 @@ impl<'d> Reader<'d, '_> {
         }
         self.point(node, &name, zone)?;
         let (speed, cores) = self.power(node)?;
-        self.platform.hosts.push(Host { name, cores, speed });
+        self.platform.hosts.push(PlatformHost { name, cores, speed });
         Ok(())
     }
 
@@ -137,7 +139,7 @@ impl<'d> Reader<'d, '_> {
         let (bits, micros) = (bits.round() as u64, (seconds * 1e6).round() as u64);
         let policy = node.attribute(sharing).unwrap_or(usual);
         let mut add = |name: String, per_flow| {
-            self.platform.links.push(Link { name, bits, micros, per_flow });
+            self.platform.links.push(PlatformLink { name, bits, micros, per_flow });
             self.platform.links.len() - 1
         };
         let sides = match policy {
@@ -179,7 +181,7 @@ impl<'d> Reader<'d, '_> {
             Some(router) => router.to_owned(),
             None => format!("{prefix}{id}_router{suffix}"),
         };
-        let mut cluster = Cluster { router, ..Cluster::default() };
+        let mut cluster = ClusterZone { router, ..ClusterZone::default() };
         self.point(node, &cluster.router.clone(), inner)?;
         for number in self.radical(node)? {
             let name = format!("{prefix}{number}{suffix}");
@@ -187,7 +189,7 @@ impl<'d> Reader<'d, '_> {
             let keys = ("bw", "lat", "sharing_policy");
             let link = self.link(node, &format!("{id}_link_{number}"), keys, "SPLITDUPLEX")?;
             cluster.host_links.insert(name.clone(), link);
-            self.platform.hosts.push(Host { name, cores, speed });
+            self.platform.hosts.push(PlatformHost { name, cores, speed });
         }
         if node.has_attribute("bb_bw") {
             let keys = ("bb_bw", "bb_lat", "bb_sharing_policy");
@@ -250,9 +252,9 @@ impl<'d> Reader<'d, '_> {
         let symmetrical = !matches!(node.attribute("symmetrical"), Some("NO" | "no" | "false"));
         let swapped = gateways.clone().map(|(a, b)| (b, a));
         let routes = &mut self.platform.zones[zone].routes;
-        routes.entry(from.clone()).or_default().insert(to.clone(), Route { links: there, gateways });
+        routes.entry(from.clone()).or_default().insert(to.clone(), PlatformRoute { links: there, gateways });
         if symmetrical && from != to {
-            routes.entry(to).or_default().entry(from).or_insert(Route { links: back, gateways: swapped });
+            routes.entry(to).or_default().entry(from).or_insert(PlatformRoute { links: back, gateways: swapped });
         }
         Ok(())
     }

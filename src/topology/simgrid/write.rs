@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::platform::{Platform, Ways};
+use super::platform::{PathFinder, Platform};
 use crate::topology::tables::names::is_taken_at_hub;
 
 impl Platform {
@@ -29,7 +29,7 @@ impl Platform {
                 text.push_str("mode = \"per-flow\"\n");
             }
         }
-        let mut ways = Ways::new(self);
+        let mut ways = PathFinder::new(self);
         for (from, site_from) in self.hosts.iter().zip(&sites) {
             for (to, site_to) in self.hosts.iter().zip(&sites) {
                 if from.name == to.name {

@@ -72,7 +72,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let ends: NameIndex<'_> =
         sites.iter().map(|site| site.name.as_str()).chain(switches.iter().map(String::as_str)).collect();
     let ends = Ends { names: &ends, sites: sites.len() };
-    let taken = Taken::default();
+    let taken = TakenLinkNames::default();
     let link = key("link", "").means("a link between sites or switches").by_name();
     let fresh = || usual_link(*model);
     w.rows(link, Layout::Sections("link"), links, fresh, |link, w| walk_link(link, *model, &ends, &taken, w));
@@ -191,10 +191,10 @@ impl Ends<'_> {
 
 /// Names of links, with their locations.
 #[derive(Default)]
-struct Taken(RefCell<BTreeMap<String, Location>>);
+struct TakenLinkNames(RefCell<BTreeMap<String, Location>>);
 
 /// Form of a unique link name.
-struct LinkName<'a>(&'a Taken);
+struct LinkName<'a>(&'a TakenLinkNames);
 
 impl Form<String> for LinkName<'_> {
     fn read(&self, field: &Field<'_>) -> Option<String> {
@@ -223,7 +223,7 @@ fn usual_link(model: Model) -> Cable {
     Cable { name: String::new(), capacity: 1, latency: Span::ZERO, mode, efficiency, duplex, between: None }
 }
 
-fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: &mut dyn Walk) {
+fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &TakenLinkNames, w: &mut dyn Walk) {
     let Cable { name, capacity, latency, mode, efficiency, duplex, between } = link;
     w.set(key("name", "").need(NAME), name, LinkName(taken));
     w.set(key("capacity", "").need("the throughput of the link, such as \"1 Gbps\""), capacity, Rate);

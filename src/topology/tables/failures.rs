@@ -230,7 +230,7 @@ impl WrittenFailure {
             .means("those of its nodes that fail: their numbers, or the number of the first ones")
             .usual("all");
         let there = of.map_or(u32::MAX, |site| site.cores);
-        w.set(nodes.only_if(lists || self.site.is_some(), why), &mut self.nodes, Maybe(Nodes { there }));
+        w.set(nodes.only_if(lists || self.site.is_some(), why), &mut self.nodes, Maybe(FailingNodesForm { there }));
         let link = key("link", "").means("the link that fails").usual("none: then there is a `site`");
         let why = "expected no link beside a `site`: each has a table of its own";
         let link = link.only_if(lists || self.site.is_none(), why);
@@ -406,13 +406,13 @@ impl Form<Span> for LongSpan {
 }
 
 /// Form of nodes: their numbers, or the number of the first ones.
-struct Nodes {
+struct FailingNodesForm {
     there: u32,
 }
 
 const NODES: &str = "numbers of nodes in order, neighbours as a range, such as \"0-3 7\", or how many";
 
-impl Form<NodeSet> for Nodes {
+impl Form<NodeSet> for FailingNodesForm {
     fn read(&self, field: &Field<'_>) -> Option<NodeSet> {
         let nodes = if field.is_text() {
             let nodes = NodeSet::parse(field.text(NODES)?).filter(|nodes| !nodes.is_empty());

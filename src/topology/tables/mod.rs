@@ -15,15 +15,15 @@ use crate::systems::{self, Service, SystemRow};
 use crate::topology::{Site, Topology, User};
 
 /// Keys of the topology itself.
-pub(super) struct Head {
+pub(super) struct TopologyKeys {
     pub name: String,
     pub about: Option<String>,
     pub seed: u64,
 }
 
-impl Head {
-    pub fn usual() -> Head {
-        Head { name: String::new(), about: None, seed: 1 }
+impl TopologyKeys {
+    pub fn usual() -> TopologyKeys {
+        TopologyKeys { name: String::new(), about: None, seed: 1 }
     }
 
     pub fn walk(&mut self, w: &mut dyn Walk) {

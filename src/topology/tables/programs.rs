@@ -14,7 +14,7 @@ pub const SOCKET_WORD: &str = "{socket}";
 
 /// Uncertainties in the description of a program.
 #[derive(Clone, Copy)]
-pub struct Open {
+pub struct ProgramGaps {
     /// True if the scheduler has an error, which has already been reported.
     pub is_lost: bool,
     /// True for defaults, which sites and users may complete.
@@ -25,7 +25,7 @@ pub struct Open {
 
 /// Walks the program that decides for a site, if there is one. The keys may stay while another scheduler is chosen, as
 /// in a comparison of both.
-pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w: &mut dyn Walk) {
+pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: ProgramGaps, w: &mut dyn Walk) {
     let batsim = tongue == Some(Tongue::Batsim);
     let listed = open.is_lost || w.purpose() == Purpose::List;
     let fits = tongue.is_some() || listed || open.could && w.reads();
@@ -35,7 +35,7 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
     let socket = key("socket", "the address at which a scheduler of Batsim's listens")
         .only_if(batsim || listed, only)
         .usual("nowhere");
-    w.set(socket, &mut program.socket, Unless(At, String::new()));
+    w.set(socket, &mut program.socket, Unless(SocketForm, String::new()));
     walk_timeout(program, fits, why, w);
     let Some(fields) = w.fields().filter(|_| !open.defaults) else { return };
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
@@ -92,9 +92,9 @@ fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dy
 }
 
 /// Form of the socket on which a scheduler listens.
-struct At;
+struct SocketForm;
 
-impl Form<String> for At {
+impl Form<String> for SocketForm {
     fn read(&self, field: &Field<'_>) -> Option<String> {
         let text = field.text(SOCKET)?;
         match Endpoint::parse(text) {

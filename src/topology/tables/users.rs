@@ -42,21 +42,21 @@ pub fn walk_one(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Planning {
+enum UserPlanning {
     Script,
     Resubmit,
     External,
 }
 
 /// Planners of users.
-const PLANNERS: &[(&str, Planning, &str)] = &[
-    ("script", Planning::Script, "submits each job at its time, and waits for it"),
+const PLANNERS: &[(&str, UserPlanning, &str)] = &[
+    ("script", UserPlanning::Script, "submits each job at its time, and waits for it"),
     (
         "resubmit",
-        Planning::Resubmit,
+        UserPlanning::Resubmit,
         "takes back a job that has waited too long in a queue, and submits it again, to go elsewhere",
     ),
-    ("external", Planning::External, "orders of an external program, in JSON lines"),
+    ("external", UserPlanning::External, "orders of an external program, in JSON lines"),
 ];
 
 const TRIES_MAX: u32 = 1_000;
@@ -68,18 +68,18 @@ fn walk_behaviour(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
         return;
     }
     let (mut planning, mut patience, mut most) = match *behaviour {
-        Behaviour::Script => (Planning::Script, Span::from_minutes(60), 3),
-        Behaviour::Resubmit { patience, most } => (Planning::Resubmit, patience, most),
-        Behaviour::External => (Planning::External, Span::from_minutes(60), 3),
+        Behaviour::Script => (UserPlanning::Script, Span::from_minutes(60), 3),
+        Behaviour::Resubmit { patience, most } => (UserPlanning::Resubmit, patience, most),
+        Behaviour::External => (UserPlanning::External, Span::from_minutes(60), 3),
     };
     w.set(key("planner", "the behaviour of the user with its jobs"), &mut planning, PLANNERS);
-    let resubmits = planning == Planning::Resubmit;
+    let resubmits = planning == UserPlanning::Resubmit;
     let why = "expected a planner = \"resubmit\" beside it";
     let key_patience = key("patience", "after this long in a queue a job is taken back").only_if(resubmits, why);
     w.set(key_patience, &mut patience, POSITIVE_SPAN);
     let tries = key("tries", "the largest number of resubmissions of a job").only_if(resubmits, why);
     w.set(tries, &mut most, 1..=TRIES_MAX);
-    let is_external = planning == Planning::External;
+    let is_external = planning == UserPlanning::External;
     let could = known.systems.iter().any(|row| row.traits.has_planners);
     walk_planner(program, is_external, could, known.names.is_none(), w);
     if let Some(fields) = w.fields()
@@ -93,9 +93,9 @@ fn walk_behaviour(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
         ));
     }
     *behaviour = match planning {
-        Planning::Script => Behaviour::Script,
-        Planning::Resubmit => Behaviour::Resubmit { patience, most },
-        Planning::External => Behaviour::External,
+        UserPlanning::Script => Behaviour::Script,
+        UserPlanning::Resubmit => Behaviour::Resubmit { patience, most },
+        UserPlanning::External => Behaviour::External,
     };
 }
 

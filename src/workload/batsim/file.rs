@@ -12,7 +12,7 @@ use crate::workload::rigid::JOBS_MAX;
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object with jobs and profiles")]
-pub struct File {
+pub struct RawFile {
     #[serde(deserialize_with = "written_jobs")]
     pub jobs: Vec<WrittenJob>,
     #[serde(deserialize_with = "profiles")]
@@ -54,8 +54,8 @@ pub struct Profile {
 
 /// A list, limited to the longest list of jobs: a small compressed file can claim any number.
 fn written_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<WrittenJob>, D::Error> {
-    struct List;
-    impl<'de> Visitor<'de> for List {
+    struct RawList;
+    impl<'de> Visitor<'de> for RawList {
         type Value = Vec<WrittenJob>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,12 +73,12 @@ fn written_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writte
             Ok(jobs)
         }
     }
-    deserializer.deserialize_seq(List)
+    deserializer.deserialize_seq(RawList)
 }
 
 fn profiles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Profile>, D::Error> {
-    struct Map;
-    impl<'de> Visitor<'de> for Map {
+    struct RawMap;
+    impl<'de> Visitor<'de> for RawMap {
         type Value = BTreeMap<String, Profile>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,5 +96,5 @@ fn profiles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Strin
             Ok(profiles)
         }
     }
-    deserializer.deserialize_map(Map)
+    deserializer.deserialize_map(RawMap)
 }

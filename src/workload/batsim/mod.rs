@@ -13,7 +13,7 @@ use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
-use self::file::{File, Profile, WrittenJob};
+use self::file::{Profile, RawFile, WrittenJob};
 use self::logged::{Logged, MaybeLogged};
 use self::loose::{Loose, span};
 use super::rigid::{Collector, NUMBER_MAX, Rigid, Trace};
@@ -32,7 +32,7 @@ pub enum BatsimError {
 
 /// Reads a workload; invalid jobs are left out and counted.
 pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
-    let file: File = serde_json::from_reader(input).map_err(|error| {
+    let file: RawFile = serde_json::from_reader(input).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         if error.is_io() {
             return BatsimError::Io(error.into());

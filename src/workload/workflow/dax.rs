@@ -125,11 +125,11 @@ fn profile<'d>(job: Node<'d, '_>, key: &str) -> Option<&'d str> {
     profiles.find(|node| node.attribute("key") == Some(key)).and_then(|node| node.text())
 }
 
-trait Named {
+trait NamedElement {
     fn has_tag_name_of(&self, names: &[&str]) -> bool;
 }
 
-impl Named for Node<'_, '_> {
+impl NamedElement for Node<'_, '_> {
     /// Ignores the namespace, which differs between versions.
     fn has_tag_name_of(&self, names: &[&str]) -> bool {
         self.is_element() && names.contains(&self.tag_name().name())

@@ -20,21 +20,21 @@ use crate::grid::{Edge, Step, Workflow};
 pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let mut tokens = Tokens { text, at: 0, peeked: None };
     let mut drawing = Drawing::default();
-    if tokens.peek()?.what == What::Word("strict") {
+    if tokens.peek()?.what == TokenKind::Word("strict") {
         tokens.next()?;
     }
     tokens.expect("digraph")?;
     let name = match tokens.next()? {
-        Token { what: What::Word(name), .. } => {
+        DotToken { what: TokenKind::Word(name), .. } => {
             tokens.expect("{")?;
             Some(name)
         }
-        Token { what: What::Sign("{"), .. } => None,
+        DotToken { what: TokenKind::Sign("{"), .. } => None,
         other => return Err(tokens.wrong(&other, "expected a name or `{`")),
     };
     while statement(&mut tokens, &mut drawing)? {}
     let end = tokens.next()?;
-    if end.what != What::End {
+    if end.what != TokenKind::End {
         return Err(tokens.wrong(&end, "expected nothing after the `}` that ends the graph"));
     }
     let name = name.filter(|name| *name != "G").map_or_else(|| stem(path), str::to_owned);
@@ -86,19 +86,19 @@ impl<'t> Drawing<'t> {
 fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<bool, Unreadable> {
     let first = tokens.next()?;
     let name = match first.what {
-        What::Sign("}") => return Ok(false),
-        What::Sign(";") => return Ok(true),
-        What::Word(name) => name,
+        TokenKind::Sign("}") => return Ok(false),
+        TokenKind::Sign(";") => return Ok(true),
+        TokenKind::Word(name) => name,
         _ => return Err(tokens.wrong(&first, "expected a node, an edge or `}`")),
     };
     match tokens.peek()?.what {
-        What::Sign("->") => {
+        TokenKind::Sign("->") => {
             let mut before = drawing.node(name, first.at);
             let mut drawn = Vec::new();
-            while tokens.peek()?.what == What::Sign("->") {
+            while tokens.peek()?.what == TokenKind::Sign("->") {
                 tokens.next()?;
                 let to = tokens.next()?;
-                let What::Word(name) = to.what else { return Err(tokens.wrong(&to, "expected a node")) };
+                let TokenKind::Word(name) = to.what else { return Err(tokens.wrong(&to, "expected a node")) };
                 let next = drawing.node(name, to.at);
                 drawn.push((before, next));
                 before = next;
@@ -114,7 +114,7 @@ fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<b
         }
         // Defaults for all nodes or edges, and attributes of the graph, do not matter here.
         _ if tokens.is_keyword(&first, &["graph", "node", "edge"]) => drop(tokens.size()?),
-        What::Sign("=") => {
+        TokenKind::Sign("=") => {
             tokens.next()?;
             tokens.next()?;
         }
@@ -134,13 +134,13 @@ fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<b
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Token<'t> {
+struct DotToken<'t> {
     at: usize,
-    what: What<'t>,
+    what: TokenKind<'t>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum What<'t> {
+enum TokenKind<'t> {
     /// A name or a number, with or without quotes.
     Word(&'t str),
     Sign(&'static str),
@@ -150,28 +150,28 @@ enum What<'t> {
 struct Tokens<'t> {
     text: &'t str,
     at: usize,
-    peeked: Option<Token<'t>>,
+    peeked: Option<DotToken<'t>>,
 }
 
 impl<'t> Tokens<'t> {
-    fn peek(&mut self) -> Result<Token<'t>, Unreadable> {
+    fn peek(&mut self) -> Result<DotToken<'t>, Unreadable> {
         let token = self.next()?;
         self.peeked = Some(token);
         Ok(token)
     }
 
-    fn next(&mut self) -> Result<Token<'t>, Unreadable> {
+    fn next(&mut self) -> Result<DotToken<'t>, Unreadable> {
         if let Some(token) = self.peeked.take() {
             return Ok(token);
         }
         self.skip()?;
         let (at, rest) = (self.at, &self.text[self.at..]);
         let what = match rest.chars().next() {
-            None => What::End,
+            None => TokenKind::End,
             Some('"') => {
                 let end = rest[1..].find('"').ok_or_else(|| self.at(at, "this quote is never closed"))?;
                 self.at += end + 2;
-                return Ok(Token { at, what: What::Word(&rest[1..=end]) });
+                return Ok(DotToken { at, what: TokenKind::Word(&rest[1..=end]) });
             }
             Some(letter) if word(letter) || starts_number(rest) => {
                 // A minus may belong to a number instead of an arrow.
@@ -180,17 +180,17 @@ impl<'t> Tokens<'t> {
                 });
                 let end = end.map_or(rest.len(), |(end, _)| end);
                 self.at += end;
-                return Ok(Token { at, what: What::Word(&rest[..end]) });
+                return Ok(DotToken { at, what: TokenKind::Word(&rest[..end]) });
             }
             _ => {
                 let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-                What::Sign(sign.ok_or_else(|| self.at(at, "expected a node, an edge or `}`"))?)
+                TokenKind::Sign(sign.ok_or_else(|| self.at(at, "expected a node, an edge or `}`"))?)
             }
         };
-        if let What::Sign(sign) = what {
+        if let TokenKind::Sign(sign) = what {
             self.at += sign.len();
         }
-        Ok(Token { at, what })
+        Ok(DotToken { at, what })
     }
 
     /// Skips blanks, comments and the lines of a C preprocessor.
@@ -214,34 +214,34 @@ impl<'t> Tokens<'t> {
     fn expect(&mut self, wanted: &str) -> Result<(), Unreadable> {
         let token = self.next()?;
         match token.what {
-            What::Word(found) if found == wanted => Ok(()),
-            What::Sign(found) if found == wanted => Ok(()),
+            TokenKind::Word(found) if found == wanted => Ok(()),
+            TokenKind::Sign(found) if found == wanted => Ok(()),
             _ => Err(self.wrong(&token, &format!("expected `{wanted}`"))),
         }
     }
 
     /// True if it is one of these words; a quoted one is a name.
-    fn is_keyword(&self, token: &Token<'_>, keywords: &[&str]) -> bool {
-        !self.text[token.at..].starts_with('"') && keywords.iter().any(|keyword| token.what == What::Word(keyword))
+    fn is_keyword(&self, token: &DotToken<'_>, keywords: &[&str]) -> bool {
+        !self.text[token.at..].starts_with('"') && keywords.iter().any(|keyword| token.what == TokenKind::Word(keyword))
     }
 
     /// The `size` of an attribute list; `None` if there is no list or no size.
     fn size(&mut self) -> Result<Option<f64>, Unreadable> {
         let mut size = None;
-        while self.peek()?.what == What::Sign("[") {
+        while self.peek()?.what == TokenKind::Sign("[") {
             self.next()?;
             loop {
                 let key = self.next()?;
                 match key.what {
-                    What::Sign("]") => break,
-                    What::Sign("," | ";") => continue,
-                    What::Word(_) => {}
+                    TokenKind::Sign("]") => break,
+                    TokenKind::Sign("," | ";") => continue,
+                    TokenKind::Word(_) => {}
                     _ => return Err(self.wrong(&key, "expected an attribute or `]`")),
                 }
                 self.expect("=")?;
                 let value = self.next()?;
-                let What::Word(text) = value.what else { return Err(self.wrong(&value, "expected a value")) };
-                if key.what == What::Word("size") {
+                let TokenKind::Word(text) = value.what else { return Err(self.wrong(&value, "expected a value")) };
+                if key.what == TokenKind::Word("size") {
                     let number = text.trim().parse();
                     size = Some(number.map_err(|_| self.wrong(&value, "expected a number"))?);
                 }
@@ -250,11 +250,11 @@ impl<'t> Tokens<'t> {
         Ok(size)
     }
 
-    fn wrong(&self, found: &Token<'_>, expected: &str) -> Unreadable {
+    fn wrong(&self, found: &DotToken<'_>, expected: &str) -> Unreadable {
         let shown: String = match found.what {
-            What::Word(word) => word.chars().take(40).collect(),
-            What::Sign(sign) => sign.to_owned(),
-            What::End => return self.at(found.at, format!("{expected}, found the end of the file")),
+            TokenKind::Word(word) => word.chars().take(40).collect(),
+            TokenKind::Sign(sign) => sign.to_owned(),
+            TokenKind::End => return self.at(found.at, format!("{expected}, found the end of the file")),
         };
         self.at(found.at, format!("{expected}, found `{shown}`"))
     }

@@ -8,10 +8,10 @@ use crate::grid::Edge;
 #[derive(Default)]
 pub struct Files<'t> {
     numbers: BTreeMap<&'t str, usize>,
-    all: Vec<File>,
+    all: Vec<WorkflowData>,
 }
 
-struct File {
+struct WorkflowData {
     size: u64,
     /// True if the size comes from a writer, which has precedence.
     written: bool,
@@ -37,7 +37,7 @@ impl<'t> Files<'t> {
         let next = self.all.len();
         let number = *self.numbers.entry(name).or_insert(next);
         if number == next {
-            self.all.push(File { size, written: false, writers: BTreeSet::new(), first: None });
+            self.all.push(WorkflowData { size, written: false, writers: BTreeSet::new(), first: None });
         }
         number
     }

@@ -24,7 +24,7 @@ pub struct CostTable {
 #[derive(Deserialize)]
 struct RawCostTable {
     compute: Compute,
-    edges: Vec<(Name, Name, f64)>,
+    edges: Vec<(TaskName, TaskName, f64)>,
 }
 
 /// In the order of the file.
@@ -33,7 +33,7 @@ struct Compute(Vec<(String, Vec<f64>)>);
 /// Tasks are named by numbers or by words.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Name {
+enum TaskName {
     Number(u64),
     Word(String),
 }
@@ -41,11 +41,11 @@ enum Name {
 /// True for cost tables: WfFormat has no `compute` at its top.
 pub fn is_one(text: &str) -> bool {
     #[derive(Deserialize)]
-    struct Head {
+    struct TableHead {
         compute: Option<serde::de::IgnoredAny>,
         workflow: Option<serde::de::IgnoredAny>,
     }
-    serde_json::from_str::<Head>(text).is_ok_and(|head| head.compute.is_some() && head.workflow.is_none())
+    serde_json::from_str::<TableHead>(text).is_ok_and(|head| head.compute.is_some() && head.workflow.is_none())
 }
 
 pub fn read(text: &str) -> Result<CostTable, Unreadable> {
@@ -68,7 +68,7 @@ pub fn read(text: &str) -> Result<CostTable, Unreadable> {
     let mut costs = BTreeMap::new();
     for (place, (from, to, cost)) in written.edges.iter().enumerate() {
         let at = |message: String| Unreadable::at(format!("edges[{place}]"), message);
-        let find = |name: &Name| numbers.get(&name.to_string()).copied();
+        let find = |name: &TaskName| numbers.get(&name.to_string()).copied();
         let from = find(from).ok_or_else(|| at(format!("no task is called `{from}`")))?;
         let to = find(to).ok_or_else(|| at(format!("no task is called `{to}`")))?;
         if !(*cost >= 0.0 && *cost <= LARGEST) {
@@ -101,11 +101,11 @@ fn sorted(tasks: Vec<(String, Vec<f64>)>, costs: BTreeMap<(u32, u32), f64>) -> R
     })
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for TaskName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Name::Number(number) => write!(f, "{number}"),
-            Name::Word(word) => f.write_str(word),
+            TaskName::Number(number) => write!(f, "{number}"),
+            TaskName::Word(word) => f.write_str(word),
         }
     }
 }

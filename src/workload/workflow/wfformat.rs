@@ -15,13 +15,13 @@ use crate::near::nearest;
 use crate::time::Span;
 
 #[derive(Deserialize)]
-struct Head {
+struct WfHead {
     #[serde(rename = "schemaVersion")]
     version: String,
 }
 
 pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
-    let head: Head = parse(text)?;
+    let head: WfHead = parse(text)?;
     match head.version.as_str() {
         "1.3" => flat(path, text, Keys { runtime: "runtime", size: "size" }),
         "1.4" => flat(path, text, Keys { runtime: "runtimeInSeconds", size: "sizeInBytes" }),

@@ -1,14 +1,14 @@
 //! Queries of the tree. Each descends only where the summary of a branch does not decide it.
 
 use super::super::set::Set;
-use super::{Node, end_of, touched};
+use super::{TreeNode, end_of, touched};
 use crate::time::Time;
 
-impl<S: Set> Node<S> {
+impl<S: Set> TreeNode<S> {
     pub(super) fn meets(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
         match self {
-            Node::Leaf(records) => records[touched(records, from, to)].iter().any(|record| record.busy.meets(set)),
-            Node::Inner(branches) => touched(branches, from, to).any(|place| {
+            TreeNode::Leaf(records) => records[touched(records, from, to)].iter().any(|record| record.busy.meets(set)),
+            TreeNode::Inner(branches) => touched(branches, from, to).any(|place| {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
                 let whole = from <= branch.start && until <= to;
@@ -19,8 +19,10 @@ impl<S: Set> Node<S> {
 
     pub(super) fn covers(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
         match self {
-            Node::Leaf(records) => records[touched(records, from, to)].iter().all(|record| record.busy.contains(set)),
-            Node::Inner(branches) => touched(branches, from, to).all(|place| {
+            TreeNode::Leaf(records) => {
+                records[touched(records, from, to)].iter().all(|record| record.busy.contains(set))
+            }
+            TreeNode::Inner(branches) => touched(branches, from, to).all(|place| {
                 let branch = &branches[place];
                 if branch.own.contains(set) {
                     return true;
@@ -34,10 +36,10 @@ impl<S: Set> Node<S> {
 
     pub(super) fn gather(&self, from: Time, to: Time, end: Time, busy: &mut S) {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 records[touched(records, from, to)].iter().for_each(|record| busy.add(&record.busy));
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 for place in touched(branches, from, to) {
                     let branch = &branches[place];
                     let until = end_of(branches, place, end);
@@ -55,11 +57,11 @@ impl<S: Set> Node<S> {
     /// End of the last record that starts before a time.
     pub(super) fn last_end(&self, before: Time, end: Time) -> Option<Time> {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 let place = records.partition_point(|record| record.start < before).checked_sub(1)?;
                 Some(end_of(records, place, end))
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 let place = branches.partition_point(|branch| branch.start < before).checked_sub(1)?;
                 branches[place].below.last_end(before, end_of(branches, place, end))
             }
@@ -68,11 +70,11 @@ impl<S: Set> Node<S> {
 
     pub(super) fn last_shortage(&self, from: Time, to: Time, end: Time, limit: u32, busy: &mut S) -> Option<Time> {
         match self {
-            Node::Leaf(records) => touched(records, from, to).rev().find_map(|place| {
+            TreeNode::Leaf(records) => touched(records, from, to).rev().find_map(|place| {
                 busy.add(&records[place].busy);
                 (busy.len() > limit).then(|| end_of(records, place, end))
             }),
-            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+            TreeNode::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
                 if from <= branch.start && until <= to {
@@ -96,10 +98,10 @@ impl<S: Set> Node<S> {
 
     pub(super) fn first_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
         match self {
-            Node::Leaf(records) => touched(records, from, to)
+            TreeNode::Leaf(records) => touched(records, from, to)
                 .find(|&place| records[place].busy.meets(set))
                 .map(|place| records[place].start),
-            Node::Inner(branches) => touched(branches, from, to).find_map(|place| {
+            TreeNode::Inner(branches) => touched(branches, from, to).find_map(|place| {
                 let branch = &branches[place];
                 if !branch.any.meets(set) {
                     None
@@ -114,11 +116,11 @@ impl<S: Set> Node<S> {
 
     pub(super) fn last_meeting(&self, from: Time, to: Time, end: Time, set: &S) -> Option<Time> {
         match self {
-            Node::Leaf(records) => touched(records, from, to)
+            TreeNode::Leaf(records) => touched(records, from, to)
                 .rev()
                 .find(|&place| records[place].busy.meets(set))
                 .map(|place| end_of(records, place, end)),
-            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+            TreeNode::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
                 if !branch.any.meets(set) {
@@ -134,11 +136,11 @@ impl<S: Set> Node<S> {
 
     pub(super) fn starts(&self, from: Time, to: Time, end: Time, each: &mut impl FnMut(Time)) {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 let first = records.partition_point(|record| record.start < from);
                 records[first..].iter().map(|record| record.start).take_while(|&start| start <= to).for_each(each);
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 for (place, branch) in branches.iter().enumerate() {
                     if branch.start <= to && from < end_of(branches, place, end) {
                         branch.below.starts(from, to, end_of(branches, place, end), each);
@@ -150,10 +152,10 @@ impl<S: Set> Node<S> {
 
     pub(super) fn next_start(&self, after: Time) -> Option<Time> {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 records.get(records.partition_point(|record| record.start <= after)).map(|record| record.start)
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 let next = branches.partition_point(|branch| branch.start <= after);
                 let within = next.checked_sub(1).and_then(|place| branches[place].below.next_start(after));
                 within.or_else(|| branches.get(next).map(|branch| branch.start))
@@ -168,8 +170,8 @@ impl<S: Set> Node<S> {
             all
         };
         match self {
-            Node::Leaf(records) => records.iter().for_each(|record| each(record.start, &with(&record.busy))),
-            Node::Inner(branches) => {
+            TreeNode::Leaf(records) => records.iter().for_each(|record| each(record.start, &with(&record.busy))),
+            TreeNode::Inner(branches) => {
                 branches.iter().for_each(|branch| branch.below.records(&with(&branch.own), each));
             }
         }

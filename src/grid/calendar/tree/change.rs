@@ -1,22 +1,22 @@
 //! Changes of the tree: records are split, marked, merged and dropped, and nodes are kept between sparse and full.
 
 use super::super::set::Set;
-use super::{Branch, FULL, Node, Record, SPARSE, end_of, holding, touched};
+use super::{Branch, FULL, SPARSE, TreeNode, TreeRecord, end_of, holding, touched};
 use crate::time::Time;
 
-impl<S: Set> Node<S> {
+impl<S: Set> TreeNode<S> {
     /// Returns the right half, if the node was full.
-    pub(super) fn cut(&mut self, at: Time) -> Option<Node<S>> {
+    pub(super) fn cut(&mut self, at: Time) -> Option<TreeNode<S>> {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 let place = holding(records, at);
                 let record = &records[place];
                 if record.start < at {
-                    let next = Record { start: at, busy: record.busy.clone() };
+                    let next = TreeRecord { start: at, busy: record.busy.clone() };
                     records.insert(place + 1, next);
                 }
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 let place = holding(branches, at);
                 if let Some(right) = branches[place].below.cut(at) {
                     // A note for the whole span applies to both halves.
@@ -27,19 +27,19 @@ impl<S: Set> Node<S> {
             }
         }
         match self {
-            Node::Leaf(records) if records.len() > FULL => Some(Node::Leaf(halve(records))),
-            Node::Inner(branches) if branches.len() > FULL => Some(Node::Inner(halve(branches))),
+            TreeNode::Leaf(records) if records.len() > FULL => Some(TreeNode::Leaf(halve(records))),
+            TreeNode::Inner(branches) if branches.len() > FULL => Some(TreeNode::Inner(halve(branches))),
             _ => None,
         }
     }
 
     pub(super) fn add(&mut self, from: Time, to: Time, end: Time, set: &S) {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 let span = touched(records, from, to);
                 records[span].iter_mut().for_each(|record| record.busy.add(set));
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 for place in touched(branches, from, to) {
                     let until = end_of(branches, place, end);
                     let branch = &mut branches[place];
@@ -57,11 +57,11 @@ impl<S: Set> Node<S> {
 
     pub(super) fn take(&mut self, from: Time, to: Time, end: Time, set: &S) {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 let span = touched(records, from, to);
                 records[span].iter_mut().for_each(|record| record.busy.take(set));
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 for place in touched(branches, from, to) {
                     let until = end_of(branches, place, end);
                     let branch = &mut branches[place];
@@ -94,10 +94,10 @@ impl<S: Set> Node<S> {
     /// Drops the record that starts at a time, which must exist; the previous one takes over its span.
     pub(super) fn drop_record(&mut self, at: Time) {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 records.remove(holding(records, at));
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 let place = holding(branches, at);
                 let first = branches[place].start == at;
                 branches[place].below.drop_record(at);
@@ -118,10 +118,10 @@ impl<S: Set> Node<S> {
     /// Drops all records that start before a time, at which a record starts or after which none does.
     pub(super) fn forget(&mut self, before: Time, end: Time) {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 records.drain(..holding(records, before));
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 branches.drain(..holding(branches, before));
                 let until = end_of(branches, 0, end);
                 if branches[0].start < before {
@@ -153,8 +153,8 @@ fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
     let own = std::mem::take(&mut branch.own);
     branch.below.add_whole(&own);
     match (&mut branch.below, right) {
-        (Node::Leaf(records), Node::Leaf(more)) => records.extend(more),
-        (Node::Inner(branches), Node::Inner(more)) => branches.extend(more),
+        (TreeNode::Leaf(records), TreeNode::Leaf(more)) => records.extend(more),
+        (TreeNode::Inner(branches), TreeNode::Inner(more)) => branches.extend(more),
         _ => unreachable!("all leaves are at one depth"),
     }
     branch.refresh();

@@ -22,17 +22,17 @@ const SPARSE: usize = FULL / 4;
 
 #[derive(Clone)]
 pub(super) struct Tree<S> {
-    root: Node<S>,
+    root: TreeNode<S>,
 }
 
 #[derive(Clone)]
-enum Node<S> {
-    Leaf(Vec<Record<S>>),
+enum TreeNode<S> {
+    Leaf(Vec<TreeRecord<S>>),
     Inner(Vec<Branch<S>>),
 }
 
 #[derive(Clone)]
-struct Record<S> {
+struct TreeRecord<S> {
     start: Time,
     /// Busy nodes, without those noted by the branches above.
     busy: S,
@@ -43,12 +43,12 @@ struct Branch<S> {
     start: Time,
     own: S,
     any: S,
-    below: Node<S>,
+    below: TreeNode<S>,
 }
 
 impl<S: Set> Tree<S> {
     pub fn new() -> Tree<S> {
-        Tree { root: Node::Leaf(vec![Record { start: Time::ZERO, busy: S::default() }]) }
+        Tree { root: TreeNode::Leaf(vec![TreeRecord { start: Time::ZERO, busy: S::default() }]) }
     }
 
     /// True if any of the nodes is busy at any time of the span.
@@ -134,8 +134,8 @@ impl<S: Set> Tree<S> {
             return;
         }
         if let Some(right) = self.root.cut(at) {
-            let left = std::mem::replace(&mut self.root, Node::Inner(Vec::with_capacity(FULL + 1)));
-            if let Node::Inner(branches) = &mut self.root {
+            let left = std::mem::replace(&mut self.root, TreeNode::Inner(Vec::with_capacity(FULL + 1)));
+            if let TreeNode::Inner(branches) = &mut self.root {
                 branches.extend([Branch::over(left, S::default()), Branch::over(right, S::default())]);
             }
         }
@@ -151,7 +151,7 @@ impl<S: Set> Tree<S> {
 
     /// Replaces a root with one branch by its child.
     fn lower(&mut self) {
-        while let Node::Inner(branches) = &mut self.root {
+        while let TreeNode::Inner(branches) = &mut self.root {
             if branches.len() > 1 {
                 return;
             }
@@ -162,7 +162,7 @@ impl<S: Set> Tree<S> {
 }
 
 impl<S: Set> Branch<S> {
-    fn over(below: Node<S>, own: S) -> Branch<S> {
+    fn over(below: TreeNode<S>, own: S) -> Branch<S> {
         let mut branch = Branch { start: below.start(), own, any: S::default(), below };
         branch.refresh();
         branch
@@ -173,8 +173,8 @@ impl<S: Set> Branch<S> {
         self.start = self.below.start();
         self.any = self.own.clone();
         match &self.below {
-            Node::Leaf(records) => records.iter().for_each(|record| self.any.add(&record.busy)),
-            Node::Inner(branches) => branches.iter().for_each(|branch| self.any.add(&branch.any)),
+            TreeNode::Leaf(records) => records.iter().for_each(|record| self.any.add(&record.busy)),
+            TreeNode::Inner(branches) => branches.iter().for_each(|branch| self.any.add(&branch.any)),
         }
     }
 
@@ -184,7 +184,7 @@ impl<S: Set> Branch<S> {
     }
 
     /// The child, after the branch's note is pushed down to it.
-    fn pushed_down(mut self) -> Node<S> {
+    fn pushed_down(mut self) -> TreeNode<S> {
         if !self.own.is_empty() {
             self.below.add_whole(&self.own);
         }
@@ -192,25 +192,25 @@ impl<S: Set> Branch<S> {
     }
 }
 
-impl<S: Set> Node<S> {
+impl<S: Set> TreeNode<S> {
     fn start(&self) -> Time {
         match self {
-            Node::Leaf(records) => records[0].start,
-            Node::Inner(branches) => branches[0].start,
+            TreeNode::Leaf(records) => records[0].start,
+            TreeNode::Inner(branches) => branches[0].start,
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            Node::Leaf(records) => records.len(),
-            Node::Inner(branches) => branches.len(),
+            TreeNode::Leaf(records) => records.len(),
+            TreeNode::Inner(branches) => branches.len(),
         }
     }
 
     fn add_whole(&mut self, set: &S) {
         match self {
-            Node::Leaf(records) => records.iter_mut().for_each(|record| record.busy.add(set)),
-            Node::Inner(branches) => branches.iter_mut().for_each(|branch| branch.add_whole(set)),
+            TreeNode::Leaf(records) => records.iter_mut().for_each(|record| record.busy.add(set)),
+            TreeNode::Inner(branches) => branches.iter_mut().for_each(|branch| branch.add_whole(set)),
         }
     }
 
@@ -222,8 +222,8 @@ impl<S: Set> Node<S> {
             }
         };
         match self {
-            Node::Leaf(records) => records.iter().for_each(|record| add(&record.busy)),
-            Node::Inner(branches) => branches.iter().for_each(|branch| add(&branch.any)),
+            TreeNode::Leaf(records) => records.iter().for_each(|record| add(&record.busy)),
+            TreeNode::Inner(branches) => branches.iter().for_each(|branch| add(&branch.any)),
         }
     }
 
@@ -231,12 +231,12 @@ impl<S: Set> Node<S> {
     /// previous one.
     fn continues(&self, at: Time) -> bool {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 let place = holding(records, at);
                 let (before, record) = (&records[place - 1], &records[place]);
                 record.start == at && before.busy == record.busy
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 let place = holding(branches, at);
                 let branch = &branches[place];
                 if branch.start < at {
@@ -254,11 +254,11 @@ impl<S: Set> Node<S> {
     /// Adds the busy nodes of the last (or the first) record.
     fn gather_edge(&self, last: bool, busy: &mut S) {
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 let record = if last { records.last() } else { records.first() };
                 busy.add(&record.expect("no node is empty").busy);
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 let branch = if last { branches.last() } else { branches.first() };
                 let branch = branch.expect("no node is empty");
                 busy.add(&branch.own);
@@ -272,24 +272,27 @@ impl<S: Set> Node<S> {
 impl<S: Set> Tree<S> {
     /// Checks that all summaries are exact and no node is too large. Returns the depth of the tree.
     pub fn check(&self) -> u32 {
-        assert!(!matches!(&self.root, Node::Inner(branches) if branches.len() == 1), "a root with one branch is none");
+        assert!(
+            !matches!(&self.root, TreeNode::Inner(branches) if branches.len() == 1),
+            "a root with one branch is none"
+        );
         self.root.check().0
     }
 }
 
 #[cfg(test)]
-impl<S: Set> Node<S> {
+impl<S: Set> TreeNode<S> {
     /// Depth, and all nodes that are ever busy.
     fn check(&self) -> (u32, S) {
         let mut all = S::default();
         match self {
-            Node::Leaf(records) => {
+            TreeNode::Leaf(records) => {
                 assert!((1..=FULL).contains(&records.len()));
                 assert!(records.is_sorted_by(|one, next| one.start < next.start));
                 records.iter().for_each(|record| all.add(&record.busy));
                 (0, all)
             }
-            Node::Inner(branches) => {
+            TreeNode::Inner(branches) => {
                 assert!((1..=FULL).contains(&branches.len()));
                 assert!(branches.is_sorted_by(|one, next| one.start < next.start));
                 let mut depths = Vec::new();
@@ -313,7 +316,7 @@ trait Starts {
     fn start(&self) -> Time;
 }
 
-impl<S> Starts for Record<S> {
+impl<S> Starts for TreeRecord<S> {
     fn start(&self) -> Time {
         self.start
     }

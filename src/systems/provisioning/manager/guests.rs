@@ -22,7 +22,7 @@ use crate::few;
 use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
-use crate::roles::site::{Booking, BookingStage, Bookings, Loss, On, Order, Running, State, Tasks};
+use crate::roles::site::{Booking, BookingStage, Bookings, Loss, On, Order, Running, TaskState, Tasks};
 use crate::systems::provisioning::desk::Joins;
 use crate::time::{Span, Time};
 
@@ -227,7 +227,7 @@ impl NegotiatingManager {
     /// Moves running tasks off nodes on which a booked task starts now.
     pub(super) fn clear_way(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         let starts = |running: &Running| match &running.state {
-            State::Coming(On::These(layers)) if running.started <= now => Some(layers.nodes.clone()),
+            TaskState::Coming(On::These(layers)) if running.started <= now => Some(layers.nodes.clone()),
             _ => None,
         };
         let mut wanted = NodeSet::default();

@@ -9,7 +9,7 @@ use kinds::{KindName, Kinds};
 use scheduler::{Scheduler, schedulers, takes_managers};
 
 use super::names::{FreshName, TakenNames};
-use super::programs::{Open, walk_program};
+use super::programs::{ProgramGaps, walk_program};
 use super::{latency_key, tables, walk_count};
 use crate::grid::{Kind, Program, QueueOrder, Terms};
 use crate::settings::limits::CORES_MAX;
@@ -155,7 +155,7 @@ impl Described {
                 fields.missing("memory_gb", "how much memory a node has, as there is an image_bandwidth");
             }
         }
-        let open = Open { is_lost, defaults: known.defaults, could };
+        let open = ProgramGaps { is_lost, defaults: known.defaults, could };
         walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
     }
 }

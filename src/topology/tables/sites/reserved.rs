@@ -16,7 +16,7 @@ pub fn walk(reserved: &mut Reserved, w: &mut dyn Walk) {
     let Reserved { from, until, nodes } = reserved;
     w.set(key("from", "").need("a time"), from, Moment);
     w.set(key("until", "").need("a time"), until, Moment);
-    w.set(key("nodes", "").need("numbers of nodes, such as \"0-3 7\""), nodes, Nodes);
+    w.set(key("nodes", "").need("numbers of nodes, such as \"0-3 7\""), nodes, NodesForm);
     let Some(fields) = w.fields() else { return };
     if until <= from && fields.has("from") && fields.has("until") {
         fields.complain("expected an end after its start".to_owned());
@@ -40,9 +40,9 @@ pub fn check(fields: &Fields<'_>, site: &Site) {
 }
 
 /// Form of nodes: their numbers.
-struct Nodes;
+struct NodesForm;
 
-impl Form<NodeSet> for Nodes {
+impl Form<NodeSet> for NodesForm {
     fn read(&self, field: &Field<'_>) -> Option<NodeSet> {
         let text = field.text("numbers of nodes, such as \"0-3 7\"")?;
         let nodes = NodeSet::parse(text).filter(|nodes| !nodes.is_empty());
