@@ -434,8 +434,8 @@ fn listen_for_the_end(
     stop: &Stop,
 ) -> Result<(Interruptions, mpsc::UnboundedReceiver<Gone>), Failure> {
     // If the launcher is gone, its folder is removed.
-    let nest = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
-    let doomed = Doomed { folders: nest.into_iter().collect(), results: Some(results) };
+    let dir = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
+    let doomed = Doomed { folders: dir.into_iter().collect(), results: Some(results) };
     let (words, interruptions) = mpsc::unbounded_channel();
     let (tell, gone) = mpsc::unbounded_channel();
     let brake = Brake::new(words, doomed, stop.clone()).telling(tell);

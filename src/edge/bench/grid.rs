@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::edge::Failure;
-use crate::edge::nest::Nest;
+use crate::edge::run_dir::RunDir;
 
 /// One load of the market's grid in both layouts.
 pub struct Grid {
@@ -35,8 +35,8 @@ fn topology(tasks: u32, load: f64) -> String {
 
 /// Runs both layouts, the better of `rounds` times each, and checks that they agree.
 pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<Grid, Failure> {
-    let nest = Nest::new()?;
-    let folder = &nest.path;
+    let dir = RunDir::new()?;
+    let folder = &dir.path;
     let file = folder.join("bench.toml");
     std::fs::write(&file, topology(tasks, load)).map_err(|error| Failure::System(error.to_string()))?;
     let best = |inline: bool| -> Result<Value, Failure> {

@@ -13,10 +13,10 @@ use crate::edge::Failure;
 use crate::edge::conduct::{Line, Watch, conduct};
 use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::Kept;
-use crate::edge::nest::Nest;
 use crate::edge::outside::Fault;
 use crate::edge::play::{Stage, play};
 use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Options, Peer};
+use crate::edge::run_dir::RunDir;
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
@@ -102,11 +102,11 @@ impl Grid {
         let router = authority.issue(&[Party::Router], 1).map_err(|error| system(&error))?;
         let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
         let mut listener = Listener::bind(loopback, &router, &Options::default()).map_err(|error| system(&error))?;
-        let nest = Nest::new()?;
+        let dir = RunDir::new()?;
         let program = std::env::current_exe().map_err(|error| system(&error))?;
         let mut children = Vec::new();
         for index in 0..leaves as u32 {
-            let identity = nest.path.join(index.to_string());
+            let identity = dir.path.join(index.to_string());
             let issued = authority.issue(&[party(index)], 1).and_then(|issued| issued.save(&identity));
             issued.map_err(|error| system(&error))?;
             let mut command = Command::new(&program);

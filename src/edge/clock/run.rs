@@ -21,7 +21,7 @@ use rustix::process::{
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-use super::super::nest::Nest;
+use super::super::run_dir::RunDir;
 use super::super::{Failure, note, pin, signals, tell, warn};
 use super::args::ClockArgs;
 use super::page::Mapped;
@@ -72,8 +72,8 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         return Err(Failure::System("hansa clock needs Linux 5.16 or later".to_owned()));
     }
 
-    let nest = Nest::new()?;
-    let library = nest.path.join("libhansa_clock.so");
+    let dir = RunDir::new()?;
+    let library = dir.path.join("libhansa_clock.so");
     let shown = library.to_string_lossy().into_owned();
     if shown.contains([' ', ':']) {
         return Err(Failure::System(format!(
@@ -83,7 +83,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     fs::write(&library, LIBRARY)
         .and_then(|()| fs::set_permissions(&library, fs::Permissions::from_mode(0o700)))
         .map_err(|error| system(&format!("cannot write {shown}"), error))?;
-    let path = nest.path.join("page");
+    let path = dir.path.join("page");
     let page = Mapped::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
     page.start.store(args.start.0 * 1_000_000_000, SeqCst);
 

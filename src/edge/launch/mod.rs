@@ -25,7 +25,7 @@ use super::identity::{Authority, Identity};
 use super::input::located;
 use super::lifeline::{HANDED_OVER, Word};
 use super::muster::{Machine, Sharing, muster};
-use super::nest::Nest;
+use super::run_dir::RunDir;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::Count;
 use super::{Failure, Loudness, loudness, pin, tell, typed_words};
@@ -125,18 +125,18 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let groups = muster(launch.topology, launch.sharing.clone(), &Machine::here())?;
     let other_cores = if launch.cores == Cores::One { pin::to_one_core() } else { Vec::new() };
     let mut interrupts = Interrupts::new()?;
-    let nest = Nest::new()?;
+    let dir = RunDir::new()?;
     let authority = Authority::new(&launch.topology.name).map_err(system)?;
-    let topology = nest.path.join("topology.toml");
+    let topology = dir.path.join("topology.toml");
     let written_in = launch.asked.inputs.first().map_or("", |input| &input.path);
     let located = located(launch.topology, written_in);
     write(&topology, &located.to_toml())?;
     // Sites get no workloads: reading a log would take each of them longer than all other work before the run.
-    let idle = nest.path.join("sites.toml");
+    let idle = dir.path.join("sites.toml");
     let topology_hash = located.hash();
     write(&idle, &Topology { workloads: Vec::new(), ..located }.to_toml())?;
     let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), other_cores, ..launch.asked.clone() };
-    write(&nest.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
+    write(&dir.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
     let mut end = End::default();
     // A restarted router has the identity and the address of its predecessor.
@@ -148,7 +148,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         Err(NoRouter::Failed(failure)) => return Err(failure),
     };
     let meeting = Meeting {
-        nest: &nest,
+        dir: &dir,
         authority: &authority,
         topology: &topology,
         idle: &idle,
@@ -342,7 +342,7 @@ struct Starting<'a> {
 /// All that a process needs to find and join its run.
 #[derive(Clone, Copy)]
 struct Meeting<'a> {
-    nest: &'a Nest,
+    dir: &'a RunDir,
     authority: &'a Authority,
     topology: &'a Path,
     /// The topology without its workloads, for processes that play sites.
@@ -485,7 +485,7 @@ async fn start_member(
     command.arg("--router").arg(meeting.address.to_string());
     command.arg("--patience").arg(format!("{}us", meeting.patience.as_micros()));
     parties.iter().for_each(|party| _ = command.args(["--name", party.name()]));
-    let log = meeting.nest.path.join(format!("{}.log", first.slug()));
+    let log = meeting.dir.path.join(format!("{}.log", first.slug()));
     // A restarted process appends to the log of its predecessor.
     let file = File::options().create(true).append(true).open(&log);
     let file = file.map_err(|error| cannot("create", &log, &error))?;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault};
-use crate::edge::nest::Nest;
+use crate::edge::run_dir::RunDir;
 use crate::grid::Endpoint;
 use crate::protocol::outside::batsim::{Reply, begins, ends, happens};
 use crate::protocol::outside::{Advice, SiteEvent};
@@ -27,7 +27,7 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
 pub struct Begun {
     talk: Talk,
     site: usize,
-    nest: Option<Nest>,
+    dir: Option<RunDir>,
 }
 
 /// A word of a command with the name of the site that it is started for.
@@ -38,10 +38,10 @@ pub fn named(word: &str, site: &str) -> String {
 pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, String> {
     let described = &around.topology.sites[site];
     let program = &described.program;
-    let (nest, socket) = if program.socket.is_empty() {
-        let nest = Nest::new().map_err(|failure| failure.to_string())?;
-        let socket = format!("ipc://{}", nest.path.join("batsim").display());
-        (Some(nest), socket)
+    let (dir, socket) = if program.socket.is_empty() {
+        let dir = RunDir::new().map_err(|failure| failure.to_string())?;
+        let socket = format!("ipc://{}", dir.path.join("batsim").display());
+        (Some(dir), socket)
     } else {
         (None, program.socket.clone())
     };
@@ -50,14 +50,14 @@ pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, Str
     let command: Vec<String> = around.found(&program.command).into_iter().map(fill).collect();
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;
-    Ok(Begun { talk, site, nest })
+    Ok(Begun { talk, site, dir })
 }
 
 pub fn greet(around: &Around<'_>, begun: Begun) -> Result<ExternalDecider, Trouble> {
-    let Begun { talk, site, nest } = begun;
+    let Begun { talk, site, dir } = begun;
     let site = &around.topology.sites[site];
     let fault = around.fault.clone();
-    let mut program = Program { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _nest: nest };
+    let mut program = Program { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
     program.begun = Some(program.question(Time::ZERO, &begins(&site.name, site.cores))?);
     program.ends_well = true;
     let decider: Box<dyn Decides> = Box::new(program);
@@ -73,7 +73,7 @@ struct Program {
     last: Time,
     /// True if it is to be told of the end.
     ends_well: bool,
-    _nest: Option<Nest>,
+    _dir: Option<RunDir>,
 }
 
 impl Program {

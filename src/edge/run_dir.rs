@@ -10,14 +10,14 @@ use super::Failure;
 use super::stand_in::Lock;
 
 /// A private folder for the topology and logs; gone when the run is over, or when the next one begins.
-pub struct Nest {
+pub struct RunDir {
     pub path: PathBuf,
     /// Tells others that we live.
     _lock: Lock,
 }
 
-impl Nest {
-    pub fn new() -> Result<Nest, Failure> {
+impl RunDir {
+    pub fn new() -> Result<RunDir, Failure> {
         let base = std::env::temp_dir();
         clear_dead_nests(&base);
         for attempt in 0u32.. {
@@ -25,7 +25,7 @@ impl Nest {
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => match Lock::take(&path) {
                     Lock::Taken | Lock::Gone => {}
-                    lock => return Ok(Nest { path, _lock: lock }),
+                    lock => return Ok(RunDir { path, _lock: lock }),
                 },
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
                 Err(error) => return Err(Failure::System(format!("cannot create {}: {error}", path.display()))),
@@ -35,7 +35,7 @@ impl Nest {
     }
 }
 
-impl Drop for Nest {
+impl Drop for RunDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
