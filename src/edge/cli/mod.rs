@@ -19,13 +19,13 @@ use args::{
 use examples::with_examples;
 
 use super::bench::Effort;
+use super::grouping::{Grouping, usual_grouping};
 use super::heard::shown;
 use super::inline;
 use super::input::{default_out, load_text, load_topology, written_out};
 use super::launch::{Asked, Cores, Launch, launch};
 use super::logs;
 use super::member::{Membership, take_part};
-use super::muster::{Sharing, usual_sharing};
 use super::results::{Format, inputs};
 use super::resume::Resumable;
 use super::route::{Routing, check_live, irreplaceable, route};
@@ -308,13 +308,13 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
     }
     let sharing = match (args.processes, args.per_process) {
-        (Some(processes), _) => Sharing::Processes(processes as usize),
-        (None, Some(each)) => Sharing::Each(each as usize),
+        (Some(processes), _) => Grouping::Processes(processes as usize),
+        (None, Some(each)) => Grouping::Each(each as usize),
         // No bytes would go over links between sites that share a process.
-        (None, None) if args.live.is_some() => Sharing::Each(1),
-        (None, None) => usual_sharing(topology),
+        (None, None) if args.live.is_some() => Grouping::Each(1),
+        (None, None) => usual_grouping(topology),
     };
-    if let (Sharing::Processes(processes), None) = (&sharing, args.processes) {
+    if let (Grouping::Processes(processes), None) = (&sharing, args.processes) {
         let (processes, members) = (count(*processes as u64), count(members as u64));
         note(&format!(
             "note: {members} sites and users share {processes} processes (--per-process 1 gives each its own)"
@@ -352,7 +352,7 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
     let topology = load_text(&head.topology)?;
     runtime()?.block_on(launch(Launch {
         topology: &topology,
-        sharing: Sharing::As(head.groups),
+        sharing: Grouping::As(head.groups),
         cores: args.cores,
         out,
         resume: Some(folder),

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::super::Failure;
 use super::super::certs::folder_name;
+use super::super::grouping::{evenly, sites_and_users};
 use super::super::identity::one_certificate_holds;
-use super::super::muster::{evenly, sites_and_users};
 use super::{RESTARTS, Shares, Spread};
 use crate::protocol::handshake::Party;
 

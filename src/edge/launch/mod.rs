@@ -19,12 +19,12 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::disk::{cannot, plainly};
+use super::grouping::{Grouping, Machine, assign_processes};
 use super::heard::heard_up_to;
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
 use super::input::located;
 use super::lifeline::{HANDED_OVER, Word};
-use super::muster::{Machine, Sharing, muster};
 use super::run_dir::RunDir;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::Count;
@@ -37,7 +37,7 @@ use router::{NoRouter, Router, RouterEnd, Routers, look_at};
 /// Settings of a grid of local processes.
 pub struct Launch<'a> {
     pub topology: &'a Topology,
-    pub sharing: Sharing,
+    pub grouping: Grouping,
     pub cores: Cores,
     /// Folder of the results.
     pub out: PathBuf,
@@ -122,7 +122,7 @@ const LOG_TAIL_BYTES: u64 = 64 << 10;
 
 /// Runs the grid. If the error is `Told`, the router has reported it already.
 pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
-    let groups = muster(launch.topology, launch.sharing.clone(), &Machine::here())?;
+    let groups = assign_processes(launch.topology, launch.grouping.clone(), &Machine::here())?;
     let other_cores = if launch.cores == Cores::One { pin::to_one_core() } else { Vec::new() };
     let mut interrupts = Interrupts::new()?;
     let dir = RunDir::new()?;

@@ -13,7 +13,7 @@ use crate::topology::{Plan, Topology};
 
 /// Number of sites and users per process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sharing {
+pub enum Grouping {
     /// This many sites, or users, in each process.
     Each(usize),
     /// This many processes in total, an explicit choice of the user.
@@ -51,10 +51,14 @@ const ADVISED_PER_CORE: usize = 8;
 
 /// Assigns sites and users to processes, sites with sites and users with users. Fails if this machine cannot hold that
 /// many.
-pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Result<Vec<Vec<Party>>, Failure> {
+pub fn assign_processes(
+    topology: &Topology,
+    grouping: Grouping,
+    machine: &Machine,
+) -> Result<Vec<Vec<Party>>, Failure> {
     let (sites, users) = sites_and_users(topology);
-    let groups = groups(&sites, &users, &sharing).and_then(|groups| {
-        machine.check(groups.len(), &sites, &users, &sharing)?;
+    let groups = groups(&sites, &users, &grouping).and_then(|groups| {
+        machine.check(groups.len(), &sites, &users, &grouping)?;
         Ok(groups)
     });
     groups.map_err(Failure::Input)
@@ -69,26 +73,26 @@ pub const USUAL_PROCESSES: usize = 16;
 const USUAL_MEMBERS: usize = 1_024;
 
 /// The default: a process for each site and user of a small or a very large grid, [`USUAL_PROCESSES`] for one between.
-pub fn usual_sharing(topology: &Topology) -> Sharing {
+pub fn usual_grouping(topology: &Topology) -> Grouping {
     let (sites, users) = sites_and_users(topology);
     let members = sites.len() + users.len();
-    let few = Sharing::Processes(USUAL_PROCESSES);
+    let few = Grouping::Processes(USUAL_PROCESSES);
     let may_share = (USUAL_PROCESSES + 1..=USUAL_MEMBERS).contains(&members);
-    if may_share && groups(&sites, &users, &few).is_ok() { few } else { Sharing::Each(1) }
+    if may_share && groups(&sites, &users, &few).is_ok() { few } else { Grouping::Each(1) }
 }
 
 pub fn sites_and_users(topology: &Topology) -> (Vec<Party>, Vec<Party>) {
     Plan::of(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
 }
 
-fn groups(sites: &[Party], users: &[Party], sharing: &Sharing) -> Result<Vec<Vec<Party>>, String> {
-    let groups: Vec<Vec<Party>> = match *sharing {
-        Sharing::As(ref groups) => groups.clone(),
-        Sharing::Each(size) => {
+fn groups(sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<Vec<Vec<Party>>, String> {
+    let groups: Vec<Vec<Party>> = match *grouping {
+        Grouping::As(ref groups) => groups.clone(),
+        Grouping::Each(size) => {
             let size = size.max(1);
             sites.chunks(size).chain(users.chunks(size)).map(<[Party]>::to_vec).collect()
         }
-        Sharing::Processes(processes) => {
+        Grouping::Processes(processes) => {
             let kinds = [sites, users].iter().filter(|kind| !kind.is_empty()).count();
             if processes < kinds {
                 return Err("sites and users never share a process: expected --processes 2 or more".to_owned());
@@ -169,22 +173,22 @@ impl Machine {
         }
     }
 
-    fn check(&self, members: usize, sites: &[Party], users: &[Party], sharing: &Sharing) -> Result<(), String> {
+    fn check(&self, members: usize, sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<(), String> {
         let processes = members as u64 + 1;
         // An explicit number of processes is taken at the user's risk, unless the launcher cannot hold their pipes.
-        let is_explicit = !matches!(sharing, Sharing::Each(_));
+        let is_explicit = !matches!(grouping, Grouping::Each(_));
         let limit = if is_explicit { self.by_files() } else { self.tightest(sites.len() + users.len()) };
         if processes <= limit.processes {
             return Ok(());
         }
         let mut ways: Vec<String> = limit.remedy.iter().map(|remedy| (*remedy).to_owned()).collect();
         // A run that is resumed keeps its processes.
-        if !matches!(sharing, Sharing::As(_)) {
+        if !matches!(grouping, Grouping::As(_)) {
             let room = usize::try_from(limit.processes.saturating_sub(1)).unwrap_or(usize::MAX);
             // Few processes are best, but a certificate may not hold the names that each of them would have.
             let few = std::iter::successors(Some(self.cores * ADVISED_PER_CORE), |few| few.checked_mul(2));
             let mut few = few.take_while(|few| *few < room).chain([room]);
-            if let Some(advised) = few.find(|few| groups(sites, users, &Sharing::Processes(*few)).is_ok()) {
+            if let Some(advised) = few.find(|few| groups(sites, users, &Grouping::Processes(*few)).is_ok()) {
                 ways.push(format!("let sites and users share processes with --processes {advised}"));
             }
             ways.push("run everything in one process with --inline".to_owned());
@@ -245,45 +249,45 @@ mod tests {
         (0..count).map(|at| Party::User(format!("u-{at}"))).collect()
     }
 
-    fn sizes(sites_count: usize, users_count: usize, sharing: Sharing) -> Vec<usize> {
+    fn sizes(sites_count: usize, users_count: usize, grouping: Grouping) -> Vec<usize> {
         let (sites, users) = (sites(sites_count), users(users_count));
-        let groups = groups(&sites, &users, &sharing).unwrap();
+        let groups = groups(&sites, &users, &grouping).unwrap();
         assert_eq!(groups.concat(), [sites, users].concat());
         groups.iter().map(Vec::len).collect()
     }
 
     #[test]
     fn processes_share_out_who_there_is() {
-        assert_eq!(sizes(4, 3, Sharing::Each(1)), [1; 7]);
+        assert_eq!(sizes(4, 3, Grouping::Each(1)), [1; 7]);
         let usual = |sites: u32, users: u32| {
             let text = format!(
                 "name = \"usual\"\n[batch]\n[[site]]\nname = \"s-{{}}\"\ncount = {sites}\ncores = 1\n\
                  [[user]]\nname = \"u-{{}}\"\ncount = {users}\n[[workload]]\nsource = \"lublin\"\njobs = 1\n"
             );
-            usual_sharing(
+            usual_grouping(
                 &crate::topology::load("usual.toml", &[], &mut |_| Ok(text.clone().into_bytes())).unwrap().topology,
             )
         };
-        assert_eq!(usual(10, 6), Sharing::Each(1));
-        assert_eq!(usual(10, 7), Sharing::Processes(USUAL_PROCESSES));
-        assert_eq!(usual(1, 1_023), Sharing::Processes(USUAL_PROCESSES));
-        assert_eq!(usual(1, 1_024), Sharing::Each(1));
-        assert_eq!(sizes(4, 3, Sharing::Each(3)), [3, 1, 3]);
-        assert_eq!(sizes(4, 3, Sharing::Processes(2)), [4, 3]);
-        assert_eq!(sizes(4, 1000, Sharing::Processes(4)), [4, 333, 333, 334]);
-        assert_eq!(sizes(1000, 4, Sharing::Processes(4)), [333, 333, 334, 4]);
-        assert_eq!(sizes(5, 0, Sharing::Processes(2)), [2, 3]);
+        assert_eq!(usual(10, 6), Grouping::Each(1));
+        assert_eq!(usual(10, 7), Grouping::Processes(USUAL_PROCESSES));
+        assert_eq!(usual(1, 1_023), Grouping::Processes(USUAL_PROCESSES));
+        assert_eq!(usual(1, 1_024), Grouping::Each(1));
+        assert_eq!(sizes(4, 3, Grouping::Each(3)), [3, 1, 3]);
+        assert_eq!(sizes(4, 3, Grouping::Processes(2)), [4, 3]);
+        assert_eq!(sizes(4, 1000, Grouping::Processes(4)), [4, 333, 333, 334]);
+        assert_eq!(sizes(1000, 4, Grouping::Processes(4)), [333, 333, 334, 4]);
+        assert_eq!(sizes(5, 0, Grouping::Processes(2)), [2, 3]);
         // No process is left without members.
-        assert_eq!(sizes(2, 1, Sharing::Processes(50)), [1; 3]);
+        assert_eq!(sizes(2, 1, Grouping::Processes(50)), [1; 3]);
     }
 
     #[test]
     fn one_process_cannot_play_everything() {
-        let told = groups(&sites(1), &users(1), &Sharing::Processes(1)).unwrap_err();
+        let told = groups(&sites(1), &users(1), &Grouping::Processes(1)).unwrap_err();
         assert!(told.contains("--processes 2"), "{told}");
-        let told = groups(&sites(1), &users(100_000), &Sharing::Processes(8)).unwrap_err();
+        let told = groups(&sites(1), &users(100_000), &Grouping::Processes(8)).unwrap_err();
         assert!(told.contains("one process cannot play") && told.contains("--processes"), "{told}");
-        assert_eq!(sizes(1, 100_000, Sharing::Processes(101)).len(), 101);
+        assert_eq!(sizes(1, 100_000, Grouping::Processes(101)).len(), 101);
     }
 
     #[test]
@@ -301,14 +305,14 @@ mod tests {
     #[test]
     fn too_many_processes_are_an_error_unless_told_otherwise() {
         let (none, many) = (users(0), sites(100_001));
-        assert_eq!(HERE.check(1023, &many[..1023], &none, &Sharing::Each(1)), Ok(()));
-        let told = HERE.check(100_001, &many, &none, &Sharing::Each(1)).unwrap_err();
+        assert_eq!(HERE.check(1023, &many[..1023], &none, &Grouping::Each(1)), Ok(()));
+        let told = HERE.check(100_001, &many, &none, &Grouping::Each(1)).unwrap_err();
         for word in ["100002 processes", "17.2 GB of memory", "--inline", "force it with --processes 100001"] {
             assert!(told.contains(word), "{told}");
         }
-        assert_eq!(HERE.check(100_001, &many, &none, &Sharing::Processes(100_001)), Ok(()));
+        assert_eq!(HERE.check(100_001, &many, &none, &Grouping::Processes(100_001)), Ok(()));
         let few_files = Machine { files: 1024, ..HERE };
-        let told = few_files.check(2000, &many[..2000], &none, &Sharing::Processes(2000)).unwrap_err();
+        let told = few_files.check(2000, &many[..2000], &none, &Grouping::Processes(2000)).unwrap_err();
         assert!(told.contains("1,024 open files (ulimit -Hn)") && !told.contains("force"), "{told}");
     }
 
@@ -317,7 +321,7 @@ mod tests {
         let (sites, users) = (sites(40), users(3));
         for files in 0..120 {
             let machine = Machine { files, ..HERE };
-            let Err(told) = machine.check(43, &sites, &users, &Sharing::Each(1)) else {
+            let Err(told) = machine.check(43, &sites, &users, &Grouping::Each(1)) else {
                 assert!(files >= 120, "{files} files are too few");
                 continue;
             };
@@ -327,12 +331,12 @@ mod tests {
             // The router, a process for sites and one for users need 38 files.
             assert_eq!(advised.is_some(), files >= 38, "{told}");
             if let Some(advised) = advised {
-                let sharing = Sharing::Processes(advised.parse().unwrap());
-                let members = groups(&sites, &users, &sharing).unwrap().len();
-                assert_eq!(machine.check(members, &sites, &users, &sharing), Ok(()), "{told}");
+                let grouping = Grouping::Processes(advised.parse().unwrap());
+                let members = groups(&sites, &users, &grouping).unwrap().len();
+                assert_eq!(machine.check(members, &sites, &users, &grouping), Ok(()), "{told}");
             }
         }
-        let resumed = Machine { files: 64, ..HERE }.check(43, &sites, &users, &Sharing::As(Vec::new())).unwrap_err();
+        let resumed = Machine { files: 64, ..HERE }.check(43, &sites, &users, &Grouping::As(Vec::new())).unwrap_err();
         assert!(resumed.contains("ulimit -n 4096") && !resumed.contains("--processes"), "{resumed}");
     }
 
