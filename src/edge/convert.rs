@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::disk::{unreadable, write_named};
-use super::heard::shown;
+use super::sanitize::sanitize_text;
 use super::input::{STANDARD_INPUT, read_typed};
 use super::{Failure, logs, print, say, warn};
 use crate::topology::simgrid;
@@ -51,7 +51,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
     match out {
         Some(out) => {
             write_named(out, &converted.text)?;
-            say(&format!("{}: written\n", shown(&out.display().to_string())))
+            say(&format!("{}: written\n", sanitize_text(&out.display().to_string())))
         }
         None => print(&converted.text),
     }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::disk::write_named;
 use super::flag_values::parse_count;
-use super::heard::shown;
+use super::sanitize::sanitize_text;
 use super::terminal::Activity;
 use super::{Failure, print, say};
 use crate::grid::Kind;
@@ -82,7 +82,7 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
             write_named(out, text)?;
             let [tasks, edges] = [(workflow.tasks.len(), "task"), (workflow.edges.len(), "edge")];
             let [tasks, edges] = [tasks, edges].map(|(number, what)| counted(number as u64, what));
-            say(&format!("{}: {tasks}, {edges}\n", shown(&out.display().to_string())))
+            say(&format!("{}: {tasks}, {edges}\n", sanitize_text(&out.display().to_string())))
         }
         None => print(&write::dot(&workflow)),
     }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::disk::{unreadable, write_named};
 use super::flag_values::parse_count;
-use super::heard::shown;
+use super::sanitize::sanitize_text;
 use super::input::{STANDARD_INPUT, read_typed};
 use super::terminal::Activity;
 use super::{Failure, gzip, say, warn};
@@ -111,7 +111,7 @@ pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
         STANDARD_INPUT => Box::new(Cursor::new(read_typed(path).map_err(unreadable)?)),
         path => gzip::open(Path::new(path)).map_err(unreadable)?,
     };
-    let _activity = Activity::new(format!("reading {}", shown(path)));
+    let _activity = Activity::new(format!("reading {}", sanitize_text(path)));
     let first = first_letter(&mut input).map_err(unreadable)?;
     let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
     match first {
@@ -177,7 +177,7 @@ pub fn convert(
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     to.fits(out)?;
-    let activity = Activity::new(format!("converting {}", shown(path)));
+    let activity = Activity::new(format!("converting {}", sanitize_text(path)));
     let Trace { mut header, jobs, mut faults, .. } = trace;
     let jobs: Vec<Rigid> = jobs.iter().collect();
     if to != Format::Swf {
@@ -314,7 +314,7 @@ fn write(
         Some(out) => {
             write_named(out, &bytes)?;
             drop(activity);
-            say(&format!("{}: {}\n", shown(&out.display().to_string()), counted(jobs.len() as u64, "job")))
+            say(&format!("{}: {}\n", sanitize_text(&out.display().to_string()), counted(jobs.len() as u64, "job")))
         }
         None => {
             drop(activity);

@@ -24,7 +24,7 @@ mod freight;
 mod generate;
 mod grouping;
 pub mod gzip;
-mod heard;
+mod sanitize;
 mod host;
 pub mod identity;
 mod inline;

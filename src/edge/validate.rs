@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::heard::shown;
+use super::sanitize::sanitize_text;
 use super::input::{STANDARD_INPUT, has_key, listed, load_or_list};
 use super::sweep::{self, Files, read_experiment};
 use super::terminal::Count;
@@ -37,7 +37,7 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
     }
     let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
     left_out.iter().for_each(|one| warn(one));
-    say(&format!("{}: fine\n{}", shown(path), loaded.topology.in_short()))
+    say(&format!("{}: fine\n{}", sanitize_text(path), loaded.topology.in_short()))
 }
 
 /// Only experiments name a topology.
@@ -59,7 +59,7 @@ fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failu
     }
     let (experiment, left_out) = checked?;
     left_out.iter().for_each(|one| warn(one));
-    say(&format!("{}: fine\n{}\n", shown(path), in_short(&experiment)))
+    say(&format!("{}: fine\n{}\n", sanitize_text(path), in_short(&experiment)))
 }
 
 /// Checks the topology of every run. Returns the distinct remarks on all of them.

@@ -20,7 +20,7 @@ use examples::with_examples;
 
 use super::bench::Effort;
 use super::grouping::{Grouping, usual_grouping};
-use super::heard::shown;
+use super::sanitize::sanitize_text;
 use super::inline;
 use super::input::{default_out, load_text, load_topology, written_out};
 use super::launch::{Asked, Cores, Launch, launch};
@@ -307,14 +307,14 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         let (processes, members) = (count(processes as u64), count(members as u64));
         note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
     }
-    let sharing = match (args.processes, args.per_process) {
+    let grouping = match (args.processes, args.per_process) {
         (Some(processes), _) => Grouping::Processes(processes as usize),
         (None, Some(each)) => Grouping::Each(each as usize),
         // No bytes would go over links between sites that share a process.
         (None, None) if args.live.is_some() => Grouping::Each(1),
         (None, None) => usual_grouping(topology),
     };
-    if let (Grouping::Processes(processes), None) = (&sharing, args.processes) {
+    if let (Grouping::Processes(processes), None) = (&grouping, args.processes) {
         let (processes, members) = (count(*processes as u64), count(members as u64));
         note(&format!(
             "note: {members} sites and users share {processes} processes (--per-process 1 gives each its own)"
@@ -323,7 +323,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     let may_return = irreplaceable(topology, args.live.is_some()).is_none() && !args.patience.is_zero();
     let ended = runtime()?.block_on(launch(Launch {
         topology,
-        sharing,
+        grouping,
         cores,
         out,
         resume: None,
@@ -352,7 +352,7 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
     let topology = load_text(&head.topology)?;
     runtime()?.block_on(launch(Launch {
         topology: &topology,
-        sharing: Grouping::As(head.groups),
+        grouping: Grouping::As(head.groups),
         cores: args.cores,
         out,
         resume: Some(folder),
@@ -430,7 +430,7 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Names of files, for example, may contain characters that steer a terminal.
-            let text = shown(&failure.to_string());
+            let text = sanitize_text(&failure.to_string());
             // A difference between two results is an answer, not an error.
             if matches!(failure, Failure::Different(_)) {
                 tell(&text);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::super::Failure;
-use super::super::heard::reported;
+use super::super::sanitize::reported;
 use super::super::quic::{Close, WireError};
 use super::line::{Line, LineError, Unmoved};
 use crate::kernel::{self, Hub};

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
 use crate::edge::disk::{RealDisk, open_regular, plainly, unreadable};
-use crate::edge::heard::shown;
+use crate::edge::sanitize::sanitize_text;
 use crate::edge::{Failure, print, say};
 use crate::report::{self, Manifest, Side, SummaryFile};
 
@@ -69,7 +69,7 @@ pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
 
 /// The path of a folder, for messages and pages.
 pub fn name_of(folder: &Path) -> String {
-    let name = shown(&folder.display().to_string());
+    let name = sanitize_text(&folder.display().to_string());
     if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name }
 }
 

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::disk::{cannot, plainly};
 use super::grouping::{Grouping, Machine, assign_processes};
-use super::heard::heard_up_to;
+use super::sanitize::sanitize_line_up_to;
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
 use super::input::located;
@@ -591,7 +591,7 @@ fn last_lines(log: &[u8], wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let text = String::from_utf8_lossy(log);
     let lines: Vec<&str> = text.lines().filter(|line| wanted(line)).collect();
     let last = &lines[lines.len().saturating_sub(LOG_TAIL_LINES)..];
-    last.iter().map(|line| heard_up_to(line, LOG_LINE_MAX)).collect()
+    last.iter().map(|line| sanitize_line_up_to(line, LOG_LINE_MAX)).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

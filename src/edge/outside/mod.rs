@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 use serde::de::DeserializeOwned;
 
 use super::Failure;
-use super::heard::heard_up_to;
+use super::sanitize::sanitize_line_up_to;
 use crate::grid::{Behaviour, Program};
 use crate::kernel::ActorId;
 use crate::protocol::outside::{HelloAnswer, VERSION};
@@ -70,7 +70,7 @@ impl Fault {
 
     fn set(&self, text: &str) {
         if let Ok(mut fault) = self.text.lock() {
-            fault.get_or_insert_with(|| heard_up_to(text, TEXT_MAX));
+            fault.get_or_insert_with(|| sanitize_line_up_to(text, TEXT_MAX));
         }
     }
 
@@ -238,7 +238,7 @@ pub fn start(
             Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, who, site).map(Begun::Batsim),
             Wanted::Planner(user) => planner::begin(&around, who, user).map(Begun::Planner),
         };
-        begun.push((id, one.map_err(|text| Failure::Program(heard_up_to(&text, TEXT_MAX)))?));
+        begun.push((id, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
     }
     let mut deciders = ExternalDeciders::new();
     for (id, begun) in begun {
@@ -250,7 +250,7 @@ pub fn start(
         };
         let decider = greeted.map_err(|trouble| match trouble {
             Trouble::Stopped => interrupted(),
-            Trouble::Fault(text) => Failure::Program(heard_up_to(&text, TEXT_MAX)),
+            Trouble::Fault(text) => Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)),
         })?;
         deciders.insert(id, decider);
     }

@@ -20,7 +20,7 @@ use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
     WireError, encode, endpoint_config, is_loopback, transport,
 };
-use crate::edge::heard::{heard_up_to, reported};
+use crate::edge::sanitize::{sanitize_line_up_to, reported};
 use crate::edge::identity::{CertificateNames, Identity};
 use crate::few;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
@@ -433,7 +433,7 @@ impl Door {
 
     fn check(&self, hello: &Hello, connection: &Connection) -> Result<(), Refusal> {
         if hello.release != RELEASE {
-            return Err(Refusal::Release(heard_up_to(&hello.release, 40)));
+            return Err(Refusal::Release(sanitize_line_up_to(&hello.release, 40)));
         }
         if hello.topology != self.terms.topology {
             return Err(Refusal::Topology { ours: self.terms.topology, theirs: hello.topology });
@@ -538,7 +538,7 @@ fn certificate(connection: &Connection) -> CertificateDer<'static> {
 
 /// A name from a stranger, cut to what fits a message.
 fn short(party: &Party) -> Party {
-    let cut = |name: &String| heard_up_to(name, 80);
+    let cut = |name: &String| sanitize_line_up_to(name, 80);
     match party {
         Party::Router => Party::Router,
         Party::Site(name) => Party::Site(cut(name)),

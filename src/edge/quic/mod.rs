@@ -19,7 +19,7 @@ use quinn_proto::HashedConnectionIdGenerator;
 
 use tokio::time::timeout;
 
-use crate::edge::heard::heard;
+use crate::edge::sanitize::sanitize_line;
 use crate::edge::identity::{IdentityError, ResetKey};
 use crate::protocol::codec::FRAME_MAX;
 use crate::protocol::handshake::Party;
@@ -250,12 +250,12 @@ impl From<ConnectionError> for WireError {
         match error {
             ConnectionError::ApplicationClosed(closed) => WireError::Closed {
                 close: Close::ALL.into_iter().find(|close| VarInt::from(*close) == closed.error_code),
-                reason: heard(&closed.reason),
+                reason: sanitize_line(&closed.reason),
             },
             ConnectionError::ConnectionClosed(closed) => match u64::from(closed.error_code) {
                 code if CRYPTO.contains(&code) => WireError::Tls(alert_from_them(code as u8)),
                 2 => WireError::Busy,
-                _ => WireError::Failed(heard(closed.to_string().as_bytes())),
+                _ => WireError::Failed(sanitize_line(closed.to_string().as_bytes())),
             },
             ConnectionError::TransportError(error) => match u64::from(error.code) {
                 code if CRYPTO.contains(&code) => WireError::Tls(alert_from_us(code as u8, &error.reason)),
