@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::disk::{unreadable, write_named};
-use super::sanitize::sanitize_text;
 use super::input::{STANDARD_INPUT, read_typed};
+use super::sanitize::sanitize_text;
 use super::{Failure, logs, print, say, warn};
 use crate::topology::simgrid;
 

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 
 use super::disk::{unreadable, write_named};
 use super::flag_values::parse_count;
-use super::sanitize::sanitize_text;
 use super::input::{STANDARD_INPUT, read_typed};
+use super::sanitize::sanitize_text;
 use super::terminal::Activity;
 use super::{Failure, gzip, say, warn};
 use crate::random::SplitMix64;

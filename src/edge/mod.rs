@@ -3,8 +3,8 @@
 // The edge may read the clock and hash as it likes: none of it reaches an actor.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the edge is where the world is")]
 
+mod background;
 pub mod bench;
-mod beside;
 mod bound;
 mod certs;
 pub mod cli;
@@ -24,7 +24,6 @@ mod freight;
 mod generate;
 mod grouping;
 pub mod gzip;
-mod sanitize;
 mod host;
 pub mod identity;
 mod inline;
@@ -50,6 +49,7 @@ mod results;
 mod resume;
 mod route;
 mod run_dir;
+mod sanitize;
 mod signals;
 mod stand_in;
 mod sweep;

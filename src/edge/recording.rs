@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Failure;
-use super::beside::Work;
+use super::background::Consumer;
 use super::files::{EVENTS, FileError, Shelf};
 use crate::kernel::Entry;
 use crate::protocol::Record;
@@ -49,7 +49,7 @@ impl Recording {
     }
 }
 
-impl Work<Entry<Record>> for Recording {
+impl Consumer<Entry<Record>> for Recording {
     type Error = Failure;
 
     fn take(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::beside::Beside;
+use super::background::Background;
 use super::conduct::{Conducted, LeafFacts};
 use super::files::{EVENTS, Earlier, Placed, ResultFolder, SUMMARY, TRACE};
 use super::freight::Moved;
@@ -68,7 +68,7 @@ pub struct Results<'a> {
     names: Names,
     /// Declared before the folder, so it is dropped first: the folder must not be removed while files in it are still
     /// written.
-    recording: Beside<Recording, Entry<Record>>,
+    recording: Background<Recording, Entry<Record>>,
     folder: ResultFolder,
     /// Set when a record contradicts earlier ones.
     alarm: Arc<AtomicBool>,
@@ -123,7 +123,7 @@ impl Results<'_> {
             loaded,
             names,
             folder,
-            recording: Beside::new("recorder", ENTRIES, Box::new(recording)),
+            recording: Background::new("recorder", ENTRIES, Box::new(recording)),
             alarm,
             handed: Instant::now(),
             written_for: Duration::ZERO,

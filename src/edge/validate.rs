@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use super::sanitize::sanitize_text;
 use super::input::{STANDARD_INPUT, has_key, listed, load_or_list};
+use super::sanitize::sanitize_text;
 use super::sweep::{self, Files, read_experiment};
 use super::terminal::Count;
 use super::{Failure, logs, outside, print, say, warn};

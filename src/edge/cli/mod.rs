@@ -20,7 +20,6 @@ use examples::with_examples;
 
 use super::bench::Effort;
 use super::grouping::{Grouping, usual_grouping};
-use super::sanitize::sanitize_text;
 use super::inline;
 use super::input::{default_out, load_text, load_topology, written_out};
 use super::launch::{Asked, Cores, Launch, launch};
@@ -29,6 +28,7 @@ use super::member::{Membership, take_part};
 use super::results::{Format, inputs};
 use super::resume::Resumable;
 use super::route::{Routing, check_live, irreplaceable, route};
+use super::sanitize::sanitize_text;
 use super::{
     Failure, Loudness, bench, bound, certs, clock, cluster, compare, compose, convert, files, generate, loudness, man,
     note, outside, plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament,

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::super::Failure;
-use super::super::sanitize::reported;
 use super::super::quic::{Close, WireError};
+use super::super::sanitize::reported;
 use super::line::{Line, LineError, Unmoved};
 use crate::kernel::{self, Hub};
 use crate::protocol::{Message, Record};

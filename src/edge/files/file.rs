@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::FileError;
 use super::error::io_error;
-use crate::edge::beside::{Beside, Ending, Work};
+use crate::edge::background::{Background, ClosedQueue, Consumer};
 use crate::edge::stand_in::StandIn;
 use crate::report::{Output, Store};
 
@@ -25,14 +25,14 @@ const SYNCED: u64 = 16 << 20;
 pub struct ResultFile {
     name: String,
     pub(super) path: PathBuf,
-    body: Beside<Body, u8>,
+    body: Background<Body, u8>,
 }
 
 /// A file that is complete, and may be on its way to the disk.
 pub struct Ended {
     name: String,
     pub(super) path: PathBuf,
-    body: Ending<Body, u8>,
+    body: ClosedQueue<Body, u8>,
 }
 
 /// The part that has left the buffers.
@@ -42,7 +42,7 @@ struct Body {
     bytes: u64,
 }
 
-impl Work<u8> for Body {
+impl Consumer<u8> for Body {
     type Error = io::Error;
 
     fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -71,7 +71,7 @@ impl ResultFile {
 
     pub(super) fn create(name: &str, path: PathBuf) -> Result<ResultFile, FileError> {
         let file = File::create(&path).map_err(|error| io_error("create", &path, error))?;
-        let body = Beside::new("file", BUFFER, Box::new(Body { file, hasher: Xxh3::new(), bytes: 0 }));
+        let body = Background::new("file", BUFFER, Box::new(Body { file, hasher: Xxh3::new(), bytes: 0 }));
         Ok(ResultFile { name: name.to_owned(), path, body })
     }
 

@@ -20,12 +20,12 @@ use tokio::time::{sleep, timeout};
 
 use super::disk::{cannot, plainly};
 use super::grouping::{Grouping, Machine, assign_processes};
-use super::sanitize::sanitize_line_up_to;
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
 use super::input::located;
 use super::lifeline::{HANDED_OVER, Word};
 use super::run_dir::RunDir;
+use super::sanitize::sanitize_line_up_to;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::Count;
 use super::{Failure, Loudness, loudness, pin, tell, typed_words};

@@ -20,8 +20,8 @@ use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
     WireError, encode, endpoint_config, is_loopback, transport,
 };
-use crate::edge::sanitize::{sanitize_line_up_to, reported};
 use crate::edge::identity::{CertificateNames, Identity};
+use crate::edge::sanitize::{reported, sanitize_line_up_to};
 use crate::few;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};

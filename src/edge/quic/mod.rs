@@ -19,8 +19,8 @@ use quinn_proto::HashedConnectionIdGenerator;
 
 use tokio::time::timeout;
 
-use crate::edge::sanitize::sanitize_line;
 use crate::edge::identity::{IdentityError, ResetKey};
+use crate::edge::sanitize::sanitize_line;
 use crate::protocol::codec::FRAME_MAX;
 use crate::protocol::handshake::Party;
 

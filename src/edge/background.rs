@@ -14,7 +14,7 @@ use super::pin;
 const WAITING: usize = 4;
 
 /// Processing of each buffer.
-pub trait Work<T>: Send + Sized + 'static {
+pub trait Consumer<T>: Send + Sized + 'static {
     type Error: Send + 'static;
 
     fn take(&mut self, items: &[T]) -> Result<(), Self::Error>;
@@ -29,14 +29,14 @@ pub trait Work<T>: Send + Sized + 'static {
 }
 
 /// The work with its place, and the items that have not been handed over yet.
-pub struct Beside<W: Work<T>, T: Send + 'static> {
+pub struct Background<W: Consumer<T>, T: Send + 'static> {
     name: &'static str,
     buffer: Vec<T>,
     room: usize,
-    hand: Hand<W, T>,
+    hand: WorkerState<W, T>,
 }
 
-enum Hand<W: Work<T>, T> {
+enum WorkerState<W: Consumer<T>, T> {
     Here(Box<W>),
     There(Helper<W, T>),
     /// It has failed, and accepts no more items.
@@ -46,32 +46,32 @@ enum Hand<W: Work<T>, T> {
 }
 
 /// Work that gets no more items, and may not be done yet.
-pub enum Ending<W: Work<T>, T> {
+pub enum ClosedQueue<W: Consumer<T>, T> {
     Done(Result<Box<W>, W::Error>),
     There(Helper<W, T>),
 }
 
 /// A thread. It is joined even by a caller that needs no result: it may be using files that others remove.
-pub struct Helper<W: Work<T>, T> {
-    full: Option<SyncSender<Given<T>>>,
+pub struct Helper<W: Consumer<T>, T> {
+    full: Option<SyncSender<Batch<T>>>,
     empty: Receiver<Vec<T>>,
     thread: Option<JoinHandle<Done<W, T>>>,
 }
 
-enum Given<T> {
+enum Batch<T> {
     Items(Vec<T>),
     Last(Vec<T>),
 }
 
 /// The place of the work from now on, and a buffer to fill.
-type Passed<W, T> = Result<(Hand<W, T>, Vec<T>), <W as Work<T>>::Error>;
+type Passed<W, T> = Result<(WorkerState<W, T>, Vec<T>), <W as Consumer<T>>::Error>;
 
-type Done<W, T> = Result<Box<W>, <W as Work<T>>::Error>;
+type Done<W, T> = Result<Box<W>, <W as Consumer<T>>::Error>;
 
-impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
+impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
     /// Work with batches of `room` items. The name is that of its thread.
-    pub fn new(name: &'static str, room: usize, work: Box<W>) -> Beside<W, T> {
-        Beside { name, buffer: Vec::new(), room, hand: Hand::Here(work) }
+    pub fn new(name: &'static str, room: usize, work: Box<W>) -> Background<W, T> {
+        Background { name, buffer: Vec::new(), room, hand: WorkerState::Here(work) }
     }
 
     /// Takes items. An error with earlier items may be reported later.
@@ -106,18 +106,18 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
             return Ok(());
         }
         let full = std::mem::take(&mut self.buffer);
-        let passed = match std::mem::replace(&mut self.hand, Hand::Between) {
-            Hand::Here(work) => match Helper::new(self.name, work) {
+        let passed = match std::mem::replace(&mut self.hand, WorkerState::Between) {
+            WorkerState::Here(work) => match Helper::new(self.name, work) {
                 Ok(helper) => helper.exchange(full, self.room),
                 Err(work) => here(work, full),
             },
-            Hand::There(helper) => helper.exchange(full, self.room),
-            Hand::Broken(error) => Err(error),
-            Hand::Between => unreachable!("hand-overs do not overlap"),
+            WorkerState::There(helper) => helper.exchange(full, self.room),
+            WorkerState::Broken(error) => Err(error),
+            WorkerState::Between => unreachable!("hand-overs do not overlap"),
         };
         let (hand, empty) = match passed {
             Ok((hand, empty)) => (hand, Ok(empty)),
-            Err(error) => (Hand::Broken(W::again(&error)), Err(error)),
+            Err(error) => (WorkerState::Broken(W::again(&error)), Err(error)),
         };
         self.hand = hand;
         self.buffer = empty?;
@@ -127,55 +127,55 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
     /// Waits until all items have been processed, and returns the work.
     pub fn back(&mut self) -> Result<&mut W, W::Error> {
         let last = std::mem::take(&mut self.buffer);
-        let taken = match std::mem::replace(&mut self.hand, Hand::Between) {
-            Hand::Here(mut work) => work.take(&last).map(|()| work),
-            Hand::There(helper) => helper.then(Given::Items(last)).join(),
-            Hand::Broken(error) => Err(error),
-            Hand::Between => unreachable!("hand-overs do not overlap"),
+        let taken = match std::mem::replace(&mut self.hand, WorkerState::Between) {
+            WorkerState::Here(mut work) => work.take(&last).map(|()| work),
+            WorkerState::There(helper) => helper.then(Batch::Items(last)).join(),
+            WorkerState::Broken(error) => Err(error),
+            WorkerState::Between => unreachable!("hand-overs do not overlap"),
         };
         match taken {
-            Ok(work) => self.hand = Hand::Here(work),
-            Err(error) => self.hand = Hand::Broken(error),
+            Ok(work) => self.hand = WorkerState::Here(work),
+            Err(error) => self.hand = WorkerState::Broken(error),
         }
         match &mut self.hand {
-            Hand::Here(work) => Ok(work),
-            Hand::Broken(error) => Err(W::again(error)),
-            Hand::There(_) | Hand::Between => unreachable!("it has just been put one of two ways"),
+            WorkerState::Here(work) => Ok(work),
+            WorkerState::Broken(error) => Err(W::again(error)),
+            WorkerState::There(_) | WorkerState::Between => unreachable!("it has just been put one of two ways"),
         }
     }
 
     /// Ends the input: a thread finishes while its owner does something else.
-    pub fn end(self) -> Ending<W, T> {
+    pub fn end(self) -> ClosedQueue<W, T> {
         match self.hand {
-            Hand::Here(mut work) => {
+            WorkerState::Here(mut work) => {
                 let taken = work.take(&self.buffer).and_then(|()| work.finish());
-                Ending::Done(taken.map(|()| work))
+                ClosedQueue::Done(taken.map(|()| work))
             }
-            Hand::There(helper) => Ending::There(helper.then(Given::Last(self.buffer))),
-            Hand::Broken(error) => Ending::Done(Err(error)),
-            Hand::Between => unreachable!("a hand-over is complete before the end"),
+            WorkerState::There(helper) => ClosedQueue::There(helper.then(Batch::Last(self.buffer))),
+            WorkerState::Broken(error) => ClosedQueue::Done(Err(error)),
+            WorkerState::Between => unreachable!("a hand-over is complete before the end"),
         }
     }
 }
 
 /// Processes a buffer without a thread.
-fn here<W: Work<T>, T>(mut work: Box<W>, mut full: Vec<T>) -> Passed<W, T> {
+fn here<W: Consumer<T>, T>(mut work: Box<W>, mut full: Vec<T>) -> Passed<W, T> {
     work.take(&full)?;
     full.clear();
-    Ok((Hand::Here(work), full))
+    Ok((WorkerState::Here(work), full))
 }
 
-impl<W: Work<T>, T> Ending<W, T> {
+impl<W: Consumer<T>, T> ClosedQueue<W, T> {
     /// Waits until all is done.
     pub fn join(self) -> Result<Box<W>, W::Error> {
         match self {
-            Ending::Done(done) => done,
-            Ending::There(helper) => helper.join(),
+            ClosedQueue::Done(done) => done,
+            ClosedQueue::There(helper) => helper.join(),
         }
     }
 }
 
-impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
+impl<W: Consumer<T>, T: Send + 'static> Helper<W, T> {
     /// Returns the work if there may be no more threads.
     fn new(name: &str, work: Box<W>) -> Result<Helper<W, T>, Box<W>> {
         let (full, filled) = sync_channel(WAITING);
@@ -186,13 +186,13 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
             let mut work = given.recv().expect("the starter of the thread gives it work");
             for given in filled {
                 match given {
-                    Given::Items(mut buffer) => {
+                    Batch::Items(mut buffer) => {
                         work.take(&buffer)?;
                         buffer.clear();
                         // There may be enough buffers already, or the receiver is gone.
                         let _ = emptied.try_send(buffer);
                     }
-                    Given::Last(buffer) => {
+                    Batch::Last(buffer) => {
                         work.take(&buffer)?;
                         work.finish()?;
                     }
@@ -207,18 +207,18 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
 
     /// Exchanges a full buffer for an empty one, or returns the error.
     fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
-        if self.full.as_ref().is_some_and(|there| there.send(Given::Items(full)).is_err()) {
+        if self.full.as_ref().is_some_and(|there| there.send(Batch::Items(full)).is_err()) {
             // It accepts no more items only after an error.
             return self.join().map(|_| unreachable!("the thread has failed"));
         }
         let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(room));
-        Ok((Hand::There(self), empty))
+        Ok((WorkerState::There(self), empty))
     }
 }
 
-impl<W: Work<T>, T> Helper<W, T> {
+impl<W: Consumer<T>, T> Helper<W, T> {
     /// Hands over the last items.
-    fn then(mut self, last: Given<T>) -> Helper<W, T> {
+    fn then(mut self, last: Batch<T>) -> Helper<W, T> {
         if let Some(full) = self.full.take() {
             // A thread that accepts no more items reports the reason when it is joined.
             let _ = full.send(last);
@@ -233,7 +233,7 @@ impl<W: Work<T>, T> Helper<W, T> {
     }
 }
 
-impl<W: Work<T>, T> Drop for Helper<W, T> {
+impl<W: Consumer<T>, T> Drop for Helper<W, T> {
     fn drop(&mut self) {
         self.full = None;
         if let Some(thread) = self.thread.take() {
@@ -259,7 +259,7 @@ mod tests {
         _alive: Arc<()>,
     }
 
-    impl Work<String> for Memory {
+    impl Consumer<String> for Memory {
         type Error = String;
 
         fn take(&mut self, items: &[String]) -> Result<(), String> {
@@ -292,16 +292,16 @@ mod tests {
     #[test]
     fn everything_is_taken_once_and_in_order_whether_there_are_threads_or_not() {
         for room in [1, 7, 64, 10_000] {
-            let mut beside = Beside::new("test", room, Box::<Memory>::default());
+            let mut background = Background::new("test", room, Box::<Memory>::default());
             for at in 0..100 {
-                beside.give(words(10 * at..10 * at + 10)).unwrap();
+                background.give(words(10 * at..10 * at + 10)).unwrap();
                 // It can be inspected, and continues.
                 if at % 30 == 29 {
-                    let memory = beside.back().unwrap();
+                    let memory = background.back().unwrap();
                     assert_eq!((memory.taken.as_slice(), memory.finished), (words(0..10 * at + 10).as_slice(), false));
                 }
             }
-            let memory = beside.end().join().unwrap();
+            let memory = background.end().join().unwrap();
             assert_eq!((memory.taken.as_slice(), memory.finished), (words(0..1_000).as_slice(), true));
         }
     }
@@ -310,12 +310,12 @@ mod tests {
     fn what_goes_wrong_is_told_as_often_as_it_is_asked_for() {
         for room in [1, 50, 10_000] {
             let work = Memory { chokes_on: Some("500"), ..Memory::default() };
-            let mut beside = Beside::new("test", room, Box::new(work));
-            let given: Vec<_> = (0..1_000).map(|at| beside.give(words(at..at + 1))).collect();
+            let mut background = Background::new("test", room, Box::new(work));
+            let given: Vec<_> = (0..1_000).map(|at| background.give(words(at..at + 1))).collect();
             assert!(given[..500].iter().all(Result::is_ok), "nothing is wrong before it comes");
-            assert_eq!(beside.back().map(drop), Err("500".to_owned()));
-            assert_eq!(beside.back().map(drop), Err("500".to_owned()));
-            assert_eq!(beside.end().join().map(drop), Err("500".to_owned()));
+            assert_eq!(background.back().map(drop), Err("500".to_owned()));
+            assert_eq!(background.back().map(drop), Err("500".to_owned()));
+            assert_eq!(background.end().join().map(drop), Err("500".to_owned()));
         }
     }
 
@@ -323,10 +323,10 @@ mod tests {
     fn dropping_it_waits_for_the_work_begun() {
         let alive = Arc::<()>::default();
         let work = Memory { slow: true, _alive: alive.clone(), ..Memory::default() };
-        let mut beside = Beside::new("test", 1, Box::new(work));
-        beside.give(words(0..1)).unwrap();
-        beside.give(words(1..2)).unwrap();
-        drop(beside);
+        let mut background = Background::new("test", 1, Box::new(work));
+        background.give(words(0..1)).unwrap();
+        background.give(words(1..2)).unwrap();
+        drop(background);
         assert_eq!(Arc::strong_count(&alive), 1);
     }
 }
