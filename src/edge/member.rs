@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::drive_leaf::{self, LeafEnd, LeafIo};
 use super::identity::Identity;
 use super::input::{load_grid, load_topology};
 use super::keeper::Kept;
 use super::lifeline::{self, Doomed};
 use super::outside::{self, Stop};
-use super::play::{self, Played, Stage};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
 use super::{Failure, freight, note, say};
@@ -79,7 +79,7 @@ fn join_and_play(
     let identity = identity?;
     let hello = Hello::new(membership.parties.clone(), hash);
     let part = Part { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
-    let mut ending = part.play(membership.join_within, true, endings);
+    let mut ending = part.drive_leaf(membership.join_within, true, endings);
     // A router that comes back sends everything again, so the state of the previous attempt is dropped.
     while let PartEnd::LostRouter(failure, finished) = ending {
         if membership.patience.is_zero() {
@@ -89,7 +89,7 @@ fn join_and_play(
         note(&format!("{who}: {failure}; looking for it for {patience} s"));
         // A router that rejects this process is the old one, which is closing: a member with nothing left to do need
         // not wait for another one.
-        ending = match part.play(membership.patience, !finished, endings) {
+        ending = match part.drive_leaf(membership.patience, !finished, endings) {
             PartEnd::Over(Err(Failure::NotJoined(why))) => {
                 let text = format!("{failure}\n  it did not come back: {why}");
                 // A member that has finished is not to blame for a router that left without a verdict.
@@ -125,7 +125,12 @@ enum PartEnd {
 }
 
 impl Part<'_> {
-    fn play(&self, join_within: Duration, insists: bool, endings: &mut mpsc::UnboundedReceiver<Failure>) -> PartEnd {
+    fn drive_leaf(
+        &self,
+        join_within: Duration,
+        insists: bool,
+        endings: &mut mpsc::UnboundedReceiver<Failure>,
+    ) -> PartEnd {
         let build = |deciders| {
             let built = topology::build_with(self.topology, self.ids, deciders);
             built.map_err(|error| Failure::Input(error.to_string()))
@@ -147,7 +152,7 @@ impl Part<'_> {
             let contract = topology::contract_of_leaves(self.topology, self.plan);
             let leaf = Leaf::new(actors, self.plan.latencies.clone()).with_contract(contract);
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
-            play::play(leaf, Stage { kept, sender, receiver, names, endings, fault: &fault })
+            drive_leaf::drive_leaf(leaf, LeafIo { kept, sender, receiver, names, endings, fault: &fault })
         });
         let ending = kept.block_on(leave(joined, end));
         loads.abort();
@@ -185,11 +190,11 @@ impl Part<'_> {
 }
 
 /// Waits for the router's verdict, if this side ended well, and leaves.
-async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> PartEnd {
+async fn leave(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd {
     match end {
-        Ok(played) => {
+        Ok(end) => {
             // The router closes the connection once it has the last frames of all members.
-            let last = play::listen_to_the_end(played, &mut joined.receiver).await;
+            let last = drive_leaf::listen_to_the_end(end, &mut joined.receiver).await;
             let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.closed()).await;
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
                 return PartEnd::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
@@ -197,16 +202,16 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> PartEnd {
             // A close may be lost. Then the end of the run is in doubt only if other frames are missing, too.
             if let Ok(lost) = &closed
                 && lost.is_without_a_word()
-                && last.played == Played::Finished
+                && last.end == LeafEnd::Finished
                 && !last.is_whole
             {
                 return PartEnd::LostRouter(Failure::LostRouter(format!("lost the router: {lost}")), true);
             }
             joined.connection.leave(joined.sender, Close::Finished, "").await;
-            PartEnd::Over(match last.played {
-                Played::Finished => Ok(()),
+            PartEnd::Over(match last.end {
+                LeafEnd::Finished => Ok(()),
                 // The reason is part of the close, which is lost.
-                Played::Stopped => {
+                LeafEnd::Stopped => {
                     Err(Failure::LostRouter("the router stopped the run; the reason has not arrived".to_owned()))
                 }
             })

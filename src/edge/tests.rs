@@ -7,12 +7,12 @@ use tokio::sync::mpsc;
 
 use super::Failure;
 use super::conduct::{Conducted, Line, Returns, Watch, conduct};
+use super::drive_leaf::{LeafIo, drive_leaf};
 use super::freight::{self, Freight};
 use super::identity::Authority;
 use super::journal::{Head, Journal};
 use super::keeper::Kept;
 use super::outside::Fault;
-use super::play::{Stage, play};
 use super::quic::{self, Close, JoinTerms, Listener, Options};
 use crate::grid::{EdgeId, JobId, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Entry, Event, Hub, Latencies, Leaf, Outbox};
@@ -141,8 +141,10 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
             let (_words, mut endings) = mpsc::unbounded_channel();
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
             let fault = Fault::default();
-            let end =
-                play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault });
+            let end = drive_leaf(
+                leaf,
+                LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault },
+            );
             kept.block_on(async {
                 joined.connection.closed().await;
             });
@@ -289,8 +291,8 @@ fn falling(after: [u64; 3]) -> Conducted {
             let (_words, mut endings) = mpsc::unbounded_channel();
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
             let fault = Fault::default();
-            let stage = Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault };
-            if play(leaf, stage).is_ok() {
+            let stage = LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault };
+            if drive_leaf(leaf, stage).is_ok() {
                 return kept.block_on(async { _ = joined.connection.closed().await });
             }
         }

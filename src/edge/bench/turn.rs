@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::edge::Failure;
 use crate::edge::conduct::{Line, Watch, conduct};
+use crate::edge::drive_leaf::{LeafIo, drive_leaf};
 use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::Kept;
 use crate::edge::outside::Fault;
-use crate::edge::play::{Stage, play};
 use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Options, Peer};
 use crate::edge::run_dir::RunDir;
 use crate::grid::{JobId, NodeSet, TaskId};
@@ -56,7 +56,7 @@ pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Resul
     let (_words, mut endings) = mpsc::unbounded_channel();
     let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
     let fault = Fault::default();
-    play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault })?;
+    drive_leaf(leaf, LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault })?;
     kept.block_on(async {
         let _ = joined.receiver.next().await;
         joined.connection.leave(joined.sender, Close::Finished, "").await;

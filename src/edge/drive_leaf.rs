@@ -17,7 +17,7 @@ const KEPT_BYTES: usize = 64 << 10;
 const KEPT_FOR: Duration = Duration::from_millis(20);
 
 /// Inputs and outputs of a leaf.
-pub struct Stage<'a> {
+pub struct LeafIo<'a> {
     pub kept: &'a Kept,
     pub sender: &'a mut FrameSender,
     pub receiver: &'a mut FrameReceiver,
@@ -31,15 +31,15 @@ pub struct Stage<'a> {
 
 /// The router's verdict on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Played {
+pub enum LeafEnd {
     Finished,
     /// The run has failed.
     Stopped,
 }
 
 /// Drives the leaf until the hub ends the run.
-pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played, Failure> {
-    let Stage { kept, sender, receiver, names, endings, fault } = stage;
+pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<LeafEnd, Failure> {
+    let LeafIo { kept, sender, receiver, names, endings, fault } = io;
     let mut outgoing = Vec::new();
     while !leaf.finished() {
         let down: Down<Message> = match kept.block_on(exchange(sender, receiver, &outgoing, endings))? {
@@ -71,13 +71,13 @@ pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played,
             }
         }
     }
-    Ok(if leaf.stopped() { Played::Stopped } else { Played::Finished })
+    Ok(if leaf.stopped() { LeafEnd::Stopped } else { LeafEnd::Finished })
 }
 
 /// The router's verdict after a leaf's last frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Last {
-    pub played: Played,
+pub struct FinalWord {
+    pub end: LeafEnd,
     /// True if the router has ended its stream in order, as it does once it has the last frames of all members. A
     /// killed router has not.
     pub is_whole: bool,
@@ -85,18 +85,18 @@ pub struct Last {
 
 /// Reads until the router ends its stream, and returns its last verdict: a run may still fail after a leaf has sent its
 /// last frame.
-pub async fn listen_to_the_end(mut played: Played, receiver: &mut FrameReceiver) -> Last {
+pub async fn listen_to_the_end(mut end: LeafEnd, receiver: &mut FrameReceiver) -> FinalWord {
     loop {
         let is_whole = match receiver.next().await {
             Ok(Some(frame)) => {
                 if codec::decode::<Down<Message>>(frame).is_ok_and(|down| down.then == Instruction::Stop) {
-                    played = Played::Stopped;
+                    end = LeafEnd::Stopped;
                 }
                 continue;
             }
             end => end.is_ok(),
         };
-        return Last { played, is_whole };
+        return FinalWord { end, is_whole };
     }
 }
 
