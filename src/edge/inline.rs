@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::Failure;
-use super::conduct::Conducted;
+use super::drive_hub::RunOutcome;
 use super::lifeline::leave_at_once;
 use super::outside::{self, Stop};
 use super::results::{Format, Results, Setting};
@@ -72,7 +72,7 @@ pub fn run(
     let (reached, events) = (place.now().time, place.events());
     drop(place);
 
-    let conducted = Conducted {
+    let outcome = RunOutcome {
         reached,
         events,
         waits: 0,
@@ -80,7 +80,7 @@ pub fn run(
         end,
         wall: began.elapsed().saturating_sub(joined + results.written_for()),
     };
-    results.conducted(conducted, Setting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
+    results.outcome(outcome, Setting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
 }
 
 /// The summary of a run without network and files. None if it was stopped.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::conduct::Gone;
+use super::drive_hub::LostProcess;
 use super::identity::Identity;
 use super::outside::Stop;
 use super::stand_in::StandIn;
@@ -111,7 +111,7 @@ pub struct Brake {
     doomed: Doomed,
     /// The askers that have asked.
     asked: Arc<[AtomicBool; 2]>,
-    gone: Option<mpsc::UnboundedSender<Gone>>,
+    gone: Option<mpsc::UnboundedSender<LostProcess>>,
 }
 
 impl Brake {
@@ -121,7 +121,7 @@ impl Brake {
     }
 
     /// Reports processes that are gone and will be replaced to this channel.
-    pub fn telling(self, gone: mpsc::UnboundedSender<Gone>) -> Brake {
+    pub fn telling(self, gone: mpsc::UnboundedSender<LostProcess>) -> Brake {
         Brake { gone: Some(gone), ..self }
     }
 
@@ -154,7 +154,7 @@ impl Brake {
                     Some(Word::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
                     Some(Word::Gone { label, process, why }) => {
                         // A run that is over no longer listens.
-                        let gone = Gone { label, process, why };
+                        let gone = LostProcess { label, process, why };
                         self.gone.iter().for_each(|told| drop(told.send(gone.clone())));
                     }
                     None => {}

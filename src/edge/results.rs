@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::background::Background;
-use super::conduct::{Conducted, LeafFacts};
+use super::drive_hub::{LeafFacts, RunOutcome};
 use super::files::{EVENTS, Earlier, Placed, ResultFolder, SUMMARY, TRACE};
 use super::freight::Moved;
 use super::host::{host, utc_now};
@@ -235,27 +235,27 @@ impl Results<'_> {
 
     /// Writes all files, prints the summary, and returns the end of the run; if it can be resumed, the error names the
     /// command.
-    pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
+    pub fn outcome(mut self, outcome: RunOutcome, setting: Setting) -> Result<(), Failure> {
         let recorded = self.caught_up();
-        if [&conducted.end, &recorded].into_iter().any(|end| end.as_ref().is_err_and(|end| !may_be_resumed(end))) {
+        if [&outcome.end, &recorded].into_iter().any(|end| end.as_ref().is_err_and(|end| !may_be_resumed(end))) {
             self.resumable_by(None);
         }
         let resume = self.resume.take();
-        self.write_all(conducted, setting).map_err(|failure| match resume {
+        self.write_all(outcome, setting).map_err(|failure| match resume {
             Some(how) if may_be_resumed(&failure) => failure.with(&format!("resume with: {how}")),
             _ => failure,
         })
     }
 
-    fn write_all(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
+    fn write_all(mut self, outcome: RunOutcome, setting: Setting) -> Result<(), Failure> {
         let host = host();
         // No more turns are taken, so this thread may use all cores.
         pin::to_any_core();
-        let mut facts = facts(&conducted, &setting);
+        let mut facts = facts(&outcome, &setting);
         let writing = Instant::now();
         let topology = &self.loaded.topology;
         let mut recording = self.recording.end().join()?;
-        let (end, reached) = judge(conducted.end, conducted.reached, &recording, topology);
+        let (end, reached) = judge(outcome.end, outcome.reached, &recording, topology);
         if matches!(end, Err(Failure::Breach(_))) {
             put_away_journal(self.folder.stand_in());
         }
@@ -521,22 +521,22 @@ fn in_time(line: &str, reached: Time) -> String {
     if line.contains("virtual time") { line.to_owned() } else { format!("{line} at virtual time {reached}") }
 }
 
-fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
-    let leaves = &conducted.leaves;
+fn facts(outcome: &RunOutcome, setting: &Setting) -> RunFacts {
+    let leaves = &outcome.leaves;
     let sum = |what: fn(&LeafFacts) -> u64| leaves.iter().map(what).sum::<u64>();
     let messages = sum(|leaf| leaf.messages_down + leaf.messages_up);
     let packets = sum(|leaf| leaf.packets_down + leaf.packets_up);
     let distributed = !leaves.is_empty();
-    let run_seconds = conducted.wall.as_secs_f64();
+    let run_seconds = outcome.wall.as_secs_f64();
     RunFacts {
         layout: setting.layout.clone(),
         wall_seconds: setting.began.elapsed().as_secs_f64(),
         run_seconds,
         write_seconds: 0.0,
         join_seconds: setting.joined.as_secs_f64(),
-        events: conducted.events,
-        events_per_second: (run_seconds > 0.0).then(|| conducted.events as f64 / run_seconds),
-        hub_waits: distributed.then_some(conducted.waits),
+        events: outcome.events,
+        events_per_second: (run_seconds > 0.0).then(|| outcome.events as f64 / run_seconds),
+        hub_waits: distributed.then_some(outcome.waits),
         messages: distributed.then_some(messages),
         messages_per_packet: (packets > 0).then(|| messages as f64 / packets as f64),
         frames: distributed.then(|| sum(|leaf| leaf.frames_down + leaf.frames_up)),

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::conduct::{self, Conducted, Gone, Line, Returns, Watch};
 use super::disk::plainly;
+use super::drive_hub::{self, LeafLink, LostProcess, Returns, RunOutcome, Watch};
 use super::freight::shape::Shaper;
 use super::freight::{Freight, Live, Moved};
 use super::host::utc_now;
@@ -154,7 +154,7 @@ fn route_run(
         .with_observer(Box::new(move |envelope| witness.see(envelope)));
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
-    let mut lines: Vec<Line> = Line::all(peers);
+    let mut links: Vec<LeafLink> = LeafLink::all(peers);
 
     let irreplaceable = irreplaceable(topology, routing.live.is_some());
     let mut returns = None;
@@ -189,57 +189,57 @@ fn route_run(
         interruptions: &mut interruptions,
         returns,
     };
-    let mut conducted = match over {
-        true => conduct::conclude(kept, hub, playing.iter().map(|parties| label(parties)).collect(), watch),
-        false => conduct::conduct(kept, hub, &mut lines, watch),
+    let mut outcome = match over {
+        true => drive_hub::conclude(kept, hub, playing.iter().map(|parties| label(parties)).collect(), watch),
+        false => drive_hub::drive_hub(kept, hub, &mut links, watch),
     };
-    conducted.wall = conducted.wall.saturating_sub(results.written_for());
+    outcome.wall = outcome.wall.saturating_sub(results.written_for());
     // All members are still connected, and learn of a failure that shows only now.
-    let played_out = conducted.end.is_ok();
-    conducted.end = fault.or(conducted.end).and_then(|()| results.verdict(conducted.reached));
+    let played_out = outcome.end.is_ok();
+    outcome.end = fault.or(outcome.end).and_then(|()| results.verdict(outcome.reached));
     let mut moved = None;
-    if let (Some(freight), Ok(())) = (freight.into_inner(), &conducted.end) {
+    if let (Some(freight), Ok(())) = (freight.into_inner(), &outcome.end) {
         match kept.block_on(all_arrived(freight, &mut interruptions)) {
             Ok(all) => moved = Some(all),
-            Err(failure) => conducted.end = Err(failure),
+            Err(failure) => outcome.end = Err(failure),
         }
     }
-    if let (Some(why), Err(Failure::LostPeer { text, .. })) = (irreplaceable, &mut conducted.end) {
+    if let (Some(why), Err(Failure::LostPeer { text, .. })) = (irreplaceable, &mut outcome.end) {
         text.push_str(&format!("\n  {why}"));
     }
     progress.clear();
-    if played_out && conducted.end.is_err() {
-        kept.block_on(conduct::call_off(&mut lines));
+    if played_out && outcome.end.is_err() {
+        kept.block_on(drive_hub::call_off(&mut links));
     }
 
     let setting = Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
-    send_home(kept, listener, lines, over, results, conducted, setting)
+    send_home(kept, listener, links, over, results, outcome, setting)
 }
 
 /// Reports the end of the run to all members, and writes the results.
 fn send_home(
     kept: &Kept,
     listener: Listener,
-    lines: Vec<Line>,
+    links: Vec<LeafLink>,
     over: bool,
     results: Results<'_>,
-    conducted: Conducted,
+    outcome: RunOutcome,
     setting: Setting,
 ) -> Result<(), Failure> {
-    let (close, reason) = match &conducted.end {
+    let (close, reason) = match &outcome.end {
         Ok(()) => (Close::Finished, String::new()),
         Err(failure) => (Close::Stopped, failure.to_string()),
     };
-    let senders = lines.into_iter().map(Line::into_sender).collect();
+    let senders = links.into_iter().map(LeafLink::into_sender).collect();
     if over {
         // Members that still look for a router are notified meanwhile.
-        let end = results.conducted(conducted, setting);
+        let end = results.outcome(outcome, setting);
         kept.block_on(listener.close(senders, close, ""));
         return end;
     }
     // Before the results, so that no member has to wait until they are written.
     kept.block_on(listener.close(senders, close, reason.lines().next().unwrap_or_default()));
-    results.conducted(conducted, setting)
+    results.outcome(outcome, setting)
 }
 
 /// The state before the first connection.
@@ -432,7 +432,7 @@ fn listen_for_the_end(
     routing: &Routing,
     results: StandIn,
     stop: &Stop,
-) -> Result<(Interruptions, mpsc::UnboundedReceiver<Gone>), Failure> {
+) -> Result<(Interruptions, mpsc::UnboundedReceiver<LostProcess>), Failure> {
     // If the launcher is gone, its folder is removed.
     let dir = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
     let doomed = Doomed { folders: dir.into_iter().collect(), results: Some(results) };
@@ -463,7 +463,7 @@ async fn admit(
     terms: JoinTerms,
     routing: &Routing,
     interruptions: &mut Interruptions,
-    gone: &mut mpsc::UnboundedReceiver<Gone>,
+    gone: &mut mpsc::UnboundedReceiver<LostProcess>,
 ) -> Result<(Listener, Vec<Peer>), Failure> {
     let obituaries = listener.obituaries();
     let until = tokio::time::Instant::now() + routing.join_within;
@@ -472,7 +472,7 @@ async fn admit(
         tokio::select! {
             // A lost process is reported before a new one is admitted in its place.
             biased;
-            Some(Gone { label, process, why }) = gone.recv() => {
+            Some(LostProcess { label, process, why }) = gone.recv() => {
                 note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
                 let _ = obituaries.send(Obituary { label, process });
             }

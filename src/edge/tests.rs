@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Failure;
-use super::conduct::{Conducted, Line, Returns, Watch, conduct};
+use super::drive_hub::{LeafLink, Returns, RunOutcome, Watch, drive_hub};
 use super::drive_leaf::{LeafIo, drive_leaf};
 use super::freight::{self, Freight};
 use super::identity::Authority;
@@ -101,16 +101,16 @@ fn thinks(thinks: Duration) -> Cast {
 }
 
 /// A run between a router and a site: both compute that long in each of two rounds; keepers check at that interval.
-fn thinking(router: Duration, site: Duration, keepers_look: Duration) -> (Conducted, Result<(), Failure>) {
+fn thinking(router: Duration, site: Duration, keepers_look: Duration) -> (RunOutcome, Result<(), Failure>) {
     let options = Options { idle_timeout: IDLE, keep_alive: Duration::from_millis(100), ..Options::default() };
     let asker = Asker { left: 2, sites: 1, thinks: router };
     let mut ran = run(asker, vec![thinks(site)], &options, keepers_look, 0);
-    (ran.conducted, ran.leaves.remove(0))
+    (ran.outcome, ran.leaves.remove(0))
 }
 
 /// Result of a run.
 struct Ran {
-    conducted: Conducted,
+    outcome: RunOutcome,
     leaves: Vec<Result<(), Failure>>,
     /// Bytes of loads that were transferred meanwhile.
     through: u64,
@@ -176,7 +176,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
         }
     });
 
-    let mut lines: Vec<Line> = Line::all(peers);
+    let mut links: Vec<LeafLink> = LeafLink::all(peers);
     let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &ids, latencies.clone());
     let (_words, mut interruptions) = mpsc::unbounded_channel();
     let mut passed_on = Vec::new();
@@ -194,32 +194,28 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
         interruptions: &mut interruptions,
         returns: None,
     };
-    let conducted = conduct(&kept, hub, &mut lines, watch);
+    let outcome = drive_hub(&kept, hub, &mut links, watch);
     let through = carried.load(Ordering::Relaxed) - full;
-    let senders = lines.into_iter().map(Line::into_sender).collect();
+    let senders = links.into_iter().map(LeafLink::into_sender).collect();
     kept.block_on(listener.close(senders, Close::Finished, ""));
     let leaves = leaves.into_iter().map(|leaf| leaf.join().unwrap().map(drop)).collect();
-    Ran { conducted, leaves, through, passed_on }
+    Ran { outcome, leaves, through, passed_on }
 }
 
 #[test]
 fn a_router_and_a_site_may_think_for_longer_than_anybody_may_be_silent() {
     for (router, site) in [(LONG, Duration::ZERO), (Duration::ZERO, LONG)] {
-        let (conducted, leaf) = thinking(router, site, IDLE / 10);
-        assert_eq!((conducted.end, leaf), (Ok(()), Ok(())));
-        assert_eq!(conducted.leaves[0].messages_up, 2);
+        let (outcome, leaf) = thinking(router, site, IDLE / 10);
+        assert_eq!((outcome.end, leaf), (Ok(()), Ok(())));
+        assert_eq!(outcome.leaves[0].messages_up, 2);
     }
 }
 
 #[test]
 fn without_keepers_they_would_be_taken_for_dead() {
     let never = Duration::from_secs(3600);
-    let (conducted, _) = thinking(Duration::ZERO, LONG, never);
-    assert!(
-        matches!(&conducted.end, Err(Failure::LostPeer { label, .. }) if label == "site s0"),
-        "{:?}",
-        conducted.end
-    );
+    let (outcome, _) = thinking(Duration::ZERO, LONG, never);
+    assert!(matches!(&outcome.end, Err(Failure::LostPeer { label, .. }) if label == "site s0"), "{:?}", outcome.end);
 }
 
 #[test]
@@ -227,9 +223,9 @@ fn frames_do_not_wait_for_loads() {
     const ROUNDS: u32 = 50;
     let asker = Asker { left: ROUNDS, sites: 2, thinks: Duration::ZERO };
     let sites = vec![thinks(Duration::ZERO), thinks(Duration::ZERO)];
-    let Ran { conducted, leaves, through, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 64);
-    assert_eq!((conducted.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
-    let round = conducted.wall / ROUNDS;
+    let Ran { outcome, leaves, through, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 64);
+    assert_eq!((outcome.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
+    let round = outcome.wall / ROUNDS;
     assert!(through > 0, "no loads were under way: {through} bytes");
     assert!(round < Duration::from_millis(300), "{round:?} a round");
 }
@@ -239,8 +235,8 @@ fn records_are_passed_on_while_one_creeps_and_another_has_nothing_to_say() {
     let asker = Asker { left: 1, sites: 1, thinks: Duration::ZERO };
     let talker = Talker { moments: 400, records: 1000 };
     let sites = vec![Box::new(talker) as Cast, thinks(Duration::ZERO)];
-    let Ran { conducted, leaves, passed_on, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 0);
-    assert_eq!((conducted.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
+    let Ran { outcome, leaves, passed_on, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 0);
+    assert_eq!((outcome.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
     let most = passed_on.iter().max().unwrap();
     assert_eq!(passed_on.iter().sum::<usize>(), 401_000);
     assert!(*most <= 150_000, "{passed_on:?}: what waits is bounded, however long the run is");
@@ -269,7 +265,7 @@ impl Actor<Message, Record> for Faller {
 }
 
 /// A run of twenty rounds with one site, which fails twice and comes back as one that answers after the next delay.
-fn falling(after: [u64; 3]) -> Conducted {
+fn falling(after: [u64; 3]) -> RunOutcome {
     let options = Options::default();
     let party = Party::Site("s0".to_owned());
     let authority = Authority::new("test").unwrap();
@@ -300,7 +296,7 @@ fn falling(after: [u64; 3]) -> Conducted {
 
     let peers = kept.block_on(listener.admit(JoinTerms { roster: vec![party], topology: HASH })).unwrap();
     listener.let_return();
-    let mut lines: Vec<Line> = Line::all(peers);
+    let mut links: Vec<LeafLink> = LeafLink::all(peers);
     let asker = Asker { left: 20, sites: 1, thinks: Duration::ZERO };
     let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &[vec![ActorId(1)]], latencies);
     let scratch = tempfile::TempDir::new().unwrap();
@@ -332,18 +328,18 @@ fn falling(after: [u64; 3]) -> Conducted {
             goes_on: false,
         }),
     };
-    let conducted = conduct(&kept, hub, &mut lines, watch);
-    let senders = lines.into_iter().map(Line::into_sender).collect();
+    let outcome = drive_hub(&kept, hub, &mut links, watch);
+    let senders = links.into_iter().map(LeafLink::into_sender).collect();
     kept.block_on(listener.close(senders, Close::Finished, ""));
     site.join().unwrap();
-    conducted
+    outcome
 }
 
 #[test]
 fn who_comes_back_and_says_the_same_goes_on() {
-    let conducted = falling([3, 3, 3]);
-    assert_eq!(conducted.end, Ok(()));
-    assert_eq!(conducted.leaves[0].messages_up, 20, "every answer counts once");
+    let outcome = falling([3, 3, 3]);
+    assert_eq!(outcome.end, Ok(()));
+    assert_eq!(outcome.leaves[0].messages_up, 20, "every answer counts once");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 use crate::edge::Failure;
-use crate::edge::conduct::{Line, Watch, conduct};
+use crate::edge::drive_hub::{LeafLink, Watch, drive_hub};
 use crate::edge::drive_leaf::{LeafIo, drive_leaf};
 use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::Kept;
@@ -41,7 +41,7 @@ pub fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
     let kept = Kept::new()?;
     let mut grid = kept.block_on(Grid::start(leaves))?;
     let quinn = kept.block_on(grid.bare(turns))?;
-    let hub = grid.conducted(&kept, turns)?;
+    let hub = grid.outcome(&kept, turns)?;
     kept.block_on(grid.end());
     Ok(Turns { leaves, quinn, hub })
 }
@@ -148,7 +148,7 @@ impl Grid {
     }
 
     /// Measures a turn through hub and leaves: a message to each, and its answer.
-    fn conducted(&mut self, kept: &Kept, turns: u32) -> Result<f64, Failure> {
+    fn outcome(&mut self, kept: &Kept, turns: u32) -> Result<f64, Failure> {
         let leaves = self.peers.len();
         let (times, mut timed) = mpsc::unbounded_channel();
         let asker = Asker { leaves: leaves as u32, left: turns + turns / 10, waiting: 0, begun: None, times };
@@ -156,7 +156,7 @@ impl Grid {
         let homes: Vec<Vec<ActorId>> = (1..=leaves as u32).map(|id| vec![ActorId(id)]).collect();
         let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
         let hub = Hub::new(actors, &homes, latencies);
-        let mut lines: Vec<Line> = Line::all(self.peers.drain(..));
+        let mut links: Vec<LeafLink> = LeafLink::all(self.peers.drain(..));
         let (_words, mut interruptions) = mpsc::unbounded_channel();
         let watch = Watch {
             stall_after: Duration::from_secs(60),
@@ -169,9 +169,9 @@ impl Grid {
             interruptions: &mut interruptions,
             returns: None,
         };
-        let conducted = conduct(kept, hub, &mut lines, watch);
-        self.senders = lines.into_iter().map(Line::into_sender).collect();
-        conducted.end?;
+        let outcome = drive_hub(kept, hub, &mut links, watch);
+        self.senders = links.into_iter().map(LeafLink::into_sender).collect();
+        outcome.end?;
         let mut all = Vec::new();
         while let Ok(time) = timed.try_recv() {
             all.push(time);

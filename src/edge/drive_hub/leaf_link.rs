@@ -18,7 +18,7 @@ use crate::recovery::{Divergence, Repeats};
 use crate::time::Stamp;
 
 /// One leaf's connection.
-pub struct Line {
+pub struct LeafLink {
     /// Name of the leaf's members in messages, such as `site york`.
     pub label: String,
     pub(super) parties: Vec<Party>,
@@ -52,16 +52,16 @@ const UNMOVED_MAX: usize = 512 << 20;
 const LIST_FROM: usize = 64;
 const LIST_FACTOR: usize = 10;
 
-impl Line {
+impl LeafLink {
     /// The connections of all leaves of a run, which share one bound on waiting data.
-    pub fn all(peers: impl IntoIterator<Item = Peer>) -> Vec<Line> {
+    pub fn all(peers: impl IntoIterator<Item = Peer>) -> Vec<LeafLink> {
         let all = Arc::<AtomicUsize>::default();
-        peers.into_iter().map(|peer| Line::new(peer, all.clone())).collect()
+        peers.into_iter().map(|peer| LeafLink::new(peer, all.clone())).collect()
     }
 
-    fn new(peer: Peer, all: Arc<AtomicUsize>) -> Line {
+    fn new(peer: Peer, all: Arc<AtomicUsize>) -> LeafLink {
         let Peer { parties, process, sender, receiver, connection } = peer;
-        Line {
+        LeafLink {
             label: label(&parties),
             parties,
             process,
@@ -90,7 +90,7 @@ impl Line {
 
     /// Writes the outgoing bytes, and compares incoming frames with the previous ones, until all of those have been
     /// repeated.
-    pub(super) async fn repeat(&mut self, repeats: &mut Repeats, moved: &Cell<u64>) -> Result<(), LineError> {
+    pub(super) async fn repeat(&mut self, repeats: &mut Repeats, moved: &Cell<u64>) -> Result<(), LinkError> {
         let mut written = self.outgoing.is_empty();
         {
             let mut writing = pin!(self.sender.write(&self.outgoing));
@@ -102,7 +102,7 @@ impl Line {
                         written = true;
                     }
                     frame = self.receiver.next() => {
-                        let frame = frame?.ok_or(LineError::Closed)?;
+                        let frame = frame?.ok_or(LinkError::Closed)?;
                         moved.set(moved.get() + 1);
                         repeats.push_sent(frame)?;
                         while let Some(frame) = self.receiver.ready()? {
@@ -117,7 +117,7 @@ impl Line {
     }
 
     /// Keeps a frame that arrived before the comparison was complete and is new.
-    pub(super) fn keep(&mut self, frame: Vec<u8>) -> Result<(), LineError> {
+    pub(super) fn keep(&mut self, frame: Vec<u8>) -> Result<(), LinkError> {
         self.frames_up += 1;
         self.bytes_up += frame.len() as u64;
         let up = self.unmoved.take(&frame)?;
@@ -131,7 +131,7 @@ impl Line {
     }
 
     /// Writes the outgoing bytes. Meanwhile it reads incoming frames, because two full pipes would wait for each other.
-    pub(super) async fn write(&mut self) -> Result<(), LineError> {
+    pub(super) async fn write(&mut self) -> Result<(), LinkError> {
         {
             let mut writing = pin!(self.sender.write(&self.outgoing));
             loop {
@@ -139,7 +139,7 @@ impl Line {
                     biased;
                     written = &mut writing => break written?,
                     frame = self.receiver.next() => {
-                        let frame = frame?.ok_or(LineError::Closed)?;
+                        let frame = frame?.ok_or(LinkError::Closed)?;
                         self.bytes_up += frame.len() as u64;
                         let up = self.unmoved.take(frame)?;
                         self.backlog.push_back((up, frame.to_vec()));
@@ -153,7 +153,7 @@ impl Line {
     }
 
     /// Waits for the next frame from the leaf.
-    pub(super) async fn read(&mut self) -> Result<Up<Message, Record>, LineError> {
+    pub(super) async fn read(&mut self) -> Result<Up<Message, Record>, LinkError> {
         if let Some(up) = self.kept() {
             return Ok(up);
         }
@@ -168,7 +168,7 @@ impl Line {
             None => {
                 // A leaf that leaves in order closes the connection with a reason just after its stream.
                 let closed = tokio::time::timeout(REASON_WITHIN, self.connection.closed()).await;
-                Err(closed.map_or(LineError::Closed, LineError::Wire))
+                Err(closed.map_or(LinkError::Closed, LinkError::Wire))
             }
         }
     }
@@ -181,7 +181,7 @@ impl Line {
     }
 
     /// The next frame, if it has arrived.
-    pub(super) fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LineError> {
+    pub(super) fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LinkError> {
         if let Some(up) = self.kept() {
             return Ok(Some(up));
         }
@@ -221,7 +221,7 @@ impl Default for Unmoved {
 }
 
 impl Unmoved {
-    fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LineError> {
+    fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LinkError> {
         let up: Up<Message, Record> = codec::decode(frame)?;
         if up.done != self.done {
             (self.done, self.frames, self.bytes) = (up.done, 0, 0);
@@ -247,7 +247,7 @@ impl Unmoved {
         }
         let all = self.all.load(Ordering::Relaxed);
         if all > self.max {
-            return Err(LineError::TooMuch { all, max: self.max });
+            return Err(LinkError::TooMuch { all, max: self.max });
         }
         Ok(up)
     }
@@ -261,33 +261,33 @@ impl Unmoved {
 
 /// Tells leaves that have sent their last frames that the run has failed after all. The close of a connection says so,
 /// too, but may be lost.
-pub async fn call_off(lines: &mut [Line]) {
+pub async fn call_off(links: &mut [LeafLink]) {
     let stop: Down<Message> = Down { grant: Stamp::NEVER, then: Instruction::Stop, mail: Vec::new() };
-    for line in lines {
-        line.outgoing.clear();
-        encode(&stop, &mut line.outgoing).expect("a frame without mail is short");
-        let _ = tokio::time::timeout(CALL_OFF_WITHIN, line.sender.write(&line.outgoing)).await;
+    for link in links {
+        link.outgoing.clear();
+        encode(&stop, &mut link.outgoing).expect("a frame without mail is short");
+        let _ = tokio::time::timeout(CALL_OFF_WITHIN, link.sender.write(&link.outgoing)).await;
     }
 }
 
 /// Longest time to write one leaf's last frame.
 const CALL_OFF_WITHIN: Duration = Duration::from_millis(250);
 
-impl LineError {
+impl LinkError {
     /// True if a restarted process may do better.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            LineError::Closed | LineError::Gone(_) => true,
+            LinkError::Closed | LinkError::Gone(_) => true,
             // Closed on this side because another process has taken its place.
-            LineError::Wire(wire) => wire.is_without_a_word() || *wire == WireError::ClosedHere,
-            LineError::Garbage(_) | LineError::Different(_) | LineError::TooMuch { .. } => false,
+            LinkError::Wire(wire) => wire.is_without_a_word() || *wire == WireError::ClosedHere,
+            LinkError::Garbage(_) | LinkError::Different(_) | LinkError::TooMuch { .. } => false,
         }
     }
 }
 
 /// Faults of one connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LineError {
+pub(super) enum LinkError {
     #[error(transparent)]
     Wire(#[from] WireError),
     #[error("it sent something that cannot be read: {0}")]
@@ -401,26 +401,26 @@ mod tests {
     }
     #[test]
     fn leaves_share_one_bound() {
-        let mut lines: Vec<Unmoved> = Vec::new();
+        let mut links: Vec<Unmoved> = Vec::new();
         let all = Arc::<AtomicUsize>::default();
         let refused = loop {
             let mut next = Unmoved { all: all.clone(), max: 8 << 20, ..Unmoved::default() };
             let taken = next.take(&frame(0, 1, 10_000));
-            lines.push(next);
+            links.push(next);
             if let Err(error) = taken {
                 break error.to_string();
             }
-            assert!(lines.len() < 100, "each keeps as much as it likes");
+            assert!(links.len() < 100, "each keeps as much as it likes");
         };
-        assert!(lines.len() > 2 && lines.iter().all(|line| line.kept < 4 << 20), "one alone may keep more");
+        assert!(links.len() > 2 && links.iter().all(|link| link.kept < 4 << 20), "one alone may keep more");
         assert!(refused.contains("bytes of all members have to wait"), "{refused}");
 
         // Memory that one leaf frees is available to the others.
         let before = all.load(Ordering::Relaxed);
-        let first = &mut lines[0];
+        let first = &mut links[0];
         first.take(&frame(2, 2, 0)).unwrap();
-        assert_eq!((first.kept, all.load(Ordering::Relaxed)), (0, before - lines[1].kept));
-        assert!(lines[1].take(&frame(0, 1, 1)).is_ok());
+        assert_eq!((first.kept, all.load(Ordering::Relaxed)), (0, before - links[1].kept));
+        assert!(links[1].take(&frame(0, 1, 1)).is_ok());
     }
 
     /// Uses the shortest element of each kind of list.

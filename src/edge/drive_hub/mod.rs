@@ -1,7 +1,7 @@
 //! Drives the hub of a distributed run: advances while promises allow, writes to all leaves before it waits for any,
 //! and waits only for leaves that block it. Explains a run in which nothing moves.
 
-mod line;
+mod leaf_link;
 mod progress;
 mod returns;
 
@@ -23,14 +23,14 @@ use crate::protocol::{Message, Record};
 use crate::recovery::journal::Turn;
 use crate::time::{Stamp, Time};
 
-use line::LineError;
-pub use line::{Line, call_off};
+use leaf_link::LinkError;
+pub use leaf_link::{LeafLink, call_off};
 use progress::{Reached, explain_loss, explain_stall, place_in_time};
-pub use returns::{Gone, Returns};
-use returns::{Losses, Player};
+use returns::{LeafProcess, Losses};
+pub use returns::{LostProcess, Returns};
 
 /// Result of a run, complete or not.
-pub struct Conducted {
+pub struct RunOutcome {
     /// Virtual time up to which the log goes.
     pub reached: Time,
     pub events: u64,
@@ -105,86 +105,86 @@ const LOG_WORTH: usize = 1 << 12;
 const BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// Drives a run to its end. Actors compute in this thread, and the runtime is entered to write and to wait.
-pub fn conduct(kept: &Kept, hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
-    let players = lines.iter().map(Player::of).collect();
-    conduct_those(kept, hub, lines, players, watch)
+pub fn drive_hub(kept: &Kept, hub: Hub<Message, Record>, links: &mut [LeafLink], watch: Watch<'_>) -> RunOutcome {
+    let processes = links.iter().map(LeafProcess::of).collect();
+    drive(kept, hub, links, processes, watch)
 }
 
 /// Repeats a run from a journal that holds all of it: its leaves have left and are not needed.
-pub fn conclude(kept: &Kept, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> Conducted {
-    let players = labels.into_iter().map(|label| Player { label, process: 0 }).collect();
-    conduct_those(kept, hub, &mut [], players, watch)
+pub fn conclude(kept: &Kept, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> RunOutcome {
+    let processes = labels.into_iter().map(|label| LeafProcess { label, process: 0 }).collect();
+    drive(kept, hub, &mut [], processes, watch)
 }
 
-fn conduct_those(
+fn drive(
     kept: &Kept,
     mut hub: Hub<Message, Record>,
-    lines: &mut [Line],
-    players: Vec<Player>,
+    links: &mut [LeafLink],
+    processes: Vec<LeafProcess>,
     watch: Watch<'_>,
-) -> Conducted {
+) -> RunOutcome {
     let _within = kept.enter();
     let stall = pin!(tokio::time::sleep(watch.stall_after));
     let began = Instant::now();
-    let mut conductor = Conductor {
+    let mut driver = HubDriver {
         kept,
         stall,
         reached: Reached::default(),
         began,
-        log: LogMerger::new(players.len() + 2),
+        log: LogMerger::new(processes.len() + 2),
         settled: began,
         worth: LOG_WORTH,
         waits: 0,
         losses: Losses::new(),
         missing: Vec::new(),
-        players,
+        processes,
         watch,
     };
-    let mut end = conductor.run(&mut hub, lines);
+    let mut end = driver.run(&mut hub, links);
     let wall = began.elapsed();
     if let Err(Failure::LostPeer { label, .. }) = &end {
         // The run does not wait for this leaf's last frames, nor for it to read ours.
-        lines.iter().filter(|line| line.label == *label).for_each(|line| line.connection.close(Close::Dropped, ""));
+        links.iter().filter(|link| link.label == *label).for_each(|link| link.connection.close(Close::Dropped, ""));
     }
-    if end.is_err() && !lines.is_empty() {
-        kept.block_on(conductor.wind_up(&mut hub, lines));
+    if end.is_err() && !links.is_empty() {
+        kept.block_on(driver.wind_up(&mut hub, links));
     }
-    if let Some(returns) = &mut conductor.watch.returns {
+    if let Some(returns) = &mut driver.watch.returns {
         // A journal that cannot be saved is reported where results cannot be written either.
         let _ = if end.is_ok() { returns.journal.flush() } else { returns.journal.save() };
     }
-    conductor.look(&mut hub);
+    driver.look(&mut hub);
     // Records that leaves have not reported yet cannot be shown, and so neither can their consequences.
     let (settled, reached) = match end.is_ok() {
         true => (Stamp::NEVER, hub.now().time),
         false => (hub.settled(), hub.settled().time.min(hub.now().time)),
     };
-    end = end.and(conductor.settle(settled));
-    let waits = conductor.waits;
+    end = end.and(driver.settle(settled));
+    let waits = driver.waits;
     let standings = hub.leaf_statuses();
-    let facts = conductor.players.into_iter().zip(standings).enumerate().map(|(leaf, (player, standing))| {
+    let facts = driver.processes.into_iter().zip(standings).enumerate().map(|(leaf, (process, standing))| {
         let told = LeafFacts {
-            label: player.label,
+            label: process.label,
             messages_down: standing.messages_down,
             messages_up: standing.messages_up,
             ..LeafFacts::default()
         };
-        let Some(line) = lines.get(leaf) else { return told };
-        let (packets_down, packets_up) = line.connection.packets();
+        let Some(link) = links.get(leaf) else { return told };
+        let (packets_down, packets_up) = link.connection.packets();
         LeafFacts {
-            waits: line.waits,
-            blocked: line.blocked,
-            frames_down: line.frames_down,
-            frames_up: line.frames_up,
+            waits: link.waits,
+            blocked: link.blocked,
+            frames_down: link.frames_down,
+            frames_up: link.frames_up,
             packets_down,
             packets_up,
             ..told
         }
     });
-    Conducted { reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
+    RunOutcome { reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
 }
 
-struct Conductor<'k, 'w, 's> {
+struct HubDriver<'k, 'w, 's> {
     kept: &'k Kept,
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
@@ -199,9 +199,9 @@ struct Conductor<'k, 'w, 's> {
     waits: u64,
     losses: Losses,
     /// Lost processes whose loss has not been handled yet.
-    missing: Vec<Gone>,
+    missing: Vec<LostProcess>,
     /// Processes of all leaves.
-    players: Vec<Player>,
+    processes: Vec<LeafProcess>,
 }
 
 /// Reason for which the run cannot continue as it is.
@@ -217,25 +217,25 @@ impl From<Failure> for Halt {
     }
 }
 
-impl Conductor<'_, '_, '_> {
-    fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
-        self.go_on_from_before(hub, lines)?;
+impl HubDriver<'_, '_, '_> {
+    fn run(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Failure> {
+        self.go_on_from_before(hub, links)?;
         loop {
-            match self.go_on(hub, lines) {
+            match self.go_on(hub, links) {
                 Ok(()) => return Ok(()),
                 Err(Halt::Failure(failure)) => return Err(failure),
-                Err(Halt::Lost(leaf, failure)) => self.recover(hub, lines, few::Map::from_iter([(leaf, failure)]))?,
+                Err(Halt::Lost(leaf, failure)) => self.recover(hub, links, few::Map::from_iter([(leaf, failure)]))?,
             }
         }
     }
 
-    fn go_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
+    fn go_on(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         let kept = self.kept;
         loop {
-            self.miss(hub, lines)?;
-            self.keep_pace(hub, lines)?;
+            self.miss(hub, links)?;
+            self.keep_pace(hub, links)?;
             let (mut looked, mut batches) = (Instant::now(), BATCHES_PER_LOOK);
-            while hub.advance(batches).map_err(|breach| self.breach(&breach, lines))? {
+            while hub.advance(batches).map_err(|breach| self.breach(&breach, links))? {
                 if looked.elapsed() < LOOK_EVERY {
                     continue;
                 }
@@ -243,38 +243,38 @@ impl Conductor<'_, '_, '_> {
                 batches = (batches / 2).max(1);
                 looked = Instant::now();
                 self.look(hub);
-                self.pass_on(hub, lines)?;
+                self.pass_on(hub, links)?;
                 // Lets the runtime keep connections alive and receive what ends the run from outside.
                 kept.breathe();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
-                    return Err(place_in_time(failure, hub, lines).into());
+                    return Err(place_in_time(failure, hub, links).into());
                 }
-                self.miss(hub, lines)?;
+                self.miss(hub, links)?;
             }
             if hub.finished() {
                 return Ok(());
             }
             self.look(hub);
             // A leaf that was asked may have sent something to run before the hub waits.
-            if !self.pass_on(hub, lines)? {
-                kept.block_on(self.exchange(hub, lines))?;
+            if !self.pass_on(hub, links)? {
+                kept.block_on(self.exchange(hub, links))?;
             }
         }
     }
 
     /// Writes to all leaves that need a frame, and reads from those that block the hub.
-    async fn exchange(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
-        self.flush(hub, lines).await?;
+    async fn exchange(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+        self.flush(hub, links).await?;
         let mut waited = false;
         for leaf in hub.blockers() {
-            waited |= self.hear(hub, lines, leaf).await?;
+            waited |= self.hear(hub, links, leaf).await?;
         }
         self.waits += u64::from(waited);
         Ok(())
     }
 
     /// In a live run: lets no event happen before its real time.
-    fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
+    fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         let Some(speed) = self.watch.speed else { return Ok(()) };
         while let Some(due) = hub.due() {
             let wall = Duration::from_secs_f64(due.time.micros() as f64 / 1e6 / speed);
@@ -288,21 +288,21 @@ impl Conductor<'_, '_, '_> {
                     }
                 });
                 if let Some(failure) = interrupted {
-                    return Err(place_in_time(failure, hub, lines).into());
+                    return Err(place_in_time(failure, hub, links).into());
                 }
                 // Waiting for the clock is no stall.
                 self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
             }
-            hub.advance(1).map_err(|breach| self.breach(&breach, lines))?;
+            hub.advance(1).map_err(|breach| self.breach(&breach, links))?;
             self.look(hub);
-            self.pass_on(hub, lines)?;
+            self.pass_on(hub, links)?;
         }
         Ok(())
     }
 
     /// Passes on the complete part of the log if it is large or old. If too much is incomplete, asks leaves for their
     /// records. Returns true if it asked.
-    fn pass_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<bool, Halt> {
+    fn pass_on(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<bool, Halt> {
         let is_late = self.log.waiting() > 0 && self.settled.elapsed() >= LOG_KEPT_FOR;
         if self.log.waiting() < self.worth && !is_late {
             // Entries passed on earlier may have turned out to be wrong.
@@ -312,7 +312,7 @@ impl Conductor<'_, '_, '_> {
         self.settle(hub.settled())?;
         let asks = self.log.waiting() >= LOG_KEPT || (is_late && self.log.waiting() > 0);
         if asks {
-            self.kept.block_on(self.ask(hub, lines))?;
+            self.kept.block_on(self.ask(hub, links))?;
             self.look(hub);
             self.settle(hub.settled())?;
         }
@@ -328,14 +328,14 @@ impl Conductor<'_, '_, '_> {
     }
 
     /// Asks leaves to report all that they may have run.
-    async fn ask(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
-        self.send(hub, lines, Turn::Ask).await?;
+    async fn ask(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+        self.send(hub, links, Turn::Ask).await?;
         for leaf in hub.asked() {
             while hub.is_asked(leaf) {
-                match self.hear(hub, lines, leaf).await {
+                match self.hear(hub, links, leaf).await {
                     Ok(_) => {}
                     Err(Halt::Failure(failure)) => {
-                        return Err(self.without_those_who_have_answered(failure, hub, lines).await.into());
+                        return Err(self.without_those_who_have_answered(failure, hub, links).await.into());
                     }
                     Err(lost) => return Err(lost),
                 }
@@ -349,13 +349,13 @@ impl Conductor<'_, '_, '_> {
         &self,
         failure: Failure,
         hub: &mut Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
     ) -> Failure {
         let Failure::Stalled(_) = failure else { return failure };
         for leaf in hub.asked() {
             let hear = async {
                 while hub.is_asked(leaf)
-                    && let Ok(up) = lines[leaf].read().await
+                    && let Ok(up) = links[leaf].read().await
                     && hub.receive(leaf, up).is_ok()
                 {}
             };
@@ -365,17 +365,17 @@ impl Conductor<'_, '_, '_> {
         if hub.asked().is_empty() {
             failure
         } else {
-            Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after))
+            Failure::Stalled(explain_stall(hub, links, self.watch.stall_after))
         }
     }
 
     /// Writes to all leaves that need a frame, before the hub waits for any.
-    async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
-        self.send(hub, lines, Turn::Flush(self.watch.contact)).await
+    async fn flush(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+        self.send(hub, links, Turn::Flush(self.watch.contact)).await
     }
 
     /// Writes the frames of the hub.
-    async fn send(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], turn: Turn) -> Result<(), Halt> {
+    async fn send(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink], turn: Turn) -> Result<(), Halt> {
         let (mut problem, mut silent, batches) = (None, true, hub.batches());
         let mut journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
         let mut say = |leaf: usize, down: Down<Message>| {
@@ -383,13 +383,13 @@ impl Conductor<'_, '_, '_> {
                 journal.turn(batches, turn);
             }
             silent = false;
-            let line = &mut lines[leaf];
-            let begin = line.outgoing.len();
-            match quic::encode_in_pieces(down, Down::cut, &mut line.outgoing) {
+            let link = &mut links[leaf];
+            let begin = link.outgoing.len();
+            match quic::encode_in_pieces(down, Down::cut, &mut link.outgoing) {
                 Ok(frames) => {
-                    line.frames_down += frames;
+                    link.frames_down += frames;
                     if let Some(journal) = &mut journal {
-                        quic::contents(&line.outgoing[begin..]).for_each(|frame| journal.down(leaf, frame));
+                        quic::contents(&link.outgoing[begin..]).for_each(|frame| journal.down(leaf, frame));
                     }
                 }
                 Err(error) => problem = Some((leaf, error)),
@@ -400,18 +400,18 @@ impl Conductor<'_, '_, '_> {
             Turn::Ask => hub.ask(&mut say),
         }
         if let Some((leaf, error)) = problem {
-            let text = format!("a frame for {} cannot be written: {error}", lines[leaf].label);
+            let text = format!("a frame for {} cannot be written: {error}", links[leaf].label);
             return Err(Failure::Internal(text).into());
         }
         if let Some(journal) = journal {
             journal.flush_if_due()?;
         }
-        for leaf in 0..lines.len() {
-            if !lines[leaf].outgoing.is_empty() {
-                match self.guard(hub, leaf, lines[leaf].write()).await.0 {
+        for leaf in 0..links.len() {
+            if !links[leaf].outgoing.is_empty() {
+                match self.guard(hub, leaf, links[leaf].write()).await.0 {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => return Err(self.lost(hub, lines, leaf, error)),
-                    Err(end) => return Err(self.ended(end, hub, lines)),
+                    Ok(Err(error)) => return Err(self.lost(hub, links, leaf, error)),
+                    Err(end) => return Err(self.ended(end, hub, links)),
                 }
             }
         }
@@ -419,46 +419,51 @@ impl Conductor<'_, '_, '_> {
     }
 
     /// Reads the frames of this leaf, at least one. Returns true if it had to wait.
-    async fn hear(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], leaf: usize) -> Result<bool, Halt> {
-        let waits = lines[leaf].waits;
-        let first = match self.wait(hub, lines, leaf).await? {
+    async fn hear(
+        &mut self,
+        hub: &mut Hub<Message, Record>,
+        links: &mut [LeafLink],
+        leaf: usize,
+    ) -> Result<bool, Halt> {
+        let waits = links[leaf].waits;
+        let first = match self.wait(hub, links, leaf).await? {
             Ok(up) => up,
-            Err(error) => return Err(self.lost(hub, lines, leaf, error)),
+            Err(error) => return Err(self.lost(hub, links, leaf, error)),
         };
-        let (mut next, before) = (Some(first), lines[leaf].bytes_up);
+        let (mut next, before) = (Some(first), links[leaf].bytes_up);
         while let Some(up) = next {
             if let Some(returns) = &mut self.watch.returns {
-                returns.journal.up(hub.batches(), leaf, &lines[leaf].last)?;
+                returns.journal.up(hub.batches(), leaf, &links[leaf].last)?;
             }
-            hub.receive(leaf, up).map_err(|breach| self.breach(&breach, lines))?;
+            hub.receive(leaf, up).map_err(|breach| self.breach(&breach, links))?;
             // A leaf that never stops sending must not keep the log from being passed on.
-            if lines[leaf].bytes_up - before >= BYTES_AT_ONCE {
+            if links[leaf].bytes_up - before >= BYTES_AT_ONCE {
                 break;
             }
-            next = match lines[leaf].ready() {
+            next = match links[leaf].ready() {
                 Ok(up) => up,
-                Err(error) => return Err(self.lost(hub, lines, leaf, error)),
+                Err(error) => return Err(self.lost(hub, links, leaf, error)),
             };
         }
-        Ok(lines[leaf].waits > waits)
+        Ok(links[leaf].waits > waits)
     }
 
     /// Waits for a frame of this leaf, unless an outside event ends the run.
     async fn wait(
         &mut self,
         hub: &Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
         leaf: usize,
-    ) -> Result<Result<Up<Message, Record>, LineError>, Halt> {
-        if let Some(up) = lines[leaf].kept() {
+    ) -> Result<Result<Up<Message, Record>, LinkError>, Halt> {
+        if let Some(up) = links[leaf].kept() {
             return Ok(Ok(up));
         }
-        let (end, waited) = self.guard(hub, leaf, lines[leaf].read()).await;
+        let (end, waited) = self.guard(hub, leaf, links[leaf].read()).await;
         if let Some(waited) = waited {
-            lines[leaf].waits += 1;
-            lines[leaf].blocked += waited;
+            links[leaf].waits += 1;
+            links[leaf].blocked += waited;
         }
-        end.map_err(|end| self.ended(end, hub, lines))
+        end.map_err(|end| self.ended(end, hub, links))
     }
 
     /// Runs a future that needs this leaf until it is done, the run is ended from outside, or nothing moves any more.
@@ -470,7 +475,7 @@ impl Conductor<'_, '_, '_> {
         doing: impl Future<Output = T>,
     ) -> (Result<T, End>, Option<Duration>) {
         // Its loss may have been reported during a wait for another leaf.
-        if let Some(at) = self.missing.iter().position(|gone| self.players[leaf].is_gone(gone))
+        if let Some(at) = self.missing.iter().position(|gone| self.processes[leaf].is_gone(gone))
             && !hub.has_finished(leaf)
         {
             return (Err(End::Gone(leaf, self.missing.swap_remove(at).why)), None);
@@ -496,7 +501,7 @@ impl Conductor<'_, '_, '_> {
             match event.await {
                 Event::Done(done) => break Ok(done),
                 Event::Interruption(failure) => break Err(End::Interruption(failure)),
-                Event::Gone(gone) if self.players[leaf].is_gone(&gone) && !hub.has_finished(leaf) => {
+                Event::Gone(gone) if self.processes[leaf].is_gone(&gone) && !hub.has_finished(leaf) => {
                     break Err(End::Gone(leaf, gone.why));
                 }
                 // An abandoned write would leave an incomplete frame on another leaf's stream.
@@ -514,29 +519,29 @@ impl Conductor<'_, '_, '_> {
         (end, since.map(|since| since.elapsed()))
     }
 
-    fn ended(&self, end: End, hub: &Hub<Message, Record>, lines: &[Line]) -> Halt {
+    fn ended(&self, end: End, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Halt {
         match end {
-            End::Interruption(failure) => place_in_time(failure, hub, lines).into(),
-            End::Gone(leaf, why) => Halt::Lost(leaf, explain_loss(hub, lines, leaf, &why)),
-            End::Stall => Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after)).into(),
+            End::Interruption(failure) => place_in_time(failure, hub, links).into(),
+            End::Gone(leaf, why) => Halt::Lost(leaf, explain_loss(hub, links, leaf, &why)),
+            End::Stall => Failure::Stalled(explain_stall(hub, links, self.watch.stall_after)).into(),
         }
     }
 
     /// After an early end: lets leaves that still answer send their last frames.
-    async fn wind_up(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) {
+    async fn wind_up(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) {
         hub.stop(&mut |leaf, down: Down<Message>| {
-            lines[leaf].outgoing.clear();
+            links[leaf].outgoing.clear();
             // A leaf that cannot receive is one whose last frames are not read.
-            let _ = quic::encode_in_pieces(down, Down::cut, &mut lines[leaf].outgoing);
+            let _ = quic::encode_in_pieces(down, Down::cut, &mut links[leaf].outgoing);
         });
         let last_words = async {
-            for line in lines.iter_mut() {
+            for link in links.iter_mut() {
                 // A leaf that does not read must not delay the others.
-                let _ = tokio::time::timeout(WIND_UP_WITHIN / 8, line.write()).await;
+                let _ = tokio::time::timeout(WIND_UP_WITHIN / 8, link.write()).await;
             }
             for leaf in hub.blockers() {
                 while hub.is_blocker(leaf) {
-                    let Ok(up) = lines[leaf].read().await else { break };
+                    let Ok(up) = links[leaf].read().await else { break };
                     if hub.receive(leaf, up).is_err() {
                         break;
                     }
@@ -555,8 +560,8 @@ impl Conductor<'_, '_, '_> {
         (2..).zip(hub.take_leaf_logs()).for_each(|(place, log)| self.log.add(place, log));
     }
 
-    fn breach(&self, breach: &Breach, lines: &[Line]) -> Failure {
-        let leaf = |leaf: usize| lines.get(leaf).map_or_else(|| format!("leaf {leaf}"), |line| line.label.clone());
+    fn breach(&self, breach: &Breach, links: &[LeafLink]) -> Failure {
+        let leaf = |leaf: usize| links.get(leaf).map_or_else(|| format!("leaf {leaf}"), |link| link.label.clone());
         Failure::of_breach(breach, self.watch.names, leaf)
     }
 }
@@ -564,7 +569,7 @@ impl Conductor<'_, '_, '_> {
 enum Event<T> {
     Done(T),
     Interruption(Failure),
-    Gone(Gone),
+    Gone(LostProcess),
     Alarm,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::Failure;
 use super::super::quic::{Close, WireError};
 use super::super::sanitize::reported;
-use super::line::{Line, LineError, Unmoved};
+use super::leaf_link::{LeafLink, LinkError, Unmoved};
 use crate::kernel::{self, Hub};
 use crate::protocol::{Message, Record};
 use crate::settings::counted;
@@ -39,10 +39,10 @@ impl Reached {
 }
 
 /// The failure of a lost leaf: its name, virtual time and reason.
-pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
-    if let LineError::TooMuch { .. } = error {
+pub(super) fn lost(hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, error: LinkError) -> Failure {
+    if let LinkError::TooMuch { .. } = error {
         // The frame that exceeds the bound may be that of an honest member.
-        let most = lines.iter().max_by_key(|line| line.unmoved.kept).unwrap_or(&lines[leaf]);
+        let most = links.iter().max_by_key(|link| link.unmoved.kept).unwrap_or(&links[leaf]);
         let (label, kept) = (&most.label, most.unmoved.kept);
         return Failure::Breach(format!(
             "{label} floods the router at virtual time {}: {error}, and it has sent {kept} of them",
@@ -50,34 +50,34 @@ pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, erro
         ));
     }
     // A member reports a failure of its program or actors itself, with the virtual time.
-    if let LineError::Wire(WireError::Closed { close: Some(close), reason }) = &error {
-        let reported = || reported(&lines[leaf].label, reason);
+    if let LinkError::Wire(WireError::Closed { close: Some(close), reason }) = &error {
+        let reported = || reported(&links[leaf].label, reason);
         match close {
             Close::Failed => return Failure::Program(reported()),
             Close::Breach => return Failure::Breach(reported()),
             _ => {}
         }
     }
-    explain_loss(hub, lines, leaf, &error.to_string())
+    explain_loss(hub, links, leaf, &error.to_string())
 }
 
 /// The failure of a lost leaf, for a reason from any source.
-pub(super) fn explain_loss(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, why: &str) -> Failure {
+pub(super) fn explain_loss(hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, why: &str) -> Failure {
     let standing = &hub.leaf_statuses()[leaf];
-    let mut text = format!("lost {} at virtual time {}: {why}", lines[leaf].label, hub.now().time);
+    let mut text = format!("lost {} at virtual time {}: {why}", links[leaf].label, hub.now().time);
     if let Some((name, stamp)) = standing.last_down {
         let _ = write!(text, "\n  last message to it: {name}, due there at {stamp}");
     }
     if let Some((name, stamp)) = standing.last_up {
         let _ = write!(text, "\n  last message from it: {name}, due here at {stamp}");
     }
-    Failure::LostPeer { label: lines[leaf].label.clone(), text }
+    Failure::LostPeer { label: links[leaf].label.clone(), text }
 }
 
-pub(super) fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, lines: &[Line]) -> Failure {
+pub(super) fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Failure {
     match failure {
         Failure::LostPeer { label, text } => {
-            let Some(leaf) = lines.iter().position(|line| line.label == label) else {
+            let Some(leaf) = links.iter().position(|link| link.label == label) else {
                 return Failure::LostPeer { label, text };
             };
             let standing = &hub.leaf_statuses()[leaf];
@@ -92,7 +92,7 @@ pub(super) fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, lines:
 }
 
 /// Names the leaves that block the run, with their promises and the last messages in both directions.
-pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration) -> String {
+pub(super) fn explain_stall(hub: &Hub<Message, Record>, links: &[LeafLink], quiet_for: Duration) -> String {
     let mut text = format!(
         "no frame has moved for {} s: the router stands at {} and may not pass {}",
         quiet_for.as_secs_f64(),
@@ -101,7 +101,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
     );
     // If leaves were asked for their records, the hub waits for these before it waits for promises.
     let asks = !hub.asked().is_empty();
-    for (line, standing) in lines.iter().zip(hub.leaf_statuses()) {
+    for (link, standing) in links.iter().zip(hub.leaf_statuses()) {
         let holds_up = match hub.finishing() {
             true => !standing.finished,
             false if asks => standing.asked.is_some(),
@@ -110,7 +110,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
         if !holds_up {
             continue;
         }
-        let _ = write!(text, "\n  it is waiting for {}, ", line.label);
+        let _ = write!(text, "\n  it is waiting for {}, ", link.label);
         let _ = match (hub.finishing(), standing.asked) {
             (true, _) => write!(text, "which has not sent its last frame"),
             (false, Some((told, asked))) => {
@@ -136,18 +136,18 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
             }
             None => text.push_str("\n    it has never sent a message"),
         }
-        let Unmoved { frames, bytes, .. } = line.unmoved;
+        let Unmoved { frames, bytes, .. } = link.unmoved;
         let _ = write!(
             text,
             "\n    since its last progress report: {}, {}",
             counted(frames, "frame"),
             counted(bytes as u64, "byte")
         );
-        if let Some((come, announced)) = line.receiver.half() {
+        if let Some((come, announced)) = link.receiver.half() {
             let _ = write!(text, "\n    and {come} of the {announced} bytes of an incomplete frame");
         }
-        let other = line.connection.bytes_in().saturating_sub(line.bytes_up);
-        if other > NO_FRAMES + line.bytes_up / 4 {
+        let other = link.connection.bytes_in().saturating_sub(link.bytes_up);
+        if other > NO_FRAMES + link.bytes_up / 4 {
             let _ = write!(text, "\n    and {other} bytes in total that are not frames");
         }
     }

@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use super::super::journal::{Journal, Pages};
 use super::super::quic::{self, Close, Listener};
 use super::super::{Failure, note};
-use super::line::{Line, LineError};
+use super::leaf_link::{LeafLink, LinkError};
 use super::progress::{self, explain_loss, place_in_time};
-use super::{Conductor, Halt, LOG_WORTH};
+use super::{Halt, HubDriver, LOG_WORTH};
 use crate::few;
 use crate::kernel::Hub;
 use crate::protocol::{Message, Record};
@@ -27,7 +27,7 @@ pub struct Returns<'w> {
     pub journal: Journal,
     pub door: &'w mut Listener,
     /// Lost processes, as a launcher reports them.
-    pub gone: &'w mut mpsc::UnboundedReceiver<Gone>,
+    pub gone: &'w mut mpsc::UnboundedReceiver<LostProcess>,
     /// Longest wait for a lost process.
     pub patience: Duration,
     /// True if the journal is that of an earlier router, and the run continues from it.
@@ -36,7 +36,7 @@ pub struct Returns<'w> {
 
 /// A lost process, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone {
+pub struct LostProcess {
     pub label: String,
     /// Its number, as another process may have taken its place before its end is reported.
     pub process: u32,
@@ -44,17 +44,17 @@ pub struct Gone {
 }
 
 /// The present process of a leaf.
-pub(super) struct Player {
+pub(super) struct LeafProcess {
     pub label: String,
     pub process: u32,
 }
 
-impl Player {
-    pub fn of(line: &Line) -> Player {
-        Player { label: line.label.clone(), process: line.process }
+impl LeafProcess {
+    pub fn of(link: &LeafLink) -> LeafProcess {
+        LeafProcess { label: link.label.clone(), process: link.process }
     }
 
-    pub fn is_gone(&self, gone: &Gone) -> bool {
+    pub fn is_gone(&self, gone: &LostProcess) -> bool {
         (&self.label, self.process) == (&gone.label, gone.process)
     }
 }
@@ -73,20 +73,20 @@ const MAY_RETURN: &str = "recovery runs only where leaves may return";
 /// Number of losses of each leaf at one state of the run, given as its events and the frames of leaves.
 pub(super) type Losses = few::Map<usize, ((u64, u64), u32)>;
 
-impl Conductor<'_, '_, '_> {
+impl HubDriver<'_, '_, '_> {
     /// Decides on a leaf whose connection has failed.
-    pub(super) fn lost(&self, hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Halt {
+    pub(super) fn lost(&self, hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, error: LinkError) -> Halt {
         let may_come_back = self.watch.returns.is_some() && error.may_pass();
-        let failure = progress::lost(hub, lines, leaf, error);
+        let failure = progress::lost(hub, links, leaf, error);
         if may_come_back { Halt::Lost(leaf, failure) } else { Halt::Failure(failure) }
     }
 
     /// Handles losses that the launcher has reported.
-    pub(super) fn miss(&mut self, hub: &Hub<Message, Record>, lines: &[Line]) -> Result<(), Halt> {
+    pub(super) fn miss(&mut self, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Result<(), Halt> {
         let Some(returns) = &mut self.watch.returns else { return Ok(()) };
         while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
-            if let Some(leaf) = who_is_missed(hub, &self.players, &gone) {
-                return Err(Halt::Lost(leaf, explain_loss(hub, lines, leaf, &gone.why)));
+            if let Some(leaf) = who_is_missed(hub, &self.processes, &gone) {
+                return Err(Halt::Lost(leaf, explain_loss(hub, links, leaf, &gone.why)));
             }
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Conductor<'_, '_, '_> {
     pub(super) fn go_on_from_before(
         &mut self,
         hub: &mut Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
     ) -> Result<(), Failure> {
         let Some(returns) = self.watch.returns.as_mut().filter(|returns| returns.goes_on) else { return Ok(()) };
         let since = Instant::now();
@@ -117,7 +117,7 @@ impl Conductor<'_, '_, '_> {
                 }
                 self.kept.breathe();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
-                    return Err(place_in_time(failure, hub, lines));
+                    return Err(place_in_time(failure, hub, links));
                 }
             }
         }
@@ -126,7 +126,7 @@ impl Conductor<'_, '_, '_> {
             journal.down(leaf, &frame);
         }
         let here = since.elapsed();
-        if lines.is_empty() {
+        if links.is_empty() {
             let seconds = here.as_secs_f64();
             note(&format!(
                 "the run was over at virtual time {}: the router was back there after {seconds:.1} s",
@@ -137,10 +137,10 @@ impl Conductor<'_, '_, '_> {
                 false => Err(Failure::Internal("the journal of a run that has ended is incomplete".to_owned())),
             };
         }
-        let everybody: Vec<usize> = (0..lines.len()).collect();
+        let everybody: Vec<usize> = (0..links.len()).collect();
         let mut lost = few::Map::new();
         let kept = self.kept;
-        let repeated = kept.block_on(self.catch_up(hub, lines, &everybody, &mut lost))?;
+        let repeated = kept.block_on(self.catch_up(hub, links, &everybody, &mut lost))?;
         note(&format!(
             "the run goes on at virtual time {}: the router was back there after {:.1} s, and the others, which had sent {} frames, after {:.1} s",
             hub.now().time,
@@ -151,7 +151,7 @@ impl Conductor<'_, '_, '_> {
         self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
         match lost.is_empty() {
             true => Ok(()),
-            false => self.recover(hub, lines, lost),
+            false => self.recover(hub, links, lost),
         }
     }
 
@@ -159,18 +159,18 @@ impl Conductor<'_, '_, '_> {
     pub(super) fn recover(
         &mut self,
         hub: &Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
         mut lost: few::Map<usize, Failure>,
     ) -> Result<(), Failure> {
         let kept = self.kept;
         while !lost.is_empty() {
             let since = Instant::now();
-            kept.block_on(self.wait_for(hub, lines, &mut lost))?;
+            kept.block_on(self.wait_for(hub, links, &mut lost))?;
             let back: Vec<usize> = std::mem::take(&mut lost).into_keys().collect();
-            let repeated = kept.block_on(self.catch_up(hub, lines, &back, &mut lost))?;
+            let repeated = kept.block_on(self.catch_up(hub, links, &back, &mut lost))?;
             for leaf in back.iter().filter(|leaf| !lost.contains_key(leaf)) {
                 let seconds = since.elapsed().as_secs_f64();
-                let (who, frames) = (&lines[*leaf].label, repeated[leaf]);
+                let (who, frames) = (&links[*leaf].label, repeated[leaf]);
                 note(&format!("{who} is back after {seconds:.1} s: it has repeated {}", counted(frames, "frame")));
             }
         }
@@ -182,18 +182,18 @@ impl Conductor<'_, '_, '_> {
     async fn wait_for(
         &mut self,
         hub: &Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
         lost: &mut few::Map<usize, Failure>,
     ) -> Result<(), Failure> {
         // Losses that were reported during a wait for another leaf.
         for gone in std::mem::take(&mut self.missing) {
-            if let Some(leaf) = who_is_missed(hub, &self.players, &gone) {
-                lost.or_insert_with(leaf, || explain_loss(hub, lines, leaf, &gone.why));
+            if let Some(leaf) = who_is_missed(hub, &self.processes, &gone) {
+                lost.or_insert_with(leaf, || explain_loss(hub, links, leaf, &gone.why));
             }
         }
         let mut deadlines = few::Map::new();
         for (leaf, failure) in lost.iter() {
-            deadlines.insert(*leaf, self.expect(hub, lines, *leaf, failure)?);
+            deadlines.insert(*leaf, self.expect(hub, links, *leaf, failure)?);
         }
         let mut here = few::Map::new();
         while here.len() < lost.len() {
@@ -202,35 +202,35 @@ impl Conductor<'_, '_, '_> {
             let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
             tokio::select! {
                 biased;
-                Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
+                Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, links)),
                 Some(gone) = returns.gone.recv() => {
-                    let Some(leaf) = who_is_missed(hub, &self.players, &gone) else { continue };
+                    let Some(leaf) = who_is_missed(hub, &self.processes, &gone) else { continue };
                     // The loss is known already.
                     if lost.contains_key(&leaf) && !here.contains_key(&leaf) {
                         continue;
                     }
                     here.remove(&leaf);
-                    let failure = explain_loss(hub, lines, leaf, &gone.why);
-                    deadlines.insert(leaf, self.expect(hub, lines, leaf, &failure)?);
+                    let failure = explain_loss(hub, links, leaf, &gone.why);
+                    deadlines.insert(leaf, self.expect(hub, links, leaf, &failure)?);
                     lost.insert(leaf, failure);
                 }
                 peer = returns.door.returned() => {
-                    let Some(leaf) = lines.iter().position(|line| line.parties == peer.parties) else { continue };
-                    self.players[leaf].process = peer.process;
+                    let Some(leaf) = links.iter().position(|link| link.parties == peer.parties) else { continue };
+                    self.processes[leaf].process = peer.process;
                     here.insert(leaf, peer);
                     // The process may have returned before its loss was noticed.
-                    let replaced = || explain_loss(hub, lines, leaf, "another process has taken its place");
+                    let replaced = || explain_loss(hub, links, leaf, "another process has taken its place");
                     lost.or_insert_with(leaf, replaced);
                 }
                 () = tokio::time::sleep_until(deadline) => {
                     let patience = returns.patience.as_secs_f64();
                     let text = format!("{}\n  it has not come back within {patience} s", lost[&late]);
-                    return Err(Failure::LostPeer { label: lines[late].label.clone(), text });
+                    return Err(Failure::LostPeer { label: links[late].label.clone(), text });
                 }
             }
         }
         for (leaf, peer) in here {
-            lines[leaf].replace(peer);
+            links[leaf].replace(peer);
         }
         Ok(())
     }
@@ -239,13 +239,13 @@ impl Conductor<'_, '_, '_> {
     fn expect(
         &mut self,
         hub: &Hub<Message, Record>,
-        lines: &[Line],
+        links: &[LeafLink],
         leaf: usize,
         failure: &Failure,
     ) -> Result<tokio::time::Instant, Failure> {
-        let (line, returns) = (&lines[leaf], self.watch.returns.as_ref().expect(MAY_RETURN));
-        line.connection.close(Close::Dropped, "");
-        returns.door.expect(&line.parties, &line.connection);
+        let (link, returns) = (&links[leaf], self.watch.returns.as_ref().expect(MAY_RETURN));
+        link.connection.close(Close::Dropped, "");
+        returns.door.expect(&link.parties, &link.connection);
 
         let place = (hub.events(), hub.progress().received);
         let (at, count) = self.losses.or_insert_with(leaf, || (place, 0));
@@ -255,7 +255,7 @@ impl Conductor<'_, '_, '_> {
         if *count > LOSSES_MAX {
             let text =
                 format!("{text}\n  it was lost {} before the run made any progress", counted((*count).into(), "time"));
-            return Err(Failure::LostPeer { label: line.label.clone(), text });
+            return Err(Failure::LostPeer { label: link.label.clone(), text });
         }
         let first = text.lines().next().unwrap_or_default();
         note(&format!("{first}; waiting up to {} s for it to come back", returns.patience.as_secs_f64()));
@@ -267,16 +267,16 @@ impl Conductor<'_, '_, '_> {
     async fn catch_up(
         &mut self,
         hub: &Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
         back: &[usize],
         lost: &mut few::Map<usize, Failure>,
     ) -> Result<few::Map<usize, u64>, Failure> {
-        let end = self.tell_again(hub, lines, back, lost).await;
+        let end = self.tell_again(hub, links, back, lost).await;
         if let Err(failure) = &end {
             // A leaf that has not caught up does not know the time at which the run ends.
             let reason = failure.to_string();
             let reason = reason.lines().next().unwrap_or_default();
-            back.iter().for_each(|leaf| lines[*leaf].connection.close(Close::Stopped, reason));
+            back.iter().for_each(|leaf| links[*leaf].connection.close(Close::Stopped, reason));
         }
         end
     }
@@ -284,7 +284,7 @@ impl Conductor<'_, '_, '_> {
     async fn tell_again(
         &mut self,
         hub: &Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
         back: &[usize],
         lost: &mut few::Map<usize, Failure>,
     ) -> Result<few::Map<usize, u64>, Failure> {
@@ -292,17 +292,17 @@ impl Conductor<'_, '_, '_> {
         let mut repeats: few::Map<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
         let mut more = true;
         while more {
-            more = read_piece(&mut pages, hub, lines, &mut repeats)?;
-            for (leaf, end) in self.repeat_piece(hub, lines, back, &mut repeats).await? {
+            more = read_piece(&mut pages, hub, links, &mut repeats)?;
+            for (leaf, end) in self.repeat_piece(hub, links, back, &mut repeats).await? {
                 match end {
                     Ok(()) => {}
-                    Err(LineError::Different(different)) => return Err(different_now(hub, lines, leaf, different)),
+                    Err(LinkError::Different(different)) => return Err(different_now(hub, links, leaf, different)),
                     Err(error) if error.may_pass() => {
                         repeats.remove(&leaf);
-                        lines[leaf].outgoing.clear();
-                        lost.insert(leaf, progress::lost(hub, lines, leaf, error));
+                        links[leaf].outgoing.clear();
+                        lost.insert(leaf, progress::lost(hub, links, leaf, error));
                     }
-                    Err(error) => return Err(progress::lost(hub, lines, leaf, error)),
+                    Err(error) => return Err(progress::lost(hub, links, leaf, error)),
                 }
             }
         }
@@ -310,7 +310,7 @@ impl Conductor<'_, '_, '_> {
         for (leaf, repeats) in repeats {
             repeated.insert(leaf, repeats.repeated());
             for frame in repeats.into_new_frames() {
-                lines[leaf].keep(frame).map_err(|error| progress::lost(hub, lines, leaf, error))?;
+                links[leaf].keep(frame).map_err(|error| progress::lost(hub, links, leaf, error))?;
             }
         }
         Ok(repeated)
@@ -321,17 +321,17 @@ impl Conductor<'_, '_, '_> {
     async fn repeat_piece(
         &mut self,
         hub: &Hub<Message, Record>,
-        lines: &mut [Line],
+        links: &mut [LeafLink],
         back: &[usize],
         repeats: &mut few::Map<usize, Repeats>,
-    ) -> Result<Vec<(usize, Result<(), LineError>)>, Failure> {
+    ) -> Result<Vec<(usize, Result<(), LinkError>)>, Failure> {
         let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
         let moved = Cell::new(0);
         let mut those = repeats.iter_mut().peekable();
         let mut under_way = Vec::new();
-        for (leaf, line) in lines.iter_mut().enumerate() {
+        for (leaf, link) in links.iter_mut().enumerate() {
             if let Some((_, repeats)) = those.next_if(|(back, _)| **back == leaf) {
-                under_way.push((leaf, Box::pin(line.repeat(repeats, &moved))));
+                under_way.push((leaf, Box::pin(link.repeat(repeats, &moved))));
             }
         }
         let mut ends = Vec::new();
@@ -352,18 +352,18 @@ impl Conductor<'_, '_, '_> {
                 () = all => return Ok(ends),
                 Some(failure) = self.watch.interruptions.recv() => {
                     drop(under_way);
-                    return Err(place_in_time(failure, hub, lines));
+                    return Err(place_in_time(failure, hub, links));
                 }
-                Some(gone) = returns.gone.recv() => match back.iter().find(|leaf| self.players[**leaf].is_gone(&gone)) {
+                Some(gone) = returns.gone.recv() => match back.iter().find(|leaf| self.processes[**leaf].is_gone(&gone)) {
                     Some(again) => {
                         under_way.retain(|(leaf, _)| leaf != again);
-                        ends.push((*again, Err(LineError::Gone(gone.why))));
+                        ends.push((*again, Err(LinkError::Gone(gone.why))));
                     }
                     None => self.missing.push(gone),
                 },
                 () = tokio::time::sleep(self.watch.stall_after) => {
                     if moved.get() == before {
-                        let label = |(leaf, _): &(usize, _)| self.players[*leaf].label.as_str();
+                        let label = |(leaf, _): &(usize, _)| self.processes[*leaf].label.as_str();
                         let who = under_way.iter().map(label).collect::<Vec<_>>().join(", ");
                         let quiet = self.watch.stall_after.as_secs_f64();
                         return Err(Failure::Stalled(format!(
@@ -377,8 +377,8 @@ impl Conductor<'_, '_, '_> {
 }
 
 /// The leaf of a lost process. None if no leaf has this process, or if the leaf has finished.
-fn who_is_missed(hub: &Hub<Message, Record>, players: &[Player], gone: &Gone) -> Option<usize> {
-    players.iter().position(|player| player.is_gone(gone)).filter(|leaf| !hub.has_finished(*leaf))
+fn who_is_missed(hub: &Hub<Message, Record>, processes: &[LeafProcess], gone: &LostProcess) -> Option<usize> {
+    processes.iter().position(|process| process.is_gone(gone)).filter(|leaf| !hub.has_finished(*leaf))
 }
 
 /// Reads the next piece of the journal for returning leaves: their mail, and the frames to compare. Returns true if
@@ -386,7 +386,7 @@ fn who_is_missed(hub: &Hub<Message, Record>, players: &[Player], gone: &Gone) ->
 fn read_piece(
     pages: &mut Pages,
     hub: &Hub<Message, Record>,
-    lines: &mut [Line],
+    links: &mut [LeafLink],
     repeats: &mut few::Map<usize, Repeats>,
 ) -> Result<bool, Failure> {
     let mut bytes = 0;
@@ -394,13 +394,13 @@ fn read_piece(
         match pages.next()? {
             None => return Ok(false),
             Some(Item::Down { leaf, frame }) if repeats.contains_key(&leaf) => {
-                quic::append(frame, &mut lines[leaf].outgoing)
+                quic::append(frame, &mut links[leaf].outgoing)
                     .map_err(|error| Failure::Internal(format!("a frame of the journal: {error}")))?;
                 bytes += frame.len();
             }
             Some(Item::Up { leaf, frame, .. }) => {
                 if let Some(repeats) = repeats.get_mut(&leaf) {
-                    repeats.push_expected(frame).map_err(|different| different_now(hub, lines, leaf, different))?;
+                    repeats.push_expected(frame).map_err(|different| different_now(hub, links, leaf, different))?;
                     bytes += frame.len();
                 }
             }
@@ -411,10 +411,10 @@ fn read_piece(
 }
 
 /// The failure of a returned leaf that answers the same input differently.
-fn different_now(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, different: Divergence) -> Failure {
+fn different_now(hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, different: Divergence) -> Failure {
     Failure::Breach(format!(
         "{} is not deterministic: it came back at virtual time {}, received the same input as before, and answers differently; {different}",
-        lines[leaf].label,
+        links[leaf].label,
         hub.now().time
     ))
 }
