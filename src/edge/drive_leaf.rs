@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::Failure;
-use super::keeper::Kept;
+use super::keeper::WatchedRuntime;
 use super::outside::Fault;
 use super::quic::{self, FrameReceiver, FrameSender, WireError};
 use crate::kernel::{Breach, Down, Instruction, Leaf};
@@ -18,7 +18,7 @@ const KEPT_FOR: Duration = Duration::from_millis(20);
 
 /// Inputs and outputs of a leaf.
 pub struct LeafIo<'a> {
-    pub kept: &'a Kept,
+    pub kept: &'a WatchedRuntime,
     pub sender: &'a mut FrameSender,
     pub receiver: &'a mut FrameReceiver,
     /// The names of all actors, by their numbers.

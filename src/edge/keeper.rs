@@ -21,7 +21,7 @@ use super::Failure;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A runtime that is driven even when the thread that owns it computes.
-pub struct Kept {
+pub struct WatchedRuntime {
     runtime: Arc<Runtime>,
     state: Arc<State>,
     keeper: Option<JoinHandle<()>>,
@@ -37,12 +37,12 @@ struct State {
     over: AtomicBool,
 }
 
-impl Kept {
-    pub fn new() -> Result<Kept, Failure> {
-        Kept::looking_every(LOOK_EVERY)
+impl WatchedRuntime {
+    pub fn new() -> Result<WatchedRuntime, Failure> {
+        WatchedRuntime::looking_every(LOOK_EVERY)
     }
 
-    pub fn looking_every(pause: Duration) -> Result<Kept, Failure> {
+    pub fn looking_every(pause: Duration) -> Result<WatchedRuntime, Failure> {
         let (runtime, state) = (Arc::new(super::runtime()?), Arc::<State>::default());
         let heart = state.clone();
         runtime.spawn(async move {
@@ -54,7 +54,7 @@ impl Kept {
         let (kept, watched) = (runtime.clone(), state.clone());
         let keeper = super::thread("keeper", move || keep(&kept, &watched, pause));
         let keeper = keeper.map_err(|error| Failure::System(error.to_string()))?;
-        Ok(Kept { runtime, state, keeper: Some(keeper) })
+        Ok(WatchedRuntime { runtime, state, keeper: Some(keeper) })
     }
 
     /// Drives the runtime until the future is done. Actors compute outside of this call.
@@ -77,7 +77,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for WatchedRuntime {
     fn drop(&mut self) {
         self.state.over.store(true, Ordering::Relaxed);
         self.state.back.notify_one();
@@ -123,7 +123,7 @@ mod tests {
         std::thread::sleep(time);
     }
 
-    fn count(kept: &Kept) -> Arc<AtomicU64> {
+    fn count(kept: &WatchedRuntime) -> Arc<AtomicU64> {
         let count = Arc::<AtomicU64>::default();
         let counting = count.clone();
         kept.runtime.spawn(async move {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn timers_go_on_while_the_thread_computes() {
-        let kept = Kept::looking_every(Duration::from_millis(50)).unwrap();
+        let kept = WatchedRuntime::looking_every(Duration::from_millis(50)).unwrap();
         let count = count(&kept);
         for _ in 0..5 {
             kept.block_on(async { tokio::time::sleep(Duration::from_millis(20)).await });
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_keeper_leaves_when_the_thread_is_back() {
-        let kept = Kept::looking_every(Duration::from_millis(20)).unwrap();
+        let kept = WatchedRuntime::looking_every(Duration::from_millis(20)).unwrap();
         for _ in 0..20 {
             compute(Duration::from_millis(60));
             let begun = Instant::now();
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn it_ends_at_once_even_in_the_middle_of_computing() {
         let begun = Instant::now();
-        let kept = Kept::looking_every(Duration::from_secs(60)).unwrap();
+        let kept = WatchedRuntime::looking_every(Duration::from_secs(60)).unwrap();
         drop(kept);
-        let kept = Kept::looking_every(Duration::from_millis(10)).unwrap();
+        let kept = WatchedRuntime::looking_every(Duration::from_millis(10)).unwrap();
         compute(Duration::from_millis(100));
         drop(kept);
         assert!(begun.elapsed() < Duration::from_secs(10));

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::drive_leaf::{self, LeafEnd, LeafIo};
 use super::identity::Identity;
 use super::input::{load_grid, load_topology};
-use super::keeper::Kept;
+use super::keeper::WatchedRuntime;
 use super::lifeline::{self, Doomed};
 use super::outside::{self, Stop};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
@@ -41,7 +41,7 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Takes part in a run, from joining to its end.
 pub fn take_part(membership: &Membership) -> Result<(), Failure> {
-    let kept = Kept::new()?;
+    let kept = WatchedRuntime::new()?;
     let _within = kept.enter();
     let (words, mut endings) = mpsc::unbounded_channel();
     let identity = lifeline::identity(&membership.identity, &membership.parties);
@@ -63,7 +63,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
 }
 
 fn join_and_play(
-    kept: &Kept,
+    kept: &WatchedRuntime,
     membership: &Membership,
     identity: Result<Identity, Failure>,
     endings: &mut mpsc::UnboundedReceiver<Failure>,
@@ -107,7 +107,7 @@ fn join_and_play(
 
 /// The members that a process plays, and all that it needs to play them from the start again.
 struct Part<'a> {
-    kept: &'a Kept,
+    kept: &'a WatchedRuntime,
     membership: &'a Membership,
     identity: &'a Identity,
     hello: &'a Hello,

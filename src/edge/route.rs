@@ -17,7 +17,7 @@ use super::host::utc_now;
 use super::identity::Identity;
 use super::input::{default_out, load_topology, written_out};
 use super::journal::{Head, Journal, is_whole};
-use super::keeper::Kept;
+use super::keeper::WatchedRuntime;
 use super::launch::{Asked, JOINED, LISTENING};
 use super::lifeline::{Asker, Brake, Doomed};
 use super::outside::{self, Stop};
@@ -92,11 +92,11 @@ pub fn route(routing: Routing) -> Result<(), Failure> {
     if routing.live.is_some() {
         check_live(&loaded.topology, &routing.topology)?;
     }
-    route_run(&Kept::new()?, routing, identity?, &loaded, begun)
+    route_run(&WatchedRuntime::new()?, routing, identity?, &loaded, begun)
 }
 
 fn route_run(
-    kept: &Kept,
+    kept: &WatchedRuntime,
     routing: Routing,
     identity: Identity,
     loaded: &Loaded,
@@ -218,7 +218,7 @@ fn route_run(
 
 /// Reports the end of the run to all members, and writes the results.
 fn send_home(
-    kept: &Kept,
+    kept: &WatchedRuntime,
     listener: Listener,
     links: Vec<LeafLink>,
     over: bool,
@@ -364,7 +364,7 @@ fn how_to_resume(routing: &Routing, out: &Path) -> String {
 }
 
 /// The failure of a resumed run whose members are grouped otherwise than before.
-fn regrouped(kept: &Kept, listener: Listener, groups: &[Vec<Party>]) -> Failure {
+fn regrouped(kept: &WatchedRuntime, listener: Listener, groups: &[Vec<Party>]) -> Failure {
     let groups: Vec<String> = groups.iter().map(|group| label(group)).collect();
     let text = format!(
         "this run was started with other groups of sites and users per process: expected one process for each of {}",

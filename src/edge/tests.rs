@@ -11,7 +11,7 @@ use super::drive_leaf::{LeafIo, drive_leaf};
 use super::freight::{self, Freight};
 use super::identity::Authority;
 use super::journal::{Head, Journal};
-use super::keeper::Kept;
+use super::keeper::WatchedRuntime;
 use super::outside::Fault;
 use super::quic::{self, Close, JoinTerms, Listener, Options};
 use crate::grid::{EdgeId, JobId, NodeSet, TaskId};
@@ -124,7 +124,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
     let party = |at: usize| Party::Site(format!("s{at}"));
     let authority = Authority::new("test").unwrap();
     let latencies: Latencies = vec![Span::ZERO; 1 + count].into();
-    let kept = Kept::looking_every(keepers_look).unwrap();
+    let kept = WatchedRuntime::looking_every(keepers_look).unwrap();
     let _within = kept.enter();
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(([127, 0, 0, 1], 0).into(), &router, options).unwrap();
@@ -132,7 +132,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
         let (address, options, there) = (listener.address().to_string(), options.clone(), latencies.clone());
         let (identity, hello) = (authority.issue(&[party(at)], 1).unwrap(), Hello::new(vec![party(at)], HASH));
         std::thread::spawn(move || {
-            let kept = Kept::looking_every(keepers_look).unwrap();
+            let kept = WatchedRuntime::looking_every(keepers_look).unwrap();
             let joining = async { quic::connect(&address, &identity, &hello, &options).await.unwrap() };
             let mut joined = kept.block_on(joining);
             let _within = kept.enter();
@@ -270,7 +270,7 @@ fn falling(after: [u64; 3]) -> RunOutcome {
     let party = Party::Site("s0".to_owned());
     let authority = Authority::new("test").unwrap();
     let latencies: Latencies = vec![Span::ZERO; 2].into();
-    let kept = Kept::new().unwrap();
+    let kept = WatchedRuntime::new().unwrap();
     let _within = kept.enter();
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(([127, 0, 0, 1], 0).into(), &router, &options).unwrap();
@@ -279,7 +279,7 @@ fn falling(after: [u64; 3]) -> RunOutcome {
     let hello = Hello::new(vec![party.clone()], HASH);
     let site = std::thread::spawn(move || {
         for (after, left) in after.into_iter().zip([5, 12, 100]) {
-            let kept = Kept::new().unwrap();
+            let kept = WatchedRuntime::new().unwrap();
             let options = Options { join_timeout: Duration::from_secs(10), ..Options::default() };
             let Ok(mut joined) = kept.block_on(quic::connect(&address, &identity, &hello, &options)) else { return };
             let actor = Box::new(Faller { after, left, line: joined.connection.clone() }) as Cast;

@@ -13,7 +13,7 @@ use crate::edge::Failure;
 use crate::edge::drive_hub::{LeafLink, Watch, drive_hub};
 use crate::edge::drive_leaf::{LeafIo, drive_leaf};
 use crate::edge::identity::{Authority, Identity};
-use crate::edge::keeper::Kept;
+use crate::edge::keeper::WatchedRuntime;
 use crate::edge::outside::Fault;
 use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Options, Peer};
 use crate::edge::run_dir::RunDir;
@@ -38,7 +38,7 @@ pub const ECHO: &str = "bench-echo";
 
 /// Measures both with this many leaves.
 pub fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
-    let kept = Kept::new()?;
+    let kept = WatchedRuntime::new()?;
     let mut grid = kept.block_on(Grid::start(leaves))?;
     let quinn = kept.block_on(grid.bare(turns))?;
     let hub = grid.outcome(&kept, turns)?;
@@ -48,7 +48,7 @@ pub fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
 
 /// Plays a leaf: echoes bytes until told otherwise, then follows the hub.
 pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
-    let kept = Kept::new()?;
+    let kept = WatchedRuntime::new()?;
     let Some(mut joined) = kept.block_on(echo_bytes(router, index, identity))? else { return Ok(()) };
     let me = ActorId(index + 1);
     let latencies: Latencies = vec![Span::ZERO; index as usize + 2].into();
@@ -148,7 +148,7 @@ impl Grid {
     }
 
     /// Measures a turn through hub and leaves: a message to each, and its answer.
-    fn outcome(&mut self, kept: &Kept, turns: u32) -> Result<f64, Failure> {
+    fn outcome(&mut self, kept: &WatchedRuntime, turns: u32) -> Result<f64, Failure> {
         let leaves = self.peers.len();
         let (times, mut timed) = mpsc::unbounded_channel();
         let asker = Asker { leaves: leaves as u32, left: turns + turns / 10, waiting: 0, begun: None, times };

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
 use super::Failure;
-use super::keeper::Kept;
+use super::keeper::WatchedRuntime;
 use super::quic::{self, Close};
 use crate::few;
 use crate::kernel::{Breach, Contact, Down, Entry, Hub, LogMerger, Up};
@@ -105,19 +105,24 @@ const LOG_WORTH: usize = 1 << 12;
 const BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// Drives a run to its end. Actors compute in this thread, and the runtime is entered to write and to wait.
-pub fn drive_hub(kept: &Kept, hub: Hub<Message, Record>, links: &mut [LeafLink], watch: Watch<'_>) -> RunOutcome {
+pub fn drive_hub(
+    kept: &WatchedRuntime,
+    hub: Hub<Message, Record>,
+    links: &mut [LeafLink],
+    watch: Watch<'_>,
+) -> RunOutcome {
     let processes = links.iter().map(LeafProcess::of).collect();
     drive(kept, hub, links, processes, watch)
 }
 
 /// Repeats a run from a journal that holds all of it: its leaves have left and are not needed.
-pub fn conclude(kept: &Kept, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> RunOutcome {
+pub fn conclude(kept: &WatchedRuntime, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> RunOutcome {
     let processes = labels.into_iter().map(|label| LeafProcess { label, process: 0 }).collect();
     drive(kept, hub, &mut [], processes, watch)
 }
 
 fn drive(
-    kept: &Kept,
+    kept: &WatchedRuntime,
     mut hub: Hub<Message, Record>,
     links: &mut [LeafLink],
     processes: Vec<LeafProcess>,
@@ -185,7 +190,7 @@ fn drive(
 }
 
 struct HubDriver<'k, 'w, 's> {
-    kept: &'k Kept,
+    kept: &'k WatchedRuntime,
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
     /// Progress of the run when the stall timer was last reset.
