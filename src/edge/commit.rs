@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::disk::Disk;
-use super::stand_in;
+use super::partial_dir;
 
 /// Moves `new`, which must be on the disk already, to `out`. An existing folder is moved away in the same step, to
 /// `kept` if given; returns its new path.
@@ -38,7 +38,7 @@ pub fn put_in_place(
     if !is_unknown(&error) {
         return Err(error);
     }
-    let aside = kept.map_or_else(|| stand_in::aside(new), Path::to_owned);
+    let aside = kept.map_or_else(|| partial_dir::aside(new), Path::to_owned);
     disk.rename(out, &aside)?;
     if let Err(error) = disk.rename(new, out) {
         let _ = disk.rename(&aside, out);
@@ -58,8 +58,8 @@ pub fn put_back(disk: &dyn Disk, out: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(out).is_ok() {
         return Ok(false);
     }
-    for new in stand_in::left_behind(out) {
-        let aside = stand_in::aside(&new);
+    for new in partial_dir::left_behind(out) {
+        let aside = partial_dir::aside(&new);
         if aside.exists() {
             disk.rename(&aside, out)?;
             return Ok(true);

@@ -9,9 +9,9 @@ use super::Failure;
 use super::drive_hub::RunOutcome;
 use super::lifeline::leave_at_once;
 use super::outside::{self, Stop};
+use super::partial_dir::PartialDir;
 use super::results::{Format, Results, Setting};
 use super::signals::on_interrupt;
-use super::stand_in::StandIn;
 use crate::kernel::{Breach, Place};
 use crate::report::{Names, Recorder, Status, Summary, Tally};
 use crate::time::Stamp;
@@ -34,9 +34,9 @@ pub fn run(
     format: Format,
     parquet: bool,
 ) -> Result<(), Failure> {
-    let made = Arc::new(OnceLock::<StandIn>::new());
+    let made = Arc::new(OnceLock::<PartialDir>::new());
     let doomed = made.clone();
-    let give_up = move || doomed.get().into_iter().for_each(|results: &StandIn| _ = results.give_up());
+    let give_up = move || doomed.get().into_iter().for_each(|results: &PartialDir| _ = results.give_up());
     let interrupted = watch_with(give_up)?;
     let plan = Plan::of(&loaded.topology);
     let (deciders, fault) = outside::start(&loaded.topology, &plan.all(), loaded.path(), &interrupted)?;
@@ -47,7 +47,7 @@ pub fn run(
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
     results.told_as(format);
     results.with_parquet(parquet);
-    let _ = made.set(results.stand_in().clone());
+    let _ = made.set(results.partial().clone());
     let mut progress = results.progress();
 
     let joined = began.elapsed();

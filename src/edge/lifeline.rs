@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::drive_hub::LostProcess;
 use super::identity::Identity;
 use super::outside::Stop;
-use super::stand_in::StandIn;
+use super::partial_dir::PartialDir;
 use super::{Failure, tell};
 use crate::protocol::handshake::Party;
 
@@ -64,7 +64,7 @@ fn on_one_line(why: &str) -> String {
 pub struct Doomed {
     pub folders: Vec<PathBuf>,
     /// Results that will never be complete; those that are being put in their place are left alone until they are.
-    pub results: Option<StandIn>,
+    pub results: Option<PartialDir>,
 }
 
 impl Doomed {
@@ -73,7 +73,7 @@ impl Doomed {
         for folder in &self.folders {
             let _ = std::fs::remove_dir_all(folder);
         }
-        self.results.as_ref().and_then(StandIn::give_up)
+        self.results.as_ref().and_then(PartialDir::give_up)
     }
 }
 

@@ -38,6 +38,7 @@ mod man;
 mod member;
 mod outside;
 mod parquet;
+mod partial_dir;
 mod pin;
 mod plan;
 mod pool;
@@ -51,7 +52,6 @@ mod route;
 mod run_dir;
 mod sanitize;
 mod signals;
-mod stand_in;
 mod sweep;
 mod terminal;
 #[cfg(test)]

@@ -79,7 +79,7 @@ pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
     let is_table = |name: &&str| *name == EVENTS || name.ends_with(".csv");
     let tables: Vec<String> = folder.names().filter(is_table).map(str::to_owned).collect();
     for from in tables {
-        let path = folder.stand_in().path().join(&from);
+        let path = folder.partial().path().join(&from);
         let to = Path::new(&from).with_extension("parquet");
         write(folder, &path, &to.to_string_lossy())?;
     }

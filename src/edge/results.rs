@@ -15,9 +15,9 @@ use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
 use super::journal::JOURNAL;
+use super::partial_dir::PartialDir;
 use super::recording::{Recording, TRANSFERS};
 use super::resume::status_of;
-use super::stand_in::StandIn;
 use super::terminal::Progress;
 use super::{Failure, note, outside, parquet, pin, say, typed_words, warn};
 use crate::few;
@@ -180,8 +180,8 @@ impl Results<'_> {
     /// Sets the command by which the run is resumed if it ends early. None makes it impossible and removes the journal.
     pub fn resumable_by(&mut self, how: Option<String>) {
         match &how {
-            Some(_) => self.stand_in().resumable_by(how.clone()),
-            None => put_away_journal(self.stand_in()),
+            Some(_) => self.partial().resumable_by(how.clone()),
+            None => put_away_journal(self.partial()),
         }
         self.resume = how;
     }
@@ -224,8 +224,8 @@ impl Results<'_> {
     }
 
     /// The folder of the results until they are complete.
-    pub fn stand_in(&self) -> &StandIn {
-        self.folder.stand_in()
+    pub fn partial(&self) -> &PartialDir {
+        self.folder.partial()
     }
 
     /// A progress line for the run.
@@ -257,7 +257,7 @@ impl Results<'_> {
         let mut recording = self.recording.end().join()?;
         let (end, reached) = judge(outcome.end, outcome.reached, &recording, topology);
         if matches!(end, Err(Failure::Breach(_))) {
-            put_away_journal(self.folder.stand_in());
+            put_away_journal(self.folder.partial());
         }
         let status = match &end {
             Ok(()) => Status::Complete,
@@ -433,9 +433,9 @@ fn may_be_resumed(failure: &Failure) -> bool {
 }
 
 /// Makes a run impossible to resume, and removes its journal.
-fn put_away_journal(stand_in: &StandIn) {
-    stand_in.resumable_by(None);
-    let _ = std::fs::remove_file(stand_in.path().join(JOURNAL));
+fn put_away_journal(partial: &PartialDir) {
+    partial.resumable_by(None);
+    let _ = std::fs::remove_file(partial.path().join(JOURNAL));
 }
 
 impl From<EntryError> for Failure {

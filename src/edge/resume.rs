@@ -10,7 +10,7 @@ use super::disk::{RealDisk, plainly, remove_tree};
 use super::files::MANIFEST;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
-use super::stand_in::{Lock, is_in_the_making, left_to_resume, place_of};
+use super::partial_dir::{Lock, is_in_the_making, left_to_resume, place_of};
 use crate::protocol::handshake::RELEASE;
 use crate::report::{Manifest, Status};
 
@@ -68,8 +68,8 @@ impl Resumable {
     }
 
     /// Moves the journal into the folder of the run that continues.
-    pub fn hand_over(self, stand_in: &Path) -> Result<(), Failure> {
-        let (from, to) = (self.folder.join(JOURNAL), stand_in.join(JOURNAL));
+    pub fn hand_over(self, partial: &Path) -> Result<(), Failure> {
+        let (from, to) = (self.folder.join(JOURNAL), partial.join(JOURNAL));
         fs::rename(&from, &to).map_err(|error| {
             let (from, to) = (from.display(), to.display());
             Failure::System(format!("cannot move {from} to {to}: {}", plainly(&error)))
@@ -115,7 +115,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::edge::stand_in::StandIn;
+    use crate::edge::partial_dir::PartialDir;
 
     #[test]
     fn who_resumes_what_another_process_resumes_is_told_so() {
@@ -126,7 +126,7 @@ mod tests {
         let refused = || Resumable::find(&dead).err().unwrap().to_string();
         assert!(refused().contains("there is nothing to resume"), "{}", refused());
         // The first process has moved the journal into its own folder.
-        let winner = StandIn::create(&out, Arc::new(RealDisk)).unwrap();
+        let winner = PartialDir::create(&out, Arc::new(RealDisk)).unwrap();
         fs::write(winner.path().join(JOURNAL), "").unwrap();
         assert!(refused().ends_with("out.partial-1: another process is resuming this run"), "{}", refused());
     }

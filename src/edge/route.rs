@@ -21,11 +21,11 @@ use super::keeper::WatchedRuntime;
 use super::launch::{Asked, JOINED, LISTENING};
 use super::lifeline::{Asker, Brake, Doomed};
 use super::outside::{self, Stop};
+use super::partial_dir::PartialDir;
 use super::quic::{Close, JoinTerms, Listener, Obituary, Options, Peer};
 use super::results::{Format, Results, Setting, inputs};
 use super::resume::Resumable;
 use super::signals::on_interrupt;
-use super::stand_in::StandIn;
 use super::{Failure, lifeline, note, pin};
 use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
@@ -116,7 +116,7 @@ fn route_run(
     let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
 
     let stop = Stop::default();
-    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.stand_in().clone(), &stop)?;
+    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial().clone(), &stop)?;
     let mut listener = listen(&routing, &identity)?;
     let (deciders, fault) = outside::start(topology, &plan.at_hub(), &written_in, &stop)?;
     let actors = early.map_or_else(|| build(deciders), Ok)?;
@@ -124,7 +124,7 @@ fn route_run(
     let terms = JoinTerms { roster: plan.parties(), topology: topology.hash() };
     // Members may have left once all have sent their last frames.
     let over =
-        groups.as_ref().map(|groups| is_whole(results.stand_in().path(), groups.len())).transpose()? == Some(true);
+        groups.as_ref().map(|groups| is_whole(results.partial().path(), groups.len())).transpose()? == Some(true);
     let mut peers = Vec::new();
     if over {
         listener.turn_away(terms);
@@ -268,7 +268,7 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
         // From now on this process owns the journal, and its results say how to resume.
         results.resumable_by(Some(how_to_resume(routing, results.out())));
         groups = Some(left.head.groups.clone());
-        left.hand_over(results.stand_in().path())?;
+        left.hand_over(results.partial().path())?;
     }
     results.told_as(routing.format);
     results.with_parquet(routing.parquet);
@@ -312,7 +312,7 @@ fn journal(
     loaded: &Loaded,
     inputs: Vec<Input>,
 ) -> Result<Journal, Failure> {
-    let folder = results.stand_in().path();
+    let folder = results.partial().path();
     if goes_on {
         return Ok(Journal::open(folder)?.1);
     }
@@ -430,7 +430,7 @@ fn freight(
 /// Collects all that may end the run from outside: signals and messages of the launcher.
 fn listen_for_the_end(
     routing: &Routing,
-    results: StandIn,
+    results: PartialDir,
     stop: &Stop,
 ) -> Result<(Interruptions, mpsc::UnboundedReceiver<LostProcess>), Failure> {
     // If the launcher is gone, its folder is removed.

@@ -7,7 +7,7 @@ use std::{fs, io};
 use rustix::process::geteuid;
 
 use super::Failure;
-use super::stand_in::Lock;
+use super::partial_dir::Lock;
 
 /// A private folder for the topology and logs; gone when the run is over, or when the next one begins.
 pub struct RunDir {

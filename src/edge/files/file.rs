@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::FileError;
 use super::error::io_error;
 use crate::edge::background::{Background, ClosedQueue, Consumer};
-use crate::edge::stand_in::StandIn;
+use crate::edge::partial_dir::PartialDir;
 use crate::report::{Output, Store};
 
 pub(super) const BUFFER: usize = 1 << 18;
@@ -64,7 +64,7 @@ impl Consumer<u8> for Body {
 
 impl ResultFile {
     /// Makes a file of a result, unless that was given up.
-    pub(super) fn of(folder: &StandIn, name: &str) -> Result<ResultFile, FileError> {
+    pub(super) fn of(folder: &PartialDir, name: &str) -> Result<ResultFile, FileError> {
         let made = folder.while_making(|| ResultFile::create(name, folder.path().join(name)));
         made.unwrap_or_else(|| Err(FileError::GivenUp(folder.path().to_owned())))
     }

@@ -27,7 +27,7 @@ use super::commit::{put_back, put_in_place};
 use super::disk::{Disk, RealDisk, parent, plainly, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
-use super::stand_in::{self, Lock, StandIn};
+use super::partial_dir::{self, Lock, PartialDir};
 use super::{note, warn};
 use crate::few;
 use crate::report::{Manifest, Output, SummaryFile};
@@ -52,7 +52,7 @@ pub struct ResultFolder {
     /// The path as it was typed, for messages.
     asked: PathBuf,
     out: PathBuf,
-    stand_in: StandIn,
+    partial: PartialDir,
     disk: Arc<dyn Disk>,
     /// Parent folders that had to be made.
     made: Vec<PathBuf>,
@@ -81,7 +81,7 @@ pub struct Earlier {
 }
 
 impl ResultFolder {
-    /// Makes the folder's stand-in, after a check of the present contents of its place.
+    /// Makes the folder's partial directory, after a check of the present contents of its place.
     pub fn create(out: &Path) -> Result<ResultFolder, FileError> {
         ResultFolder::create_on(Arc::new(RealDisk), out)
     }
@@ -99,9 +99,9 @@ impl ResultFolder {
         let made = parent.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let made = made.map(Path::to_owned).collect();
         fs::create_dir_all(parent).map_err(|error| io_error("create", parent, error))?;
-        let stand_in = StandIn::create(&out, disk.clone()).map_err(|error| io_error("create", &out, error))?;
+        let partial = PartialDir::create(&out, disk.clone()).map_err(|error| io_error("create", &out, error))?;
         let files = Vec::new();
-        Ok(ResultFolder { asked, out, stand_in, disk, made, files, owner: None, keep_earlier: false })
+        Ok(ResultFolder { asked, out, partial, disk, made, files, owner: None, keep_earlier: false })
     }
 
     /// Keeps an earlier result under another name.
@@ -124,7 +124,7 @@ impl ResultFolder {
             if fs::metadata(parent).is_ok_and(|found| found.uid() == 0) {
                 self.give(parent);
             }
-            self.give(self.stand_in.path());
+            self.give(self.partial.path());
         }
         Ok(())
     }
@@ -135,13 +135,13 @@ impl ResultFolder {
     }
 
     /// The place of its files until it is complete.
-    pub fn stand_in(&self) -> &StandIn {
-        &self.stand_in
+    pub fn partial(&self) -> &PartialDir {
+        &self.partial
     }
 
     /// A file for this run alone, invisible to all others: it has no name.
     pub fn scratch(&self) -> Result<Scratch, FileError> {
-        let path = self.stand_in.path().join(".aside");
+        let path = self.partial.path().join(".aside");
         let open = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
         let file = open.and_then(|file| fs::remove_file(&path).map(|()| file));
         Ok(Scratch::new(file.map_err(|error| io_error("create", &path, error))?))
@@ -154,11 +154,11 @@ impl ResultFolder {
 
     /// A set of files that grow while the result is made.
     pub fn shelf(&self) -> Shelf {
-        Shelf::new(self.stand_in.clone())
+        Shelf::new(self.partial.clone())
     }
 
     pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
-        ResultFile::of(&self.stand_in, name)
+        ResultFile::of(&self.partial, name)
     }
 
     /// Takes a complete file.
@@ -185,8 +185,8 @@ impl ResultFolder {
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Placed, FileError> {
         manifest.files = self.files.clone();
         self.write(MANIFEST, &manifest.json())?;
-        self.give(&self.stand_in.path().join(JOURNAL));
-        let new = self.stand_in.path();
+        self.give(&self.partial.path().join(JOURNAL));
+        let new = self.partial.path();
         self.disk.sync(new).map_err(|error| io_error("write", new, error))?;
 
         let place = || {
@@ -215,7 +215,7 @@ impl ResultFolder {
             }
             Ok(earlier)
         };
-        let committed = self.stand_in.commit(place, after);
+        let committed = self.partial.commit(place, after);
         let earlier = committed.ok_or_else(|| FileError::GivenUp(self.asked.clone()))??;
         Ok(Placed { out: self.asked.clone(), earlier })
     }
@@ -267,7 +267,7 @@ impl ResultFolder {
 
 impl Drop for ResultFolder {
     fn drop(&mut self) {
-        self.stand_in.give_up();
+        self.partial.give_up();
     }
 }
 
@@ -286,7 +286,7 @@ impl Earlier {
 /// Cleans up after processes that were killed while they made or placed results for `out`.
 pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     bring_back(disk, out);
-    for left in stand_in::clear(out) {
+    for left in partial_dir::clear(out) {
         note(&format!("note: removed {}, left by a run that ended early", left.display()));
     }
 }
@@ -300,14 +300,14 @@ pub(super) fn settle_after_the_dead(
     process: u32,
     earlier: Option<&Path>,
 ) -> Option<PathBuf> {
-    let mut resumable = stand_in::left_to_resume(out);
+    let mut resumable = partial_dir::left_to_resume(out);
     // A run without a head in its journal has not begun.
     resumable.retain(|left| Head::read(&left.join(JOURNAL)).is_ok());
     if resumable.is_empty() {
         clear_after_the_dead(disk, out);
     }
-    resumable.iter().for_each(|left| stand_in::leave_the_journal(disk, left));
-    let own = resumable.iter().rfind(|left| stand_in::is_of(left, process));
+    resumable.iter().for_each(|left| partial_dir::leave_the_journal(disk, left));
+    let own = resumable.iter().rfind(|left| partial_dir::is_of(left, process));
     own.or_else(|| resumable.iter().find(|left| Some(left.as_path()) == earlier)).cloned()
 }
 

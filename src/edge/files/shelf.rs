@@ -1,18 +1,18 @@
 //! Files of one folder that grow concurrently.
 
-use super::super::stand_in::StandIn;
+use super::super::partial_dir::PartialDir;
 use super::FileError;
 use super::file::{Ended, ResultFile};
 use crate::few;
 
 /// Files by their names; each is made at the first write to it.
 pub struct Shelf {
-    folder: StandIn,
+    folder: PartialDir,
     open: few::Map<&'static str, ResultFile>,
 }
 
 impl Shelf {
-    pub(super) fn new(folder: StandIn) -> Shelf {
+    pub(super) fn new(folder: PartialDir) -> Shelf {
         Shelf { folder, open: few::Map::new() }
     }
 

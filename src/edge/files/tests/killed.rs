@@ -136,18 +136,18 @@ fn whenever_the_launcher_is_killed_the_old_result_or_the_new_one_is_whole() {
             let out = scratch.path().join("out");
             result(&out, "old");
             let mut disk = MortalDisk::new(exchanges, usize::MAX);
-            let (stand_in, lifeline) = (Arc::new(Mutex::new(None::<StandIn>)), Arc::new(Mutex::new(None)));
-            let (to_clear, thread) = (stand_in.clone(), lifeline.clone());
+            let (partial, lifeline) = (Arc::new(Mutex::new(None::<PartialDir>)), Arc::new(Mutex::new(None)));
+            let (to_clear, thread) = (partial.clone(), lifeline.clone());
             // Runs the thread that notices the launcher's end, as far as it gets between two calls.
             disk.between = Some(Box::new(move |number| {
                 if number == at {
-                    let stand_in = to_clear.lock().unwrap().clone().unwrap();
-                    *thread.lock().unwrap() = Some(std::thread::spawn(move || _ = stand_in.give_up()));
+                    let partial = to_clear.lock().unwrap().clone().unwrap();
+                    *thread.lock().unwrap() = Some(std::thread::spawn(move || _ = partial.give_up()));
                     std::thread::sleep(std::time::Duration::from_millis(3));
                 }
             }));
             let folder = made(&Arc::new(disk), &out, "new");
-            *stand_in.lock().unwrap() = Some(folder.stand_in().clone());
+            *partial.lock().unwrap() = Some(folder.partial().clone());
             let finished = folder.finish(manifest());
             lifeline.lock().unwrap().take().map(std::thread::JoinHandle::join).transpose().unwrap();
 
@@ -165,7 +165,7 @@ fn a_power_cut_finds_the_new_result_on_the_disk_before_the_old_one_goes() {
     result(&out, "old");
     let disk = Arc::new(MortalDisk::new(true, usize::MAX));
     let folder = made(&disk, &out, "new");
-    let partial = folder.stand_in().path().file_name().unwrap().to_string_lossy().into_owned();
+    let partial = folder.partial().path().file_name().unwrap().to_string_lossy().into_owned();
     folder.finish(manifest()).unwrap();
     let calls = disk.calls.lock().unwrap().clone();
     assert_eq!(calls[..3], [format!("sync {partial}"), "exchange out".to_owned(), format!("sync {home}")]);

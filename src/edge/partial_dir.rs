@@ -20,12 +20,12 @@ const ASIDE: &str = ".replaced";
 
 /// Shared between the thread that makes the result and the one that removes it when the process has to leave.
 #[derive(Clone)]
-pub struct StandIn(Arc<Inner>);
+pub struct PartialDir(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
     disk: Arc<dyn Disk>,
-    stage: Mutex<Stage>,
+    stage: Mutex<PartialState>,
     /// The command that resumes the run from the journal in here, if that is possible.
     resume: Mutex<Option<String>>,
     /// Held for as long as the process lives; none where the file system has no locks.
@@ -33,26 +33,26 @@ struct Inner {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum PartialState {
     Making,
-    /// The result is in its place, and the stand-in's name is used for something else now.
+    /// The result is in its place, and the partial directory's name is used for something else now.
     Placed,
     /// Removed, or about to be.
     GivenUp,
 }
 
-impl StandIn {
+impl PartialDir {
     /// Makes the folder beside `out`.
-    pub fn create(out: &Path, disk: Arc<dyn Disk>) -> io::Result<StandIn> {
+    pub fn create(out: &Path, disk: Arc<dyn Disk>) -> io::Result<PartialDir> {
         let name = out.file_name().unwrap_or_default();
         // Process ids are reused.
         for attempt in 0..1000 {
-            let mut stand_in = name.to_owned();
-            stand_in.push(format!("{PARTIAL}{}", std::process::id()));
+            let mut partial = name.to_owned();
+            partial.push(format!("{PARTIAL}{}", std::process::id()));
             if attempt > 0 {
-                stand_in.push(format!("-{attempt}"));
+                partial.push(format!("-{attempt}"));
             }
-            let path = parent(out).join(stand_in);
+            let path = parent(out).join(partial);
             match fs::create_dir(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -64,8 +64,8 @@ impl StandIn {
                 // Another process has taken it for a dead one's before it was locked.
                 Lock::Taken | Lock::Gone => continue,
             };
-            let (stage, resume) = (Mutex::new(Stage::Making), Mutex::default());
-            return Ok(StandIn(Arc::new(Inner { path, disk, stage, resume, _lock: lock })));
+            let (stage, resume) = (Mutex::new(PartialState::Making), Mutex::default());
+            return Ok(PartialDir(Arc::new(Inner { path, disk, stage, resume, _lock: lock })));
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
@@ -78,7 +78,7 @@ impl StandIn {
     /// will ever be.
     pub fn while_making<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
         let stage = self.stage();
-        (*stage != Stage::GivenUp).then(make)
+        (*stage != PartialState::GivenUp).then(make)
     }
 
     /// Puts the result in its place (`place`), then does the rest (`after`). A removal of the folder has to wait until
@@ -89,11 +89,11 @@ impl StandIn {
         after: impl FnOnce(P) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
         let mut stage = self.stage();
-        if *stage != Stage::Making {
+        if *stage != PartialState::Making {
             return None;
         }
         Some(place().and_then(|placed| {
-            *stage = Stage::Placed;
+            *stage = PartialState::Placed;
             after(placed)
         }))
     }
@@ -109,10 +109,10 @@ impl StandIn {
     pub fn give_up(&self) -> Option<String> {
         let mut stage = self.stage();
         let resume = self.0.resume.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if *stage == Stage::Placed {
+        if *stage == PartialState::Placed {
             return resume;
         }
-        *stage = Stage::GivenUp;
+        *stage = PartialState::GivenUp;
         let resume = resume.filter(|_| self.path().join(JOURNAL).exists());
         if resume.is_some() {
             leave_the_journal(&*self.0.disk, &self.0.path);
@@ -123,34 +123,34 @@ impl StandIn {
         resume
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
+    fn stage(&self) -> MutexGuard<'_, PartialState> {
         // After a panic, a half-made result is not in its place.
         self.0.stage.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-/// The name of the folder that is set aside for this stand-in, where folders cannot be exchanged.
-pub fn aside(stand_in: &Path) -> PathBuf {
-    let mut aside = stand_in.as_os_str().to_owned();
+/// The name of the folder that is set aside for this partial directory, where folders cannot be exchanged.
+pub fn aside(partial: &Path) -> PathBuf {
+    let mut aside = partial.as_os_str().to_owned();
     aside.push(ASIDE);
     PathBuf::from(aside)
 }
 
-/// The stand-ins for `out`; of some only the folder set aside exists.
+/// The partial directories for `out`; of some only the folder set aside exists.
 fn all_for(out: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let (Some(name), Ok(entries)) = (out.file_name(), fs::read_dir(parent(out))) else { return found };
     for entry in entries.flatten() {
         let entry = entry.file_name();
-        let Some(stand_in) = stand_in_of(entry.as_bytes(), name.as_bytes()) else { continue };
-        found.push(parent(out).join(OsString::from_vec(stand_in.to_vec())));
+        let Some(partial) = partial_of(entry.as_bytes(), name.as_bytes()) else { continue };
+        found.push(parent(out).join(OsString::from_vec(partial.to_vec())));
     }
     found.sort();
     found.dedup();
     found
 }
 
-/// The stand-ins of dead processes.
+/// The partial directories of dead processes.
 pub fn left_behind(out: &Path) -> Vec<PathBuf> {
     let mut found = all_for(out);
     found.retain(|path| matches!(Lock::take(path), Lock::Held(_) | Lock::Gone));
@@ -162,15 +162,15 @@ pub fn is_in_the_making(out: &Path) -> bool {
     all_for(out).iter().any(|path| matches!(Lock::take(path), Lock::Taken))
 }
 
-/// Removes all of a stand-in but its journal.
-pub fn leave_the_journal(disk: &dyn Disk, stand_in: &Path) {
-    let Ok(entries) = fs::read_dir(stand_in) else { return };
+/// Removes all of a partial directory but its journal.
+pub fn leave_the_journal(disk: &dyn Disk, partial: &Path) {
+    let Ok(entries) = fs::read_dir(partial) else { return };
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.file_name() != Some(JOURNAL.as_ref())) {
         let _ = disk.remove_file(&path);
     }
 }
 
-/// The stand-ins for `out` of dead processes with a journal; the latest comes last.
+/// The partial directories for `out` of dead processes with a journal; the latest comes last.
 pub fn left_to_resume(out: &Path) -> Vec<PathBuf> {
     let written = |path: &PathBuf| fs::metadata(path.join(JOURNAL)).and_then(|found| found.modified()).ok();
     let mut found: Vec<_> = left_behind(out).into_iter().filter_map(|path| Some((written(&path)?, path))).collect();
@@ -178,31 +178,31 @@ pub fn left_to_resume(out: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The place of a stand-in, if it is one.
-pub fn place_of(stand_in: &Path) -> Option<PathBuf> {
-    let name = stand_in.file_name()?.as_bytes();
+/// The place of a partial directory, if it is one.
+pub fn place_of(partial: &Path) -> Option<PathBuf> {
+    let name = partial.file_name()?.as_bytes();
     let at = end_of_place(name)?;
-    stand_in_of(name, &name[..at])?;
-    Some(parent(stand_in).join(OsString::from_vec(name[..at].to_vec())))
+    partial_of(name, &name[..at])?;
+    Some(parent(partial).join(OsString::from_vec(name[..at].to_vec())))
 }
 
-/// True if this is the stand-in of a process of this number.
-pub fn is_of(stand_in: &Path, process: u32) -> bool {
-    let name = stand_in.file_name().unwrap_or_default().as_bytes();
+/// True if this is the partial directory of a process of this number.
+pub fn is_of(partial: &Path, process: u32) -> bool {
+    let name = partial.file_name().unwrap_or_default().as_bytes();
     let number = end_of_place(name).map(|at| &name[at + PARTIAL.len()..]);
     let first = number.and_then(|number| number.split(|byte| *byte == b'-').next());
     first == Some(process.to_string().as_bytes())
 }
 
-/// End of the place's name in the name of its stand-in.
-fn end_of_place(stand_in: &[u8]) -> Option<usize> {
-    stand_in.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes())
+/// End of the place's name in the name of its partial directory.
+fn end_of_place(partial: &[u8]) -> Option<usize> {
+    partial.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes())
 }
 
-/// Removes the stand-ins that dead processes have left for `out`, and returns them. A result that has to be restored
-/// must have been before.
+/// Removes the partial directories that dead processes have left for `out`, and returns them. A result that has to be
+/// restored must have been before.
 pub fn clear(out: &Path) -> Vec<PathBuf> {
-    let left = left_behind(out).into_iter().flat_map(|stand_in| [aside(&stand_in), stand_in]);
+    let left = left_behind(out).into_iter().flat_map(|partial| [aside(&partial), partial]);
     let remove = |path: &PathBuf| match Lock::take(path) {
         Lock::Held(_lock) => remove_tree(&RealDisk, path).is_ok(),
         _ => false,
@@ -211,13 +211,13 @@ pub fn clear(out: &Path) -> Vec<PathBuf> {
 }
 
 /// The name `out.partial-12`, from that or from `out.partial-12.replaced`.
-fn stand_in_of<'a>(entry: &'a [u8], out: &[u8]) -> Option<&'a [u8]> {
-    let stand_in = entry.strip_suffix(ASIDE.as_bytes()).unwrap_or(entry);
-    let number = stand_in.strip_prefix(out)?.strip_prefix(PARTIAL.as_bytes())?;
+fn partial_of<'a>(entry: &'a [u8], out: &[u8]) -> Option<&'a [u8]> {
+    let partial = entry.strip_suffix(ASIDE.as_bytes()).unwrap_or(entry);
+    let number = partial.strip_prefix(out)?.strip_prefix(PARTIAL.as_bytes())?;
     let mut parts = number.split(|byte| *byte == b'-');
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     let fits = parts.next().is_some_and(is_number) && parts.next().is_none_or(is_number) && parts.next().is_none();
-    fits.then_some(stand_in)
+    fits.then_some(partial)
 }
 
 /// Holder of a folder.
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn only_names_of_ours_are_taken_for_stand_ins() {
         let of =
-            |entry: &str| stand_in_of(entry.as_bytes(), b"out").map(|name| String::from_utf8_lossy(name).into_owned());
+            |entry: &str| partial_of(entry.as_bytes(), b"out").map(|name| String::from_utf8_lossy(name).into_owned());
         assert_eq!(of("out.partial-12").as_deref(), Some("out.partial-12"));
         assert_eq!(of("out.partial-12-3.replaced").as_deref(), Some("out.partial-12-3"));
         for other in [
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_owner_of_a_stand_in_is_known() {
-        for (stand_in, is_of_12) in [
+        for (partial, is_of_12) in [
             ("/x/out.partial-12", true),
             ("out.partial-12-3", true),
             ("out.partial-12.partial-12", true),
@@ -288,23 +288,23 @@ mod tests {
             ("out.partial-12.partial-7", false),
             ("12", false),
         ] {
-            assert_eq!(is_of(Path::new(stand_in), 12), is_of_12, "{stand_in}");
+            assert_eq!(is_of(Path::new(partial), 12), is_of_12, "{partial}");
         }
     }
 
     #[test]
     fn giving_up_again_leaves_the_journal_too() {
         let scratch = tempfile::TempDir::new().unwrap();
-        let stand_in = StandIn::create(&scratch.path().join("out"), Arc::new(RealDisk)).unwrap();
-        stand_in.resumable_by(Some("with care".to_owned()));
-        fs::write(stand_in.path().join(JOURNAL), "so far").unwrap();
+        let partial = PartialDir::create(&scratch.path().join("out"), Arc::new(RealDisk)).unwrap();
+        partial.resumable_by(Some("with care".to_owned()));
+        fs::write(partial.path().join(JOURNAL), "so far").unwrap();
         for _ in 0..2 {
-            fs::write(stand_in.path().join("events.jsonl"), "half").unwrap();
-            assert_eq!(stand_in.give_up().as_deref(), Some("with care"));
-            let left: Vec<_> = fs::read_dir(stand_in.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            fs::write(partial.path().join("events.jsonl"), "half").unwrap();
+            assert_eq!(partial.give_up().as_deref(), Some("with care"));
+            let left: Vec<_> = fs::read_dir(partial.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             assert_eq!(left, [JOURNAL]);
         }
-        let of_no_use = StandIn::create(&scratch.path().join("out"), Arc::new(RealDisk)).unwrap();
+        let of_no_use = PartialDir::create(&scratch.path().join("out"), Arc::new(RealDisk)).unwrap();
         fs::write(of_no_use.path().join(JOURNAL), "so far").unwrap();
         assert_eq!(of_no_use.give_up(), None);
         assert!(!of_no_use.path().exists());
@@ -314,7 +314,7 @@ mod tests {
     fn what_the_dead_leave_is_cleared_and_what_the_living_use_is_not() {
         let scratch = tempfile::TempDir::new().unwrap();
         let out = scratch.path().join("out");
-        let living = StandIn::create(&out, Arc::new(RealDisk)).unwrap();
+        let living = PartialDir::create(&out, Arc::new(RealDisk)).unwrap();
         for dead in ["out.partial-1", "out.partial-1-7", "out.partial-2.replaced"] {
             fs::create_dir(scratch.path().join(dead)).unwrap();
             fs::write(scratch.path().join(dead).join("events.jsonl"), "half").unwrap();
