@@ -20,7 +20,7 @@ use crate::protocol::handshake::Party;
 
 /// Messages of a launcher to its router.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum LauncherMessage {
     /// End the run and keep the results so far.
     Interrupt,
     /// End the run: a process of it could not be started, for this reason.
@@ -31,25 +31,29 @@ pub enum Word {
     Gone { label: String, process: u32, why: String },
 }
 
-impl Word {
+impl LauncherMessage {
     pub fn to_line(&self) -> String {
         match self {
-            Word::Interrupt => "interrupt\n".to_owned(),
-            Word::Failed { why } => format!("failed\t{}\n", on_one_line(why)),
-            Word::Lost { label, why } => format!("lost\t{label}\t{}\n", on_one_line(why)),
-            Word::Gone { label, process, why } => format!("gone\t{label}\t{process}\t{}\n", on_one_line(why)),
+            LauncherMessage::Interrupt => "interrupt\n".to_owned(),
+            LauncherMessage::Failed { why } => format!("failed\t{}\n", on_one_line(why)),
+            LauncherMessage::Lost { label, why } => format!("lost\t{label}\t{}\n", on_one_line(why)),
+            LauncherMessage::Gone { label, process, why } => {
+                format!("gone\t{label}\t{process}\t{}\n", on_one_line(why))
+            }
         }
     }
 
-    fn read(line: &str) -> Option<Word> {
+    fn read(line: &str) -> Option<LauncherMessage> {
         let parts: Vec<&str> = line.trim_end_matches('\n').split('\t').collect();
         match parts[..] {
-            ["interrupt"] => Some(Word::Interrupt),
-            ["failed", why] => Some(Word::Failed { why: why.to_owned() }),
-            ["lost", label, why] => Some(Word::Lost { label: label.to_owned(), why: why.to_owned() }),
-            ["gone", label, process, why] => {
-                Some(Word::Gone { label: label.to_owned(), process: process.parse().ok()?, why: why.to_owned() })
-            }
+            ["interrupt"] => Some(LauncherMessage::Interrupt),
+            ["failed", why] => Some(LauncherMessage::Failed { why: why.to_owned() }),
+            ["lost", label, why] => Some(LauncherMessage::Lost { label: label.to_owned(), why: why.to_owned() }),
+            ["gone", label, process, why] => Some(LauncherMessage::Gone {
+                label: label.to_owned(),
+                process: process.parse().ok()?,
+                why: why.to_owned(),
+            }),
             _ => None,
         }
     }
@@ -61,13 +65,13 @@ fn on_one_line(why: &str) -> String {
 
 /// The files that no other process can remove once the launcher is gone.
 #[derive(Clone, Default)]
-pub struct Doomed {
+pub struct Cleanup {
     pub folders: Vec<PathBuf>,
     /// Results that will never be complete; those that are being put in their place are left alone until they are.
     pub results: Option<PartialDir>,
 }
 
-impl Doomed {
+impl Cleanup {
     /// Removes them. Returns the command that resumes the run, if its journal stays.
     fn clear(&self) -> Option<String> {
         for folder in &self.folders {
@@ -105,31 +109,31 @@ pub enum Asker {
 
 /// Ends a run from outside, by a signal or by a message of the launcher.
 #[derive(Clone)]
-pub struct Brake {
+pub struct StopHandle {
     words: mpsc::UnboundedSender<Failure>,
     stop: Stop,
-    doomed: Doomed,
+    cleanup: Cleanup,
     /// The askers that have asked.
     asked: Arc<[AtomicBool; 2]>,
     gone: Option<mpsc::UnboundedSender<LostProcess>>,
 }
 
-impl Brake {
-    /// A brake: its messages go to the run; the flag is set with the first.
-    pub fn new(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) -> Brake {
-        Brake { words, stop, doomed, asked: Arc::default(), gone: None }
+impl StopHandle {
+    /// A handle whose messages go to the run; the flag is set with the first.
+    pub fn new(words: mpsc::UnboundedSender<Failure>, cleanup: Cleanup, stop: Stop) -> StopHandle {
+        StopHandle { words, stop, cleanup, asked: Arc::default(), gone: None }
     }
 
     /// Reports processes that are gone and will be replaced to this channel.
-    pub fn telling(self, gone: mpsc::UnboundedSender<LostProcess>) -> Brake {
-        Brake { gone: Some(gone), ..self }
+    pub fn telling(self, gone: mpsc::UnboundedSender<LostProcess>) -> StopHandle {
+        StopHandle { gone: Some(gone), ..self }
     }
 
     /// Ends the run, or, if the same asker has asked already, the process. A launcher and its processes may all get the
     /// same signal, as from a service manager.
     pub fn interrupt(&self, asker: Asker) {
         if self.asked[asker as usize].swap(true, Ordering::Relaxed) {
-            leave_at_once(self.doomed.clear());
+            leave_at_once(self.cleanup.clear());
         }
         self.end(Failure::Interrupted("interrupted".to_owned()));
     }
@@ -140,19 +144,19 @@ impl Brake {
         let _ = self.words.send(failure);
     }
 
-    /// Watches the launcher: when it is gone, removes the doomed files and ends the process. Only for processes that a
-    /// launcher has started.
+    /// Watches the launcher: when it is gone, removes the files to clean up and ends the process. Only for processes
+    /// that a launcher has started.
     ///
     /// It has a thread of its own, since the process may be busy with the run.
     pub fn hold(self) -> Result<(), Failure> {
         let holding = super::thread("lifeline", move || {
             for line in stdin().lock().lines() {
                 let Ok(line) = line else { break };
-                match Word::read(&line) {
-                    Some(Word::Interrupt) => self.interrupt(Asker::Launcher),
-                    Some(Word::Failed { why }) => self.end(Failure::System(why)),
-                    Some(Word::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
-                    Some(Word::Gone { label, process, why }) => {
+                match LauncherMessage::read(&line) {
+                    Some(LauncherMessage::Interrupt) => self.interrupt(Asker::Launcher),
+                    Some(LauncherMessage::Failed { why }) => self.end(Failure::System(why)),
+                    Some(LauncherMessage::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
+                    Some(LauncherMessage::Gone { label, process, why }) => {
                         // A run that is over no longer listens.
                         let gone = LostProcess { label, process, why };
                         self.gone.iter().for_each(|told| drop(told.send(gone.clone())));
@@ -160,7 +164,7 @@ impl Brake {
                     None => {}
                 }
             }
-            self.doomed.clear();
+            self.cleanup.clear();
             exit(Failure::LOST.into());
         });
         holding.map(drop).map_err(|error| Failure::System(error.to_string()))
@@ -194,14 +198,15 @@ mod tests {
 
     #[test]
     fn words_survive_the_pipe() {
-        let lost = Word::Lost { label: "site york".into(), why: "killed by\nsignal 9".into() };
-        let read = Word::Lost { label: "site york".into(), why: "killed by signal 9".into() };
-        assert_eq!(Word::read(&lost.to_line()), Some(read));
-        let gone = Word::Gone { label: "user ann".into(), process: 4711, why: "left with exit code 101".into() };
-        assert_eq!(Word::read(&gone.to_line()), Some(gone));
-        let failed = Word::Failed { why: "no process: none left".into() };
-        assert_eq!(Word::read(&failed.to_line()), Some(failed));
-        assert_eq!(Word::read(&Word::Interrupt.to_line()), Some(Word::Interrupt));
-        assert_eq!(Word::read("gibberish\n"), None);
+        let lost = LauncherMessage::Lost { label: "site york".into(), why: "killed by\nsignal 9".into() };
+        let read = LauncherMessage::Lost { label: "site york".into(), why: "killed by signal 9".into() };
+        assert_eq!(LauncherMessage::read(&lost.to_line()), Some(read));
+        let gone =
+            LauncherMessage::Gone { label: "user ann".into(), process: 4711, why: "left with exit code 101".into() };
+        assert_eq!(LauncherMessage::read(&gone.to_line()), Some(gone));
+        let failed = LauncherMessage::Failed { why: "no process: none left".into() };
+        assert_eq!(LauncherMessage::read(&failed.to_line()), Some(failed));
+        assert_eq!(LauncherMessage::read(&LauncherMessage::Interrupt.to_line()), Some(LauncherMessage::Interrupt));
+        assert_eq!(LauncherMessage::read("gibberish\n"), None);
     }
 }

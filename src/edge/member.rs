@@ -10,7 +10,7 @@ use super::drive_leaf::{self, LeafEnd, LeafIo};
 use super::identity::Identity;
 use super::input::{load_grid, load_topology};
 use super::keeper::WatchedRuntime;
-use super::lifeline::{self, Doomed};
+use super::lifeline::{self, Cleanup};
 use super::outside::{self, Stop};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
@@ -47,7 +47,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let identity = lifeline::identity(&membership.identity, &membership.parties);
     let stop = Stop::default();
     if membership.held {
-        lifeline::Brake::new(words.clone(), Doomed::default(), stop.clone()).hold()?;
+        lifeline::StopHandle::new(words.clone(), Cleanup::default(), stop.clone()).hold()?;
     }
     let ending = stop.clone();
     let (who, asked) = (label(&membership.parties), AtomicBool::default());

@@ -19,7 +19,7 @@ use super::input::{default_out, load_topology, written_out};
 use super::journal::{Head, Journal, is_whole};
 use super::keeper::WatchedRuntime;
 use super::launch::{Asked, JOINED, LISTENING};
-use super::lifeline::{Asker, Brake, Doomed};
+use super::lifeline::{Asker, Cleanup, StopHandle};
 use super::outside::{self, Stop};
 use super::partial_dir::PartialDir;
 use super::quic::{Close, JoinTerms, Listener, Obituary, Options, Peer};
@@ -435,14 +435,14 @@ fn listen_for_the_end(
 ) -> Result<(Interruptions, mpsc::UnboundedReceiver<LostProcess>), Failure> {
     // If the launcher is gone, its folder is removed.
     let dir = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
-    let doomed = Doomed { folders: dir.into_iter().collect(), results: Some(results) };
+    let cleanup = Cleanup { folders: dir.into_iter().collect(), results: Some(results) };
     let (words, interruptions) = mpsc::unbounded_channel();
     let (tell, gone) = mpsc::unbounded_channel();
-    let brake = Brake::new(words, doomed, stop.clone()).telling(tell);
+    let handle = StopHandle::new(words, cleanup, stop.clone()).telling(tell);
     if routing.held {
-        brake.clone().hold()?;
+        handle.clone().hold()?;
     }
-    on_interrupt(move || brake.interrupt(Asker::System))?;
+    on_interrupt(move || handle.interrupt(Asker::System))?;
     Ok((interruptions, gone))
 }
 

@@ -23,7 +23,7 @@ use super::grouping::{Grouping, Machine, assign_processes};
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
 use super::input::located;
-use super::lifeline::{HANDED_OVER, Word};
+use super::lifeline::{HANDED_OVER, LauncherMessage};
 use super::run_dir::RunDir;
 use super::sanitize::sanitize_line_up_to;
 use super::signals::{Interrupts, PANICKED};
@@ -247,7 +247,7 @@ impl Grid<'_> {
         }
         let why = how_it_went(status);
         if may_return {
-            self.router.tell(&Word::Gone { label, process, why }).await;
+            self.router.tell(&LauncherMessage::Gone { label, process, why }).await;
             if let Err(failure) = self.starting.start_again(place).await {
                 self.give_up(failure).await;
             }
@@ -255,7 +255,7 @@ impl Grid<'_> {
         }
         self.end.lost = Some(place);
         self.pulse.restart();
-        self.router.tell(&Word::Lost { label, why }).await;
+        self.router.tell(&LauncherMessage::Lost { label, why }).await;
         self.router.deadline(WIND_UP_WITHIN);
     }
 
@@ -264,12 +264,12 @@ impl Grid<'_> {
         self.router.deadline(if self.end.interrupted { AT_ONCE } else { WIND_UP_WITHIN });
         self.end.interrupted = true;
         self.pulse.restart();
-        self.router.tell(&Word::Interrupt).await;
+        self.router.tell(&LauncherMessage::Interrupt).await;
     }
 
     /// Ends the run because one of its processes cannot be started.
     async fn give_up(&mut self, failure: Failure) {
-        self.router.tell(&Word::Failed { why: failure.to_string() }).await;
+        self.router.tell(&LauncherMessage::Failed { why: failure.to_string() }).await;
         self.router.deadline(WIND_UP_WITHIN);
         self.end.failed = Some(failure);
     }

@@ -21,7 +21,7 @@ use crate::edge::files::{SUMMARY, clear_after_the_dead, settle_after_the_dead};
 use crate::edge::identity::Identity;
 use crate::edge::input::read_plain;
 use crate::edge::journal::JOURNAL;
-use crate::edge::lifeline::Word;
+use crate::edge::lifeline::LauncherMessage;
 use crate::edge::results::Format;
 use crate::edge::resume::status_of;
 use crate::edge::signals::Interrupts;
@@ -39,7 +39,7 @@ pub(super) struct Router {
 }
 
 impl Router {
-    pub async fn tell(&mut self, word: &Word) {
+    pub async fn tell(&mut self, word: &LauncherMessage) {
         // A router that has left cannot receive, and its exit is about to be noticed.
         let _ = self.words.write_all(word.to_line().as_bytes()).await;
     }
@@ -292,7 +292,7 @@ async fn first_line(
                     let _ = process.start_kill();
                 }
                 end.interrupted = true;
-                let _ = words.write_all(Word::Interrupt.to_line().as_bytes()).await;
+                let _ = words.write_all(LauncherMessage::Interrupt.to_line().as_bytes()).await;
             }
         }
     }
