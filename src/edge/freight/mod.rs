@@ -9,7 +9,7 @@
 mod content;
 pub mod shape;
 mod site;
-mod words;
+mod wire;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ use crate::network::LinkId;
 use crate::protocol::Record;
 use shape::Shaper;
 pub use site::serve;
-use words::{BLOCK, Label, Verdict, Word};
+use wire::{BLOCK, LoadHeader, LoadLabel, LoadVerdict};
 
 /// Number of concurrent loads, unless all have to be concurrent.
 const AT_ONCE: usize = 64;
@@ -86,7 +86,7 @@ struct Home {
 #[derive(Default)]
 struct Mailbox {
     data: few::Map<u64, oneshot::Sender<RecvStream>>,
-    verdicts: few::Map<u64, oneshot::Sender<Verdict>>,
+    verdicts: few::Map<u64, oneshot::Sender<LoadVerdict>>,
 }
 
 /// The result of a load.
@@ -178,7 +178,7 @@ impl Freight {
     fn load(&mut self, edge: EdgeId, from: ActorId, to: ActorId, volume: u64) {
         let flow = self.sent;
         self.sent += 1;
-        let label = Label { flow, seed: content::seed(self.seed, flow), bytes: (self.amount)(volume) };
+        let label = LoadLabel { flow, seed: content::seed(self.seed, flow), bytes: (self.amount)(volume) };
         self.under_way.insert(flow, Trip { edge, from, to, began: Instant::now() });
         let homes = [from, to].map(|actor| self.homes[actor.index()].clone());
         let way = self.live.as_ref().map(|live| (live.shaper.clone(), (live.route)(from, to)));
@@ -246,15 +246,15 @@ async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
     while let Ok(mut stream) = connection.accept_uni().await {
         let mailbox = mailbox.clone();
         tokio::spawn(async move {
-            let Ok(word) = Word::read(&mut stream).await else { return };
+            let Ok(word) = LoadHeader::read(&mut stream).await else { return };
             let mut mailbox = mailbox.lock().expect("no code panics while it holds mail");
             // A stream for which no task waits is dropped.
             match word {
-                Word::Data(label) => _ = mailbox.data.remove(&label.flow).map(|waiting| waiting.send(stream)),
-                Word::Verdict(verdict) => {
+                LoadHeader::Data(label) => _ = mailbox.data.remove(&label.flow).map(|waiting| waiting.send(stream)),
+                LoadHeader::Verdict(verdict) => {
                     _ = mailbox.verdicts.remove(&verdict.flow).map(|waiting| waiting.send(verdict));
                 }
-                Word::Send(_) => {}
+                LoadHeader::Send(_) => {}
             }
         });
     }
@@ -263,7 +263,7 @@ async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
 type Way = Option<(Arc<Shaper>, Vec<LinkId>)>;
 
 /// Takes one load from its sender to its receiver.
-async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<AtomicU64>) -> Result<(), String> {
+async fn carry(label: LoadLabel, from: &Home, to: &Home, way: Way, passed: Arc<AtomicU64>) -> Result<(), String> {
     let released = tokio::time::Instant::now();
     let lost = |error: std::io::Error| format!("it was lost: {error}");
     let gone = |_| "the site no longer answers".to_owned();
@@ -274,10 +274,10 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<Atomi
         (waits, verdict)
     };
     let mut asking = from.connection.open_uni().await.map_err(lost)?;
-    asking.write_all(&Word::Send(label).to_bytes()).await.map_err(lost)?;
+    asking.write_all(&LoadHeader::Send(label).to_bytes()).await.map_err(lost)?;
     asking.write_all(&CREDIT.to_le_bytes()).await.map_err(lost)?;
     let mut out = to.connection.open_uni().await.map_err(lost)?;
-    out.write_all(&Word::Data(label).to_bytes()).await.map_err(lost)?;
+    out.write_all(&LoadHeader::Data(label).to_bytes()).await.map_err(lost)?;
 
     let mut sender = Sender { asking, passed };
     let stream = data.await.map_err(gone)?;

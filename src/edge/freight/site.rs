@@ -4,7 +4,7 @@ use quinn::RecvStream;
 use tokio::io::AsyncReadExt;
 
 use super::content::Content;
-use super::words::{BLOCK, Label, Word, check};
+use super::wire::{BLOCK, LoadHeader, LoadLabel, check};
 use crate::edge::quic::Connection;
 
 /// Number of bytes that may wait here until they are checked.
@@ -24,22 +24,22 @@ pub async fn serve(connection: Connection) {
 }
 
 async fn answer(connection: &Connection, mut stream: RecvStream) -> std::io::Result<()> {
-    match Word::read(&mut stream).await? {
-        Word::Send(label) => send(connection, label, stream).await,
-        Word::Data(label) => {
+    match LoadHeader::read(&mut stream).await? {
+        LoadHeader::Send(label) => send(connection, label, stream).await,
+        LoadHeader::Data(label) => {
             let verdict = check(label, &mut stream).await?;
             let mut out = connection.open_uni().await?;
-            out.write_all(&Word::Verdict(verdict).to_bytes()).await?;
+            out.write_all(&LoadHeader::Verdict(verdict).to_bytes()).await?;
             out.finish()
         }
-        Word::Verdict(_) => Err(std::io::Error::other("a router gives no verdicts")),
+        LoadHeader::Verdict(_) => Err(std::io::Error::other("a router gives no verdicts")),
     }
 }
 
 /// Sends a load as fast as the router gives credit.
-async fn send(connection: &Connection, label: Label, mut credits: RecvStream) -> std::io::Result<()> {
+async fn send(connection: &Connection, label: LoadLabel, mut credits: RecvStream) -> std::io::Result<()> {
     let mut out = connection.open_uni().await?;
-    out.write_all(&Word::Data(label).to_bytes()).await?;
+    out.write_all(&LoadHeader::Data(label).to_bytes()).await?;
     let mut content = Content::new(label.seed, label.bytes);
     let (mut left, mut credit) = (label.bytes, 0);
     let mut block = vec![0; BLOCK];

@@ -15,7 +15,7 @@ use super::content::Content;
 
 /// Identity and content of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Label {
+pub struct LoadLabel {
     pub flow: u64,
     pub seed: u64,
     pub bytes: u64,
@@ -23,7 +23,7 @@ pub struct Label {
 
 /// A receiver's verdict about a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct LoadVerdict {
     pub flow: u64,
     /// Number of received bytes.
     pub arrived: u64,
@@ -33,27 +33,27 @@ pub struct Verdict {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    Send(Label),
-    Data(Label),
-    Verdict(Verdict),
+pub enum LoadHeader {
+    Send(LoadLabel),
+    Data(LoadLabel),
+    Verdict(LoadVerdict),
 }
 
 /// Size of the blocks of sender and receiver.
 pub const BLOCK: usize = 16 << 10;
 
-impl Word {
+impl LoadHeader {
     pub fn to_bytes(self) -> Vec<u8> {
-        let label = |tag: u8, Label { flow, seed, bytes }: Label| {
+        let label = |tag: u8, LoadLabel { flow, seed, bytes }: LoadLabel| {
             let mut out = vec![tag];
             [flow, seed, bytes].iter().for_each(|number| out.extend(number.to_le_bytes()));
             out
         };
         match self {
-            Word::Send(load) => label(b'S', load),
-            Word::Data(load) => label(b'D', load),
-            Word::Verdict(Verdict { flow, arrived, checksum, right }) => {
-                let mut out = label(b'V', Label { flow, seed: arrived, bytes: checksum });
+            LoadHeader::Send(load) => label(b'S', load),
+            LoadHeader::Data(load) => label(b'D', load),
+            LoadHeader::Verdict(LoadVerdict { flow, arrived, checksum, right }) => {
+                let mut out = label(b'V', LoadLabel { flow, seed: arrived, bytes: checksum });
                 out.push(u8::from(right));
                 out
             }
@@ -61,16 +61,16 @@ impl Word {
     }
 
     /// Reads the first message of a stream.
-    pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Word> {
+    pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadHeader> {
         let tag = stream.read_u8().await?;
         let [flow, seed, bytes] =
             [stream.read_u64_le().await?, stream.read_u64_le().await?, stream.read_u64_le().await?];
         match tag {
-            b'S' => Ok(Word::Send(Label { flow, seed, bytes })),
-            b'D' => Ok(Word::Data(Label { flow, seed, bytes })),
+            b'S' => Ok(LoadHeader::Send(LoadLabel { flow, seed, bytes })),
+            b'D' => Ok(LoadHeader::Data(LoadLabel { flow, seed, bytes })),
             b'V' => {
                 let right = stream.read_u8().await? == 1;
-                Ok(Word::Verdict(Verdict { flow, arrived: seed, checksum: bytes, right }))
+                Ok(LoadHeader::Verdict(LoadVerdict { flow, arrived: seed, checksum: bytes, right }))
             }
             _ => Err(std::io::Error::other(format!("a stream begins with the byte {tag}, which means nothing"))),
         }
@@ -78,7 +78,7 @@ impl Word {
 }
 
 /// Reads a load to its end and compares it with its expected content.
-pub async fn check(label: Label, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Verdict> {
+pub async fn check(label: LoadLabel, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadVerdict> {
     let mut content = Content::new(label.seed, label.bytes);
     let (mut hasher, mut arrived, mut right) = (Xxh3::new(), 0u64, true);
     let (mut found, mut wanted) = (vec![0; BLOCK], vec![0; BLOCK]);
@@ -96,7 +96,7 @@ pub async fn check(label: Label, stream: &mut (impl AsyncRead + Unpin)) -> std::
         right &= found[..filled] == wanted[..expected];
         if filled < BLOCK {
             let right = right && arrived == label.bytes;
-            return Ok(Verdict { flow: label.flow, arrived, checksum: hasher.digest(), right });
+            return Ok(LoadVerdict { flow: label.flow, arrived, checksum: hasher.digest(), right });
         }
     }
 }
@@ -105,7 +105,7 @@ pub async fn check(label: Label, stream: &mut (impl AsyncRead + Unpin)) -> std::
 mod tests {
     use super::*;
 
-    fn load(label: Label) -> Vec<u8> {
+    fn load(label: LoadLabel) -> Vec<u8> {
         let mut content = Content::new(label.seed, label.bytes);
         let (mut all, mut block) = (Vec::new(), [0; 64]);
         loop {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    fn verdict(label: Label, bytes: &[u8]) -> Verdict {
+    fn verdict(label: LoadLabel, bytes: &[u8]) -> LoadVerdict {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(check(label, &mut &*bytes)).unwrap()
     }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_load_that_is_cut_bent_or_too_long_is_noticed() {
         for bytes in [0, 1, 7, 8, 1000, BLOCK as u64, 3 * BLOCK as u64 + 5] {
-            let label = Label { flow: 3, seed: 17, bytes };
+            let label = LoadLabel { flow: 3, seed: 17, bytes };
             let whole = load(label);
             assert_eq!(whole.len() as u64, bytes);
             let fine = verdict(label, &whole);
@@ -137,20 +137,20 @@ mod tests {
                 *bent.last_mut().unwrap() ^= 4;
                 assert!(!verdict(label, &bent).right);
                 assert_ne!(verdict(label, &bent).checksum, fine.checksum);
-                assert!(!verdict(Label { seed: 18, ..label }, &whole).right);
+                assert!(!verdict(LoadLabel { seed: 18, ..label }, &whole).right);
             }
         }
     }
 
     #[test]
     fn words_read_back() {
-        let label = Label { flow: 1, seed: u64::MAX, bytes: 3 };
-        let verdict = Verdict { flow: 9, arrived: 8, checksum: 7, right: true };
+        let label = LoadLabel { flow: 1, seed: u64::MAX, bytes: 3 };
+        let verdict = LoadVerdict { flow: 9, arrived: 8, checksum: 7, right: true };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        for word in [Word::Send(label), Word::Data(label), Word::Verdict(verdict)] {
-            assert_eq!(runtime.block_on(Word::read(&mut &*word.to_bytes())).unwrap(), word);
+        for word in [LoadHeader::Send(label), LoadHeader::Data(label), LoadHeader::Verdict(verdict)] {
+            assert_eq!(runtime.block_on(LoadHeader::read(&mut &*word.to_bytes())).unwrap(), word);
         }
-        assert!(runtime.block_on(Word::read(&mut &[7u8; 40][..])).is_err());
-        assert!(runtime.block_on(Word::read(&mut &[b'S'; 4][..])).is_err());
+        assert!(runtime.block_on(LoadHeader::read(&mut &[7u8; 40][..])).is_err());
+        assert!(runtime.block_on(LoadHeader::read(&mut &[b'S'; 4][..])).is_err());
     }
 }
