@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::csv::CsvReader;
-use super::disk::{cannot, plainly, write_named};
+use super::disk::{cannot, io_reason, write_named};
 use super::files::{self, EVENTS, JOBS, MANIFEST, STATE};
 use super::report::meaning;
 use super::sweep::{RUNS, State};
@@ -155,7 +155,7 @@ fn log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparis
     }
     let events = |run: usize| files::part(&folders[run], EVENTS).map(|file| BufReader::with_capacity(1 << 16, file));
     let difference = first_difference((&first.manifest.names, events(0)?), (&here.manifest.names, events(run)?));
-    match difference.map_err(|error| Failure::System(format!("cannot read the events: {}", plainly(&error))))? {
+    match difference.map_err(|error| Failure::System(format!("cannot read the events: {}", io_reason(&error))))? {
         Some(difference) => Ok(LogComparison::Differs(difference)),
         None => Ok(LogComparison::Same),
     }

@@ -158,18 +158,18 @@ pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
     let folder = parent(path);
     let why = match error.kind() {
         ErrorKind::NotFound if !folder.exists() => format!("there is no folder {}", folder.display()),
-        _ => plainly(error),
+        _ => io_reason(error),
     };
     Failure::System(format!("cannot {verb} {}: {why}", path.display()))
 }
 
 /// The failure to read a file, which the user who named it has to correct.
 pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Input(format!("cannot read {}: {}", path.display(), plainly(error)))
+    Failure::Input(format!("cannot read {}: {}", path.display(), io_reason(error)))
 }
 
 /// An error without its operating system number.
-pub fn plainly(error: &io::Error) -> String {
+pub fn io_reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::StorageFull => "the disk is full".to_owned(),
         ErrorKind::FileTooLarge => "the file size limit is exceeded (see ulimit -f)".to_owned(),
@@ -273,9 +273,9 @@ mod tests {
 
     #[test]
     fn errors_are_told_without_their_numbers() {
-        assert_eq!(plainly(&io::Error::from_raw_os_error(22)), "Invalid argument");
-        assert_eq!(plainly(&io::Error::from_raw_os_error(2)), "there is no such file or folder");
-        assert_eq!(plainly(&io::Error::from_raw_os_error(20)), "a part of this path is a file and no folder");
-        assert_eq!(plainly(&io::Error::other("it is too long")), "it is too long");
+        assert_eq!(io_reason(&io::Error::from_raw_os_error(22)), "Invalid argument");
+        assert_eq!(io_reason(&io::Error::from_raw_os_error(2)), "there is no such file or folder");
+        assert_eq!(io_reason(&io::Error::from_raw_os_error(20)), "a part of this path is a file and no folder");
+        assert_eq!(io_reason(&io::Error::other("it is too long")), "it is too long");
     }
 }

@@ -24,7 +24,7 @@ use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{CertificateError, RootCertStore};
 use time::{Duration, OffsetDateTime};
 
-use super::disk::{plainly, replace_as};
+use super::disk::{io_reason, replace_as};
 use super::input::read_plain;
 use crate::protocol::handshake::{PROTOCOL, Party};
 
@@ -51,7 +51,7 @@ const KEY: &str = "key.pem";
 
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    #[error("cannot {verb} {}: {}", path.display(), plainly(error))]
+    #[error("cannot {verb} {}: {}", path.display(), io_reason(error))]
     File { verb: &'static str, path: PathBuf, error: io::Error },
     #[error("{}: {problem}", path.display())]
     Pem { path: PathBuf, problem: String },

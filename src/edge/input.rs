@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
-use super::disk::{open_regular, plainly};
+use super::disk::{io_reason, open_regular};
 use super::gzip::{INFLATED_MAX, inflate, is_packed, read_lines, without_mark};
 use super::{Failure, outside};
 use crate::near::nearest;
@@ -49,7 +49,7 @@ pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> 
 pub fn load_text(text: &str) -> Result<Topology, Failure> {
     let read = &mut |path: &str| match path {
         WRITTEN_OUT => Ok(text.as_bytes().to_vec()),
-        path => read(path).map_err(|error| plainly(&error)),
+        path => read(path).map_err(|error| io_reason(&error)),
     };
     let loaded = topology::load(WRITTEN_OUT, &[], read);
     loaded.map(|loaded| loaded.topology).map_err(|diagnostics| Failure::Input(diagnostics.to_string()))
@@ -79,7 +79,7 @@ pub fn reason(path: &str, error: &io::Error) -> String {
         Some(format!("\ndid you mean `{}`?", path.with_file_name(name).display()))
     };
     let near = if error.kind() == io::ErrorKind::NotFound { near() } else { None };
-    format!("{}{}", plainly(error), near.unwrap_or_default())
+    format!("{}{}", io_reason(error), near.unwrap_or_default())
 }
 
 /// A failure that is a single fault without a known place.

@@ -61,7 +61,7 @@ mod validate;
 
 use std::sync::OnceLock;
 
-use disk::plainly;
+use disk::io_reason;
 pub use failure::{EXIT_CODES, Failure};
 
 /// Text of `--version`: the release, and the commit if it is known.
@@ -69,7 +69,7 @@ pub const VERSION: &str = env!("HANSA_VERSION");
 
 /// Amount of output besides the requested one. One value per process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Loudness {
+pub enum Verbosity {
     /// Warnings and errors only.
     Quiet,
     Usual,
@@ -77,27 +77,27 @@ pub enum Loudness {
     Chatty,
 }
 
-impl Loudness {
+impl Verbosity {
     /// Flags that pass this value on to another process.
     fn flags(self) -> &'static [&'static str] {
         match self {
-            Loudness::Quiet => &["--quiet"],
-            Loudness::Usual => &[],
-            Loudness::Verbose => &["--verbose"],
-            Loudness::Chatty => &["--verbose", "--verbose"],
+            Verbosity::Quiet => &["--quiet"],
+            Verbosity::Usual => &[],
+            Verbosity::Verbose => &["--verbose"],
+            Verbosity::Chatty => &["--verbose", "--verbose"],
         }
     }
 }
 
-static LOUDNESS: OnceLock<Loudness> = OnceLock::new();
+static LOUDNESS: OnceLock<Verbosity> = OnceLock::new();
 
 /// Sets the value of the command line; only the first call has an effect.
-fn set_loudness(loudness: Loudness) {
-    let _ = LOUDNESS.set(loudness);
+fn set_loudness(verbosity: Verbosity) {
+    let _ = LOUDNESS.set(verbosity);
 }
 
-fn loudness() -> Loudness {
-    LOUDNESS.get().copied().unwrap_or(Loudness::Usual)
+fn verbosity() -> Verbosity {
+    LOUDNESS.get().copied().unwrap_or(Verbosity::Usual)
 }
 
 /// The command as typed, program name first; invalid Unicode is replaced.
@@ -112,14 +112,14 @@ fn warn(text: &str) {
 
 /// Writes a remark on progress to standard error, unless `--quiet`.
 fn note(text: &str) {
-    if loudness() != Loudness::Quiet {
+    if verbosity() != Verbosity::Quiet {
         tell(text);
     }
 }
 
 /// Prints the effect of a command, unless `--quiet`. The output that a command was called for is printed with `print`.
 fn say(text: &str) -> Result<(), Failure> {
-    if loudness() == Loudness::Quiet { Ok(()) } else { print(text) }
+    if verbosity() == Verbosity::Quiet { Ok(()) } else { print(text) }
 }
 
 /// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
@@ -151,7 +151,7 @@ fn show(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure::Unread,
-        _ => Failure::System(format!("cannot write to standard output: {}", plainly(&error))),
+        _ => Failure::System(format!("cannot write to standard output: {}", io_reason(&error))),
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Failure;
-use super::disk::{RealDisk, plainly, remove_tree};
+use super::disk::{RealDisk, io_reason, remove_tree};
 use super::files::MANIFEST;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
@@ -72,7 +72,7 @@ impl Resumable {
         let (from, to) = (self.folder.join(JOURNAL), partial.join(JOURNAL));
         fs::rename(&from, &to).map_err(|error| {
             let (from, to) = (from.display(), to.display());
-            Failure::System(format!("cannot move {from} to {to}: {}", plainly(&error)))
+            Failure::System(format!("cannot move {from} to {to}: {}", io_reason(&error)))
         })?;
         if self.folder != self.out {
             let _ = remove_tree(&RealDisk, &self.folder);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::disk::plainly;
+use super::disk::io_reason;
 use super::drive_hub::{self, LeafLink, LostProcess, Returns, RunOutcome, Watch};
 use super::freight::shape::Shaper;
 use super::freight::{Freight, Live, Moved};
@@ -452,7 +452,7 @@ fn announce(line: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::System(format!("cannot write to standard output: {}", plainly(&error))))
+        .map_err(|error| Failure::System(format!("cannot write to standard output: {}", io_reason(&error))))
 }
 
 type Interruptions = mpsc::UnboundedReceiver<Failure>;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Loudness, loudness, thread};
+use super::{Verbosity, thread, verbosity};
 use crate::settings::counted;
 use crate::time::Time;
 
@@ -77,7 +77,7 @@ impl Progress {
 }
 
 fn is_watched() -> bool {
-    io::stderr().is_terminal() && loudness() != Loudness::Quiet
+    io::stderr().is_terminal() && verbosity() != Verbosity::Quiet
 }
 
 impl Drop for Progress {

@@ -14,7 +14,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
 use args::{
-    Command, Generated, Hansa, LoudnessArgs, MemberArgs, MemberProgram, Paper, RouterArgs, RouterProgram, RunArgs,
+    Command, Generated, Hansa, MemberArgs, MemberProgram, Paper, RouterArgs, RouterProgram, RunArgs, VerbosityArgs,
 };
 use examples::with_examples;
 
@@ -30,9 +30,9 @@ use super::resume::Resumable;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::sanitize::sanitize_text;
 use super::{
-    Failure, Loudness, bench, bound, certs, clock, cluster, compare, compose, convert, files, generate, loudness, man,
-    note, outside, plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament,
-    typed_words, validate, warn,
+    Failure, Verbosity, bench, bound, certs, clock, cluster, compare, compose, convert, files, generate, man, note,
+    outside, plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words,
+    validate, verbosity, warn,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -49,8 +49,8 @@ pub fn hansa() -> ExitCode {
     signals::leave_on_panic();
     let typed = taking_negatives(with_examples(Hansa::command(), "")).try_get_matches();
     match typed.and_then(|typed| Hansa::from_arg_matches(&typed)) {
-        Ok(Hansa { loudness, command }) => {
-            heed(loudness);
+        Ok(Hansa { verbosity, command }) => {
+            apply_verbosity(verbosity);
             outcome(dispatch(command))
         }
         Err(error) => outcome(unparsed(&with_near_command(error))),
@@ -63,8 +63,8 @@ pub fn router() -> ExitCode {
     signals::leave_on_panic();
     let typed = taking_negatives(RouterProgram::command()).try_get_matches();
     match typed.and_then(|typed| RouterProgram::from_arg_matches(&typed)) {
-        Ok(RouterProgram { loudness, router }) => {
-            heed(loudness);
+        Ok(RouterProgram { verbosity, router }) => {
+            apply_verbosity(verbosity);
             outcome(be_router(router))
         }
         Err(error) => outcome(unparsed(&error)),
@@ -85,8 +85,8 @@ fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) ->
     signals::leave_on_panic();
     let command = taking_negatives(MemberProgram::command().name(name).about(about));
     match command.try_get_matches().and_then(|typed| MemberProgram::from_arg_matches(&typed)) {
-        Ok(MemberProgram { loudness, member }) => {
-            heed(loudness);
+        Ok(MemberProgram { verbosity, member }) => {
+            apply_verbosity(verbosity);
             outcome(be_member(member, role))
         }
         Err(error) => outcome(unparsed(&error)),
@@ -132,12 +132,12 @@ fn taking_negatives(command: clap::Command) -> clap::Command {
     command.mut_subcommands(taking_negatives)
 }
 
-fn heed(LoudnessArgs { quiet, verbose }: LoudnessArgs) {
+fn apply_verbosity(VerbosityArgs { quiet, verbose }: VerbosityArgs) {
     set_loudness(match verbose {
-        0 if quiet => Loudness::Quiet,
-        0 => Loudness::Usual,
-        1 => Loudness::Verbose,
-        _ => Loudness::Chatty,
+        0 if quiet => Verbosity::Quiet,
+        0 => Verbosity::Usual,
+        1 => Verbosity::Verbose,
+        _ => Verbosity::Chatty,
     });
 }
 
@@ -276,7 +276,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         logs::check(&loaded.topology)?;
         validate::check_fit(&loaded)?;
     }
-    if loudness() == Loudness::Quiet {
+    if verbosity() == Verbosity::Quiet {
         // Otherwise the summary contains them.
         logs::told(&loaded.topology, false).iter().for_each(|told| warn(told));
     }
@@ -444,10 +444,10 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
 
 /// Log messages of the processes of a grid go to standard error; RUST_LOG chooses the level.
 fn log_to_stderr() {
-    let level = match loudness() {
-        Loudness::Quiet | Loudness::Usual => LevelFilter::WARN,
-        Loudness::Verbose => LevelFilter::INFO,
-        Loudness::Chatty => LevelFilter::DEBUG,
+    let level = match verbosity() {
+        Verbosity::Quiet | Verbosity::Usual => LevelFilter::WARN,
+        Verbosity::Verbose => LevelFilter::INFO,
+        Verbosity::Chatty => LevelFilter::DEBUG,
     };
     let usual = Targets::new().with_target("hansa", level);
     let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());

@@ -33,7 +33,7 @@ pub struct ClockArgs {
 impl ClockArgs {
     /// The command line of the keeper.
     pub fn for_keeper(&self, parent: u32) -> Vec<OsString> {
-        let mut words: Vec<OsString> = super::super::loudness().flags().iter().map(OsString::from).collect();
+        let mut words: Vec<OsString> = super::super::verbosity().flags().iter().map(OsString::from).collect();
         words.extend(["clock".into(), format!("--keeper-of={parent}").into()]);
         words.push(format!("--start=@{}", self.start.0).into());
         words.extend(self.until.map(|until| format!("--until={}", until.as_secs_f64()).into()));

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::{MANIFEST, OF_AN_EXPERIMENT};
 use crate::edge::Failure;
-use crate::edge::disk::plainly;
+use crate::edge::disk::io_reason;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("cannot {verb} {}: {}", path.display(), plainly(error))]
+    #[error("cannot {verb} {}: {}", path.display(), io_reason(error))]
     Io { verb: &'static str, path: PathBuf, error: io::Error },
     #[error(
         "{} exists and is not a result of Hansa (it has no {MANIFEST} of a run); it was not changed: choose another \

@@ -24,7 +24,7 @@ pub use self::read::verify;
 pub(super) use self::read::{name_of, open, part};
 pub use self::shelf::Shelf;
 use super::commit::{put_back, put_in_place};
-use super::disk::{Disk, RealDisk, parent, plainly, remove_tree};
+use super::disk::{Disk, RealDisk, io_reason, parent, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::partial_dir::{self, Lock, PartialDir};
@@ -232,7 +232,7 @@ impl ResultFolder {
                      removed: {}",
                     self.asked.display(),
                     moved.display(),
-                    plainly(&error)
+                    io_reason(&error)
                 ));
             }
             return Ok(());

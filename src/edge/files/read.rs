@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
-use crate::edge::disk::{RealDisk, open_regular, plainly, unreadable};
+use crate::edge::disk::{RealDisk, io_reason, open_regular, unreadable};
 use crate::edge::sanitize::sanitize_text;
 use crate::edge::{Failure, print, say};
 use crate::report::{self, Manifest, Side, SummaryFile};
@@ -26,7 +26,7 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     let mut damage = changed_files(a, &sides.0.manifest)?;
     damage.extend(changed_files(b, &sides.1.manifest)?);
     let comparison = report::compare(sides.0, sides.1)
-        .map_err(|error| Failure::System(format!("cannot read the events: {}", plainly(&error))))?;
+        .map_err(|error| Failure::System(format!("cannot read the events: {}", io_reason(&error))))?;
     let same = comparison.same() && damage.is_empty();
     if json {
         print(&format!("{:#}\n", comparison.json(&damage)))?;

@@ -18,7 +18,7 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::disk::{cannot, plainly};
+use super::disk::{cannot, io_reason};
 use super::grouping::{Grouping, Machine, assign_processes};
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
@@ -28,7 +28,7 @@ use super::run_dir::RunDir;
 use super::sanitize::sanitize_line_up_to;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::Count;
-use super::{Failure, Loudness, loudness, pin, tell, typed_words};
+use super::{Failure, Verbosity, pin, tell, typed_words, verbosity};
 use crate::protocol::handshake::{Party, TopologyHash, label};
 use crate::report::Input;
 use crate::topology::Topology;
@@ -491,7 +491,7 @@ async fn start_member(
     let file = file.map_err(|error| cannot("create", &log, &error))?;
     let stdout = file.try_clone().map_err(system)?;
     // With --verbose the processes write to the terminal, as their logs are removed with the run.
-    command.stdout(stdout).stderr(if loudness() > Loudness::Usual { Stdio::inherit() } else { file.into() });
+    command.stdout(stdout).stderr(if verbosity() > Verbosity::Usual { Stdio::inherit() } else { file.into() });
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let number = process.id().expect("it has not been waited for");
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
@@ -513,7 +513,7 @@ fn hansa(role: &str, topology: &Path) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(system)?;
     let mut command = Command::new(program);
     command.arg(role).arg("--topology").arg(topology).args(["--identity", HANDED_OVER, "--held"]);
-    command.args(loudness().flags());
+    command.args(verbosity().flags());
     // Only the launcher handles Ctrl-C: it knows how to end a run in order.
     command.stdin(Stdio::piped()).process_group(0).kill_on_drop(true);
     Ok(command)
@@ -560,7 +560,7 @@ fn fell(status: ExitStatus) -> bool {
 /// Shows the last of the `wanted` lines in a failed process's log.
 fn show_log_tail(member: &Member, wanted: impl Fn(&str) -> bool) {
     let Ok(log) = end_of_file(&member.log) else { return };
-    if log.is_empty() && loudness() <= Loudness::Usual {
+    if log.is_empty() && verbosity() <= Verbosity::Usual {
         tell(&format!("{} wrote nothing to its log", member.label));
         return;
     }
@@ -599,7 +599,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn cannot_start(error: &io::Error) -> Failure {
-    Failure::System(format!("cannot start a process of the grid: {}", plainly(error)))
+    Failure::System(format!("cannot start a process of the grid: {}", io_reason(error)))
 }
 
 fn system(error: impl std::fmt::Display) -> Failure {

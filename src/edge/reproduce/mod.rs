@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::disk::{cannot, plainly, replace};
+use super::disk::{cannot, io_reason, replace};
 use super::files::STATE;
 use super::inline::watch_for_interrupts;
 use super::input::read_plain;
@@ -142,7 +142,7 @@ fn write_share<R: Serialize>(folder: &Path, label: Label<'_>, part: Part, done: 
 fn read_share<R: DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Failure> {
     let path = folder.join(SHARE);
     let wrong = |error: &dyn std::fmt::Display| Failure::Input(format!("cannot read {}: {error}", path.display()));
-    let bytes = read_plain(&path).map_err(|error| wrong(&plainly(&error)))?;
+    let bytes = read_plain(&path).map_err(|error| wrong(&io_reason(&error)))?;
     serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
 }
 

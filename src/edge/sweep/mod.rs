@@ -22,7 +22,7 @@ pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, State};
 pub use self::gather::shares;
 pub use self::part::Part;
 use super::Failure;
-use super::disk::{plainly, replace};
+use super::disk::{io_reason, replace};
 use super::inline::{self, watch_for_interrupts};
 use super::input;
 use super::logs;
@@ -139,7 +139,7 @@ impl Files {
         if self.sealed {
             return Err("there is no such file".to_owned());
         }
-        let read = || input::read(path).map_err(|error| plainly(&error));
+        let read = || input::read(path).map_err(|error| io_reason(&error));
         self.found.or_insert_with(path.to_owned(), read).clone()
     }
 

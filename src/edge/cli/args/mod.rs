@@ -18,7 +18,7 @@ use crate::edge::flag_values::{folder, parse_count, some_time, speed, time};
 
 pub(super) use self::experiments::Paper;
 pub(super) use self::processes::{MemberArgs, MemberProgram, RouterArgs, RouterProgram};
-pub(super) use self::shared::LoudnessArgs;
+pub(super) use self::shared::VerbosityArgs;
 
 /// Shown below the list of commands: where to find everything else.
 const FIRST_STEPS: &str = "\
@@ -33,7 +33,7 @@ First steps:
 #[command(name = "hansa", version = VERSION, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))]
 pub(super) struct Hansa {
     #[command(flatten)]
-    pub loudness: LoudnessArgs,
+    pub verbosity: VerbosityArgs,
     #[command(subcommand)]
     pub command: Command,
 }

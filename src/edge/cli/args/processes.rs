@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser};
 
-use super::shared::{LoudnessArgs, OverrideArgs, ResultArgs};
+use super::shared::{OverrideArgs, ResultArgs, VerbosityArgs};
 use crate::edge::flag_values::{address, folder, host_and_port, some_time, speed, time};
 use crate::edge::{EXIT_CODES, VERSION};
 use crate::protocol::handshake::TopologyHash;
@@ -16,7 +16,7 @@ use crate::protocol::handshake::TopologyHash;
 #[command(name = "hansa-router", version = VERSION, about = "Run the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
 pub struct RouterProgram {
     #[command(flatten)]
-    pub loudness: LoudnessArgs,
+    pub verbosity: VerbosityArgs,
     #[command(flatten)]
     pub router: RouterArgs,
 }
@@ -78,7 +78,7 @@ pub struct RouterArgs {
 #[command(version = VERSION, after_help = EXIT_CODES)]
 pub struct MemberProgram {
     #[command(flatten)]
-    pub loudness: LoudnessArgs,
+    pub verbosity: VerbosityArgs,
     #[command(flatten)]
     pub member: MemberArgs,
 }

@@ -13,7 +13,7 @@ const COMMON: &str = "Common options";
 
 /// Amount of output besides the requested one.
 #[derive(Args, Clone, Copy)]
-pub struct LoudnessArgs {
+pub struct VerbosityArgs {
     /// Print only errors, warnings, and output that is not saved to a file (JSON, a plan, a schema)
     #[arg(short, long, global = true, help_heading = COMMON, conflicts_with = "verbose")]
     pub quiet: bool,
