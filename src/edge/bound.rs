@@ -5,7 +5,7 @@ use clap::Args;
 use super::flag_values::parse_count;
 use super::input::load_topology;
 use super::plan::moment;
-use super::{Failure, logs, print, warn};
+use super::{Failure, err, logs, out};
 use crate::few;
 use crate::grid::Needs;
 use crate::settings::counted;
@@ -48,7 +48,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
         let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);
         if let Some(told) = rigids.content.told(false) {
-            warn(&format!("{path}: {told}"));
+            err::warning(&format!("{path}: {told}"));
         }
         return tell_of(path, args.nodes, &Source::Rigid(rigids));
     }
@@ -60,7 +60,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         )));
     }
     let loaded = load_topology(path, &[])?;
-    logs::told(&loaded.topology, false).iter().for_each(|told| warn(told));
+    logs::told(&loaded.topology, false).iter().for_each(|told| err::warning(told));
     let rigid = loaded.topology.workloads.iter().enumerate();
     let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
     if rigid.peek().is_none() {
@@ -113,7 +113,7 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
         ),
         false => "bound         1: no job has to wait if memory is ignored\n".to_owned(),
     });
-    print(&text)
+    out::always(&text)
 }
 
 fn rule(text: &str) -> Result<Rule, String> {

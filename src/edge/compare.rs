@@ -10,7 +10,7 @@ use super::files::{self, EVENTS, JOBS, MANIFEST, STATE};
 use super::report::meaning;
 use super::sweep::{RUNS, State};
 use super::terminal::Activity;
-use super::{Failure, print, say};
+use super::{Failure, out};
 use crate::experiment::compare::{
     Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, Sweep, compare, compare_sweeps,
 };
@@ -51,11 +51,11 @@ pub fn compare_results(folders: &[PathBuf], json: bool, page: Option<&Path>) -> 
         write_named(path, html)?;
     }
     if let Some(json) = json {
-        return print(&format!("{json:#}\n"));
+        return out::always(&format!("{json:#}\n"));
     }
     // Quiet or not: the table goes to no file.
-    print(&text)?;
-    page.map_or(Ok(()), |path| say(&format!("\npage  {}\n", path.display())))
+    out::always(&text)?;
+    page.map_or(Ok(()), |path| out::unless_quiet(&format!("\npage  {}\n", path.display())))
 }
 
 /// A sweep: its state, and the cells of its rows.

@@ -58,7 +58,7 @@ pub fn write(
     let text = compose(topology, &options);
     match out {
         Some(out) => write_named(out, text),
-        None => super::print(&text),
+        None => super::out::always(&text),
     }
 }
 

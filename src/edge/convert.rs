@@ -5,7 +5,7 @@ use std::path::Path;
 use super::disk::{unreadable, write_named};
 use super::input::{STANDARD_INPUT, read_typed};
 use super::sanitize::sanitize_text;
-use super::{Failure, logs, print, say, warn};
+use super::{Failure, err, logs, out};
 use crate::topology::simgrid;
 
 /// A format that can be converted: how its content begins or is called, and what makes it ours.
@@ -47,12 +47,12 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
     })?;
     logs::fits(out, "toml")?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
-    converted.warnings.iter().for_each(|warning| warn(&format!("{path}: {warning}")));
+    converted.warnings.iter().for_each(|warning| err::warning(&format!("{path}: {warning}")));
     match out {
         Some(out) => {
             write_named(out, &converted.text)?;
-            say(&format!("{}: written\n", sanitize_text(&out.display().to_string())))
+            out::unless_quiet(&format!("{}: written\n", sanitize_text(&out.display().to_string())))
         }
-        None => print(&converted.text),
+        None => out::always(&converted.text),
     }
 }

@@ -8,7 +8,7 @@ use super::disk::write_named;
 use super::flag_values::parse_count;
 use super::sanitize::sanitize_text;
 use super::terminal::Activity;
-use super::{Failure, print, say};
+use super::{Failure, out};
 use crate::grid::Kind;
 use crate::settings::{counted, units};
 use crate::time::Span;
@@ -82,9 +82,9 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
             write_named(out, text)?;
             let [tasks, edges] = [(workflow.tasks.len(), "task"), (workflow.edges.len(), "edge")];
             let [tasks, edges] = [tasks, edges].map(|(number, what)| counted(number as u64, what));
-            say(&format!("{}: {tasks}, {edges}\n", sanitize_text(&out.display().to_string())))
+            out::unless_quiet(&format!("{}: {tasks}, {edges}\n", sanitize_text(&out.display().to_string())))
         }
-        None => print(&write::dot(&workflow)),
+        None => out::always(&write::dot(&workflow)),
     }
 }
 

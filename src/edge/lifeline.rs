@@ -15,7 +15,7 @@ use super::drive_hub::LostProcess;
 use super::identity::Identity;
 use super::outside::Stop;
 use super::partial_dir::PartialDir;
-use super::{Failure, tell};
+use super::{Failure, err};
 use crate::protocol::handshake::Party;
 
 /// Messages of a launcher to its router.
@@ -88,7 +88,7 @@ pub fn leave_at_once(resume: Option<String>) -> ! {
     // A reader that is gone, or another thread that waits for one, could block this for ever.
     let (said, heard) = std::sync::mpsc::channel();
     let telling = super::thread("last words", move || {
-        tell(&text);
+        err::line(&text);
         let _ = said.send(());
     });
     if telling.is_ok() {

@@ -10,7 +10,7 @@ use super::flag_values::parse_count;
 use super::input::{STANDARD_INPUT, read_typed};
 use super::sanitize::sanitize_text;
 use super::terminal::Activity;
-use super::{Failure, gzip, say, warn};
+use super::{Failure, err, gzip, out};
 use crate::random::SplitMix64;
 use crate::settings::counted;
 use crate::time::{Span, Time};
@@ -204,7 +204,7 @@ pub fn convert(
         told.extend(faults.note().map(|note| format!("{path}: {note}")));
     }
     drop(activity);
-    told.iter().for_each(|told| warn(told));
+    told.iter().for_each(|told| err::warning(told));
     let nodes = machine(&header, &jobs);
     // A log that is written in its own format keeps its comments.
     if header.is_empty() || from != Format::Swf {
@@ -314,11 +314,15 @@ fn write(
         Some(out) => {
             write_named(out, &bytes)?;
             drop(activity);
-            say(&format!("{}: {}\n", sanitize_text(&out.display().to_string()), counted(jobs.len() as u64, "job")))
+            out::unless_quiet(&format!(
+                "{}: {}\n",
+                sanitize_text(&out.display().to_string()),
+                counted(jobs.len() as u64, "job")
+            ))
         }
         None => {
             drop(activity);
-            super::print(&String::from_utf8_lossy(&bytes))
+            super::out::always(&String::from_utf8_lossy(&bytes))
         }
     }
 }

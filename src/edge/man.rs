@@ -8,7 +8,7 @@ use clap::Command;
 use clap_mangen::Man;
 
 use super::disk::cannot;
-use super::{Failure, VERSION, note, print};
+use super::{Failure, VERSION, err, out};
 use crate::near::nearest;
 
 /// Prints the page of the command with these words.
@@ -29,8 +29,8 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     if is_read(&text) {
         return Ok(());
     }
-    note("`man` is not installed here, so --help is printed; --out writes the page as troff source");
-    print(&help.to_string())
+    err::note("`man` is not installed here, so --help is printed; --out writes the page as troff source");
+    out::always(&help.to_string())
 }
 
 /// The subcommand with the name nearest to `typed`. None if none is near.

@@ -14,7 +14,7 @@ use super::lifeline::{self, Cleanup};
 use super::outside::{self, Stop};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
-use super::{Failure, freight, note, say};
+use super::{Failure, err, freight, out};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party, TopologyHash, label};
 use crate::topology::{self, ExternalDeciders, Loaded, Override, Plan, Topology};
@@ -86,7 +86,7 @@ fn join_and_play(
             return if finished { Ok(()) } else { Err(failure) };
         }
         let (who, patience) = (label(&membership.parties), membership.patience.as_secs_f64());
-        note(&format!("{who}: {failure}; looking for it for {patience} s"));
+        err::note(&format!("{who}: {failure}; looking for it for {patience} s"));
         // A router that rejects this process is the old one, which is closing: a member with nothing left to do need
         // not wait for another one.
         ending = match part.drive_leaf(membership.patience, !finished, endings) {
@@ -101,7 +101,7 @@ fn join_and_play(
     let PartEnd::Over(end) = ending else { unreachable!("the loop ends with it") };
     end.and_then(|()| {
         let has = if membership.parties.len() == 1 { "has" } else { "have" };
-        say(&format!("{} {has} finished: the run is over\n", label(&membership.parties)))
+        out::unless_quiet(&format!("{} {has} finished: the run is over\n", label(&membership.parties)))
     })
 }
 
@@ -184,7 +184,7 @@ impl Part<'_> {
             0 => "all members have joined".to_owned(),
             missing => format!("{missing} still to join"),
         };
-        say(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()))?;
+        out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()))?;
         Ok(Some(joined))
     }
 }

@@ -18,6 +18,7 @@ mod csv;
 mod disk;
 mod drive_hub;
 mod drive_leaf;
+mod err;
 mod failure;
 pub mod files;
 mod flag_values;
@@ -36,6 +37,7 @@ mod lifeline;
 mod logs;
 mod man;
 mod member;
+mod out;
 mod outside;
 mod parquet;
 mod partial_dir;
@@ -61,7 +63,6 @@ mod validate;
 
 use std::sync::OnceLock;
 
-use disk::io_reason;
 pub use failure::{EXIT_CODES, Failure};
 
 /// Text of `--version`: the release, and the commit if it is known.
@@ -89,37 +90,20 @@ impl Verbosity {
     }
 }
 
-static LOUDNESS: OnceLock<Verbosity> = OnceLock::new();
+static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
 
 /// Sets the value of the command line; only the first call has an effect.
-fn set_loudness(verbosity: Verbosity) {
-    let _ = LOUDNESS.set(verbosity);
+fn set_verbosity(verbosity: Verbosity) {
+    let _ = VERBOSITY.set(verbosity);
 }
 
 fn verbosity() -> Verbosity {
-    LOUDNESS.get().copied().unwrap_or(Verbosity::Usual)
+    VERBOSITY.get().copied().unwrap_or(Verbosity::Usual)
 }
 
 /// The command as typed, program name first; invalid Unicode is replaced.
 fn typed_words() -> impl Iterator<Item = String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned())
-}
-
-/// Writes a warning to standard error, with `--quiet`, too.
-fn warn(text: &str) {
-    tell(&format!("warning: {text}"));
-}
-
-/// Writes a remark on progress to standard error, unless `--quiet`.
-fn note(text: &str) {
-    if verbosity() != Verbosity::Quiet {
-        tell(text);
-    }
-}
-
-/// Prints the effect of a command, unless `--quiet`. The output that a command was called for is printed with `print`.
-fn say(text: &str) -> Result<(), Failure> {
-    if verbosity() == Verbosity::Quiet { Ok(()) } else { print(text) }
 }
 
 /// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
@@ -134,29 +118,4 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     started.map_err(|error| std::io::Error::new(error.kind(), format!("cannot start a thread: {error}")))
-}
-
-/// Writes to standard output. A closed pipe is not an error.
-fn print(text: &str) -> Result<(), Failure> {
-    match show(text) {
-        // A reader such as `head` that stops early has all it wants.
-        Err(Failure::Unread) => Ok(()),
-        end => end,
-    }
-}
-
-/// Writes to standard output; a closed pipe is an error, for commands that only serve their reader.
-fn show(text: &str) -> Result<(), Failure> {
-    use std::io::{ErrorKind, Write};
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
-        ErrorKind::BrokenPipe => Failure::Unread,
-        _ => Failure::System(format!("cannot write to standard output: {}", io_reason(&error))),
-    })
-}
-
-/// Writes a line to standard error. A failure to write does not end the process.
-fn tell(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

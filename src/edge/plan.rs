@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{unreadable, write_named};
 use super::input::{load_grid, read_typed};
-use super::{Failure, print};
+use super::{Failure, out};
 use crate::near::nearest;
 use crate::report::plan::{json, picture as drawn, table};
 use crate::settings::units;
@@ -81,7 +81,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
     if let Some(path) = &wish.svg {
         write_named(path, drawn(&made))?;
     }
-    print(&if wish.json { json(&made) } else { table(&made) })
+    out::always(&if wish.json { json(&made) } else { table(&made) })
 }
 
 /// The policy of the first system that plans; without one the first policy of all.

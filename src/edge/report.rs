@@ -9,7 +9,7 @@ use super::files::{self, EVENTS, JOBS, MANIFEST, PAGE, TRACE};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
 use super::results::LIVE_PLOT;
-use super::{Failure, outside, say, warn};
+use super::{Failure, err, out, outside};
 use crate::grid::JobId;
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
@@ -18,7 +18,7 @@ use crate::topology::{self, Topology};
 pub fn report(folder: &Path, trace: bool) -> Result<(), Failure> {
     let trace = trace.then(|| format!("trace {} (for ui.perfetto.dev)\n", shown(folder, TRACE)));
     make(folder, trace.is_some())?;
-    say(&format!("page  {}\n{}", shown(folder, PAGE), trace.unwrap_or_default()))
+    out::unless_quiet(&format!("page  {}\n{}", shown(folder, PAGE), trace.unwrap_or_default()))
 }
 
 /// Adds the page to a result folder, and the trace if it is wanted, or replaces existing ones; the rest is left as it
@@ -40,7 +40,7 @@ pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
     if tally.lacks_logs() {
         match numbers(folder) {
             Ok(numbers) => tally.tell_numbers(numbers),
-            Err(why) => warn(&format!("jobs have the numbers of the run, not those of their log: {why}")),
+            Err(why) => err::warning(&format!("jobs have the numbers of the run, not those of their log: {why}")),
         }
     }
     let fresh = fresh_view(&side.summary.results, &side.manifest.topology, &topology)?;
@@ -92,7 +92,7 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
         Err(failure @ Failure::Interrupted(_)) => Err(failure),
         // The run itself is complete, so it has a report without the comparison.
         Err(why) => {
-            warn(&format!("no comparison with an up-to-date view: {why}"));
+            err::warning(&format!("no comparison with an up-to-date view: {why}"));
             Ok(None)
         }
     }

@@ -19,7 +19,7 @@ use super::partial_dir::PartialDir;
 use super::recording::{Recording, TRANSFERS};
 use super::resume::status_of;
 use super::terminal::Progress;
-use super::{Failure, note, outside, parquet, pin, say, typed_words, warn};
+use super::{Failure, err, out, outside, parquet, pin, typed_words};
 use crate::few;
 use crate::kernel::Entry;
 use crate::protocol::{Record, ReserveAnswer};
@@ -52,11 +52,11 @@ impl Format {
         match self {
             Format::Json => {
                 let SummaryFile { results, run } = summary;
-                super::print(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
+                super::out::always(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
             }
             Format::Table => {
                 let table = summary_table(&summary.results, Some(&summary.run));
-                say(&format!("{table}results in {}\n", out.display()))
+                out::unless_quiet(&format!("{table}results in {}\n", out.display()))
             }
         }
     }
@@ -319,7 +319,7 @@ impl Results<'_> {
         if end.is_ok()
             && let Some(text) = many_refused(&summary.results.jobs)
         {
-            warn(&text);
+            err::warning(&text);
         }
         if let Some(earlier) = earlier {
             let is_equal = end.is_ok() && earlier.kept.is_none() && !digest.is_empty() && earlier.digest == digest;
@@ -329,9 +329,9 @@ impl Results<'_> {
             });
             let told = of_earlier(&earlier, &digest, remade);
             match end {
-                Ok(()) => note(&format!("note: {told}")),
+                Ok(()) => err::note(&format!("note: {told}")),
                 // A partial result has replaced a complete one.
-                Err(_) => warn(&told),
+                Err(_) => err::warning(&told),
             }
         }
         // The failure of the run is more important than a failure to print.

@@ -26,7 +26,7 @@ use super::quic::{Close, JoinTerms, Listener, Obituary, Options, Peer};
 use super::results::{Format, Results, Setting, inputs};
 use super::resume::Resumable;
 use super::signals::on_interrupt;
-use super::{Failure, lifeline, note, pin};
+use super::{Failure, err, lifeline, pin};
 use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE, label};
@@ -473,7 +473,7 @@ async fn admit(
             // A lost process is reported before a new one is admitted in its place.
             biased;
             Some(LostProcess { label, process, why }) = gone.recv() => {
-                note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
+                err::note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
                 let _ = obituaries.send(Obituary { label, process });
             }
             admitted = &mut admitting => break admitted.map_err(Failure::Program),

@@ -13,7 +13,7 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
     let swept = run_experiment(path, &mut files, sweeping)?;
     if swept.part.is_some() {
         // A share has no standings, as these need all runs.
-        return super::say(&swept.told());
+        return super::out::unless_quiet(&swept.told());
     }
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
     replace(&swept.out.join(STANDINGS), csv(&standings))?;
@@ -26,7 +26,7 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
     };
     let note = standings.note.as_ref().map_or(String::new(), |note| format!("{note}\n"));
     let page = swept.out.join(STANDINGS_PAGE);
-    super::say(&format!(
+    super::out::unless_quiet(&format!(
         "{}{note}{stars}\n{}: the page, with differences from {other} and charts\n",
         table(&standings),
         page.display()

@@ -7,7 +7,7 @@ use super::input::{STANDARD_INPUT, has_key, listed, load_or_list};
 use super::sanitize::sanitize_text;
 use super::sweep::{self, Files, read_experiment};
 use super::terminal::Count;
-use super::{Failure, logs, outside, print, say, warn};
+use super::{Failure, err, logs, out, outside};
 use crate::experiment::{ENTRANT, Experiment};
 use crate::settings::counted;
 use crate::topology::{self, Loaded, Override};
@@ -32,12 +32,12 @@ pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) ->
                 json!({ "topology": path, "fine": false, "wrong": failure.to_string(), "complaints": all })
             }
         };
-        print(&format!("{value:#}\n"))?;
+        out::always(&format!("{value:#}\n"))?;
         return checked.map(drop).map_err(|(failure, _)| Failure::Told(failure.exit_code()));
     }
     let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
-    left_out.iter().for_each(|one| warn(one));
-    say(&format!("{}: fine\n{}", sanitize_text(path), loaded.topology.in_short()))
+    left_out.iter().for_each(|one| err::warning(one));
+    out::unless_quiet(&format!("{}: fine\n{}", sanitize_text(path), loaded.topology.in_short()))
 }
 
 /// Only experiments name a topology.
@@ -54,12 +54,12 @@ fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failu
             }
             Err(failure) => json!({ "experiment": path, "fine": false, "wrong": failure.to_string() }),
         };
-        print(&format!("{value:#}\n"))?;
+        out::always(&format!("{value:#}\n"))?;
         return checked.map(drop).map_err(|failure| Failure::Told(failure.exit_code()));
     }
     let (experiment, left_out) = checked?;
-    left_out.iter().for_each(|one| warn(one));
-    say(&format!("{}: fine\n{}\n", sanitize_text(path), in_short(&experiment)))
+    left_out.iter().for_each(|one| err::warning(one));
+    out::unless_quiet(&format!("{}: fine\n{}\n", sanitize_text(path), in_short(&experiment)))
 }
 
 /// Checks the topology of every run. Returns the distinct remarks on all of them.

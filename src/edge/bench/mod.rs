@@ -10,7 +10,7 @@ mod turn;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::{Failure, pin, show};
+use super::{Failure, out, pin};
 
 pub use turn::ECHO;
 
@@ -63,7 +63,7 @@ impl Effort {
 
 /// Prints a line; fails if the output has no reader any more.
 macro_rules! line {
-    ($($format:tt)*) => { show(&format!("{}\n", format_args!($($format)*))) };
+    ($($format:tt)*) => { out::or_fail(&format!("{}\n", format_args!($($format)*))) };
 }
 
 /// Measures, and prints each figure as soon as it is known.

@@ -30,9 +30,9 @@ use super::resume::Resumable;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::sanitize::sanitize_text;
 use super::{
-    Failure, Verbosity, bench, bound, certs, clock, cluster, compare, compose, convert, files, generate, man, note,
-    outside, plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, typed_words,
-    validate, verbosity, warn,
+    Failure, Verbosity, bench, bound, certs, clock, cluster, compare, compose, convert, err, files, generate, man, out,
+    outside, plan, report, reproduce, runtime, set_verbosity, signals, sweep, tournament, typed_words, validate,
+    verbosity,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -102,7 +102,7 @@ fn unparsed(error: &clap::Error) -> Result<(), Failure> {
     }
     let styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let text = error.render();
-    print(&if styled { text.ansi().to_string() } else { text.to_string() })
+    out::always(&if styled { text.ansi().to_string() } else { text.to_string() })
 }
 
 /// Adds the command that was probably meant if clap finds none: clap takes swapped letters for another word.
@@ -133,7 +133,7 @@ fn taking_negatives(command: clap::Command) -> clap::Command {
 }
 
 fn apply_verbosity(VerbosityArgs { quiet, verbose }: VerbosityArgs) {
-    set_loudness(match verbose {
+    set_verbosity(match verbose {
         0 if quiet => Verbosity::Quiet,
         0 => Verbosity::Usual,
         1 => Verbosity::Verbose,
@@ -183,16 +183,16 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Validate { topology, strict, json } => {
             validate::validate(&topology.topology, &topology.overrides.parse()?, strict, json)
         }
-        Command::Show { keys: true, .. } => print(&catalog::keys()),
-        Command::Show { topology: None, .. } => print(&catalog::listing()),
+        Command::Show { keys: true, .. } => out::always(&catalog::keys()),
+        Command::Show { topology: None, .. } => out::always(&catalog::listing()),
         Command::Show { topology: Some(topology), overrides, .. } => {
             let loaded = load_topology(&topology, &overrides.parse()?)?;
-            print(&written_out(&loaded.topology, loaded.path()))
+            out::always(&written_out(&loaded.topology, loaded.path()))
         }
-        Command::Schema { conversation: true, .. } => print(CONVERSATION),
+        Command::Schema { conversation: true, .. } => out::always(CONVERSATION),
         Command::Schema { experiment, .. } => {
             let schema = if experiment { catalog::experiment_schema() } else { catalog::topology_schema() };
-            print(&format!("{schema:#}\n"))
+            out::always(&format!("{schema:#}\n"))
         }
         Command::Compose { topology, out, image } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
@@ -226,7 +226,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Hansa::command(), "hansa", &mut text);
-            print(&String::from_utf8_lossy(&text))
+            out::always(&String::from_utf8_lossy(&text))
         }
         Command::Man { command, out } => {
             let whole = with_examples(Hansa::command(), "");
@@ -271,18 +271,18 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     }
     let path = args.topology.clone().unwrap_or_default();
     let loaded = load_topology(&path, &args.overrides.parse()?)?;
-    loaded.topology.warnings().iter().chain(&loaded.notes).for_each(|warning| warn(warning));
+    loaded.topology.warnings().iter().chain(&loaded.notes).for_each(|warning| err::warning(warning));
     if args.strict {
         logs::check(&loaded.topology)?;
         validate::check_fit(&loaded)?;
     }
     if verbosity() == Verbosity::Quiet {
         // Otherwise the summary contains them.
-        logs::told(&loaded.topology, false).iter().for_each(|told| warn(told));
+        logs::told(&loaded.topology, false).iter().for_each(|told| err::warning(told));
     }
     // All members run in this process, so every file and program must be here.
     let absent = outside::look_for(&loaded);
-    absent.files.iter().for_each(|file| warn(file));
+    absent.files.iter().for_each(|file| err::warning(file));
     if !absent.programs.is_empty() {
         return Err(absent.failure());
     }
@@ -305,7 +305,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     let members = topology.sites.len() + topology.users.len();
     if let Some(processes) = args.processes.map(|processes| processes as usize).filter(|many| *many > members) {
         let (processes, members) = (count(processes as u64), count(members as u64));
-        note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
+        err::note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
     }
     let grouping = match (args.processes, args.per_process) {
         (Some(processes), _) => Grouping::Processes(processes as usize),
@@ -316,7 +316,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     };
     if let (Grouping::Processes(processes), None) = (&grouping, args.processes) {
         let (processes, members) = (count(*processes as u64), count(members as u64));
-        note(&format!(
+        err::note(&format!(
             "note: {members} sites and users share {processes} processes (--per-process 1 gives each its own)"
         ));
     }
@@ -340,7 +340,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         && let Some(location) = loaded.location(&error)
     {
         // The router has reported the failure, but does not know the place in the user's file.
-        tell(&format!(" --> {location}"));
+        err::line(&format!(" --> {location}"));
     }
     ended
 }
@@ -433,9 +433,9 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
             let text = sanitize_text(&failure.to_string());
             // A difference between two results is an answer, not an error.
             if matches!(failure, Failure::Different(_)) {
-                tell(&text);
+                err::line(&text);
             } else if !text.is_empty() {
-                tell(&if text.starts_with("error") { text } else { format!("error: {text}") });
+                err::line(&if text.starts_with("error") { text } else { format!("error: {text}") });
             }
             ExitCode::from(failure.exit_code())
         }

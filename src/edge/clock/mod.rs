@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, WaitOptions, kill_process, set_child_subreaper, wait};
 
-use super::{Failure, signals, tell};
+use super::{Failure, err, signals};
 use world::pid;
 
 /// The preloaded library; empty where it cannot be built.
@@ -73,7 +73,7 @@ fn watch(args: &ClockArgs) -> Result<(), Failure> {
         Some(0) => Ok(()),
         Some(code) => Err(Failure::Told(u8::try_from(code).unwrap_or(Failure::INTERNAL))),
         None => {
-            tell("error: the keeper of the clock was killed; its programs have been ended");
+            err::line("error: the keeper of the clock was killed; its programs have been ended");
             Err(Failure::Told(Failure::SYSTEM))
         }
     }

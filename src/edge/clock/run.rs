@@ -22,7 +22,7 @@ use rustix::thread::futex;
 use rustix::time::Timespec;
 
 use super::super::run_dir::RunDir;
-use super::super::{Failure, note, pin, signals, tell, warn};
+use super::super::{Failure, err, pin, signals};
 use super::args::ClockArgs;
 use super::page::Mapped;
 use super::world::{Processes, pid};
@@ -96,7 +96,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     let begun = Instant::now();
     let child = command.spawn().map_err(|error| {
         let is_missing = error.kind() == ErrorKind::NotFound;
-        tell(&format!("error: cannot run {}: {error}", Path::new(program).display()));
+        err::line(&format!("error: cannot run {}: {error}", Path::new(program).display()));
         Failure::Told(if is_missing { NOT_FOUND } else { NOT_STARTED })
     })?;
     // The command is reaped like all other processes.
@@ -124,15 +124,15 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         let shown = left[..left.len().min(NAMED)].join(", ");
         let more = left.len().saturating_sub(NAMED);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        note(&format!(
+        err::note(&format!(
             "ended processes that the command left behind: {shown}{rest}; --wait would have waited for them"
         ));
     }
-    note(&account(page.now(), real, keeper.stepper.steps));
+    err::note(&account(page.now(), real, keeper.stepper.steps));
     match keeper.processes.unreached() {
         0 => {}
-        1 => warn("1 process was beyond the clock's reach"),
-        many => warn(&format!("{many} processes were beyond the clock's reach")),
+        1 => err::warning("1 process was beyond the clock's reach"),
+        many => err::warning(&format!("{many} processes were beyond the clock's reach")),
     }
     match end {
         End::Left(status) => match exit_code(status) {

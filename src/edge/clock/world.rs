@@ -12,7 +12,7 @@ use rustix::process::{
 };
 use rustix::thread::futex;
 
-use super::super::warn;
+use super::super::err;
 use super::proc::{self, Call, State, Thread};
 use crate::clock::state::{AWAKE, BORN, ENDING, FREE, ON_DATA, PRESUMED, Page};
 use crate::clock::steps::{Look, Stepper, World};
@@ -111,7 +111,7 @@ impl Processes {
 
     fn say_once(&mut self, process: u32, kind: &'static str, text: impl FnOnce(&str) -> String) {
         if self.named.insert((process, kind)) {
-            warn(&text(&format!("pid {process} ({})", proc::name(process))));
+            err::warning(&text(&format!("pid {process} ({})", proc::name(process))));
         }
     }
 
@@ -265,7 +265,7 @@ impl Processes {
         let names: Vec<String> =
             waiting.iter().map(|&process| format!("pid {process} ({})", proc::name(process))).collect();
         if self.named.insert((0, "idle")) {
-            warn(&format!("all wait for data or for each other, and none for a time: {}", names.join(", ")));
+            err::warning(&format!("all wait for data or for each other, and none for a time: {}", names.join(", ")));
         }
     }
 

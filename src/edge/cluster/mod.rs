@@ -19,7 +19,7 @@ use self::bundle::Bundle;
 use super::disk::{cannot, write_named_as};
 use super::input::{default_out, has_key, load_topology};
 use super::sweep::{Files, read_experiment};
-use super::{Failure, print};
+use super::{Failure, out};
 use crate::topology::{Override, Topology};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -237,7 +237,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 
 /// Writes a script with the right to execute it, and a file that may hold keys readable for its owner only.
 fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
-    let Some(out) = &wish.out else { return print(text) };
+    let Some(out) = &wish.out else { return out::always(text) };
     let mode = match wish.engine {
         Engine::Slurm => 0o755,
         Engine::Hyperqueue => 0o644,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::super::journal::{Journal, Pages};
 use super::super::quic::{self, Close, Listener};
-use super::super::{Failure, note};
+use super::super::{Failure, err};
 use super::leaf_link::{LeafLink, LinkError};
 use super::progress::{self, explain_loss, place_in_time};
 use super::{Halt, HubDriver, LOG_WORTH};
@@ -128,7 +128,7 @@ impl HubDriver<'_, '_, '_> {
         let here = since.elapsed();
         if links.is_empty() {
             let seconds = here.as_secs_f64();
-            note(&format!(
+            err::note(&format!(
                 "the run was over at virtual time {}: the router was back there after {seconds:.1} s",
                 hub.now().time
             ));
@@ -141,7 +141,7 @@ impl HubDriver<'_, '_, '_> {
         let mut lost = few::Map::new();
         let kept = self.kept;
         let repeated = kept.block_on(self.catch_up(hub, links, &everybody, &mut lost))?;
-        note(&format!(
+        err::note(&format!(
             "the run goes on at virtual time {}: the router was back there after {:.1} s, and the others, which had sent {} frames, after {:.1} s",
             hub.now().time,
             here.as_secs_f64(),
@@ -171,7 +171,7 @@ impl HubDriver<'_, '_, '_> {
             for leaf in back.iter().filter(|leaf| !lost.contains_key(leaf)) {
                 let seconds = since.elapsed().as_secs_f64();
                 let (who, frames) = (&links[*leaf].label, repeated[leaf]);
-                note(&format!("{who} is back after {seconds:.1} s: it has repeated {}", counted(frames, "frame")));
+                err::note(&format!("{who} is back after {seconds:.1} s: it has repeated {}", counted(frames, "frame")));
             }
         }
         self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
@@ -258,7 +258,7 @@ impl HubDriver<'_, '_, '_> {
             return Err(Failure::LostPeer { label: link.label.clone(), text });
         }
         let first = text.lines().next().unwrap_or_default();
-        note(&format!("{first}; waiting up to {} s for it to come back", returns.patience.as_secs_f64()));
+        err::note(&format!("{first}; waiting up to {} s for it to come back", returns.patience.as_secs_f64()));
         Ok(tokio::time::Instant::now() + returns.patience)
     }
 

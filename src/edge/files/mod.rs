@@ -25,10 +25,10 @@ pub(super) use self::read::{name_of, open, part};
 pub use self::shelf::Shelf;
 use super::commit::{put_back, put_in_place};
 use super::disk::{Disk, RealDisk, io_reason, parent, remove_tree};
+use super::err;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::partial_dir::{self, Lock, PartialDir};
-use super::{note, warn};
 use crate::few;
 use crate::report::{Manifest, Output, SummaryFile};
 
@@ -227,7 +227,7 @@ impl ResultFolder {
             let _ = fs::set_permissions(moved, Permissions::from_mode(0o700));
             // The new result is in its place and complete, so this is no failure of the run.
             if let Err(error) = remove_tree(&*self.disk, moved) {
-                warn(&format!(
+                err::warning(&format!(
                     "the result in {} is complete, but the one that it replaced is left in {}, which cannot be \
                      removed: {}",
                     self.asked.display(),
@@ -241,7 +241,7 @@ impl ResultFolder {
         let (path, told) = self.free_name()?;
         self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
         let (asked, told) = (self.asked.display(), told.display());
-        warn(&format!("the contents of {asked} are now in {told}: a file had been put there meanwhile"));
+        err::warning(&format!("the contents of {asked} are now in {told}: a file had been put there meanwhile"));
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl Earlier {
 pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     bring_back(disk, out);
     for left in partial_dir::clear(out) {
-        note(&format!("note: removed {}, left by a run that ended early", left.display()));
+        err::note(&format!("note: removed {}, left by a run that ended early", left.display()));
     }
 }
 
@@ -313,7 +313,10 @@ pub(super) fn settle_after_the_dead(
 
 fn bring_back(disk: &dyn Disk, out: &Path) {
     if put_back(disk, out).unwrap_or(false) {
-        note(&format!("note: restored the result in {}, which a run that was killed had moved aside", out.display()));
+        err::note(&format!(
+            "note: restored the result in {}, which a run that was killed had moved aside",
+            out.display()
+        ));
     }
 }
 

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
 use crate::edge::disk::{RealDisk, io_reason, open_regular, unreadable};
 use crate::edge::sanitize::sanitize_text;
-use crate::edge::{Failure, print, say};
+use crate::edge::{Failure, out};
 use crate::report::{self, Manifest, Side, SummaryFile};
 
 const BUFFER: usize = super::file::BUFFER;
@@ -29,11 +29,11 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
         .map_err(|error| Failure::System(format!("cannot read the events: {}", io_reason(&error))))?;
     let same = comparison.same() && damage.is_empty();
     if json {
-        print(&format!("{:#}\n", comparison.json(&damage)))?;
+        out::always(&format!("{:#}\n", comparison.json(&damage)))?;
         return if same { Ok(()) } else { Err(Failure::Told(Failure::DIFFERENT)) };
     }
     if same {
-        return say(&comparison.to_string());
+        return out::unless_quiet(&comparison.to_string());
     }
     let mut text = comparison.to_string();
     for file in damage {

@@ -28,7 +28,7 @@ use super::run_dir::RunDir;
 use super::sanitize::sanitize_line_up_to;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::Count;
-use super::{Failure, Verbosity, pin, tell, typed_words, verbosity};
+use super::{Failure, Verbosity, err, pin, typed_words, verbosity};
 use crate::protocol::handshake::{Party, TopologyHash, label};
 use crate::report::Input;
 use crate::topology::Topology;
@@ -209,7 +209,7 @@ impl Grid<'_> {
         let quiet = self.launch.stall_after.max(QUIET_MIN);
         if self.end.is_near() && self.pulse.still_for() > quiet {
             let quiet = quiet.as_secs_f64();
-            tell(&format!("the router (process {id}) has done nothing for {quiet} s and is terminated"));
+            err::line(&format!("the router (process {id}) has done nothing for {quiet} s and is terminated"));
             self.router.deadline(Duration::ZERO);
         }
     }
@@ -385,10 +385,10 @@ impl<'a> Starting<'a> {
                     Some(after) => format!("it is replaced after {} s", after.as_secs_f64()),
                     None => "the run waits until it is continued".to_owned(),
                 };
-                tell(&format!("{label} (process {id}) is stopped, as by SIGSTOP: {until}"));
+                err::line(&format!("{label} (process {id}) is stopped, as by SIGSTOP: {until}"));
             }
             if replace_after.is_some_and(|after| member.pulse.still_for() > after) {
-                tell(&format!("{label} (process {id}) has been stopped for too long and is killed"));
+                err::line(&format!("{label} (process {id}) has been stopped for too long and is killed"));
                 end_process(id);
                 member.process = None;
             }
@@ -561,13 +561,13 @@ fn fell(status: ExitStatus) -> bool {
 fn show_log_tail(member: &Member, wanted: impl Fn(&str) -> bool) {
     let Ok(log) = end_of_file(&member.log) else { return };
     if log.is_empty() && verbosity() <= Verbosity::Usual {
-        tell(&format!("{} wrote nothing to its log", member.label));
+        err::line(&format!("{} wrote nothing to its log", member.label));
         return;
     }
     let lines = last_lines(&log, wanted);
     if !lines.is_empty() {
-        tell(&format!("the last lines of the log of {}:", member.label));
-        lines.iter().for_each(|line| tell(&format!("  {line}")));
+        err::line(&format!("the last lines of the log of {}:", member.label));
+        lines.iter().for_each(|line| err::line(&format!("  {line}")));
     }
 }
 

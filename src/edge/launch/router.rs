@@ -25,7 +25,7 @@ use crate::edge::lifeline::LauncherMessage;
 use crate::edge::results::Format;
 use crate::edge::resume::status_of;
 use crate::edge::signals::Interrupts;
-use crate::edge::{Failure, host, note, print, tell};
+use crate::edge::{Failure, err, host, out};
 use crate::report::{Status, SummaryFile};
 
 /// A router that accepts connections.
@@ -57,7 +57,7 @@ impl Router {
 /// Reports a router that is stopped, once.
 pub(super) fn look_at(router: u32, pulse: &mut Pulse) {
     if pulse.feel(host::activity(router)) {
-        tell(&format!(
+        err::line(&format!(
             "the router (process {router}) is stopped, as by SIGSTOP: the run does not go on until it is continued"
         ));
     }
@@ -115,7 +115,7 @@ impl RouterEnd {
         }
         let how = self.status.map_or_else(String::new, how_it_went);
         if self.remains == Remains::Results {
-            note(&format!("the router {how} after it had written the results; they are complete"));
+            err::note(&format!("the router {how} after it had written the results; they are complete"));
             return if printed? { Ok(()) } else { print_summary(launch) };
         }
         let resume = format!("resume with: hansa run --resume {}", launch.out.display());
@@ -124,7 +124,7 @@ impl RouterEnd {
             // The router has reported the failure itself.
             Some(code) => {
                 if matches!(self.remains, Remains::Journal(_)) {
-                    tell(&format!("  {resume}"));
+                    err::line(&format!("  {resume}"));
                 }
                 return Err(Failure::Told(u8::try_from(code).unwrap_or(1)));
             }
@@ -207,7 +207,7 @@ impl<'a> Routers<'a> {
                 Remains::Journal(_) => "from its journal",
                 _ => "from the beginning, since it had no journal yet",
             };
-            tell(&format!("the router {}: it is started again {from}", how_it_went(status)));
+            err::line(&format!("the router {}: it is started again {from}", how_it_went(status)));
             if let Remains::Journal(journal) = remains {
                 self.journal = Some(journal);
             }
@@ -313,7 +313,7 @@ async fn pass_on(mut lines: BufReader<ChildStdout>, joined: mpsc::UnboundedSende
         rest.clear();
     }
     lines.read_to_end(&mut rest).await.map_err(system)?;
-    print(&String::from_utf8_lossy(&rest))?;
+    out::always(&String::from_utf8_lossy(&rest))?;
     Ok(!rest.is_empty())
 }
 

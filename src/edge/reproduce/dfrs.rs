@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::super::disk::unreadable;
 use super::super::sweep::Share;
-use super::super::{Failure, logs, say};
+use super::super::{Failure, logs, out};
 use super::{Making, PAGE, Pieces, all, publish};
 use crate::experiment::dfrs;
 use crate::grid::{JobId, TaskId};
@@ -54,7 +54,7 @@ fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
     };
     let weeks = dfrs::weeks(&trace);
     let left_out: usize = weeks.iter().map(|week| week.left_out).sum();
-    say(&format!(
+    out::unless_quiet(&format!(
         "{}: {} weeks, {} jobs; {left_out} without run time or size, or too large, were left out\n",
         path.display(),
         weeks.len(),

@@ -1,7 +1,7 @@
 //! The market paper: an ordinary experiment that is swept, so it can be resumed.
 
 use super::super::sweep::{Files, Sweeping, run_experiment};
-use super::super::{Failure, say};
+use super::super::{Failure, out};
 use super::{PAGE, publish};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY, figures};
 
@@ -17,7 +17,7 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
     files.put(TOPOLOGY_FILE, TOPOLOGY);
     let swept = run_experiment(EXPERIMENT_FILE, &mut files, sweeping)?;
     if swept.part.is_some() {
-        return say(&swept.told());
+        return out::unless_quiet(&swept.told());
     }
 
     let outcome = Outcome::of(extent, &swept.table, &swept.rows)

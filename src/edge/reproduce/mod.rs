@@ -22,7 +22,7 @@ use super::outside::Stop;
 use super::pool::in_parallel;
 use super::sweep::{Label, Part, Share, State, shares};
 use super::terminal::Count;
-use super::{Failure, say};
+use super::{Failure, out};
 use crate::experiment::Figure;
 use crate::report::{Status, pretty};
 
@@ -72,7 +72,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             let mine = part.runs(all.len()).map(|number| &all[number - 1]);
             let done = run_all(what, mine.collect(), making.threads, &stop, work)?;
             write_share(&folder, label, *part, &done)?;
-            say(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
+            out::unless_quiet(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
             Ok(None)
         }
         Share::Gather { from, wait } => {
@@ -153,5 +153,5 @@ const PAGE: &str = "report.html";
 fn publish(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
     files.iter().try_for_each(|(name, text)| replace(&out.join(name), text))?;
     figures.iter().try_for_each(|figure| replace(&out.join(figure.file), &figure.svg))?;
-    say(&format!("{told}\nruns, tables and figures in {}, with a page: {}\n", out.display(), out.join(PAGE).display()))
+    out::unless_quiet(&format!("{told}\nruns, tables and figures in {}, with a page: {}\n", out.display(), out.join(PAGE).display()))
 }

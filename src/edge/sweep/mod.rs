@@ -97,13 +97,17 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     let swept = run_experiment(path, &mut Files::default(), sweeping)?;
     if swept.part.is_some() {
         // Means need all rows.
-        return super::say(&swept.told());
+        return super::out::unless_quiet(&swept.told());
     }
     let means = means(&swept.experiment, &swept.rows);
     replace(&swept.out.join(MEANS), csv(&means))?;
     replace(&swept.out.join(MEANS_PAGE), page(&means, &swept.facts(path, MEANS)))?;
     let note = means.note().map_or(String::new(), |note| format!("{note}\n"));
-    super::say(&format!("{}{note}{}: the page of their means\n", swept.told(), swept.out.join(MEANS_PAGE).display()))
+    super::out::unless_quiet(&format!(
+        "{}{note}{}: the page of their means\n",
+        swept.told(),
+        swept.out.join(MEANS_PAGE).display()
+    ))
 }
 
 /// Reads an experiment and checks all its runs.
@@ -171,7 +175,7 @@ fn straight(path: &str) -> String {
 /// Runs the experiment at `path`, except runs whose rows exist already.
 pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Result<Swept, Failure> {
     let (experiment, Checked { fingerprint, told }) = read_checked(path, files)?;
-    told.iter().for_each(|one| super::warn(one));
+    told.iter().for_each(|one| super::err::warning(one));
     let interrupted = watch_for_interrupts()?;
     let whole = sweeping.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
     let table = Table::of(&experiment);
