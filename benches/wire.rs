@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{JoinTerms, Listener, Options, Peer, append, connect};
+use hansa::edge::quic::{JoinTerms, Listener, QuicOptions, Peer, append, connect};
 use hansa::protocol::handshake::{Hello, Party, TopologyHash};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
@@ -37,7 +37,7 @@ fn measure(peers: usize, rounds: usize) -> (Duration, Duration) {
 
     let runtime = runtime();
     let (mut ours, mut bare) = runtime.block_on(async {
-        let mut listener = Listener::bind(localhost(), &router, &Options::default()).unwrap();
+        let mut listener = Listener::bind(localhost(), &router, &QuicOptions::default()).unwrap();
         let endpoint = Endpoint::server(server(&router), localhost()).unwrap();
         let (address, bare_address) = (listener.address(), endpoint.local_addr().unwrap());
         let roster = parties.clone();
@@ -103,7 +103,7 @@ fn leaves(address: SocketAddr, bare_address: SocketAddr, roster: &[Party], ident
     runtime().block_on(async {
         for party in roster {
             let hello = Hello::new(vec![party.clone()], TOPOLOGY);
-            let mut leaf = connect(&address.to_string(), identity, &hello, &Options::default()).await.unwrap();
+            let mut leaf = connect(&address.to_string(), identity, &hello, &QuicOptions::default()).await.unwrap();
             tokio::spawn(async move {
                 let mut out = Vec::new();
                 while let Ok(Some(frame)) = leaf.receiver.next().await {

@@ -53,12 +53,12 @@ pub enum ClosedQueue<W: Consumer<T>, T> {
 
 /// A thread. It is joined even by a caller that needs no result: it may be using files that others remove.
 pub struct Helper<W: Consumer<T>, T> {
-    full: Option<SyncSender<Batch<T>>>,
+    full: Option<SyncSender<HandedBuffer<T>>>,
     empty: Receiver<Vec<T>>,
     thread: Option<JoinHandle<Done<W, T>>>,
 }
 
-enum Batch<T> {
+enum HandedBuffer<T> {
     Items(Vec<T>),
     Last(Vec<T>),
 }
@@ -129,7 +129,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
         let last = std::mem::take(&mut self.buffer);
         let taken = match std::mem::replace(&mut self.hand, WorkerState::Between) {
             WorkerState::Here(mut work) => work.take(&last).map(|()| work),
-            WorkerState::There(helper) => helper.then(Batch::Items(last)).join(),
+            WorkerState::There(helper) => helper.then(HandedBuffer::Items(last)).join(),
             WorkerState::Broken(error) => Err(error),
             WorkerState::Between => unreachable!("hand-overs do not overlap"),
         };
@@ -151,7 +151,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
                 let taken = work.take(&self.buffer).and_then(|()| work.finish());
                 ClosedQueue::Done(taken.map(|()| work))
             }
-            WorkerState::There(helper) => ClosedQueue::There(helper.then(Batch::Last(self.buffer))),
+            WorkerState::There(helper) => ClosedQueue::There(helper.then(HandedBuffer::Last(self.buffer))),
             WorkerState::Broken(error) => ClosedQueue::Done(Err(error)),
             WorkerState::Between => unreachable!("a hand-over is complete before the end"),
         }
@@ -186,13 +186,13 @@ impl<W: Consumer<T>, T: Send + 'static> Helper<W, T> {
             let mut work = given.recv().expect("the starter of the thread gives it work");
             for given in filled {
                 match given {
-                    Batch::Items(mut buffer) => {
+                    HandedBuffer::Items(mut buffer) => {
                         work.take(&buffer)?;
                         buffer.clear();
                         // There may be enough buffers already, or the receiver is gone.
                         let _ = emptied.try_send(buffer);
                     }
-                    Batch::Last(buffer) => {
+                    HandedBuffer::Last(buffer) => {
                         work.take(&buffer)?;
                         work.finish()?;
                     }
@@ -207,7 +207,7 @@ impl<W: Consumer<T>, T: Send + 'static> Helper<W, T> {
 
     /// Exchanges a full buffer for an empty one, or returns the error.
     fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
-        if self.full.as_ref().is_some_and(|there| there.send(Batch::Items(full)).is_err()) {
+        if self.full.as_ref().is_some_and(|there| there.send(HandedBuffer::Items(full)).is_err()) {
             // It accepts no more items only after an error.
             return self.join().map(|_| unreachable!("the thread has failed"));
         }
@@ -218,7 +218,7 @@ impl<W: Consumer<T>, T: Send + 'static> Helper<W, T> {
 
 impl<W: Consumer<T>, T> Helper<W, T> {
     /// Hands over the last items.
-    fn then(mut self, last: Batch<T>) -> Helper<W, T> {
+    fn then(mut self, last: HandedBuffer<T>) -> Helper<W, T> {
         if let Some(full) = self.full.take() {
             // A thread that accepts no more items reports the reason when it is joined.
             let _ = full.send(last);

@@ -8,7 +8,7 @@ use super::csv::CsvReader;
 use super::disk::{cannot, io_reason, write_named};
 use super::files::{self, EVENTS, JOBS, MANIFEST, STATE};
 use super::report::meaning;
-use super::sweep::{RUNS, State};
+use super::sweep::{RUNS, SweepState};
 use super::terminal::Activity;
 use super::{Failure, out};
 use crate::experiment::compare::{
@@ -62,7 +62,7 @@ pub fn compare_results(folders: &[PathBuf], json: bool, page: Option<&Path>) -> 
 fn read_sweep(folder: &Path) -> Result<Sweep, Failure> {
     let path = folder.join(RUNS);
     let missing = || Failure::Input(format!("{} has no {STATE}", folder.display()));
-    let state = State::read(folder)?.ok_or_else(missing)?;
+    let state = SweepState::read(folder)?.ok_or_else(missing)?;
     let mut table = CsvReader::new(BufReader::new(files::part(folder, RUNS)?));
     let mut next = || table.next_row().map_err(|error| cannot("read", &path, &error));
     let heading = next()?.unwrap_or_default();

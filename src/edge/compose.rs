@@ -26,7 +26,7 @@ const OUT: &str = "/out";
 
 /// Inputs of the compose file besides the topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ComposeOptions {
     pub image: String,
     /// The topology file, absolute or as seen from where the compose file will be.
     pub topology: PathBuf,
@@ -54,7 +54,7 @@ pub fn write(
             file.display()
         )));
     }
-    let options = Options { image: image.to_owned(), topology: seen, flags: flags.to_vec() };
+    let options = ComposeOptions { image: image.to_owned(), topology: seen, flags: flags.to_vec() };
     let text = compose(topology, &options);
     match out {
         Some(out) => write_named(out, text),
@@ -62,7 +62,7 @@ pub fn write(
     }
 }
 
-pub fn compose(topology: &Topology, options: &Options) -> String {
+pub fn compose(topology: &Topology, options: &ComposeOptions) -> String {
     let mut text = head(topology, options);
     let members = Plan::of(topology).parties();
 
@@ -80,7 +80,7 @@ pub fn compose(topology: &Topology, options: &Options) -> String {
     text
 }
 
-fn head(topology: &Topology, options: &Options) -> String {
+fn head(topology: &Topology, options: &ComposeOptions) -> String {
     format!(
         "# Written by `hansa compose {}`: one container per role.\n\
          # Build the image once with docker/build (it is in no registry), then:\n\
@@ -113,7 +113,7 @@ fn head(topology: &Topology, options: &Options) -> String {
 }
 
 /// Signs fresh identities for every run, and forgets the key that signed them.
-fn certs(text: &mut String, options: &Options, members: &[Party]) {
+fn certs(text: &mut String, options: &ComposeOptions, members: &[Party]) {
     let mut command = vec!["/hansa".to_owned(), "certs".to_owned(), inside(options)];
     command.extend(["--out", IDENTITIES, "--renew"].map(str::to_owned));
     command.extend(options.flags.iter().cloned());
@@ -124,7 +124,7 @@ fn certs(text: &mut String, options: &Options, members: &[Party]) {
     text.push_str("    network_mode: \"none\"\n");
 }
 
-fn router(text: &mut String, topology: &Topology, options: &Options) {
+fn router(text: &mut String, topology: &Topology, options: &ComposeOptions) {
     let out = format!("{OUT}/{}", topology.name);
     let mut command = vec!["/hansa-router".to_owned()];
     command.extend(["--topology".to_owned(), inside(options), "--identity".to_owned(), identity(&Party::Router)]);
@@ -140,7 +140,7 @@ fn router(text: &mut String, topology: &Topology, options: &Options) {
     text.push_str("    restart: \"on-failure:3\"\n");
 }
 
-fn member(text: &mut String, options: &Options, party: &Party) {
+fn member(text: &mut String, options: &ComposeOptions, party: &Party) {
     let mut command = vec![format!("/hansa-{}", party.role()), "--topology".to_owned(), inside(options)];
     command
         .extend(["--name", party.name(), "--identity", &identity(party), "--router", "router:4433"].map(str::to_owned));
@@ -171,7 +171,7 @@ fn mounted_identity(party: &Party) -> String {
 }
 
 /// Mounts the whole folder, because a topology may name files next to it.
-fn topologies(options: &Options) -> String {
+fn topologies(options: &ComposeOptions) -> String {
     let folder = options.topology.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // A path without a slash would be taken for the name of a volume.
     let folder =
@@ -179,7 +179,7 @@ fn topologies(options: &Options) -> String {
     format!("{}:{TOPOLOGIES}:ro", folder.display())
 }
 
-fn inside(options: &Options) -> String {
+fn inside(options: &ComposeOptions) -> String {
     let name = options.topology.file_name().unwrap_or_default();
     format!("{TOPOLOGIES}/{}", name.to_string_lossy())
 }
@@ -194,8 +194,8 @@ mod tests {
     use super::*;
     use crate::report::tests::{golden, topology};
 
-    fn options() -> Options {
-        Options {
+    fn options() -> ComposeOptions {
+        ComposeOptions {
             image: "hansa".to_owned(),
             topology: PathBuf::from("./topologies/two cities.toml"),
             flags: ["--seed", "7", "--set", "market.policy=$x"].map(str::to_owned).to_vec(),

@@ -9,33 +9,42 @@ use super::{Failure, err, logs, out};
 use crate::topology::simgrid;
 
 /// A format that can be converted: how its content begins or is called, and what makes it ours.
-struct Format {
+struct ConvertibleFormat {
     name: &'static str,
     fits: fn(&str, &str) -> bool,
-    convert: fn(&str, &str) -> Result<Converted, String>,
+    convert: fn(&str, &str) -> Result<ConvertedText, String>,
 }
 
 /// The text of a converted file, and warnings about the parts that it leaves out.
-struct Converted {
+struct ConvertedText {
     text: String,
     warnings: Vec<String>,
 }
 
-const FORMATS: &[Format] = &[Format {
+const FORMATS: &[ConvertibleFormat] = &[ConvertibleFormat {
     name: "a SimGrid platform (XML)",
     fits: |_, text| text.trim_start().starts_with('<') && text.contains("<platform"),
     convert: |path, text| {
         let name = if path == STANDARD_INPUT { "platform" } else { path.rsplit('/').next().unwrap_or(path) };
         let name = name.split('.').next().unwrap_or(name);
         let converted = simgrid::convert(name, text).map_err(|error| error.to_string())?;
-        Ok(Converted { text: converted.toml, warnings: converted.warnings })
+        Ok(ConvertedText { text: converted.toml, warnings: converted.warnings })
     },
 }];
 
 /// Writes the conversion of a file to another one, or to standard output.
-pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&Path>) -> Result<(), Failure> {
+pub fn convert(
+    path: &str,
+    to: Option<logs::LogFormat>,
+    strict: bool,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
     if let Some(log) = logs::read(path)? {
-        let other = if log.1 == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
+        let other = if log.1 == logs::LogFormat::Swf {
+            logs::LogFormat::Batsim
+        } else {
+            logs::LogFormat::Swf
+        };
         return logs::convert(path, log, to.unwrap_or(other), strict, out);
     }
     let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::Failure;
 use super::keeper::WatchedRuntime;
-use super::outside::Fault;
+use super::outside::ProgramFault;
 use super::quic::{self, FrameReceiver, FrameSender, WireError};
 use crate::kernel::{Breach, Down, Instruction, Leaf};
 use crate::protocol::{Message, Record, codec};
@@ -26,7 +26,7 @@ pub struct LeafIo<'a> {
     /// Failures from outside that end the leaf.
     pub endings: &'a mut mpsc::UnboundedReceiver<Failure>,
     /// Fault of the external program that decides for one of the actors, if there is one.
-    pub fault: &'a Fault,
+    pub fault: &'a ProgramFault,
 }
 
 /// The router's verdict on a run.

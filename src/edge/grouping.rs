@@ -140,20 +140,20 @@ impl Machine {
     }
 
     /// The resource that allows the fewest processes, for a grid of this many sites and users.
-    fn tightest(&self, parties: usize) -> Limit {
+    fn tightest(&self, parties: usize) -> MachineLimit {
         let each = BYTES_PER_PROCESS + BYTES_PER_PARTY * parties as u64;
         let cores = self.cores as u64;
-        let by_cores = Limit {
+        let by_cores = MachineLimit {
             processes: cores * PROCESSES_PER_CORE,
             why: format!("with {} it would start {PROCESSES_PER_CORE} per core at most", counted(cores, "core")),
             remedy: None,
         };
-        let by_memory = self.memory.map(|free| Limit {
+        let by_memory = self.memory.map(|free| MachineLimit {
             processes: free / each,
             why: format!("{:.1} GB of memory is free", free as f64 / 1e9),
             remedy: None,
         });
-        let by_threads = self.threads.map(|left| Limit {
+        let by_threads = self.threads.map(|left| MachineLimit {
             processes: left / THREADS_PER_PROCESS,
             why: format!("its control group may start {} more (pids.max)", counted(left, "thread")),
             remedy: Some("raise pids.max"),
@@ -162,8 +162,8 @@ impl Machine {
         limits.fold(by_cores, |tightest, limit| if limit.processes < tightest.processes { limit } else { tightest })
     }
 
-    fn by_files(&self) -> Limit {
-        Limit {
+    fn by_files(&self) -> MachineLimit {
+        MachineLimit {
             processes: self.files.saturating_sub(FILES_BESIDES) / FILES_PER_PROCESS,
             why: format!("a process may have only {} (ulimit -Hn)", counted(self.files, "open file")),
             remedy: Some(
@@ -209,7 +209,7 @@ impl Machine {
 }
 
 /// A resource of the machine that limits the number of processes.
-struct Limit {
+struct MachineLimit {
     /// Processes that fit, with the router.
     processes: u64,
     why: String,

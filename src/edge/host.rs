@@ -29,7 +29,7 @@ pub fn utc_now() -> String {
 
 /// State of a process on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Activity {
+pub struct HostActivity {
     /// True if a signal or a debugger has stopped it.
     pub stopped: bool,
     pub waits_for_a_device: bool,
@@ -38,11 +38,11 @@ pub struct Activity {
 }
 
 /// State of a process. None if the system does not tell it.
-pub fn activity(process: u32) -> Option<Activity> {
+pub fn activity(process: u32) -> Option<HostActivity> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the process comes first, in brackets, and may contain any character.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     let ticks = fields.skip(10).take(2).map(|ticks| ticks.parse::<u64>().unwrap_or(0)).sum();
-    Some(Activity { stopped: matches!(state, "T" | "t"), waits_for_a_device: state == "D", ticks })
+    Some(HostActivity { stopped: matches!(state, "T" | "t"), waits_for_a_device: state == "D", ticks })
 }

@@ -10,7 +10,7 @@ use super::drive_hub::RunOutcome;
 use super::lifeline::leave_at_once;
 use super::outside::{self, Stop};
 use super::partial_dir::PartialDir;
-use super::results::{Format, Results, Setting};
+use super::results::{Results, RunSetting, SummaryFormat};
 use super::signals::on_interrupt;
 use crate::kernel::{Breach, Place};
 use crate::report::{Names, Recorder, Status, Summary, Tally};
@@ -31,7 +31,7 @@ pub fn run(
     began: Instant,
     out: Option<PathBuf>,
     keep: bool,
-    format: Format,
+    format: SummaryFormat,
     parquet: bool,
 ) -> Result<(), Failure> {
     let made = Arc::new(OnceLock::<PartialDir>::new());
@@ -80,7 +80,7 @@ pub fn run(
         end,
         wall: began.elapsed().saturating_sub(joined + results.written_for()),
     };
-    results.outcome(outcome, Setting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
+    results.outcome(outcome, RunSetting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
 }
 
 /// The summary of a run without network and files. None if it was stopped.

@@ -55,9 +55,9 @@ pub fn load_text(text: &str) -> Result<Topology, Failure> {
     loaded.map(|loaded| loaded.topology).map_err(|diagnostics| Failure::Input(diagnostics.to_string()))
 }
 
-type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::InvalidInput>;
+type LoadTopology = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::InvalidInput>;
 
-fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
+fn load_by(load: LoadTopology, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
     let read = &mut |path: &str| read_typed(path).map_err(|error| reason(path, &error));
     let mut loaded = load(path, overrides, read).map_err(|diagnostics| {
         match Some(path).filter(|path| *path != STANDARD_INPUT).and_then(mistaken) {

@@ -23,12 +23,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A runtime that is driven even when the thread that owns it computes.
 pub struct WatchedRuntime {
     runtime: Arc<Runtime>,
-    state: Arc<State>,
+    state: Arc<KeeperState>,
     keeper: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct State {
+struct KeeperState {
     /// Grows as long as any thread drives the runtime.
     beats: AtomicU64,
     /// The keeper drives the runtime, or is about to.
@@ -43,7 +43,7 @@ impl WatchedRuntime {
     }
 
     pub fn looking_every(pause: Duration) -> Result<WatchedRuntime, Failure> {
-        let (runtime, state) = (Arc::new(super::runtime()?), Arc::<State>::default());
+        let (runtime, state) = (Arc::new(super::runtime()?), Arc::<KeeperState>::default());
         let heart = state.clone();
         runtime.spawn(async move {
             loop {
@@ -88,7 +88,7 @@ impl Drop for WatchedRuntime {
     }
 }
 
-fn keep(runtime: &Runtime, state: &State, pause: Duration) {
+fn keep(runtime: &Runtime, state: &KeeperState, pause: Duration) {
     let mut seen = None;
     loop {
         std::thread::park_timeout(pause);

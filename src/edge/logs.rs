@@ -21,7 +21,7 @@ use crate::workload::{Rigid, Source, Trace, batsim, swf};
 
 /// Format of a log that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum LogFormat {
     /// The Standard Workload Format
     Swf,
     /// A Batsim workload (JSON)
@@ -30,13 +30,13 @@ pub enum Format {
     Requests,
 }
 
-impl Format {
+impl LogFormat {
     /// Extension of files of this format.
     fn ending(self) -> &'static str {
         match self {
-            Format::Swf => "swf",
-            Format::Batsim => "json",
-            Format::Requests => "toml",
+            LogFormat::Swf => "swf",
+            LogFormat::Batsim => "json",
+            LogFormat::Requests => "toml",
         }
     }
 
@@ -90,8 +90,8 @@ pub struct LublinArgs {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = overestimate)]
     overestimate: f64,
     /// The format of the output
-    #[arg(long, value_enum, default_value_t = Format::Swf)]
-    to: Format,
+    #[arg(long, value_enum, default_value_t = LogFormat::Swf)]
+    to: LogFormat,
     /// With --to requests: the largest number of durations between arrival and ready time
     #[arg(long, value_name = "FACTOR", default_value_t = 0.0, value_parser = at_least_none)]
     ahead: f64,
@@ -104,7 +104,7 @@ pub struct LublinArgs {
 }
 
 /// Reads a log in any known format, compressed or not. None if the format is not known.
-pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
+pub fn read(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
     let unreadable = |error: std::io::Error| unreadable(path.as_ref(), &error);
     let mut input: Box<dyn BufRead> = match path {
@@ -118,9 +118,9 @@ pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
         Some(b'{') => {
             let bytes = gzip::read_lines(input).map_err(unreadable)?;
             let trace = batsim::read(&bytes[..]).map_err(|error| wrong(error.to_string()))?;
-            Ok(Some((trace, Format::Batsim)))
+            Ok(Some((trace, LogFormat::Batsim)))
         }
-        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, Format::Swf))),
+        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, LogFormat::Swf))),
         Some(_) => Ok(None),
         None => Err(wrong("the file is empty".to_owned())),
     }
@@ -171,8 +171,8 @@ fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
 /// Converts a log. Faults, and facts that the other format cannot hold, are reported; with `strict` they are an error.
 pub fn convert(
     path: &str,
-    (trace, from): (Trace, Format),
-    to: Format,
+    (trace, from): (Trace, LogFormat),
+    to: LogFormat,
     strict: bool,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
@@ -180,7 +180,7 @@ pub fn convert(
     let activity = Activity::new(format!("converting {}", sanitize_text(path)));
     let Trace { mut header, jobs, mut faults, .. } = trace;
     let jobs: Vec<Rigid> = jobs.iter().collect();
-    if to != Format::Swf {
+    if to != LogFormat::Swf {
         for job in &jobs {
             match job.check() {
                 Ok(()) => faults.lengthened += u64::from(job.runtime.is_some_and(Span::is_zero)),
@@ -207,7 +207,7 @@ pub fn convert(
     told.iter().for_each(|told| err::warning(told));
     let nodes = machine(&header, &jobs);
     // A log that is written in its own format keeps its comments.
-    if header.is_empty() || from != Format::Swf {
+    if header.is_empty() || from != LogFormat::Swf {
         let path = if path == STANDARD_INPUT { "standard input" } else { path };
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
     }
@@ -215,20 +215,20 @@ pub fn convert(
 }
 
 /// Facts of jobs that readers of a format ignore, and facts that the format needs and jobs lack.
-fn dropped(jobs: &[Rigid], to: Format) -> Vec<String> {
+fn dropped(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
     let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
     let follow = (count(|job| job.preceding.is_some()), "follow another job");
     let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
     let (kinds, which) = match to {
-        Format::Swf => return Vec::new(),
+        LogFormat::Swf => return Vec::new(),
         // Batsim does not use users; they are kept under the key `swf`.
-        Format::Batsim => (vec![follow], "Batsim ignores that; it is kept under the key `swf`"),
-        Format::Requests => (vec![follow, have_users], "requests have no field for that"),
+        LogFormat::Batsim => (vec![follow], "Batsim ignores that; it is kept under the key `swf`"),
+        LogFormat::Requests => (vec![follow, have_users], "requests have no field for that"),
     };
     let kinds: Vec<_> =
         kinds.into_iter().filter(|kind| kind.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
     let unheeded = (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")));
-    let unasked = if to == Format::Requests { count(|job| job.walltime().is_none()) } else { 0 };
+    let unasked = if to == LogFormat::Requests { count(|job| job.walltime().is_none()) } else { 0 };
     let unasked = (unasked > 0).then(|| {
         format!(
             "{} no time, and the run time is taken instead",
@@ -293,16 +293,16 @@ fn write(
     header: &[String],
     jobs: &[Rigid],
     nodes: u32,
-    to: Format,
+    to: LogFormat,
     margins: Margins,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     let activity = Activity::new(format!("writing {}", counted(jobs.len() as u64, "job")));
     let mut bytes = Vec::new();
     match to {
-        Format::Batsim => bytes = batsim::write(jobs, nodes),
-        Format::Requests => bytes = requests(jobs, &margins).into_bytes(),
-        Format::Swf => {
+        LogFormat::Batsim => bytes = batsim::write(jobs, nodes),
+        LogFormat::Requests => bytes = requests(jobs, &margins).into_bytes(),
+        LogFormat::Swf => {
             let written = swf::write(header, jobs, |piece| {
                 bytes.extend_from_slice(piece);
                 Ok::<(), std::convert::Infallible>(())
@@ -394,17 +394,18 @@ mod tests {
 
     #[test]
     fn a_log_is_not_written_to_a_file_of_another_kind() {
-        let told = |format: Format, out: &str| format.fits(Some(Path::new(out))).map_err(|failure| failure.to_string());
+        let told =
+            |format: LogFormat, out: &str| format.fits(Some(Path::new(out))).map_err(|failure| failure.to_string());
         assert_eq!(
-            told(Format::Batsim, "x.csv"),
+            told(LogFormat::Batsim, "x.csv"),
             Err("--out x.csv: expected a file that ends in .json, the format of the output\n  --to chooses another format"
                 .to_owned())
         );
-        assert!(told(Format::Swf, "x.json").is_err() && told(Format::Requests, "x.swf").is_err());
+        assert!(told(LogFormat::Swf, "x.json").is_err() && told(LogFormat::Requests, "x.swf").is_err());
         for out in ["x.swf", "jobs", "/dev/stdout", "log.2026"] {
-            assert_eq!(told(Format::Swf, out), Ok(()), "{out}");
+            assert_eq!(told(LogFormat::Swf, out), Ok(()), "{out}");
         }
-        assert!(Format::Swf.fits(None).is_ok());
+        assert!(LogFormat::Swf.fits(None).is_ok());
     }
 
     /// The output of `sacct` is not a log, with any extension.

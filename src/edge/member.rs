@@ -12,7 +12,7 @@ use super::input::{load_grid, load_topology};
 use super::keeper::WatchedRuntime;
 use super::lifeline::{self, Cleanup};
 use super::outside::{self, Stop};
-use super::quic::{self, Close, JoinError, Joined, Options, WireError};
+use super::quic::{self, Close, JoinError, Joined, QuicOptions, WireError};
 use super::signals::on_interrupt;
 use super::{Failure, err, freight, out};
 use crate::kernel::{ActorId, Leaf};
@@ -78,7 +78,8 @@ fn join_and_play(
     let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = identity?;
     let hello = Hello::new(membership.parties.clone(), hash);
-    let part = Part { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
+    let part =
+        MemberPart { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
     let mut ending = part.drive_leaf(membership.join_within, true, endings);
     // A router that comes back sends everything again, so the state of the previous attempt is dropped.
     while let PartEnd::LostRouter(failure, finished) = ending {
@@ -106,7 +107,7 @@ fn join_and_play(
 }
 
 /// The members that a process plays, and all that it needs to play them from the start again.
-struct Part<'a> {
+struct MemberPart<'a> {
     kept: &'a WatchedRuntime,
     membership: &'a Membership,
     identity: &'a Identity,
@@ -124,7 +125,7 @@ enum PartEnd {
     LostRouter(Failure, bool),
 }
 
-impl Part<'_> {
+impl MemberPart<'_> {
     fn drive_leaf(
         &self,
         join_within: Duration,
@@ -166,7 +167,7 @@ impl Part<'_> {
         insists: bool,
         endings: &mut mpsc::UnboundedReceiver<Failure>,
     ) -> Result<Option<Joined>, Failure> {
-        let options = Options { join_timeout: join_within, insists, ..Options::default() };
+        let options = QuicOptions { join_timeout: join_within, insists, ..QuicOptions::default() };
         let router = &self.membership.router;
         let joined = self.kept.block_on(async {
             tokio::select! {

@@ -15,12 +15,12 @@ use crate::topology::{self, Override, PlanningContext, Topology};
 use crate::workload::workflow::{self, WorkflowFile};
 
 /// Settings of a plan, and its output.
-pub struct Wish {
+pub struct PlanOptions {
     pub topology: String,
     pub overrides: Vec<Override>,
     pub workflow: String,
     /// None selects the policy of the topology.
-    pub policy: Option<Policy>,
+    pub policy: Option<PlanningPolicy>,
     pub alpha: Option<f64>,
     pub at: Option<Span>,
     pub json: bool,
@@ -29,7 +29,7 @@ pub struct Wish {
 
 /// A policy that plans, and its system.
 #[derive(Clone, Copy)]
-pub struct Policy {
+pub struct PlanningPolicy {
     row: &'static SystemRow,
     maker: &'static Maker,
 }
@@ -37,10 +37,10 @@ pub struct Policy {
 /// Default weight of cost: as much as that of time.
 const ALPHA: f64 = 0.5;
 
-pub fn plan(wish: &Wish) -> Result<(), Failure> {
+pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
     let loaded = load_grid(&wish.topology, &wish.overrides)?;
     let topology = &loaded.topology;
-    let Policy { row, maker } = wish.policy.map_or_else(|| usual(topology), Ok)?;
+    let PlanningPolicy { row, maker } = wish.policy.map_or_else(|| usual(topology), Ok)?;
     for (flag, is_there) in [("--alpha", wish.alpha.is_some()), ("--at", wish.at.is_some())] {
         if is_there && !maker.bargains {
             let names = names(|maker| maker.bargains);
@@ -85,20 +85,20 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
 }
 
 /// The policy of the first system that plans; without one the first policy of all.
-fn usual(topology: &Topology) -> Result<Policy, Failure> {
+fn usual(topology: &Topology) -> Result<PlanningPolicy, Failure> {
     let Some(system) = topology.systems.iter().find(|system| !system.row().plans.is_empty()) else {
         return Ok(all().next().expect("some policy plans"));
     };
     let (row, name) = (system.row(), system.plans_by());
-    let found = row.plans.iter().find(|maker| maker.name == name).map(|maker| Policy { row, maker });
+    let found = row.plans.iter().find(|maker| maker.name == name).map(|maker| PlanningPolicy { row, maker });
     found.ok_or_else(|| {
         let names: Vec<&str> = row.plans.iter().map(|maker| maker.name).collect();
         Failure::Input(format!("{name} makes no plan: choose --policy {}", names.join(" or ")))
     })
 }
 
-fn all() -> impl Iterator<Item = Policy> + Clone {
-    systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |maker| Policy { row, maker }))
+fn all() -> impl Iterator<Item = PlanningPolicy> + Clone {
+    systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |maker| PlanningPolicy { row, maker }))
 }
 
 /// Names of policies, for messages.
@@ -109,7 +109,7 @@ fn names(are: fn(&Maker) -> bool) -> String {
 }
 
 /// Parses the name of a policy.
-pub fn policy(text: &str) -> Result<Policy, String> {
+pub fn policy(text: &str) -> Result<PlanningPolicy, String> {
     all().find(|policy| policy.maker.name == text).ok_or_else(|| {
         let near = nearest(text, all().map(|policy| policy.maker.name));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
@@ -119,7 +119,7 @@ pub fn policy(text: &str) -> Result<Policy, String> {
 
 /// Policies for the help text, each with a line about it.
 pub fn policies() -> String {
-    let told = all().map(|Policy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
+    let told = all().map(|PlanningPolicy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
     format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
 }
 

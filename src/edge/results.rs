@@ -18,7 +18,7 @@ use super::journal::JOURNAL;
 use super::partial_dir::PartialDir;
 use super::recording::{Recording, TRANSFERS};
 use super::resume::status_of;
-use super::terminal::Progress;
+use super::terminal::ProgressLine;
 use super::{Failure, err, out, outside, parquet, pin, typed_words};
 use crate::few;
 use crate::kernel::Entry;
@@ -40,21 +40,21 @@ const KEPT_FOR: Duration = Duration::from_millis(200);
 
 /// Format of a run's summary on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum SummaryFormat {
     #[default]
     Table,
     Json,
 }
 
-impl Format {
+impl SummaryFormat {
     /// Prints the summary of the results in this folder.
     pub fn print(self, summary: &SummaryFile, out: &Path) -> Result<(), Failure> {
         match self {
-            Format::Json => {
+            SummaryFormat::Json => {
                 let SummaryFile { results, run } = summary;
                 super::out::always(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
             }
-            Format::Table => {
+            SummaryFormat::Table => {
                 let table = summary_table(&summary.results, Some(&summary.run));
                 out::unless_quiet(&format!("{table}results in {}\n", out.display()))
             }
@@ -79,7 +79,7 @@ pub struct Results<'a> {
     started: String,
     command: Vec<String>,
     inputs: Vec<report::Input>,
-    format: Format,
+    format: SummaryFormat,
     /// The path of the results in the printed summary. None if it is the one that this process uses.
     shown_out: Option<PathBuf>,
     parquet: bool,
@@ -88,7 +88,7 @@ pub struct Results<'a> {
 }
 
 /// Circumstances of a run.
-pub struct Setting {
+pub struct RunSetting {
     pub layout: String,
     /// Start of the process.
     pub began: Instant,
@@ -130,7 +130,7 @@ impl Results<'_> {
             started: utc_now(),
             command: typed_words().collect(),
             inputs: inputs(loaded),
-            format: Format::default(),
+            format: SummaryFormat::default(),
             shown_out: None,
             parquet: false,
             resume: None,
@@ -152,7 +152,7 @@ impl Results<'_> {
         taken
     }
 
-    pub fn told_as(&mut self, format: Format) {
+    pub fn told_as(&mut self, format: SummaryFormat) {
         self.format = format;
     }
 
@@ -230,12 +230,12 @@ impl Results<'_> {
 
     /// A progress line for the run.
     pub fn progress(&self) -> RunProgress {
-        RunProgress { line: Progress::new(Some(self.loaded.topology.jobs())), ended: 0 }
+        RunProgress { line: ProgressLine::new(Some(self.loaded.topology.jobs())), ended: 0 }
     }
 
     /// Writes all files, prints the summary, and returns the end of the run; if it can be resumed, the error names the
     /// command.
-    pub fn outcome(mut self, outcome: RunOutcome, setting: Setting) -> Result<(), Failure> {
+    pub fn outcome(mut self, outcome: RunOutcome, setting: RunSetting) -> Result<(), Failure> {
         let recorded = self.caught_up();
         if [&outcome.end, &recorded].into_iter().any(|end| end.as_ref().is_err_and(|end| !may_be_resumed(end))) {
             self.resumable_by(None);
@@ -247,7 +247,7 @@ impl Results<'_> {
         })
     }
 
-    fn write_all(mut self, outcome: RunOutcome, setting: Setting) -> Result<(), Failure> {
+    fn write_all(mut self, outcome: RunOutcome, setting: RunSetting) -> Result<(), Failure> {
         let host = host();
         // No more turns are taken, so this thread may use all cores.
         pin::to_any_core();
@@ -461,7 +461,7 @@ impl From<RecordError> for Failure {
 
 /// Counts ended jobs for the progress line.
 pub struct RunProgress {
-    line: Progress,
+    line: ProgressLine,
     ended: u64,
 }
 
@@ -521,7 +521,7 @@ fn in_time(line: &str, reached: Time) -> String {
     if line.contains("virtual time") { line.to_owned() } else { format!("{line} at virtual time {reached}") }
 }
 
-fn facts(outcome: &RunOutcome, setting: &Setting) -> RunFacts {
+fn facts(outcome: &RunOutcome, setting: &RunSetting) -> RunFacts {
     let leaves = &outcome.leaves;
     let sum = |what: fn(&LeafFacts) -> u64| leaves.iter().map(what).sum::<u64>();
     let messages = sum(|leaf| leaf.messages_down + leaf.messages_up);

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::disk::io_reason;
 use super::drive_hub::{self, LeafLink, LostProcess, Returns, RunOutcome, Watch};
 use super::freight::shape::Shaper;
-use super::freight::{Freight, Live, Moved};
+use super::freight::{Freight, LiveLinks, Moved};
 use super::host::utc_now;
 use super::identity::Identity;
 use super::input::{default_out, load_topology, written_out};
@@ -22,8 +22,8 @@ use super::launch::{Asked, JOINED, LISTENING};
 use super::lifeline::{Asker, Cleanup, StopHandle};
 use super::outside::{self, Stop};
 use super::partial_dir::PartialDir;
-use super::quic::{Close, JoinTerms, Listener, Obituary, Options, Peer};
-use super::results::{Format, Results, Setting, inputs};
+use super::quic::{Close, JoinTerms, Listener, Obituary, Peer, QuicOptions};
+use super::results::{Results, RunSetting, SummaryFormat, inputs};
 use super::resume::Resumable;
 use super::signals::on_interrupt;
 use super::{Failure, err, lifeline, pin};
@@ -59,7 +59,7 @@ pub struct Routing {
     pub goes_on: bool,
     /// Keeps an earlier result, under another name.
     pub keep: bool,
-    pub format: Format,
+    pub format: SummaryFormat,
     /// Writes the log and the tables as Parquet, too.
     pub parquet: bool,
     /// True if a launcher has started the process, which then leaves when the launcher is gone.
@@ -212,7 +212,7 @@ fn route_run(
         kept.block_on(drive_hub::call_off(&mut links));
     }
 
-    let setting = Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
+    let setting = RunSetting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
     send_home(kept, listener, links, over, results, outcome, setting)
 }
 
@@ -224,7 +224,7 @@ fn send_home(
     over: bool,
     results: Results<'_>,
     outcome: RunOutcome,
-    setting: Setting,
+    setting: RunSetting,
 ) -> Result<(), Failure> {
     let (close, reason) = match &outcome.end {
         Ok(()) => (Close::Finished, String::new()),
@@ -294,7 +294,7 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
 
 /// Opens the socket, and prints its address.
 fn listen(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
-    let mut listener = Listener::bind(routing.bind, identity, &Options::default())
+    let mut listener = Listener::bind(routing.bind, identity, &QuicOptions::default())
         .map_err(|error| Failure::System(error.to_string()))?;
     announce(&format!("{LISTENING}{}", listener.address()))?;
     if routing.held {
@@ -422,7 +422,7 @@ fn freight(
         let route = move |from, to| {
             site(from).zip(site(to)).map(|(from, to)| paths.route(from, to).to_vec()).unwrap_or_default()
         };
-        Live { shaper, route: Box::new(route) }
+        LiveLinks { shaper, route: Box::new(route) }
     });
     Some(Freight::new(homes, plan.names.clone(), topology.seed, amount, live))
 }

@@ -20,7 +20,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 const CLEAR: &str = "\r\x1b[2K";
 
 /// Progress of a run. Silent unless standard error is a terminal.
-pub struct Progress {
+pub struct ProgressLine {
     total_jobs: Option<u64>,
     terminal: bool,
     began: Instant,
@@ -31,10 +31,10 @@ pub struct Progress {
     rate: f64,
 }
 
-impl Progress {
-    pub fn new(total_jobs: Option<u64>) -> Progress {
+impl ProgressLine {
+    pub fn new(total_jobs: Option<u64>) -> ProgressLine {
         let now = Instant::now();
-        Progress {
+        ProgressLine {
             total_jobs,
             terminal: is_watched(),
             began: now,
@@ -80,14 +80,14 @@ fn is_watched() -> bool {
     io::stderr().is_terminal() && verbosity() != Verbosity::Quiet
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
 /// A counter of finished items. Silent unless standard error is a terminal.
-pub struct Count {
+pub struct ItemCounter {
     /// Name of the items, which follows the numbers.
     what: &'static str,
     total: usize,
@@ -98,9 +98,9 @@ pub struct Count {
     drawn: bool,
 }
 
-impl Count {
-    pub fn new(what: &'static str, total: usize, earlier: usize) -> Count {
-        Count { what, total, earlier, terminal: is_watched(), began: Instant::now(), drawn: false }
+impl ItemCounter {
+    pub fn new(what: &'static str, total: usize, earlier: usize) -> ItemCounter {
+        ItemCounter { what, total, earlier, terminal: is_watched(), began: Instant::now(), drawn: false }
     }
 
     pub fn update(&mut self, done: usize) {
@@ -118,7 +118,7 @@ impl Count {
     }
 }
 
-impl Drop for Count {
+impl Drop for ItemCounter {
     fn drop(&mut self) {
         self.clear();
     }
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn silent_where_nobody_watches() {
-        let mut progress = Progress { terminal: false, ..Progress::new(Some(1)) };
+        let mut progress = ProgressLine { terminal: false, ..ProgressLine::new(Some(1)) };
         progress.update(Time::ZERO, 1, 1_000_000);
         assert!(progress.drawn.is_none());
     }

@@ -12,8 +12,8 @@ use super::freight::{self, Freight};
 use super::identity::Authority;
 use super::journal::{Head, Journal};
 use super::keeper::WatchedRuntime;
-use super::outside::Fault;
-use super::quic::{self, Close, JoinTerms, Listener, Options};
+use super::outside::ProgramFault;
+use super::quic::{self, Close, JoinTerms, Listener, QuicOptions};
 use crate::grid::{EdgeId, JobId, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Entry, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
@@ -102,7 +102,7 @@ fn thinks(thinks: Duration) -> Cast {
 
 /// A run between a router and a site: both compute that long in each of two rounds; keepers check at that interval.
 fn thinking(router: Duration, site: Duration, keepers_look: Duration) -> (RunOutcome, Result<(), Failure>) {
-    let options = Options { idle_timeout: IDLE, keep_alive: Duration::from_millis(100), ..Options::default() };
+    let options = QuicOptions { idle_timeout: IDLE, keep_alive: Duration::from_millis(100), ..QuicOptions::default() };
     let asker = Asker { left: 2, sites: 1, thinks: router };
     let mut ran = run(asker, vec![thinks(site)], &options, keepers_look, 0);
     (ran.outcome, ran.leaves.remove(0))
@@ -119,7 +119,7 @@ struct Ran {
 }
 
 /// A run of the router with these sites. Meanwhile this many loads go from the first site to the second.
-fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration, loads: u32) -> Ran {
+fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Duration, loads: u32) -> Ran {
     let count = sites.len();
     let party = |at: usize| Party::Site(format!("s{at}"));
     let authority = Authority::new("test").unwrap();
@@ -140,7 +140,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
             let leaf = Leaf::new(vec![(ActorId(1 + at as u32), actor)], there);
             let (_words, mut endings) = mpsc::unbounded_channel();
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
-            let fault = Fault::default();
+            let fault = ProgramFault::default();
             let end = drive_leaf(
                 leaf,
                 LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault },
@@ -223,7 +223,7 @@ fn frames_do_not_wait_for_loads() {
     const ROUNDS: u32 = 50;
     let asker = Asker { left: ROUNDS, sites: 2, thinks: Duration::ZERO };
     let sites = vec![thinks(Duration::ZERO), thinks(Duration::ZERO)];
-    let Ran { outcome, leaves, through, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 64);
+    let Ran { outcome, leaves, through, .. } = run(asker, sites, &QuicOptions::default(), Duration::from_secs(1), 64);
     assert_eq!((outcome.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
     let round = outcome.wall / ROUNDS;
     assert!(through > 0, "no loads were under way: {through} bytes");
@@ -235,7 +235,7 @@ fn records_are_passed_on_while_one_creeps_and_another_has_nothing_to_say() {
     let asker = Asker { left: 1, sites: 1, thinks: Duration::ZERO };
     let talker = Talker { moments: 400, records: 1000 };
     let sites = vec![Box::new(talker) as Cast, thinks(Duration::ZERO)];
-    let Ran { outcome, leaves, passed_on, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 0);
+    let Ran { outcome, leaves, passed_on, .. } = run(asker, sites, &QuicOptions::default(), Duration::from_secs(1), 0);
     assert_eq!((outcome.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
     let most = passed_on.iter().max().unwrap();
     assert_eq!(passed_on.iter().sum::<usize>(), 401_000);
@@ -266,7 +266,7 @@ impl Actor<Message, Record> for Faller {
 
 /// A run of twenty rounds with one site, which fails twice and comes back as one that answers after the next delay.
 fn falling(after: [u64; 3]) -> RunOutcome {
-    let options = Options::default();
+    let options = QuicOptions::default();
     let party = Party::Site("s0".to_owned());
     let authority = Authority::new("test").unwrap();
     let latencies: Latencies = vec![Span::ZERO; 2].into();
@@ -280,13 +280,13 @@ fn falling(after: [u64; 3]) -> RunOutcome {
     let site = std::thread::spawn(move || {
         for (after, left) in after.into_iter().zip([5, 12, 100]) {
             let kept = WatchedRuntime::new().unwrap();
-            let options = Options { join_timeout: Duration::from_secs(10), ..Options::default() };
+            let options = QuicOptions { join_timeout: Duration::from_secs(10), ..QuicOptions::default() };
             let Ok(mut joined) = kept.block_on(quic::connect(&address, &identity, &hello, &options)) else { return };
             let actor = Box::new(Faller { after, left, line: joined.connection.clone() }) as Cast;
             let leaf = Leaf::new(vec![(ActorId(1), actor)], there.clone());
             let (_words, mut endings) = mpsc::unbounded_channel();
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
-            let fault = Fault::default();
+            let fault = ProgramFault::default();
             let stage = LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault };
             if drive_leaf(leaf, stage).is_ok() {
                 return kept.block_on(async { _ = joined.connection.closed().await });

@@ -2,12 +2,12 @@
 
 use super::Failure;
 use super::disk::replace;
-use super::sweep::{Files, STANDINGS, STANDINGS_PAGE, Sweeping, read_experiment, run_experiment};
+use super::sweep::{FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, read_experiment, run_experiment};
 use crate::experiment::tournament::{compared, csv, page, standings, table};
 
 /// Runs the experiment in a file, except for runs that are complete, and writes standings next to its rows.
 pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
-    let mut files = Files::default();
+    let mut files = FileCache::default();
     let no_standings = |error| Failure::Input(format!("{path}: {error}"));
     compared(&read_experiment(path, &mut files)?, against).map_err(no_standings)?;
     let swept = run_experiment(path, &mut files, sweeping)?;

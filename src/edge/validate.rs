@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::input::{STANDARD_INPUT, has_key, listed, load_or_list};
 use super::sanitize::sanitize_text;
-use super::sweep::{self, Files, read_experiment};
-use super::terminal::Count;
+use super::sweep::{self, FileCache, read_experiment};
+use super::terminal::ItemCounter;
 use super::{Failure, err, logs, out, outside};
 use crate::experiment::{ENTRANT, Experiment};
 use crate::settings::counted;
@@ -64,9 +64,9 @@ fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failu
 
 /// Checks the topology of every run. Returns the distinct remarks on all of them.
 fn check_runs(path: &str, strict: bool) -> Result<(Experiment, Vec<String>), Failure> {
-    let mut files = Files::default();
+    let mut files = FileCache::default();
     let experiment = read_experiment(path, &mut files)?;
-    let mut progress = Count::new("runs", experiment.count(), 0);
+    let mut progress = ItemCounter::new("runs", experiment.count(), 0);
     let mut told: Vec<String> = Vec::new();
     for run in experiment.runs() {
         let loaded = sweep::load(&experiment, &run, &files)?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hansa::edge::identity::Authority;
-use hansa::edge::quic::{Close, Joined, Options, WireError, append, encode};
+use hansa::edge::quic::{Close, Joined, QuicOptions, WireError, append, encode};
 use hansa::protocol::handshake::{Hello, PROTOCOL, Party, TopologyHash};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, ConnectionError, Endpoint, RecvStream, SendStream};
@@ -166,7 +166,7 @@ async fn another_version_of_the_protocol_is_refused_in_the_handshake() {
 
 #[tokio::test]
 async fn bytes_that_are_no_hello_are_refused() {
-    let run = Run::begin_with(Options { handshake_timeout: Duration::from_millis(800), ..Options::default() }).await;
+    let run = Run::begin_with(QuicOptions { handshake_timeout: Duration::from_millis(800), ..QuicOptions::default() }).await;
 
     let mut nonsense = Vec::new();
     append(&[0xff; 300], &mut nonsense).unwrap();
@@ -199,7 +199,7 @@ async fn bytes_that_are_no_hello_are_refused() {
 
 #[tokio::test]
 async fn a_peer_without_a_hello_cannot_fill_the_routers_memory() {
-    let run = Run::begin_with(Options { handshake_timeout: Duration::from_secs(2), ..Options::default() }).await;
+    let run = Run::begin_with(QuicOptions { handshake_timeout: Duration::from_secs(2), ..QuicOptions::default() }).await;
     let (_endpoint, connection) = run.enter().await;
     let (mut send, _receive) = connection.open_bi().await.unwrap();
     // The beginning of a plausible hello, and then as much as it accepts.
@@ -290,11 +290,11 @@ async fn ten_thousand_half_open_connections_do_not_disturb_a_run() {
 
 #[tokio::test]
 async fn a_flood_of_half_open_connections_keeps_no_member_out() {
-    let mut world = World::with(Options {
+    let mut world = World::with(QuicOptions {
         handshakes_max: 100,
         handshake_timeout: Duration::from_secs(1),
         join_timeout: Duration::from_secs(20),
-        ..Options::default()
+        ..QuicOptions::default()
     });
     let terms = world.terms(&[site("york"), site("hull")]);
     let (york, hull, address) = (world.knock(&[site("york")]), world.knock(&[site("hull")]), world.address);
@@ -322,10 +322,10 @@ struct Run {
 
 impl Run {
     async fn begin() -> Run {
-        Run::begin_with(Options::default()).await
+        Run::begin_with(QuicOptions::default()).await
     }
 
-    async fn begin_with(options: Options) -> Run {
+    async fn begin_with(options: QuicOptions) -> Run {
         let mut world = World::with(options);
         let (mut peers, mut leaves) = world.gather(&[&[site("york")]]).await;
         Run::of(world, peers.remove(0), leaves.remove(0))

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hansa::edge::identity::Identity;
-use hansa::edge::quic::{Close, JoinTerms, Listener, Options, connect, encode};
+use hansa::edge::quic::{Close, JoinTerms, Listener, QuicOptions, connect, encode};
 use hansa::grid::{JobId, TaskId};
 use hansa::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
 use hansa::protocol::handshake::{Hello, Party};
@@ -43,7 +43,7 @@ async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>
         Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &plan));
     let identity = Identity::load(&machines.scratch.path("identities").join(identity)).unwrap();
     let hello = Hello::new(vec![party], topology.hash());
-    let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
+    let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
     let mut out = Vec::new();
     while let Ok(Some(frame)) = joined.receiver.next().await {
         leaf.receive(codec::decode(frame).unwrap()).unwrap();
@@ -150,7 +150,7 @@ fn leave_with(honest: &[&str], close: Close, reason: &str) -> (Option<i32>, Stri
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let hello = Hello::new(vec![site("hull")], topology.hash());
-        let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
+        let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
         if !honest.is_empty() {
             joined.receiver.next().await.unwrap().unwrap();
         }
@@ -230,7 +230,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
             Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &plan));
         let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
         let hello = Hello::new(vec![site("hull")], topology.hash());
-        let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
+        let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
         let (mut out, mut crept) = (Vec::new(), 0);
         let mut creep = |honest: Stamp| {
             crept += 1;
@@ -283,7 +283,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
         let identity = Identity::load(&machines.scratch.path("identities/router")).unwrap();
         runtime.block_on(async {
             let address = ([127, 0, 0, 1], 0).into();
-            let mut listener = Listener::bind(address, &identity, &Options::default()).unwrap();
+            let mut listener = Listener::bind(address, &identity, &QuicOptions::default()).unwrap();
             machines.address = listener.address().to_string();
             machines.start(&["alice.user"]);
             assert!(plan.find(&user("alice")).is_some());

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hansa::edge::quic::{Close, Listener, Options, WireError, append, connect};
+use hansa::edge::quic::{Close, Listener, QuicOptions, WireError, append, connect};
 use hansa::protocol::codec::FRAME_MAX;
 use hansa::protocol::handshake::{Hello, Party};
 
@@ -188,7 +188,7 @@ async fn deaf_to_the_first(router: SocketAddr) -> SocketAddr {
 
 #[tokio::test]
 async fn a_router_that_never_comes_is_an_error() {
-    let world = World::with(Options { join_timeout: Duration::from_millis(700), ..Options::default() });
+    let world = World::with(QuicOptions { join_timeout: Duration::from_millis(700), ..QuicOptions::default() });
     let knock = world.knock(&[site("york")]);
     let address = world.address;
     drop(world.listener);
@@ -243,10 +243,10 @@ async fn a_member_that_is_lost_before_the_run_begins_may_join_again() {
 
 #[tokio::test]
 async fn a_peer_that_falls_silent_is_noticed() {
-    let mut world = World::with(Options {
+    let mut world = World::with(QuicOptions {
         idle_timeout: Duration::from_millis(600),
         keep_alive: Duration::from_millis(100),
-        ..Options::default()
+        ..QuicOptions::default()
     });
     let terms = world.terms(&[site("york")]);
     let knock = world.knock(&[site("york")]);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{JoinError, JoinTerms, Joined, Listener, Options, Peer, append, connect};
+use hansa::edge::quic::{JoinError, JoinTerms, Joined, Listener, QuicOptions, Peer, append, connect};
 use hansa::protocol::handshake::{Hello, Party, TopologyHash};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
@@ -24,7 +24,7 @@ pub fn user(name: &str) -> Party {
 /// An authority, a listening router, and its log.
 pub struct World {
     pub authority: Authority,
-    pub options: Options,
+    pub options: QuicOptions,
     pub listener: Listener,
     pub address: SocketAddr,
     pub log: Log,
@@ -32,10 +32,10 @@ pub struct World {
 
 impl World {
     pub fn new() -> World {
-        World::with(Options { join_timeout: Duration::from_secs(10), ..Options::default() })
+        World::with(QuicOptions { join_timeout: Duration::from_secs(10), ..QuicOptions::default() })
     }
 
-    pub fn with(options: Options) -> World {
+    pub fn with(options: QuicOptions) -> World {
         let log = Log::begin();
         let authority = Authority::new("test").unwrap();
         let router = authority.issue(&[Party::Router], 1).unwrap();

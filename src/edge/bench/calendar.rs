@@ -14,7 +14,7 @@ pub const NODES: u32 = 100_000;
 const POLICIES: [&str; 3] = ["ff", "pe_w", "pedu_w"];
 
 /// Medians in microseconds.
-pub struct Row {
+pub struct CalendarCosts {
     pub standing: usize,
     pub records: usize,
     /// First fit, by nodes, and by rectangles.
@@ -47,7 +47,7 @@ impl Lie {
     }
 }
 
-pub fn measure(lie: Lie, standing: usize, samples: usize) -> Row {
+pub fn measure(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
     let (horizon, widest) = lie.extent(standing);
     let mut random = SplitMix64::new(1);
     let mut request = || {
@@ -101,7 +101,7 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> Row {
         [find, add, delete]
     });
     assert_eq!(book.calendar().records(), records, "freeing and booking again changes nothing");
-    Row { standing, records: records.len(), find, add, delete, list }
+    CalendarCosts { standing, records: records.len(), find, add, delete, list }
 }
 
 /// Product of records and reservations at any time from which a step of the list takes minutes.

@@ -87,23 +87,23 @@ fn engine(pending: usize, events: u64) -> u64 {
 
 /// Runs the events in a loop that only orders them.
 fn heap(pending: usize, events: u64) -> u64 {
-    struct Pending {
+    struct PendingEvents {
         key: (Stamp, ActorId, ActorId, u64),
         token: u64,
     }
-    impl PartialEq for Pending {
-        fn eq(&self, other: &Pending) -> bool {
+    impl PartialEq for PendingEvents {
+        fn eq(&self, other: &PendingEvents) -> bool {
             self.key == other.key
         }
     }
-    impl Eq for Pending {}
-    impl PartialOrd for Pending {
-        fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
+    impl Eq for PendingEvents {}
+    impl PartialOrd for PendingEvents {
+        fn partial_cmp(&self, other: &PendingEvents) -> Option<std::cmp::Ordering> {
             Some(self.cmp(other))
         }
     }
-    impl Ord for Pending {
-        fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
+    impl Ord for PendingEvents {
+        fn cmp(&self, other: &PendingEvents) -> std::cmp::Ordering {
             self.key.cmp(&other.key)
         }
     }
@@ -111,18 +111,18 @@ fn heap(pending: usize, events: u64) -> u64 {
     let everybody = pending as u32;
     let mut numbers = vec![0u64; pending];
     let mut seen = 0u64;
-    let first = |id| Reverse(Pending { key: (Stamp::ZERO, ActorId(id), ActorId(id), 0), token: u64::from(id) });
-    let mut heap: BinaryHeap<Reverse<Pending>> = (0..everybody).map(first).collect();
+    let first = |id| Reverse(PendingEvents { key: (Stamp::ZERO, ActorId(id), ActorId(id), 0), token: u64::from(id) });
+    let mut heap: BinaryHeap<Reverse<PendingEvents>> = (0..everybody).map(first).collect();
     let mut now = Time::ZERO;
     for _ in 0..events {
-        let Some(Reverse(Pending { key: (stamp, at, _, _), token })) = heap.pop() else { break };
+        let Some(Reverse(PendingEvents { key: (stamp, at, _, _), token })) = heap.pop() else { break };
         now = stamp.time;
         seen = seen.wrapping_add(token);
         let (to, later, token) = next(token, everybody);
         let latency = if to == at { Span::ZERO } else { LATENCY + LATENCY };
         let sent = if later.is_zero() { stamp } else { Stamp::at(stamp.time + later) };
         numbers[at.index()] += 1;
-        heap.push(Reverse(Pending { key: (sent.after(latency), to, at, numbers[at.index()]), token }));
+        heap.push(Reverse(PendingEvents { key: (sent.after(latency), to, at, numbers[at.index()]), token }));
     }
     std::hint::black_box(seen);
     now.micros()

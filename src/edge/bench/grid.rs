@@ -9,7 +9,7 @@ use crate::edge::Failure;
 use crate::edge::run_dir::RunDir;
 
 /// One load of the market's grid in both layouts.
-pub struct Grid {
+pub struct GridLoad {
     pub load: f64,
     pub tasks: u64,
     pub inline_seconds: f64,
@@ -34,7 +34,7 @@ fn topology(tasks: u32, load: f64) -> String {
 }
 
 /// Runs both layouts, the better of `rounds` times each, and checks that they agree.
-pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<Grid, Failure> {
+pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<GridLoad, Failure> {
     let dir = RunDir::new()?;
     let folder = &dir.path;
     let file = folder.join("bench.toml");
@@ -54,7 +54,7 @@ pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<Grid, Failure> {
         return Err(Failure::Internal("the two layouts of the measured grid disagree".to_owned()));
     }
     let blocked = processes["run"]["blocked_seconds"].as_object().into_iter().flatten();
-    Ok(Grid {
+    Ok(GridLoad {
         load,
         tasks: inline["results"]["tasks"]["submitted"].as_u64().unwrap_or(0),
         inline_seconds: seconds(&inline),

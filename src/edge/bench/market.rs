@@ -28,7 +28,7 @@ pub struct ByHand {
 }
 
 /// Measurements of one policy.
-pub struct Row {
+pub struct PolicyCosts {
     pub policy: &'static str,
     /// Tasks that ended in the paper's experiment, and its duration.
     pub tasks: u64,
@@ -45,11 +45,12 @@ pub fn measure(
     jobs: u32,
     instants: u64,
     rounds: u32,
-    mut tell: impl FnMut(&Row) -> Result<(), Failure>,
+    mut tell: impl FnMut(&PolicyCosts) -> Result<(), Failure>,
 ) -> Result<ByHand, Failure> {
     let by_hand = by_hand(&paper("fifo", jobs), rounds)?;
     for policy in bid::ALL {
-        let mut row = Row { policy: policy.name, tasks: 0, seconds: f64::INFINITY, instant_ns: [0.0; QUEUES.len()] };
+        let mut row =
+            PolicyCosts { policy: policy.name, tasks: 0, seconds: f64::INFINITY, instant_ns: [0.0; QUEUES.len()] };
         for _ in 0..rounds {
             let (tasks, seconds) = whole(&paper(policy.name, jobs))?;
             (row.tasks, row.seconds) = (tasks, row.seconds.min(seconds));

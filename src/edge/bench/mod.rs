@@ -173,7 +173,7 @@ fn market(effort: &Effort) -> Result<(), Failure> {
 }
 
 /// Compares the real time with the cost of the waits alone, and names the leaves that blocked the hub.
-fn explain(grid: &grid::Grid, turn_us: &[(usize, f64)]) -> String {
+fn explain(grid: &grid::GridLoad, turn_us: &[(usize, f64)]) -> String {
     let mut text = String::new();
     if let Some((leaves, us)) = turn_us.first() {
         let bound = grid.inline_seconds + 1.3 * grid.waits as f64 * us / 1e6;

@@ -14,8 +14,8 @@ use crate::edge::drive_hub::{LeafLink, Watch, drive_hub};
 use crate::edge::drive_leaf::{LeafIo, drive_leaf};
 use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::WatchedRuntime;
-use crate::edge::outside::Fault;
-use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Options, Peer};
+use crate::edge::outside::ProgramFault;
+use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Peer, QuicOptions};
 use crate::edge::run_dir::RunDir;
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Event, Hub, Latencies, Leaf, Outbox};
@@ -39,7 +39,7 @@ pub const ECHO: &str = "bench-echo";
 /// Measures both with this many leaves.
 pub fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
     let kept = WatchedRuntime::new()?;
-    let mut grid = kept.block_on(Grid::start(leaves))?;
+    let mut grid = kept.block_on(TurnGrid::start(leaves))?;
     let quinn = kept.block_on(grid.bare(turns))?;
     let hub = grid.outcome(&kept, turns)?;
     kept.block_on(grid.end());
@@ -55,7 +55,7 @@ pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Resul
     let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
     let (_words, mut endings) = mpsc::unbounded_channel();
     let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
-    let fault = Fault::default();
+    let fault = ProgramFault::default();
     drive_leaf(leaf, LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault })?;
     kept.block_on(async {
         let _ = joined.receiver.next().await;
@@ -69,7 +69,7 @@ async fn echo_bytes(router: SocketAddr, index: u32, identity: &std::path::Path) 
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let identity = Identity::load(identity).map_err(|error| internal(&error))?;
     let hello = Hello::new(vec![party(index)], HASH);
-    let mut joined = quic::connect(&router.to_string(), &identity, &hello, &Options::default())
+    let mut joined = quic::connect(&router.to_string(), &identity, &hello, &QuicOptions::default())
         .await
         .map_err(|error| internal(&error))?;
     let mut outgoing = Vec::new();
@@ -88,20 +88,21 @@ fn party(index: u32) -> Party {
     Party::Site(format!("leaf-{index}"))
 }
 
-struct Grid {
+struct TurnGrid {
     listener: Listener,
     peers: Vec<Peer>,
     senders: Vec<FrameSender>,
     children: Vec<Child>,
 }
 
-impl Grid {
-    async fn start(leaves: usize) -> Result<Grid, Failure> {
+impl TurnGrid {
+    async fn start(leaves: usize) -> Result<TurnGrid, Failure> {
         let system = |error: &dyn std::fmt::Display| Failure::System(error.to_string());
         let authority = Authority::new("bench").map_err(|error| system(&error))?;
         let router = authority.issue(&[Party::Router], 1).map_err(|error| system(&error))?;
         let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
-        let mut listener = Listener::bind(loopback, &router, &Options::default()).map_err(|error| system(&error))?;
+        let mut listener =
+            Listener::bind(loopback, &router, &QuicOptions::default()).map_err(|error| system(&error))?;
         let dir = RunDir::new()?;
         let program = std::env::current_exe().map_err(|error| system(&error))?;
         let mut children = Vec::new();
@@ -118,7 +119,7 @@ impl Grid {
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
         let not_joined = || Failure::NotJoined("the leaves of the measurement did not join".to_owned());
         let peers = admitted.ok().and_then(Result::ok).ok_or_else(not_joined)?;
-        Ok(Grid { listener, peers, senders: Vec::new(), children })
+        Ok(TurnGrid { listener, peers, senders: Vec::new(), children })
     }
 
     /// Measures one ping to each leaf, then one echo from each.
@@ -151,7 +152,7 @@ impl Grid {
     fn outcome(&mut self, kept: &WatchedRuntime, turns: u32) -> Result<f64, Failure> {
         let leaves = self.peers.len();
         let (times, mut timed) = mpsc::unbounded_channel();
-        let asker = Asker { leaves: leaves as u32, left: turns + turns / 10, waiting: 0, begun: None, times };
+        let asker = TurnAsker { leaves: leaves as u32, left: turns + turns / 10, waiting: 0, begun: None, times };
         let actors = vec![(ActorId(0), Box::new(asker) as BoxedActor<Message, Record>)];
         let homes: Vec<Vec<ActorId>> = (1..=leaves as u32).map(|id| vec![ActorId(id)]).collect();
         let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
@@ -189,7 +190,7 @@ impl Grid {
 }
 
 /// Asks all leaves at once, and again when all have answered. It reads the clock, which no actor of a run may do.
-struct Asker {
+struct TurnAsker {
     leaves: u32,
     left: u32,
     waiting: u32,
@@ -197,7 +198,7 @@ struct Asker {
     times: mpsc::UnboundedSender<Duration>,
 }
 
-impl Actor<Message, Record> for Asker {
+impl Actor<Message, Record> for TurnAsker {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             if matches!(event.cause, Cause::Message(_)) {

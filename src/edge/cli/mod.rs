@@ -25,7 +25,7 @@ use super::input::{default_out, load_text, load_topology, written_out};
 use super::launch::{Asked, Cores, Launch, launch};
 use super::logs;
 use super::member::{Membership, take_part};
-use super::results::{Format, inputs};
+use super::results::{SummaryFormat, inputs};
 use super::resume::Resumable;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::sanitize::sanitize_text;
@@ -171,7 +171,16 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Plan { topology, workflow, policy, alpha, at, json, svg } => {
             let overrides = topology.overrides.parse()?;
-            plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, alpha, at, json, svg })
+            plan::plan(&plan::PlanOptions {
+                topology: topology.topology,
+                overrides,
+                workflow,
+                policy,
+                alpha,
+                at,
+                json,
+                svg,
+            })
         }
         Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
         Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
@@ -199,23 +208,25 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let flags = topology.overrides.flags();
             compose::write(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
         }
-        Command::Cluster { engine, file, reproduce, overrides, cluster: args } => cluster::cluster(&cluster::Wish {
-            engine,
-            work: match reproduce {
-                Some(told) => cluster::Work::Paper(reproduction(&told)?),
-                None => cluster::Work::File(file.unwrap_or_default()),
-            },
-            overrides: overrides.parse()?,
-            flags: overrides.flags(),
-            parts: args.parts.map(|parts| parts as usize),
-            nodes: args.nodes.map(|nodes| nodes as usize),
-            cpus: args.cpus,
-            results: args.results,
-            image: args.image,
-            claim: args.claim,
-            program: args.program,
-            out: args.out,
-        }),
+        Command::Cluster { engine, file, reproduce, overrides, cluster: args } => {
+            cluster::cluster(&cluster::ClusterOptions {
+                engine,
+                work: match reproduce {
+                    Some(told) => cluster::ClusterWork::Paper(reproduction(&told)?),
+                    None => cluster::ClusterWork::File(file.unwrap_or_default()),
+                },
+                overrides: overrides.parse()?,
+                flags: overrides.flags(),
+                parts: args.parts.map(|parts| parts as usize),
+                nodes: args.nodes.map(|nodes| nodes as usize),
+                cpus: args.cpus,
+                results: args.results,
+                image: args.image,
+                claim: args.claim,
+                program: args.program,
+                out: args.out,
+            })
+        }
         Command::Certs { topology, out, days, group, keep_authority, renew } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
             certs::make(&loaded.topology, &out, days, &group, keep_authority, renew)
@@ -239,7 +250,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 }
 
 /// A paper's experiment for a cluster, with its arguments checked by the command line's parser.
-fn reproduction(told: &str) -> Result<cluster::Paper, Failure> {
+fn reproduction(told: &str) -> Result<cluster::PaperRun, Failure> {
     let mut words: Vec<String> = told.split_whitespace().map(str::to_owned).collect();
     let typed = ["hansa", "reproduce"].into_iter().chain(words.iter().map(String::as_str));
     let paper = match Hansa::try_parse_from(typed) {
@@ -261,7 +272,7 @@ fn reproduction(told: &str) -> Result<cluster::Paper, Failure> {
             false => words[flag + 1] = seen,
         }
     }
-    Ok(cluster::Paper { words, reads_logs: paper.logs().is_some() })
+    Ok(cluster::PaperRun { words, reads_logs: paper.logs().is_some() })
 }
 
 fn run(args: RunArgs) -> Result<(), Failure> {
@@ -379,8 +390,8 @@ fn watching(args: &RunArgs) -> Vec<String> {
     flags
 }
 
-fn format(json: bool) -> Format {
-    if json { Format::Json } else { Format::Table }
+fn format(json: bool) -> SummaryFormat {
+    if json { SummaryFormat::Json } else { SummaryFormat::Table }
 }
 
 fn be_router(args: RouterArgs) -> Result<(), Failure> {

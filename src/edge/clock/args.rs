@@ -12,7 +12,7 @@ use crate::edge::flag_values::some_time;
 pub struct ClockArgs {
     /// Virtual date and time of the start, in UTC: 2026-01-31, 2026-01-31T08:00 or 2026-01-31T08:00:00; or now
     #[arg(long, value_name = "DATE", default_value = "2026-01-01", value_parser = date)]
-    pub start: Start,
+    pub start: StartTime,
     /// End the run when this much virtual time has passed, with exit code 124, for example 7d
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub until: Option<Duration>,
@@ -47,9 +47,9 @@ impl ClockArgs {
 
 /// Seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start(pub u64);
+pub struct StartTime(pub u64);
 
-fn date(text: &str) -> Result<Start, String> {
+fn date(text: &str) -> Result<StartTime, String> {
     let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let read = match text.strip_prefix('@') {
         Some(seconds) => seconds.parse().ok(),
@@ -57,7 +57,7 @@ fn date(text: &str) -> Result<Start, String> {
         None => date_in_utc(text),
     };
     let read = read.filter(|seconds| (LEAST..=MOST).contains(seconds));
-    read.map(Start).ok_or_else(|| {
+    read.map(StartTime).ok_or_else(|| {
         "expected a date in UTC from 1971 to 2200, such as 2026-01-31 or 2026-01-31T08:00:00, or now".to_owned()
     })
 }
@@ -89,10 +89,10 @@ mod tests {
 
     #[test]
     fn dates_are_read_in_utc() {
-        assert_eq!(date("2026-01-01"), Ok(Start(1_767_225_600)));
-        assert_eq!(date("2026-01-01T00:00:01Z"), Ok(Start(1_767_225_601)));
-        assert_eq!(date("2026-01-01 01:00"), Ok(Start(1_767_229_200)));
-        assert_eq!(date("@1767225600"), Ok(Start(1_767_225_600)));
+        assert_eq!(date("2026-01-01"), Ok(StartTime(1_767_225_600)));
+        assert_eq!(date("2026-01-01T00:00:01Z"), Ok(StartTime(1_767_225_601)));
+        assert_eq!(date("2026-01-01 01:00"), Ok(StartTime(1_767_229_200)));
+        assert_eq!(date("@1767225600"), Ok(StartTime(1_767_225_600)));
         assert!(date("now").is_ok());
         for wrong in ["", "soon", "2026-13-01", "2026-02-30", "2026-01-01T25:00", "1969-01-01", "@1", "9999-01-01"] {
             assert!(date(wrong).is_err(), "{wrong}");

@@ -12,25 +12,25 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::clock::state::{MAGIC, Page};
 
 /// A fresh page of zeros, all slots free.
-pub struct Mapped {
+pub struct MappedPage {
     page: *mut Page,
 }
 
-impl Mapped {
-    pub fn create(path: &Path) -> io::Result<Mapped> {
+impl MappedPage {
+    pub fn create(path: &Path) -> io::Result<MappedPage> {
         let file: File = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         file.set_len(size_of::<Page>() as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // The file is as long as the page and stays so: its folder belongs to this run alone.
         let page = unsafe { mmap(std::ptr::null_mut(), size_of::<Page>(), access, MapFlags::SHARED, &file, 0) }?;
-        let mapped = Mapped { page: page.cast() };
+        let mapped = MappedPage { page: page.cast() };
         mapped.controller.store(std::process::id(), SeqCst);
         mapped.magic.store(MAGIC, SeqCst);
         Ok(mapped)
     }
 }
 
-impl Deref for Mapped {
+impl Deref for MappedPage {
     type Target = Page;
 
     fn deref(&self) -> &Page {
@@ -39,7 +39,7 @@ impl Deref for Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MappedPage {
     fn drop(&mut self) {
         // Nothing borrows from it any more.
         let _ = unsafe { munmap(self.page.cast(), size_of::<Page>()) };

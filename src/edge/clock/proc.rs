@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// The states of a thread that matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ThreadState {
     Blocks,
     Runs,
     Gone,
@@ -47,7 +47,7 @@ impl Thread {
     }
 
     /// The state, and the system call in which the thread blocks, if the system tells.
-    pub fn state(&self) -> (State, Option<Call>) {
+    pub fn state(&self) -> (ThreadState, Option<Call>) {
         let mut text = [0; 256];
         let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
         let Some(Ok(length)) = told else { return (self.stat(), None) };
@@ -56,9 +56,9 @@ impl Thread {
             Some(call) => (self.stat(), Some(call)),
             // It runs, is stopped, or waits for a page of memory; or there is no such thread.
             None => match self.stat() {
-                State::Blocks if self.is_stopped() => (State::Blocks, None),
-                State::Gone => (State::Gone, None),
-                _ => (State::Runs, None),
+                ThreadState::Blocks if self.is_stopped() => (ThreadState::Blocks, None),
+                ThreadState::Gone => (ThreadState::Gone, None),
+                _ => (ThreadState::Runs, None),
             },
         }
     }
@@ -79,11 +79,11 @@ impl Thread {
         matches!(self.letter(), Some(b'T' | b't'))
     }
 
-    fn stat(&self) -> State {
+    fn stat(&self) -> ThreadState {
         match self.letter() {
-            Some(b'S' | b'T' | b't' | b'I') => State::Blocks,
-            Some(b'Z' | b'X' | b'x') | None => State::Gone,
-            Some(_) => State::Runs,
+            Some(b'S' | b'T' | b't' | b'I') => ThreadState::Blocks,
+            Some(b'Z' | b'X' | b'x') | None => ThreadState::Gone,
+            Some(_) => ThreadState::Runs,
         }
     }
 }
@@ -100,44 +100,44 @@ pub struct Call {
 }
 
 #[cfg(target_arch = "x86_64")]
-const TIMED: &[(i64, &str, usize, Limit)] = &[
-    (7, "poll", 2, Limit::Milliseconds),
-    (23, "select", 4, Limit::Address),
-    (35, "nanosleep", 0, Limit::Address),
-    (128, "rt_sigtimedwait", 2, Limit::Address),
-    (202, "futex", 3, Limit::OfFutex),
-    (208, "io_getevents", 4, Limit::Address),
-    (220, "semtimedop", 3, Limit::Address),
-    (230, "clock_nanosleep", 2, Limit::Address),
-    (232, "epoll_wait", 3, Limit::Milliseconds),
-    (243, "mq_timedreceive", 4, Limit::Address),
-    (270, "pselect6", 4, Limit::Address),
-    (271, "ppoll", 2, Limit::Address),
-    (281, "epoll_pwait", 3, Limit::Milliseconds),
-    (299, "recvmmsg", 4, Limit::Address),
-    (441, "epoll_pwait2", 3, Limit::Address),
-    (449, "futex_waitv", 3, Limit::Address),
+const TIMED: &[(i64, &str, usize, CallLimit)] = &[
+    (7, "poll", 2, CallLimit::Milliseconds),
+    (23, "select", 4, CallLimit::Address),
+    (35, "nanosleep", 0, CallLimit::Address),
+    (128, "rt_sigtimedwait", 2, CallLimit::Address),
+    (202, "futex", 3, CallLimit::OfFutex),
+    (208, "io_getevents", 4, CallLimit::Address),
+    (220, "semtimedop", 3, CallLimit::Address),
+    (230, "clock_nanosleep", 2, CallLimit::Address),
+    (232, "epoll_wait", 3, CallLimit::Milliseconds),
+    (243, "mq_timedreceive", 4, CallLimit::Address),
+    (270, "pselect6", 4, CallLimit::Address),
+    (271, "ppoll", 2, CallLimit::Address),
+    (281, "epoll_pwait", 3, CallLimit::Milliseconds),
+    (299, "recvmmsg", 4, CallLimit::Address),
+    (441, "epoll_pwait2", 3, CallLimit::Address),
+    (449, "futex_waitv", 3, CallLimit::Address),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const TIMED: &[(i64, &str, usize, Limit)] = &[
-    (4, "io_getevents", 4, Limit::Address),
-    (22, "epoll_pwait", 3, Limit::Milliseconds),
-    (72, "pselect6", 4, Limit::Address),
-    (73, "ppoll", 2, Limit::Address),
-    (98, "futex", 3, Limit::OfFutex),
-    (101, "nanosleep", 0, Limit::Address),
-    (115, "clock_nanosleep", 2, Limit::Address),
-    (137, "rt_sigtimedwait", 2, Limit::Address),
-    (183, "mq_timedreceive", 4, Limit::Address),
-    (192, "semtimedop", 3, Limit::Address),
-    (243, "recvmmsg", 4, Limit::Address),
-    (441, "epoll_pwait2", 3, Limit::Address),
-    (449, "futex_waitv", 3, Limit::Address),
+const TIMED: &[(i64, &str, usize, CallLimit)] = &[
+    (4, "io_getevents", 4, CallLimit::Address),
+    (22, "epoll_pwait", 3, CallLimit::Milliseconds),
+    (72, "pselect6", 4, CallLimit::Address),
+    (73, "ppoll", 2, CallLimit::Address),
+    (98, "futex", 3, CallLimit::OfFutex),
+    (101, "nanosleep", 0, CallLimit::Address),
+    (115, "clock_nanosleep", 2, CallLimit::Address),
+    (137, "rt_sigtimedwait", 2, CallLimit::Address),
+    (183, "mq_timedreceive", 4, CallLimit::Address),
+    (192, "semtimedop", 3, CallLimit::Address),
+    (243, "recvmmsg", 4, CallLimit::Address),
+    (441, "epoll_pwait2", 3, CallLimit::Address),
+    (449, "futex_waitv", 3, CallLimit::Address),
 ];
 
 /// Form of the time limit in a system call.
 #[derive(Clone, Copy, Debug)]
-enum Limit {
+enum CallLimit {
     /// Negative for none.
     Milliseconds,
     /// 0 for none.
@@ -163,10 +163,10 @@ impl Call {
         let (_, name, argument, limit) = TIMED.iter().find(|(number, ..)| *number == self.number)?;
         let value = self.arguments[*argument];
         let is_timed = match limit {
-            Limit::Milliseconds => value as i32 > 0,
-            Limit::Address => value != 0,
+            CallLimit::Milliseconds => value as i32 > 0,
+            CallLimit::Address => value != 0,
             // Waiting, with or without a mask, and locking.
-            Limit::OfFutex => value != 0 && matches!(self.arguments[1] & 0x7f, 0 | 6 | 9 | 13),
+            CallLimit::OfFutex => value != 0 && matches!(self.arguments[1] & 0x7f, 0 | 6 | 9 | 13),
         };
         is_timed.then_some(name)
     }
@@ -237,7 +237,7 @@ mod tests {
     fn a_thread_of_ours_runs_or_blocks() {
         let own = std::process::id();
         let mine = Thread::open(own, rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
-        assert_eq!(mine.state().0, State::Runs);
+        assert_eq!(mine.state().0, ThreadState::Runs);
         assert!(Thread::open(own, u32::MAX).is_err_and(|error| is_gone(&error)));
         assert!(threads(own).contains(&(rustix::thread::gettid().as_raw_nonzero().get() as u32)));
         assert_eq!(has_mapped(own, Path::new("/no/such/library.so")), Some(false));

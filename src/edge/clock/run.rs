@@ -24,7 +24,7 @@ use rustix::time::Timespec;
 use super::super::run_dir::RunDir;
 use super::super::{Failure, err, pin, signals};
 use super::args::ClockArgs;
-use super::page::Mapped;
+use super::page::MappedPage;
 use super::world::{Processes, pid};
 use super::{LIBRARY, end_descendants, proc};
 use crate::clock::state::{NEVER, Page};
@@ -84,7 +84,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         .and_then(|()| fs::set_permissions(&library, fs::Permissions::from_mode(0o700)))
         .map_err(|error| system(&format!("cannot write {shown}"), error))?;
     let path = dir.path.join("page");
-    let page = Mapped::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
+    let page = MappedPage::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
     page.start.store(args.start.0 * 1_000_000_000, SeqCst);
 
     let program = args.command.first().map_or(OsStr::new(""), AsRef::as_ref);
@@ -135,12 +135,12 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         many => err::warning(&format!("{many} processes were beyond the clock's reach")),
     }
     match end {
-        End::Left(status) => match exit_code(status) {
+        CommandEnd::Left(status) => match exit_code(status) {
             0 => Ok(()),
             code => Err(Failure::Told(code)),
         },
-        End::Over => Err(Failure::Told(TIMED_OUT)),
-        End::Interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
+        CommandEnd::Over => Err(Failure::Told(TIMED_OUT)),
+        CommandEnd::Interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
     }
 }
 
@@ -198,7 +198,7 @@ fn await_end((process, thread): (u32, u32)) -> bool {
     true
 }
 
-enum End {
+enum CommandEnd {
     Left(ExitStatus),
     Over,
     Interrupted,
@@ -224,7 +224,7 @@ const LONG: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_millis(50);
 
 impl Keeper<'_> {
-    fn run(&mut self) -> End {
+    fn run(&mut self) -> CommandEnd {
         let mut pause = SHORT;
         // Start of the time since which the clock stands still, and of that since which all are asleep.
         let mut still_since: Option<Instant> = None;
@@ -239,7 +239,7 @@ impl Keeper<'_> {
                 continue;
             }
             if step == Step::Over {
-                return End::Over;
+                return CommandEnd::Over;
             }
             let is_rung = self.wait(seen, pause, step == Step::Busy);
             if is_rung && self.page.all_asleep() && step == Step::Busy {
@@ -289,7 +289,7 @@ impl Keeper<'_> {
     }
 
     /// Takes note of processes that have ended, and of signals.
-    fn reap(&mut self) -> Option<End> {
+    fn reap(&mut self) -> Option<CommandEnd> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((ended, status))) => {
@@ -301,12 +301,12 @@ impl Keeper<'_> {
                 Ok(None) => break,
                 Err(_) => {
                     // No process is left.
-                    return Some(self.status.map_or(End::Interrupted, End::Left));
+                    return Some(self.status.map_or(CommandEnd::Interrupted, CommandEnd::Left));
                 }
             }
         }
         if let Some(status) = self.status.filter(|_| !self.waits_for_all) {
-            return Some(End::Left(status));
+            return Some(CommandEnd::Left(status));
         }
         let interrupts = self.interrupts.load(SeqCst);
         if interrupts == 0 {
@@ -319,7 +319,7 @@ impl Keeper<'_> {
             Instant::now()
         });
         self.stepper.look_at_all();
-        (interrupts > 1 || self.is_orphan.load(SeqCst) || first.elapsed() > GRACE).then_some(End::Interrupted)
+        (interrupts > 1 || self.is_orphan.load(SeqCst) || first.elapsed() > GRACE).then_some(CommandEnd::Interrupted)
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::process::{
 use rustix::thread::futex;
 
 use super::super::err;
-use super::proc::{self, Call, State, Thread};
+use super::proc::{self, Call, Thread, ThreadState};
 use crate::clock::state::{AWAKE, BORN, ENDING, FREE, ON_DATA, PRESUMED, Page};
 use crate::clock::steps::{Look, Stepper, World};
 
@@ -105,8 +105,8 @@ impl Processes {
         self.threads[slot].as_mut()
     }
 
-    fn state(&mut self, page: &Page, slot: usize) -> (State, Option<Call>) {
-        self.thread(page, slot).map_or((State::Gone, None), |thread| thread.state())
+    fn state(&mut self, page: &Page, slot: usize) -> (ThreadState, Option<Call>) {
+        self.thread(page, slot).map_or((ThreadState::Gone, None), |thread| thread.state())
     }
 
     fn say_once(&mut self, process: u32, kind: &'static str, text: impl FnOnce(&str) -> String) {
@@ -156,22 +156,22 @@ impl Processes {
                 continue;
             }
             let (look, call) = self.state(page, slot);
-            if state == ENDING && look != State::Gone {
+            if state == ENDING && look != ThreadState::Gone {
                 ending = Some((process, page.slots[slot].thread.load(SeqCst)));
             }
             // A thread that is being made has no number yet, so this was the first thread of its process.
-            if state == BORN && look != State::Gone {
+            if state == BORN && look != ThreadState::Gone {
                 continue;
             }
             match look {
-                State::Gone => {
+                ThreadState::Gone => {
                     if page.state(slot) == state && page.slots[slot].process.load(SeqCst) == process {
                         stepper.bury(page, slot);
                         self.blocked.remove(&slot);
                     }
                 }
-                State::Runs => drop(self.blocked.remove(&slot)),
-                State::Blocks => {
+                ThreadState::Runs => drop(self.blocked.remove(&slot)),
+                ThreadState::Blocks => {
                     let Some(call) = call else { continue };
                     if self.blocked.insert(slot, call) != Some(call) {
                         continue;
@@ -234,7 +234,7 @@ impl Processes {
                     continue;
                 }
                 let stranger = Thread::open(process, thread).ok();
-                strangers.extend(stranger.filter(|stranger| stranger.state().0 != State::Gone));
+                strangers.extend(stranger.filter(|stranger| stranger.state().0 != ThreadState::Gone));
             }
         }
         self.suspects = suspects;
@@ -248,7 +248,7 @@ impl Processes {
                 continue;
             }
             let process = page.slots[slot].process.load(SeqCst);
-            if self.state(page, slot).0 == State::Runs {
+            if self.state(page, slot).0 == ThreadState::Runs {
                 self.say_once(process, "busy", |it| {
                     format!("{it} has not slept for {seconds} s of real time: the clock stands still until it does")
                 });
@@ -300,16 +300,16 @@ impl World for Processes {
             return Look::Blocks;
         }
         match self.state(page, slot) {
-            (State::Gone, _) => Look::Gone,
-            (State::Runs, _) => Look::Runs,
-            (State::Blocks, Some(call)) if is_presumed => match call.timed() {
+            (ThreadState::Gone, _) => Look::Gone,
+            (ThreadState::Runs, _) => Look::Runs,
+            (ThreadState::Blocks, Some(call)) if is_presumed => match call.timed() {
                 None => Look::Blocks,
                 Some(name) => {
                     self.name_timed(page.slots[slot].process.load(SeqCst), name);
                     Look::Runs
                 }
             },
-            (State::Blocks, _) => Look::Blocks,
+            (ThreadState::Blocks, _) => Look::Blocks,
         }
     }
 
@@ -348,12 +348,12 @@ impl World for Processes {
         let known = numbers_in_slots(page);
         let mut strangers = std::mem::take(&mut self.strangers);
         strangers.retain(|stranger| {
-            !known.contains(&(stranger.process, stranger.thread)) && stranger.state().0 != State::Gone
+            !known.contains(&(stranger.process, stranger.thread)) && stranger.state().0 != ThreadState::Gone
         });
         let mut all_block = true;
         for stranger in &strangers {
             match stranger.state() {
-                (State::Blocks, Some(call)) => {
+                (ThreadState::Blocks, Some(call)) => {
                     if let Some(name) = call.timed() {
                         self.name_timed(stranger.process, name);
                         all_block = false;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::Failure;
 use super::super::disk::unreadable;
 use super::super::input;
-use super::super::sweep::{Files, read_experiment};
+use super::super::sweep::{FileCache, read_experiment};
 use crate::few;
 use crate::topology::{self, Override, Topology};
 
@@ -17,14 +17,14 @@ const BYTES_MAX: usize = 1_000_000;
 
 /// Files by their path below a common folder.
 #[derive(Default)]
-pub struct Bundle {
+pub struct FileBundle {
     pub files: few::Map<String, Vec<u8>>,
     above: PathBuf,
 }
 
-impl Bundle {
+impl FileBundle {
     /// Reads these files, among them `main`.
-    pub fn of(main: &str, paths: impl Iterator<Item = String>) -> Result<Bundle, Failure> {
+    pub fn of(main: &str, paths: impl Iterator<Item = String>) -> Result<FileBundle, Failure> {
         let mut whole: Vec<PathBuf> = Vec::new();
         for path in paths.chain([main.to_owned()]) {
             whole.push(absolute(&path)?);
@@ -52,7 +52,7 @@ impl Bundle {
                 above.join(largest[0].0).display(),
             )));
         }
-        Ok(Bundle { files, above })
+        Ok(FileBundle { files, above })
     }
 
     /// Path of one of these files in the cluster.
@@ -79,8 +79,8 @@ impl Bundle {
     }
 
     /// The files as a process there will read them.
-    fn as_read(&self) -> Result<Files, Failure> {
-        let mut files = Files::sealed();
+    fn as_read(&self) -> Result<FileCache, Failure> {
+        let mut files = FileCache::sealed();
         for (name, bytes) in &self.files {
             let read = input::unpacked(bytes.as_slice());
             let read = read.map_err(|error| unreadable(&self.above.join(name), &error))?;
@@ -116,7 +116,7 @@ mod tests {
         std::fs::write(&file, small).unwrap();
         let path = file.to_str().unwrap();
         let loaded = load_topology(path, &[]).unwrap();
-        let bundle = Bundle::of(path, std::iter::empty()).unwrap();
+        let bundle = FileBundle::of(path, std::iter::empty()).unwrap();
         // The file changes after the bundle was made.
         std::fs::write(&file, "name = ").unwrap();
         bundle.holds_topology(path, &[], &loaded.topology).unwrap();

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::Failure;
 use super::super::identity::{Authority, Identity, IdentityError, VALID_DAYS};
-use super::bundle::{Bundle, FOLDER};
-use super::{RESTARTS, Shares, Spread, yaml};
+use super::bundle::{FOLDER, FileBundle};
+use super::{MachineSpread, RESTARTS, Shares, yaml};
 use crate::protocol::handshake::Party;
 use crate::topology::Plan;
 
@@ -32,9 +32,9 @@ pub struct Pods {
     pub claim: Option<String>,
 }
 
-pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, Failure> {
+pub fn shares(shares: &Shares, pods: &Pods, bundle: &FileBundle) -> Result<String, Failure> {
     let Shares { name, parts, cpus, .. } = shares;
-    let around = Around::new(name, pods, bundle);
+    let around = ObjectFrame::new(name, pods, bundle);
     let threads = cpus.to_string();
     let index = format!("{SHARE}/{parts}");
     let mut share = around.container(&shares.call(&["--threads", &threads, "--index", &index]), true);
@@ -62,9 +62,9 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, F
     Ok(head + &yaml::documents(&objects))
 }
 
-pub fn spread(spread: &Spread<'_>, pods: &Pods, bundle: &Bundle) -> Result<String, Failure> {
+pub fn spread(spread: &MachineSpread<'_>, pods: &Pods, bundle: &FileBundle) -> Result<String, Failure> {
     let topology = spread.topology;
-    let around = Around::new(&topology.name, pods, bundle);
+    let around = ObjectFrame::new(&topology.name, pods, bundle);
     let system = |error: IdentityError| Failure::System(error.to_string());
     let authority = Authority::new(&topology.name).map_err(system)?;
     let mut objects = around.objects(false);
@@ -86,17 +86,17 @@ pub fn spread(spread: &Spread<'_>, pods: &Pods, bundle: &Bundle) -> Result<Strin
 }
 
 /// The common part of all objects of one file.
-struct Around<'a> {
+struct ObjectFrame<'a> {
     name: &'a str,
     pods: &'a Pods,
-    bundle: &'a Bundle,
+    bundle: &'a FileBundle,
     claim: String,
 }
 
-impl<'a> Around<'a> {
-    fn new(name: &'a str, pods: &'a Pods, bundle: &'a Bundle) -> Around<'a> {
+impl<'a> ObjectFrame<'a> {
+    fn new(name: &'a str, pods: &'a Pods, bundle: &'a FileBundle) -> ObjectFrame<'a> {
         let claim = pods.claim.clone().unwrap_or_else(|| object_name(name, "results"));
-        Around { name, pods, bundle, claim }
+        ObjectFrame { name, pods, bundle, claim }
     }
 
     fn named(&self, what: &str) -> String {
@@ -163,7 +163,7 @@ impl<'a> Around<'a> {
     }
 
     /// The job of one role of a run.
-    fn part(&self, party: &Party, spread: &Spread<'_>) -> Value {
+    fn part(&self, party: &Party, spread: &MachineSpread<'_>) -> Value {
         let (role, is_router) = (party.slug(), *party == Party::Router);
         let mut container = self.container(&self.call(party, spread), is_router);
         container["volumeMounts"]
@@ -186,8 +186,8 @@ impl<'a> Around<'a> {
     }
 
     /// The command of a role of a run.
-    fn call(&self, party: &Party, spread: &Spread<'_>) -> Vec<String> {
-        let Spread { program, file, results, flags, .. } = spread;
+    fn call(&self, party: &Party, spread: &MachineSpread<'_>) -> Vec<String> {
+        let MachineSpread { program, file, results, flags, .. } = spread;
         let words = [program, party.role(), "--topology", file, "--identity", IDENTITY, "--join-within", PATIENCE];
         let mut words = words.map(str::to_owned).to_vec();
         words.extend_from_slice(flags);

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use self::bundle::Bundle;
+use self::bundle::FileBundle;
 use super::disk::{cannot, write_named_as};
 use super::input::{default_out, has_key, load_topology};
-use super::sweep::{Files, read_experiment};
+use super::sweep::{FileCache, read_experiment};
 use super::{Failure, out};
 use crate::topology::{Override, Topology};
 
@@ -34,9 +34,9 @@ pub enum Engine {
 
 /// The options of the command.
 #[derive(Debug)]
-pub struct Wish {
+pub struct ClusterOptions {
     pub engine: Engine,
-    pub work: Work,
+    pub work: ClusterWork,
     pub overrides: Vec<Override>,
     /// The overrides as they were typed.
     pub flags: Vec<String>,
@@ -52,15 +52,15 @@ pub struct Wish {
 
 /// The work to be done.
 #[derive(Debug)]
-pub enum Work {
+pub enum ClusterWork {
     /// An experiment or a topology.
     File(String),
-    Paper(Paper),
+    Paper(PaperRun),
 }
 
 /// A paper's experiment, as `hansa reproduce` takes it.
 #[derive(Debug)]
-pub struct Paper {
+pub struct PaperRun {
     /// Its name, and checked flags.
     pub words: Vec<String>,
     pub reads_logs: bool,
@@ -78,7 +78,7 @@ pub(in crate::edge) struct Shares {
 }
 
 /// One run on many machines.
-pub(in crate::edge) struct Spread<'a> {
+pub(in crate::edge) struct MachineSpread<'a> {
     pub topology: &'a Topology,
     pub file: String,
     pub flags: &'a [String],
@@ -96,9 +96,9 @@ const RESTARTS: u32 = 3;
 const PARTS_MAX: usize = 1_000;
 
 /// Writes the file of a wish.
-pub fn cluster(wish: &Wish) -> Result<(), Failure> {
-    let Wish { engine, work, .. } = wish;
-    if matches!(work, Work::File(file) if file == "-") {
+pub fn cluster(wish: &ClusterOptions) -> Result<(), Failure> {
+    let ClusterOptions { engine, work, .. } = wish;
+    if matches!(work, ClusterWork::File(file) if file == "-") {
         return Err(Failure::Input("a cluster cannot read our standard input: expected a file".to_owned()));
     }
     let only = |flag: &str, given: bool, fits: bool, what: &str| match given && !fits {
@@ -112,50 +112,56 @@ pub fn cluster(wish: &Wish) -> Result<(), Failure> {
     only("--results", wish.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
 
     let is_experiment = match work {
-        Work::File(file) => has_key(file, &["vary", "topology"]),
-        Work::Paper(_) => true,
+        ClusterWork::File(file) => has_key(file, &["vary", "topology"]),
+        ClusterWork::Paper(_) => true,
     };
     only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment has a table [set]")?;
     // An unreadable file is neither, which the function that reads it reports.
     let is_there = |file: &str| Path::new(file).exists() && !Path::new(file).is_dir();
-    let is_topology = !is_experiment && matches!(work, Work::File(file) if is_there(file));
+    let is_topology = !is_experiment && matches!(work, ClusterWork::File(file) if is_there(file));
     only("--parts", wish.parts.is_some(), !is_topology, "experiments: a topology is one run")?;
     let for_one_run = !is_experiment && *engine == Engine::Slurm;
     only("--nodes", wish.nodes.is_some(), for_one_run, "slurm, and a topology")?;
     let text = match work {
-        Work::Paper(paper) => of_paper(wish, paper)?,
-        Work::File(file) if is_experiment => of_experiment(wish, file)?,
-        Work::File(file) => of_topology(wish, file)?,
+        ClusterWork::Paper(paper) => of_paper(wish, paper)?,
+        ClusterWork::File(file) if is_experiment => of_experiment(wish, file)?,
+        ClusterWork::File(file) => of_topology(wish, file)?,
     };
     put(wish, &text)
 }
 
-fn of_experiment(wish: &Wish, file: &str) -> Result<String, Failure> {
-    let mut files = Files::default();
+fn of_experiment(wish: &ClusterOptions, file: &str) -> Result<String, Failure> {
+    let mut files = FileCache::default();
     let experiment = read_experiment(file, &mut files)?;
     let sweep = |file: String| vec!["sweep".to_owned(), file];
     let parts = wish.parts.unwrap_or(PARTS).min(experiment.count());
     match wish.engine {
         Engine::Kubernetes => {
-            let bundle = Bundle::of(file, files.paths())?;
+            let bundle = FileBundle::of(file, files.paths())?;
             bundle.holds_experiment(file)?;
             in_shares(wish, experiment.name, sweep(bundle.inside(file)?), parts, &bundle)
         }
-        _ => in_shares(wish, experiment.name, sweep(seen(Path::new(file))?), parts, &Bundle::default()),
+        _ => in_shares(wish, experiment.name, sweep(seen(Path::new(file))?), parts, &FileBundle::default()),
     }
 }
 
 /// All inputs of a paper except logs are in the program.
-fn of_paper(wish: &Wish, paper: &Paper) -> Result<String, Failure> {
+fn of_paper(wish: &ClusterOptions, paper: &PaperRun) -> Result<String, Failure> {
     if wish.engine == Engine::Kubernetes && paper.reads_logs {
         return Err(Failure::Input("--logs: pods cannot read that folder; expected slurm or hyperqueue".to_owned()));
     }
     let name = format!("reproduce-{}", paper.words[0]);
     let work = ["reproduce".to_owned()].into_iter().chain(paper.words.iter().cloned()).collect();
-    in_shares(wish, name, work, wish.parts.unwrap_or(PARTS), &Bundle::default())
+    in_shares(wish, name, work, wish.parts.unwrap_or(PARTS), &FileBundle::default())
 }
 
-fn in_shares(wish: &Wish, name: String, work: Vec<String>, parts: usize, bundle: &Bundle) -> Result<String, Failure> {
+fn in_shares(
+    wish: &ClusterOptions,
+    name: String,
+    work: Vec<String>,
+    parts: usize,
+    bundle: &FileBundle,
+) -> Result<String, Failure> {
     if parts > PARTS_MAX {
         return Err(Failure::Input(format!("--parts {parts}: expected at most {PARTS_MAX}")));
     }
@@ -168,7 +174,7 @@ fn in_shares(wish: &Wish, name: String, work: Vec<String>, parts: usize, bundle:
     }
 }
 
-fn of_topology(wish: &Wish, file: &str) -> Result<String, Failure> {
+fn of_topology(wish: &ClusterOptions, file: &str) -> Result<String, Failure> {
     if wish.engine == Engine::Hyperqueue {
         return Err(Failure::Input(format!(
             "{file} is a topology, whose processes all have to run at the same time, but HyperQueue starts tasks one by one: expected an experiment, or slurm or kubernetes"
@@ -177,7 +183,7 @@ fn of_topology(wish: &Wish, file: &str) -> Result<String, Failure> {
     let loaded = load_topology(file, &wish.overrides)?;
     let topology = &loaded.topology;
     let nodes = wish.nodes.unwrap_or(topology.sites.len()).clamp(1, topology.sites.len().max(1));
-    let mut spread = Spread {
+    let mut spread = MachineSpread {
         topology,
         file: seen(Path::new(file))?,
         flags: &wish.flags,
@@ -189,7 +195,7 @@ fn of_topology(wish: &Wish, file: &str) -> Result<String, Failure> {
     match wish.engine {
         Engine::Slurm => slurm::spread(&spread),
         _ => {
-            let bundle = Bundle::of(file, loaded.inputs.iter().map(|input| input.path.clone()))?;
+            let bundle = FileBundle::of(file, loaded.inputs.iter().map(|input| input.path.clone()))?;
             bundle.holds_topology(file, &wish.overrides, topology)?;
             spread.file = bundle.inside(file)?;
             kubernetes::spread(&spread, &pods(wish), &bundle)
@@ -197,12 +203,12 @@ fn of_topology(wish: &Wish, file: &str) -> Result<String, Failure> {
     }
 }
 
-fn pods(wish: &Wish) -> kubernetes::Pods {
+fn pods(wish: &ClusterOptions) -> kubernetes::Pods {
     kubernetes::Pods { image: wish.image.clone().unwrap_or_else(|| "hansa".to_owned()), claim: wish.claim.clone() }
 }
 
 /// The place of results, as the process that writes them sees it.
-fn results(wish: &Wish, name: &str, usual: PathBuf) -> Result<String, Failure> {
+fn results(wish: &ClusterOptions, name: &str, usual: PathBuf) -> Result<String, Failure> {
     match wish.engine {
         Engine::Kubernetes => Ok(format!("{}/{name}", kubernetes::RESULTS)),
         Engine::Slurm | Engine::Hyperqueue => seen(wish.results.as_ref().unwrap_or(&usual)),
@@ -210,7 +216,7 @@ fn results(wish: &Wish, name: &str, usual: PathBuf) -> Result<String, Failure> {
 }
 
 /// Path of hansa on the machines of the cluster: by default its path here, or its path in images.
-fn program(wish: &Wish) -> Result<String, Failure> {
+fn program(wish: &ClusterOptions) -> Result<String, Failure> {
     if wish.engine == Engine::Kubernetes {
         return Ok(kubernetes::PROGRAM.to_owned());
     }
@@ -236,7 +242,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// Writes a script with the right to execute it, and a file that may hold keys readable for its owner only.
-fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
+fn put(wish: &ClusterOptions, text: &str) -> Result<(), Failure> {
     let Some(out) = &wish.out else { return out::always(text) };
     let mode = match wish.engine {
         Engine::Slurm => 0o755,

@@ -6,7 +6,7 @@ use super::super::Failure;
 use super::super::certs::folder_name;
 use super::super::grouping::{evenly, sites_and_users};
 use super::super::identity::one_certificate_holds;
-use super::{RESTARTS, Shares, Spread};
+use super::{MachineSpread, RESTARTS, Shares};
 use crate::protocol::handshake::Party;
 
 /// A script that submits two jobs and says their numbers.
@@ -44,8 +44,8 @@ echo \"shares: job ${{shares%%;*}}; gathered by job ${{gather%%;*}} into {rows}\
 }
 
 /// A script for sbatch. The first node has the router; sites, and users beside them, are spread evenly over all nodes.
-pub fn spread(spread: &Spread<'_>) -> Result<String, Failure> {
-    let Spread { topology, nodes, .. } = spread;
+pub fn spread(spread: &MachineSpread<'_>) -> Result<String, Failure> {
+    let MachineSpread { topology, nodes, .. } = spread;
     let (sites, users) = sites_and_users(topology);
     let kinds = [evenly(&sites, *nodes), evenly(&users, *nodes)];
     let groups = || kinds.iter().flatten();
@@ -89,8 +89,8 @@ pub fn spread(spread: &Spread<'_>) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn head(spread: &Spread<'_>) -> String {
-    let Spread { topology, file, results, program, nodes, cpus, .. } = spread;
+fn head(spread: &MachineSpread<'_>) -> String {
+    let MachineSpread { topology, file, results, program, nodes, cpus, .. } = spread;
     let name = &topology.name;
     let (sites, users) = (topology.sites.len(), topology.users.len());
     format!(
@@ -138,7 +138,7 @@ member() {{
     )
 }
 
-fn router(spread: &Spread<'_>) -> String {
+fn router(spread: &MachineSpread<'_>) -> String {
     let flags = flags(spread);
     format!(
         "
@@ -156,7 +156,7 @@ address=${{nodes[0]}}:$port
     )
 }
 
-fn flags(spread: &Spread<'_>) -> String {
+fn flags(spread: &MachineSpread<'_>) -> String {
     spread.flags.iter().map(|flag| format!(" {}", quoted(flag))).collect()
 }
 

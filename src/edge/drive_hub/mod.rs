@@ -60,14 +60,14 @@ pub struct LeafFacts {
 pub type Taking<'a> = dyn FnMut(Vec<Entry<Record>>) -> Result<(), Failure> + 'a;
 
 /// Receives the progress of a run.
-pub type Progress<'a> = dyn FnMut(Time, u64, &[Entry<Record>]) + 'a;
+pub type OnProgress<'a> = dyn FnMut(Time, u64, &[Entry<Record>]) + 'a;
 
 /// Inputs and outputs of a run besides its leaves.
 pub struct Watch<'a> {
     /// After this long without a frame, the run is taken for stalled.
     pub stall_after: Duration,
     /// Called now and then with (virtual time, events so far, records that have arrived at the hub).
-    pub progress: &'a mut Progress<'a>,
+    pub progress: &'a mut OnProgress<'a>,
     /// Called with the log of the run, in order, as soon as it is complete up to some moment.
     pub record: &'a mut Taking<'a>,
     pub contact: Contact,
@@ -478,44 +478,44 @@ impl HubDriver<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         leaf: usize,
         doing: impl Future<Output = T>,
-    ) -> (Result<T, End>, Option<Duration>) {
+    ) -> (Result<T, OutsideEnd>, Option<Duration>) {
         // Its loss may have been reported during a wait for another leaf.
         if let Some(at) = self.missing.iter().position(|gone| self.processes[leaf].is_gone(gone))
             && !hub.has_finished(leaf)
         {
-            return (Err(End::Gone(leaf, self.missing.swap_remove(at).why)), None);
+            return (Err(OutsideEnd::Gone(leaf, self.missing.swap_remove(at).why)), None);
         }
         let mut doing = pin!(doing);
         let mut since = None;
         let end = loop {
             let event = std::future::poll_fn(|context| {
                 if let Poll::Ready(done) = doing.as_mut().poll(context) {
-                    return Poll::Ready(Event::Done(done));
+                    return Poll::Ready(HubEvent::Done(done));
                 }
                 since.get_or_insert_with(Instant::now);
                 if let Poll::Ready(Some(failure)) = self.watch.interruptions.poll_recv(context) {
-                    return Poll::Ready(Event::Interruption(failure));
+                    return Poll::Ready(HubEvent::Interruption(failure));
                 }
                 if let Some(returns) = &mut self.watch.returns
                     && let Poll::Ready(Some(gone)) = returns.gone.poll_recv(context)
                 {
-                    return Poll::Ready(Event::Gone(gone));
+                    return Poll::Ready(HubEvent::Gone(gone));
                 }
-                self.stall.as_mut().poll(context).map(|()| Event::Alarm)
+                self.stall.as_mut().poll(context).map(|()| HubEvent::Alarm)
             });
             match event.await {
-                Event::Done(done) => break Ok(done),
-                Event::Interruption(failure) => break Err(End::Interruption(failure)),
-                Event::Gone(gone) if self.processes[leaf].is_gone(&gone) && !hub.has_finished(leaf) => {
-                    break Err(End::Gone(leaf, gone.why));
+                HubEvent::Done(done) => break Ok(done),
+                HubEvent::Interruption(failure) => break Err(OutsideEnd::Interruption(failure)),
+                HubEvent::Gone(gone) if self.processes[leaf].is_gone(&gone) && !hub.has_finished(leaf) => {
+                    break Err(OutsideEnd::Gone(leaf, gone.why));
                 }
                 // An abandoned write would leave an incomplete frame on another leaf's stream.
-                Event::Gone(gone) => self.missing.push(gone),
-                Event::Alarm => {
+                HubEvent::Gone(gone) => self.missing.push(gone),
+                HubEvent::Alarm => {
                     let reached = Reached { run: hub.progress(), carried: self.watch.carried.load(Ordering::Relaxed) };
                     let before = std::mem::replace(&mut self.reached, reached);
                     if !reached.is_beyond(&before, self.watch.stall_after) {
-                        break Err(End::Stall);
+                        break Err(OutsideEnd::Stall);
                     }
                     self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
                 }
@@ -524,11 +524,11 @@ impl HubDriver<'_, '_, '_> {
         (end, since.map(|since| since.elapsed()))
     }
 
-    fn ended(&self, end: End, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Halt {
+    fn ended(&self, end: OutsideEnd, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Halt {
         match end {
-            End::Interruption(failure) => place_in_time(failure, hub, links).into(),
-            End::Gone(leaf, why) => Halt::Lost(leaf, explain_loss(hub, links, leaf, &why)),
-            End::Stall => Failure::Stalled(explain_stall(hub, links, self.watch.stall_after)).into(),
+            OutsideEnd::Interruption(failure) => place_in_time(failure, hub, links).into(),
+            OutsideEnd::Gone(leaf, why) => Halt::Lost(leaf, explain_loss(hub, links, leaf, &why)),
+            OutsideEnd::Stall => Failure::Stalled(explain_stall(hub, links, self.watch.stall_after)).into(),
         }
     }
 
@@ -571,7 +571,7 @@ impl HubDriver<'_, '_, '_> {
     }
 }
 
-enum Event<T> {
+enum HubEvent<T> {
     Done(T),
     Interruption(Failure),
     Gone(LostProcess),
@@ -579,7 +579,7 @@ enum Event<T> {
 }
 
 /// Outside events that end a wait.
-enum End {
+enum OutsideEnd {
     Interruption(Failure),
     /// This leaf is lost, with the reason.
     Gone(usize, String),

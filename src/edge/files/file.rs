@@ -29,7 +29,7 @@ pub struct ResultFile {
 }
 
 /// A file that is complete, and may be on its way to the disk.
-pub struct Ended {
+pub struct EndedFile {
     name: String,
     pub(super) path: PathBuf,
     body: ClosedQueue<Body, u8>,
@@ -81,13 +81,13 @@ impl ResultFile {
     }
 
     /// Ends the file: a long one goes to the disk while its owner does something else.
-    pub fn end(self) -> Ended {
+    pub fn end(self) -> EndedFile {
         let ResultFile { name, path, body } = self;
-        Ended { name, path, body: body.end() }
+        EndedFile { name, path, body: body.end() }
     }
 }
 
-impl Ended {
+impl EndedFile {
     /// Waits until the disk has all of it.
     pub(super) fn finish(self) -> Result<Output, FileError> {
         let body = self.body.join().map_err(|error| io_error("write", &self.path, error))?;

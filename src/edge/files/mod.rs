@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub use self::error::FileError;
 use self::error::io_error;
-pub use self::file::{Ended, ResultFile, Scratch};
+pub use self::file::{EndedFile, ResultFile, Scratch};
 pub use self::read::verify;
 pub(super) use self::read::{name_of, open, part};
 pub use self::shelf::Shelf;
@@ -167,7 +167,7 @@ impl ResultFolder {
     }
 
     /// Takes a complete file that may already be on its way to the disk.
-    pub fn take(&mut self, file: Ended) -> Result<(), FileError> {
+    pub fn take(&mut self, file: EndedFile) -> Result<(), FileError> {
         let path = file.path.clone();
         self.files.push(file.finish()?);
         self.give(&path);

@@ -2,7 +2,7 @@
 
 use super::super::partial_dir::PartialDir;
 use super::FileError;
-use super::file::{Ended, ResultFile};
+use super::file::{EndedFile, ResultFile};
 use crate::few;
 
 /// Files by their names; each is made at the first write to it.
@@ -25,12 +25,12 @@ impl Shelf {
     }
 
     /// Ends this file, if it is there.
-    pub fn end(&mut self, name: &'static str) -> Option<Ended> {
+    pub fn end(&mut self, name: &'static str) -> Option<EndedFile> {
         Some(self.open.remove(name)?.end())
     }
 
     /// Ends all files, by their names.
-    pub fn end_all(&mut self) -> impl Iterator<Item = (&'static str, Ended)> {
+    pub fn end_all(&mut self) -> impl Iterator<Item = (&'static str, EndedFile)> {
         std::mem::take(&mut self.open).into_iter().map(|(name, file)| (name, file.end()))
     }
 }

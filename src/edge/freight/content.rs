@@ -2,7 +2,7 @@
 
 /// The content of one load, in order.
 #[derive(Clone, Debug)]
-pub struct Content {
+pub struct LoadContent {
     seed: u64,
     at: u64,
     bytes: u64,
@@ -13,9 +13,9 @@ pub fn seed(run: u64, flow: u64) -> u64 {
     mix(run ^ mix(flow.wrapping_add(0x9e37_79b9_7f4a_7c15)))
 }
 
-impl Content {
-    pub fn new(seed: u64, bytes: u64) -> Content {
-        Content { seed, at: 0, bytes }
+impl LoadContent {
+    pub fn new(seed: u64, bytes: u64) -> LoadContent {
+        LoadContent { seed, at: 0, bytes }
     }
 
     /// Fills a block with the next bytes, in words of eight bytes, and returns their number. Blocks hold whole words.

@@ -47,7 +47,7 @@ pub struct Freight {
     names: Vec<String>,
     amount: Box<dyn Fn(u64) -> u64 + Send>,
     seed: u64,
-    live: Option<Live>,
+    live: Option<LiveLinks>,
     turns: Arc<Semaphore>,
     /// Number of bytes that the router has passed on.
     passed: Arc<AtomicU64>,
@@ -70,7 +70,7 @@ struct Trip {
 }
 
 /// The additions of a live run: shared links and the clock.
-pub struct Live {
+pub struct LiveLinks {
     pub shaper: Arc<Shaper>,
     /// The links from site to site, by actors.
     pub route: Box<dyn Fn(ActorId, ActorId) -> Vec<LinkId> + Send>,
@@ -114,7 +114,7 @@ impl Freight {
         names: Vec<String>,
         seed: u64,
         amount: impl Fn(u64) -> u64 + Send + 'static,
-        live: Option<Live>,
+        live: Option<LiveLinks>,
     ) -> Freight {
         // A live run shares links between as many loads as there are flows.
         let (at_once, streams) =
@@ -260,10 +260,10 @@ async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
     }
 }
 
-type Way = Option<(Arc<Shaper>, Vec<LinkId>)>;
+type LoadWay = Option<(Arc<Shaper>, Vec<LinkId>)>;
 
 /// Takes one load from its sender to its receiver.
-async fn carry(label: LoadLabel, from: &Home, to: &Home, way: Way, passed: Arc<AtomicU64>) -> Result<(), String> {
+async fn carry(label: LoadLabel, from: &Home, to: &Home, way: LoadWay, passed: Arc<AtomicU64>) -> Result<(), String> {
     let released = tokio::time::Instant::now();
     let lost = |error: std::io::Error| format!("it was lost: {error}");
     let gone = |_| "the site no longer answers".to_owned();

@@ -3,7 +3,7 @@
 use quinn::RecvStream;
 use tokio::io::AsyncReadExt;
 
-use super::content::Content;
+use super::content::LoadContent;
 use super::wire::{BLOCK, LoadHeader, LoadLabel, check};
 use crate::edge::quic::Connection;
 
@@ -40,7 +40,7 @@ async fn answer(connection: &Connection, mut stream: RecvStream) -> std::io::Res
 async fn send(connection: &Connection, label: LoadLabel, mut credits: RecvStream) -> std::io::Result<()> {
     let mut out = connection.open_uni().await?;
     out.write_all(&LoadHeader::Data(label).to_bytes()).await?;
-    let mut content = Content::new(label.seed, label.bytes);
+    let mut content = LoadContent::new(label.seed, label.bytes);
     let (mut left, mut credit) = (label.bytes, 0);
     let mut block = vec![0; BLOCK];
     while left > 0 {

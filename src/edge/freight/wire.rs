@@ -11,7 +11,7 @@
 use tokio::io::{AsyncRead, AsyncReadExt};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::content::Content;
+use super::content::LoadContent;
 
 /// Identity and content of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl LoadHeader {
 
 /// Reads a load to its end and compares it with its expected content.
 pub async fn check(label: LoadLabel, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadVerdict> {
-    let mut content = Content::new(label.seed, label.bytes);
+    let mut content = LoadContent::new(label.seed, label.bytes);
     let (mut hasher, mut arrived, mut right) = (Xxh3::new(), 0u64, true);
     let (mut found, mut wanted) = (vec![0; BLOCK], vec![0; BLOCK]);
     loop {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn load(label: LoadLabel) -> Vec<u8> {
-        let mut content = Content::new(label.seed, label.bytes);
+        let mut content = LoadContent::new(label.seed, label.bytes);
         let (mut all, mut block) = (Vec::new(), [0; 64]);
         loop {
             match content.next(&mut block) {

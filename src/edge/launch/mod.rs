@@ -20,14 +20,14 @@ use tokio::time::{sleep, timeout};
 
 use super::disk::{cannot, io_reason};
 use super::grouping::{Grouping, Machine, assign_processes};
-use super::host::{self, Activity};
+use super::host::{self, HostActivity};
 use super::identity::{Authority, Identity};
 use super::input::located;
 use super::lifeline::{HANDED_OVER, LauncherMessage};
 use super::run_dir::RunDir;
 use super::sanitize::sanitize_line_up_to;
 use super::signals::{Interrupts, PANICKED};
-use super::terminal::Count;
+use super::terminal::ItemCounter;
 use super::{Failure, Verbosity, err, pin, typed_words, verbosity};
 use crate::protocol::handshake::{Party, TopologyHash, label};
 use crate::report::Input;
@@ -138,7 +138,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), other_cores, ..launch.asked.clone() };
     write(&dir.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
-    let mut end = End::default();
+    let mut end = EarlyEnd::default();
     // A restarted router has the identity and the address of its predecessor.
     let identity = authority.issue(&[Party::Router], 30).map_err(system)?;
     let mut routers = Routers::new(&launch, join_within(groups.len()), &identity, &topology);
@@ -158,13 +158,13 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     };
     let (exits, mut exited) = mpsc::unbounded_channel();
     let starting = Starting::new(groups, meeting, exits);
-    let mut grid = Grid { launch: &launch, routers, router, pulse: Pulse::new(), starting, interrupts, end };
+    let mut grid = RunProcesses { launch: &launch, routers, router, pulse: Pulse::new(), starting, interrupts, end };
     let last = grid.watch(&mut exited).await?;
     grid.wind_up(last, exited).await
 }
 
 /// The processes of a run.
-struct Grid<'a> {
+struct RunProcesses<'a> {
     launch: &'a Launch<'a>,
     routers: Routers<'a>,
     /// The present router, and its activity.
@@ -172,13 +172,13 @@ struct Grid<'a> {
     pulse: Pulse,
     starting: Starting<'a>,
     interrupts: Interrupts,
-    end: End,
+    end: EarlyEnd,
 }
 
 /// Label, process number and exit status of a process that has left.
 type Exit = (String, u32, ExitStatus);
 
-impl Grid<'_> {
+impl RunProcesses<'_> {
     /// Serves all processes until the last router has ended, and returns its end.
     async fn watch(&mut self, exited: &mut mpsc::UnboundedReceiver<Exit>) -> Result<RouterEnd, Failure> {
         let mut looks = tokio::time::interval(LOOK_EVERY);
@@ -276,7 +276,7 @@ impl Grid<'_> {
 
     /// Lets all processes leave after the last router, and reports what is left to report.
     async fn wind_up(self, last: RouterEnd, mut exited: mpsc::UnboundedReceiver<Exit>) -> Result<(), Failure> {
-        let Grid { launch, mut router, mut starting, mut end, .. } = self;
+        let RunProcesses { launch, mut router, mut starting, mut end, .. } = self;
         let printed = router.output.await.map_err(system)?;
         while let Ok(joined) = router.joins.try_recv() {
             starting.joined(joined);
@@ -297,7 +297,7 @@ impl Grid<'_> {
 }
 
 /// Shows the ends of the logs of processes that have ended the run early.
-fn show_logs(members: &[Member], last: &RouterEnd, end: &End) {
+fn show_logs(members: &[Member], last: &RouterEnd, end: &EarlyEnd) {
     // Processes that left because the run was ended have nothing to add.
     if let Some(lost) = end.lost
         && last.code().is_none_or(|code| [Failure::LOST, Failure::BREACH].map(i32::from).contains(&code))
@@ -312,7 +312,7 @@ fn show_logs(members: &[Member], last: &RouterEnd, end: &End) {
 
 /// Causes of an early end of a run.
 #[derive(Default)]
-struct End {
+struct EarlyEnd {
     /// The lost process, by its index in `started`.
     lost: Option<usize>,
     /// Labels of processes whose programs have failed.
@@ -322,7 +322,7 @@ struct End {
     failed: Option<Failure>,
 }
 
-impl End {
+impl EarlyEnd {
     fn is_near(&self) -> bool {
         self.lost.is_some() || self.interrupted || self.failed.is_some()
     }
@@ -336,7 +336,7 @@ struct Starting<'a> {
     meeting: Meeting<'a>,
     /// Receives the processes that have left.
     exits: mpsc::UnboundedSender<Exit>,
-    progress: Option<Count>,
+    progress: Option<ItemCounter>,
 }
 
 /// All that a process needs to find and join its run.
@@ -355,7 +355,7 @@ struct Meeting<'a> {
 impl<'a> Starting<'a> {
     fn new(groups: Vec<Vec<Party>>, meeting: Meeting<'a>, exits: mpsc::UnboundedSender<Exit>) -> Starting<'a> {
         let all = groups.len();
-        let progress = (all > STARTING_AT_ONCE).then(|| Count::new("processes have joined", all, 0));
+        let progress = (all > STARTING_AT_ONCE).then(|| ItemCounter::new("processes have joined", all, 0));
         Starting { groups: groups.into_iter(), started: Vec::with_capacity(all), joined: 0, meeting, exits, progress }
     }
 
@@ -441,7 +441,7 @@ fn end_process(id: u32) {
 
 /// Activity of a process, to find out if it is stopped or idle.
 struct Pulse {
-    last: Option<Activity>,
+    last: Option<HostActivity>,
     since: Instant,
     told: bool,
 }
@@ -452,7 +452,7 @@ impl Pulse {
     }
 
     /// Records the present activity. Returns true if the process is stopped, and was not reported as such.
-    fn feel(&mut self, now: Option<Activity>) -> bool {
+    fn feel(&mut self, now: Option<HostActivity>) -> bool {
         let before = std::mem::replace(&mut self.last, now);
         if self.last != before || now.is_none_or(|now| now.waits_for_a_device) {
             self.since = Instant::now();

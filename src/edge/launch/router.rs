@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::{
-    ASKED, End, JOINED, LISTENING, LOOK_EVERY, Launch, Pulse, cannot_start, end_process, fell, hand_over, hansa,
+    ASKED, EarlyEnd, JOINED, LISTENING, LOOK_EVERY, Launch, Pulse, cannot_start, end_process, fell, hand_over, hansa,
     how_it_went, system,
 };
 use crate::edge::disk::RealDisk;
@@ -22,7 +22,7 @@ use crate::edge::identity::Identity;
 use crate::edge::input::read_plain;
 use crate::edge::journal::JOURNAL;
 use crate::edge::lifeline::LauncherMessage;
-use crate::edge::results::Format;
+use crate::edge::results::SummaryFormat;
 use crate::edge::resume::status_of;
 use crate::edge::signals::Interrupts;
 use crate::edge::{Failure, err, host, out};
@@ -107,7 +107,7 @@ impl RouterEnd {
     }
 
     /// The result of the launcher after this end. `printed` is true if the router has printed the summary.
-    pub fn conclude(self, launch: &Launch<'_>, end: End, printed: Result<bool, Failure>) -> Result<(), Failure> {
+    pub fn conclude(self, launch: &Launch<'_>, end: EarlyEnd, printed: Result<bool, Failure>) -> Result<(), Failure> {
         if let Some(failure) = end.failed {
             // A router that got the message has reported the failure itself.
             let told = self.code().filter(|code| *code != 0);
@@ -140,7 +140,11 @@ fn print_summary(launch: &Launch<'_>) -> Result<(), Failure> {
     let path = launch.out.join(SUMMARY);
     let summary = read_plain(&path).ok().and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
     let summary = summary.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
-    let format = if launch.router_flags.iter().any(|flag| flag == "--json") { Format::Json } else { Format::Table };
+    let format = if launch.router_flags.iter().any(|flag| flag == "--json") {
+        SummaryFormat::Json
+    } else {
+        SummaryFormat::Table
+    };
     format.print(&summary, &launch.out)
 }
 
@@ -180,7 +184,7 @@ impl<'a> Routers<'a> {
     pub async fn first(
         &mut self,
         interrupts: &mut Interrupts,
-        end: &mut End,
+        end: &mut EarlyEnd,
     ) -> Result<(Router, SocketAddr), NoRouter> {
         match self.start(interrupts, end).await? {
             Ok(started) => Ok(started),
@@ -194,7 +198,7 @@ impl<'a> Routers<'a> {
         &mut self,
         mut status: ExitStatus,
         interrupts: &mut Interrupts,
-        end: &mut End,
+        end: &mut EarlyEnd,
     ) -> Result<(Router, SocketAddr), NoRouter> {
         loop {
             let remains = self.remains(status);
@@ -236,7 +240,7 @@ impl<'a> Routers<'a> {
         left.map_or(Remains::Nothing, Remains::Journal)
     }
 
-    async fn start(&mut self, interrupts: &mut Interrupts, end: &mut End) -> Result<Started, Failure> {
+    async fn start(&mut self, interrupts: &mut Interrupts, end: &mut EarlyEnd) -> Result<Started, Failure> {
         let mut process = self.command()?.spawn().map_err(|error| cannot_start(&error))?;
         self.process = process.id().unwrap_or_default();
         let mut words = process.stdin.take().expect("standard input is a pipe");
@@ -275,7 +279,7 @@ async fn first_line(
     process: &mut Child,
     words: &mut ChildStdin,
     interrupts: &mut Interrupts,
-    end: &mut End,
+    end: &mut EarlyEnd,
 ) -> Result<String, Failure> {
     let (mut looks, mut pulse) = (tokio::time::interval(LOOK_EVERY), Pulse::new());
     let mut first = String::new();

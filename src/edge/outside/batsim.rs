@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::talk::{Talk, Trouble};
-use super::{Around, Fault};
+use super::{ProgramFault, RunContext};
 use crate::edge::run_dir::RunDir;
 use crate::grid::Endpoint;
 use crate::protocol::outside::batsim::{Reply, begins, ends, happens};
@@ -24,7 +24,7 @@ const EXPECTED: &str =
 /// Time limit for a scheduler to take the end of the simulation.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
 
-pub struct Begun {
+pub struct BegunBatsim {
     talk: Talk,
     site: usize,
     dir: Option<RunDir>,
@@ -35,7 +35,7 @@ pub fn named(word: &str, site: &str) -> String {
     word.replace("{site}", site)
 }
 
-pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, String> {
+pub fn begin(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunBatsim, String> {
     let described = &around.topology.sites[site];
     let program = &described.program;
     let (dir, socket) = if program.socket.is_empty() {
@@ -50,23 +50,23 @@ pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, Str
     let command: Vec<String> = around.found(&program.command).into_iter().map(fill).collect();
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;
-    Ok(Begun { talk, site, dir })
+    Ok(BegunBatsim { talk, site, dir })
 }
 
-pub fn greet(around: &Around<'_>, begun: Begun) -> Result<ExternalDecider, Trouble> {
-    let Begun { talk, site, dir } = begun;
+pub fn greet(around: &RunContext<'_>, begun: BegunBatsim) -> Result<ExternalDecider, Trouble> {
+    let BegunBatsim { talk, site, dir } = begun;
     let site = &around.topology.sites[site];
     let fault = around.fault.clone();
-    let mut program = Program { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
+    let mut program = BatsimProgram { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
     program.begun = Some(program.question(Time::ZERO, &begins(&site.name, site.cores))?);
     program.ends_well = true;
     let decider: Box<dyn Decides> = Box::new(program);
     Ok(Box::new(decider))
 }
 
-struct Program {
+struct BatsimProgram {
     talk: Talk,
-    fault: Fault,
+    fault: ProgramFault,
     /// Its orders before any event.
     begun: Option<Advice>,
     /// Time of the last question.
@@ -76,7 +76,7 @@ struct Program {
     _dir: Option<RunDir>,
 }
 
-impl Program {
+impl BatsimProgram {
     fn question(&mut self, now: Time, message: &Value) -> Result<Advice, Trouble> {
         self.last = now;
         let reply: Reply = self.talk.ask(message, EXPECTED)?;
@@ -84,7 +84,7 @@ impl Program {
     }
 }
 
-impl Decides for Program {
+impl Decides for BatsimProgram {
     fn begin(&mut self) -> Advice {
         self.begun.take().unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Decides for Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for BatsimProgram {
     /// Tells it that the simulation is over, if it still listens: its answer comes too late.
     fn drop(&mut self) {
         if self.ends_well && !self.fault.is_set() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::talk::{Talk, Trouble};
-use super::{Around, Fault, ask, say_hello};
+use super::{ProgramFault, RunContext, ask, say_hello};
 use crate::grid::{JobId, Site, TaskId};
 use crate::protocol::outside::bidder::{BidderAnswer, BidderHello, BidderQuestion, Cluster, TaskLine};
 use crate::protocol::outside::seconds;
@@ -17,19 +17,19 @@ use crate::time::Span;
 
 const EXPECTED: &str = r#"{"type":"bids","ask":1,"bids":[3.5]}"#;
 
-pub struct Begun<'a> {
+pub struct BegunBidder<'a> {
     talk: Talk,
     foreign: &'a Foreign,
 }
 
-pub fn begin<'a>(around: &Around<'_>, who: String, foreign: &'a Foreign) -> Result<Begun<'a>, String> {
+pub fn begin<'a>(around: &RunContext<'_>, who: String, foreign: &'a Foreign) -> Result<BegunBidder<'a>, String> {
     let timeout = Duration::from_micros(foreign.timeout.micros());
     let talk = Talk::over_pipes(who, &around.found(&foreign.command), timeout, around.stop)?;
-    Ok(Begun { talk, foreign })
+    Ok(BegunBidder { talk, foreign })
 }
 
-pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<ExternalDecider, Trouble> {
-    let Begun { mut talk, foreign } = begun;
+pub fn greet(around: &RunContext<'_>, begun: BegunBidder<'_>) -> Result<ExternalDecider, Trouble> {
+    let BegunBidder { mut talk, foreign } = begun;
     let topology = around.topology;
     let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);
     fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> Cluster<'a> {
@@ -38,7 +38,7 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<ExternalDecider, T
     let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
     let words = (foreign.ask.word(), foreign.winner.word());
     say_hello(&mut talk, &BidderHello::new(&topology.name, topology.seed, words, tick, sites))?;
-    let bidder = Program {
+    let bidder = BidderProgram {
         winner: match foreign.winner {
             BestBid::Smallest => Winner::Smallest,
             BestBid::Largest => Winner::Largest,
@@ -60,7 +60,7 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<ExternalDecider, T
 }
 
 /// The program as a policy.
-struct Program {
+struct BidderProgram {
     winner: Winner,
     trend: Trend,
     kinds: Vec<String>,
@@ -70,10 +70,10 @@ struct Program {
     /// Tasks whose jobs are over, to be reported to the program.
     over: RefCell<Vec<TaskId>>,
     asked: RefCell<u64>,
-    fault: Fault,
+    fault: ProgramFault,
 }
 
-impl Program {
+impl BidderProgram {
     fn question(&self, bidders: &[Bidder<'_>], at: &Instant) -> Result<(), Trouble> {
         let mut known = self.known.borrow_mut();
         let id = |bidder: &Bidder<'_>| TaskId { job: bidder.job.id, index: bidder.task as u32 };
@@ -104,7 +104,7 @@ impl Program {
     }
 }
 
-impl BidPolicy for Program {
+impl BidPolicy for BidderProgram {
     fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
         let id = TaskId { job: bidder.job.id, index: bidder.task as u32 };
         self.known.borrow().get(&id).copied().unwrap_or(0.0)

@@ -41,7 +41,7 @@ pub type Stop = Arc<AtomicBool>;
 
 /// Access to a program's fault from outside of the actor that asks it.
 #[derive(Clone, Debug, Default)]
-pub struct Fault {
+pub struct ProgramFault {
     text: Arc<Mutex<Option<String>>>,
     stop: Stop,
 }
@@ -49,9 +49,9 @@ pub struct Fault {
 /// Longer than any of our own sentences, with the command in it.
 const TEXT_MAX: usize = 2_000;
 
-impl Fault {
-    fn new(stop: &Stop) -> Fault {
-        Fault { text: Arc::default(), stop: stop.clone() }
+impl ProgramFault {
+    fn new(stop: &Stop) -> ProgramFault {
+        ProgramFault { text: Arc::default(), stop: stop.clone() }
     }
 
     pub fn take(&self) -> Option<Failure> {
@@ -197,15 +197,15 @@ fn found(word: &str, written_in: &str) -> String {
 }
 
 /// Facts about a run for the start of its programs.
-struct Around<'a> {
+struct RunContext<'a> {
     topology: &'a Topology,
     /// Path of its file.
     written_in: &'a str,
     stop: &'a Stop,
-    fault: &'a Fault,
+    fault: &'a ProgramFault,
 }
 
-impl Around<'_> {
+impl RunContext<'_> {
     fn found(&self, command: &[String]) -> Vec<String> {
         command.iter().map(|word| found(word, self.written_in)).collect()
     }
@@ -213,10 +213,10 @@ impl Around<'_> {
 
 /// A program that has been started and not yet greeted: others start meanwhile.
 enum Begun<'a> {
-    Bidder(bidder::Begun<'a>),
-    Manager(manager::Begun),
-    Batsim(batsim::Begun),
-    Planner(planner::Begun),
+    Bidder(bidder::BegunBidder<'a>),
+    Manager(manager::BegunManager),
+    Batsim(batsim::BegunBatsim),
+    Planner(planner::BegunPlanner),
 }
 
 /// Starts the programs that decide for these. The wait for them ends once `stop` is set.
@@ -225,9 +225,9 @@ pub fn start(
     ids: &[ActorId],
     written_in: &str,
     stop: &Stop,
-) -> Result<(ExternalDeciders, Fault), Failure> {
-    let fault = Fault::new(stop);
-    let around = Around { topology, written_in, stop, fault: &fault };
+) -> Result<(ExternalDeciders, ProgramFault), Failure> {
+    let fault = ProgramFault::new(stop);
+    let around = RunContext { topology, written_in, stop, fault: &fault };
     let plan = Plan::of(topology);
     let mut begun = Vec::new();
     for (id, wanted) in wanted(topology, &plan).into_iter().filter(|(id, _)| ids.contains(id)) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::talk::{Talk, Trouble};
-use super::{Around, Fault, ask, say_hello};
+use super::{ProgramFault, RunContext, ask, say_hello};
 use crate::protocol::outside::SiteLine;
 use crate::protocol::outside::planner::{PlannerAnswer, PlannerHello, PlannerQuestion, UserAction, UserEvent};
 use crate::roles::outside::Plans;
@@ -13,35 +13,35 @@ use crate::topology::for_planners;
 
 const EXPECTED: &str = r#"{"type":"plan","ask":1,"orders":[{"order":"submit","job":0,"site":null}]}"#;
 
-pub struct Begun {
+pub struct BegunPlanner {
     talk: Talk,
     user: usize,
 }
 
-pub fn begin(around: &Around<'_>, who: String, user: usize) -> Result<Begun, String> {
+pub fn begin(around: &RunContext<'_>, who: String, user: usize) -> Result<BegunPlanner, String> {
     let program = &around.topology.users[user].program;
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_pipes(who, &around.found(&program.command), timeout, around.stop)?;
-    Ok(Begun { talk, user })
+    Ok(BegunPlanner { talk, user })
 }
 
-pub fn greet(around: &Around<'_>, begun: Begun) -> Result<ExternalDecider, Trouble> {
-    let Begun { mut talk, user } = begun;
+pub fn greet(around: &RunContext<'_>, begun: BegunPlanner) -> Result<ExternalDecider, Trouble> {
+    let BegunPlanner { mut talk, user } = begun;
     let topology = around.topology;
     let sites = for_planners(topology).map(|site| &topology.sites[site]);
     let sites = sites.map(|site| SiteLine { name: &site.name, nodes: site.cores }).collect();
     say_hello(&mut talk, &PlannerHello::new(&topology.name, topology.seed, &topology.users[user].name, sites))?;
-    let decider: Box<dyn Plans> = Box::new(Program { talk, asked: 0, fault: around.fault.clone() });
+    let decider: Box<dyn Plans> = Box::new(PlannerProgram { talk, asked: 0, fault: around.fault.clone() });
     Ok(Box::new(decider))
 }
 
-struct Program {
+struct PlannerProgram {
     talk: Talk,
     asked: u64,
-    fault: Fault,
+    fault: ProgramFault,
 }
 
-impl Program {
+impl PlannerProgram {
     fn question(&mut self, now: Time, heard: &[UserEvent]) -> Result<Vec<UserAction>, Trouble> {
         self.asked += 1;
         let question = PlannerQuestion::new(self.asked, now, heard);
@@ -50,7 +50,7 @@ impl Program {
     }
 }
 
-impl Plans for Program {
+impl Plans for PlannerProgram {
     fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
         self.question(now, heard).unwrap_or_else(|trouble| {
             self.fault.note(trouble, now);

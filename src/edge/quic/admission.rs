@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::socket::InTurns;
 use super::{
-    BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
-    WireError, encode, endpoint_config, is_loopback, transport,
+    BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Peer,
+    QuicOptions, WireError, encode, endpoint_config, is_loopback, transport,
 };
 use crate::edge::identity::{CertificateNames, Identity};
 use crate::edge::sanitize::{reported, sanitize_line_up_to};
@@ -53,7 +53,7 @@ pub struct Listener {
     address: SocketAddr,
     /// Settings for newcomers on this machine, which can take longer packets than others.
     near: Arc<ServerConfig>,
-    options: Options,
+    options: QuicOptions,
     doorman: Option<JoinHandle<()>>,
     door: Option<Arc<Door>>,
     /// Peers that have joined while others are awaited, kept to be notified if the run does not begin.
@@ -75,7 +75,7 @@ pub struct Obituary {
 
 impl Listener {
     /// Binds the address (port 0 for any free one) without admitting any process yet.
-    pub fn bind(address: SocketAddr, identity: &Identity, options: &Options) -> Result<Listener, BindError> {
+    pub fn bind(address: SocketAddr, identity: &Identity, options: &QuicOptions) -> Result<Listener, BindError> {
         let far = server_config(identity, options)?;
         let mut near = far.clone();
         near.transport_config(transport(options, IpAddr::V4(Ipv4Addr::LOCALHOST)));
@@ -276,7 +276,7 @@ enum Refusal {
 #[derive(Debug)]
 struct Door {
     terms: JoinTerms,
-    options: Options,
+    options: QuicOptions,
     near: Arc<ServerConfig>,
     seats: Mutex<few::Map<Party, Option<Connection>>>,
     /// Parties that play together in one process, once the run has begun.
@@ -375,7 +375,12 @@ async fn greet(connection: &Connection) -> Result<(Hello, FrameSender, FrameRece
 }
 
 impl Door {
-    fn new(terms: JoinTerms, options: Options, near: Arc<ServerConfig>, joined: mpsc::UnboundedSender<Peer>) -> Door {
+    fn new(
+        terms: JoinTerms,
+        options: QuicOptions,
+        near: Arc<ServerConfig>,
+        joined: mpsc::UnboundedSender<Peer>,
+    ) -> Door {
         Door {
             seats: Mutex::new(terms.roster.iter().map(|party| (party.clone(), None)).collect()),
             groups: Mutex::default(),
@@ -561,7 +566,7 @@ fn list(parties: &[Party]) -> String {
     parties.iter().map(Party::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn server_config(identity: &Identity, options: &Options) -> Result<ServerConfig, BindError> {
+fn server_config(identity: &Identity, options: &QuicOptions) -> Result<ServerConfig, BindError> {
     let tls = QuicServerConfig::try_from(identity.server_tls()?).expect("ring has the cipher that QUIC starts with");
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config

@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::socket::InTurns;
 use super::{
-    Close, Connection, FrameReceiver, FrameSender, Options, WireError, encode, endpoint_config, is_loopback, transport,
+    Close, Connection, FrameReceiver, FrameSender, QuicOptions, WireError, encode, endpoint_config, is_loopback,
+    transport,
 };
 use crate::edge::identity::{Identity, IdentityError, ROUTER_HOST};
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
@@ -63,7 +64,12 @@ pub enum JoinError {
 
 /// Finds the router (`host:port`), which may not be up yet, and joins. A router that has disappeared before its welcome
 /// is looked for again: it may be restarted.
-pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: &Options) -> Result<Joined, JoinError> {
+pub async fn connect(
+    router: &str,
+    identity: &Identity,
+    hello: &Hello,
+    options: &QuicOptions,
+) -> Result<Joined, JoinError> {
     let mut frame = Vec::new();
     encode(hello, &mut frame).map_err(JoinError::Hello)?;
     let begun = Instant::now();
@@ -102,7 +108,12 @@ pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: 
 }
 
 /// Repeats attempts until one is accepted, or until the time limit since `begun`.
-async fn reach(router: &str, identity: &Identity, options: &Options, begun: Instant) -> Result<Connection, JoinError> {
+async fn reach(
+    router: &str,
+    identity: &Identity,
+    options: &QuicOptions,
+    begun: Instant,
+) -> Result<Connection, JoinError> {
     let tls = QuicClientConfig::try_from(identity.client_tls()?).expect("ring has the cipher that QUIC starts with");
     let tls = Arc::new(tls);
     let deadline = begun + options.join_timeout;

@@ -57,7 +57,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const NEAR_KEEP_ALIVE: Duration = Duration::from_millis(400);
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct QuicOptions {
     /// Duration of silence after which a peer is lost.
     pub idle_timeout: Duration,
     /// Period in which an idle peer shows that it lives; on one machine it is shorter.
@@ -72,9 +72,9 @@ pub struct Options {
     pub insists: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for QuicOptions {
+    fn default() -> QuicOptions {
+        QuicOptions {
             idle_timeout: Duration::from_secs(10),
             keep_alive: Duration::from_secs(2),
             handshake_timeout: Duration::from_secs(5),
@@ -333,7 +333,7 @@ fn alert_from_us(alert: u8, reason: &str) -> String {
 }
 
 /// Settings for connections with peers at such an address.
-fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
+fn transport(options: &QuicOptions, remote: IpAddr) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
         .max_idle_timeout(Some(options.idle_timeout.try_into().unwrap_or(VarInt::MAX.into())))

@@ -50,7 +50,7 @@ struct Socket {
 
 impl AsyncUdpSocket for Socket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Room { socket: self, writable: None })
+        Box::pin(SendReadiness { socket: self, writable: None })
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
@@ -101,13 +101,13 @@ impl AsyncUdpSocket for Socket {
 
 /// Waits for room to send. quinn asks before each packet; the kernel is asked only after a refusal.
 #[derive(Debug)]
-struct Room {
+struct SendReadiness {
     socket: Arc<Socket>,
     /// A second handle of the same socket, while a sender waits.
     writable: Option<AsyncFd<UdpSocket>>,
 }
 
-impl UdpPoller for Room {
+impl UdpPoller for SendReadiness {
     fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.socket.is_full.load(Ordering::Relaxed) {
             self.writable = None;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::super::disk::unreadable;
-use super::super::sweep::Share;
+use super::super::sweep::SweepShare;
 use super::super::{Failure, logs, out};
 use super::{Making, PAGE, Pieces, all, publish};
 use crate::experiment::dfrs;
@@ -17,7 +17,7 @@ use crate::time::Time;
 /// A run takes hundredths of a second, so an interrupted reproduction begins anew.
 pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
     let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
-    let speed = matches!(making.share, Share::Whole | Share::Gather { .. }).then(speed);
+    let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(speed);
     let key = format!("{extent:?} {weeks:?}");
     let pieces = Pieces { paper: "dfrs", what: "runs", all: extent.pieces(weeks.len()), key };
     let Some(rows) = all(pieces, making, |piece| dfrs::rows(*piece, &weeks))? else { return Ok(()) };

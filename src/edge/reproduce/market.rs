@@ -1,6 +1,6 @@
 //! The market paper: an ordinary experiment that is swept, so it can be resumed.
 
-use super::super::sweep::{Files, Sweeping, run_experiment};
+use super::super::sweep::{FileCache, Sweeping, run_experiment};
 use super::super::{Failure, out};
 use super::{PAGE, publish};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY, figures};
@@ -12,7 +12,7 @@ const TOPOLOGY_FILE: &str = "topology.toml";
 /// Runs the market paper's experiment.
 pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
     let experiment = extent.experiment(TOPOLOGY_FILE);
-    let mut files = Files::default();
+    let mut files = FileCache::default();
     files.put(EXPERIMENT_FILE, experiment.as_str());
     files.put(TOPOLOGY_FILE, TOPOLOGY);
     let swept = run_experiment(EXPERIMENT_FILE, &mut files, sweeping)?;

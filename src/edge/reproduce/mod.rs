@@ -20,8 +20,8 @@ use super::inline::watch_for_interrupts;
 use super::input::read_plain;
 use super::outside::Stop;
 use super::pool::in_parallel;
-use super::sweep::{Label, Part, Share, State, shares};
-use super::terminal::Count;
+use super::sweep::{Label, SweepPart, SweepShare, SweepState, shares};
+use super::terminal::ItemCounter;
 use super::{Failure, out};
 use crate::experiment::Figure;
 use crate::report::{Status, pretty};
@@ -36,7 +36,7 @@ pub use reservation::reservation;
 pub struct Making {
     pub out: PathBuf,
     pub threads: Option<usize>,
-    pub share: Share,
+    pub share: SweepShare,
 }
 
 /// The pieces of an experiment, and all else that its result depends on.
@@ -62,11 +62,11 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     let label = Label { experiment: &format!("of the paper {paper}"), fingerprint: &fingerprint };
     let stop = watch_for_interrupts()?;
     match &making.share {
-        Share::Whole => {
+        SweepShare::Whole => {
             make_folder(&making.out)?;
             run_all(what, all.iter().collect(), making.threads, &stop, work).map(Some)
         }
-        Share::Part(part) => {
+        SweepShare::Part(part) => {
             let folder = part.folder(&making.out);
             make_folder(&folder)?;
             let mine = part.runs(all.len()).map(|number| &all[number - 1]);
@@ -75,7 +75,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             out::unless_quiet(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
             Ok(None)
         }
-        Share::Gather { from, wait } => {
+        SweepShare::Gather { from, wait } => {
             let shares = shares(label, &making.out, from, *wait, &stop)?;
             make_folder(&making.out)?;
             let mut done: Vec<Option<R>> = all.iter().map(|_| None).collect();
@@ -107,7 +107,7 @@ fn run_all<P: Sync, R: Send>(
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let pieces: Vec<(usize, &P)> = pieces.into_iter().enumerate().collect();
     let mut done: Vec<Option<R>> = pieces.iter().map(|_| None).collect();
-    let (mut count, mut progress) = (0, Count::new(what, pieces.len(), 0));
+    let (mut count, mut progress) = (0, ItemCounter::new(what, pieces.len(), 0));
     let stopped = || stop.load(Ordering::Relaxed);
     in_parallel(&pieces, threads, &stopped, &|(place, piece)| (*place, work(piece)), &mut |result| {
         if let Some((place, result)) = result {
@@ -124,10 +124,10 @@ fn run_all<P: Sync, R: Send>(
 /// Name of the file with the results of a share's pieces, in order.
 const SHARE: &str = "share.json";
 
-fn write_share<R: Serialize>(folder: &Path, label: Label<'_>, part: Part, done: &[R]) -> Result<(), Failure> {
+fn write_share<R: Serialize>(folder: &Path, label: Label<'_>, part: SweepPart, done: &[R]) -> Result<(), Failure> {
     let text =
         serde_json::to_string(done).map_err(|error| Failure::Internal(format!("a share has no text: {error}")))?;
-    let state = State {
+    let state = SweepState {
         experiment: label.experiment.to_owned(),
         fingerprint: label.fingerprint.to_owned(),
         part: Some(part.to_string()),

@@ -11,7 +11,7 @@ use super::super::Failure;
 use super::super::disk::{cannot, replace};
 use super::super::files::{MANIFEST, STATE};
 use super::super::input::read_plain;
-use super::part::Part;
+use super::part::SweepPart;
 use crate::experiment::{Experiment, Run, RunRow, Table};
 use crate::few;
 use crate::report::{Status, pretty};
@@ -26,11 +26,11 @@ pub const STANDINGS: &str = "standings.csv";
 pub const STANDINGS_PAGE: &str = "tournament.html";
 
 /// The runs to make: an experiment, or a share of it.
-pub struct Work<'a> {
+pub struct SweepWork<'a> {
     pub experiment: &'a Experiment,
     /// Hash of all that the rows depend on.
     pub fingerprint: &'a str,
-    pub part: Option<Part>,
+    pub part: Option<SweepPart>,
 }
 
 /// Identity of an experiment. Only shares with one label can be put together.
@@ -40,7 +40,7 @@ pub struct Label<'a> {
     pub fingerprint: &'a str,
 }
 
-impl Work<'_> {
+impl SweepWork<'_> {
     pub fn label(&self) -> Label<'_> {
         Label { experiment: &self.experiment.name, fingerprint: self.fingerprint }
     }
@@ -54,13 +54,13 @@ impl Work<'_> {
     }
 
     fn numbers(&self) -> impl ExactSizeIterator<Item = usize> {
-        self.part.unwrap_or(Part::WHOLE).runs(self.experiment.count())
+        self.part.unwrap_or(SweepPart::WHOLE).runs(self.experiment.count())
     }
 }
 
 /// `sweep.json`: the experiment that the rows in the folder belong to.
 #[derive(Serialize, Deserialize)]
-pub struct State {
+pub struct SweepState {
     pub experiment: String,
     pub fingerprint: String,
     /// The share of the experiment. None if the rows are those of all of it.
@@ -71,12 +71,12 @@ pub struct State {
     pub status: Status,
 }
 
-impl State {
+impl SweepState {
     /// Reads the state of a folder. None if it has no sweep.
-    pub fn read(folder: &Path) -> Result<Option<State>, Failure> {
+    pub fn read(folder: &Path) -> Result<Option<SweepState>, Failure> {
         let path = folder.join(STATE);
         match read_plain(&path) {
-            Ok(bytes) => serde_json::from_slice::<State>(&bytes).map(Some).map_err(|error| {
+            Ok(bytes) => serde_json::from_slice::<SweepState>(&bytes).map(Some).map_err(|error| {
                 Failure::Input(format!("cannot read {}: {error}; use --fresh to start over", path.display()))
             }),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
@@ -96,10 +96,10 @@ impl State {
 }
 
 /// The rows of a sweep, in memory and on disk.
-pub struct Book {
+pub struct SweepBook {
     pub out: PathBuf,
     table: Table,
-    state: State,
+    state: SweepState,
     pub rows: BTreeMap<usize, RunRow>,
     /// File to which rows are appended.
     file: File,
@@ -107,8 +107,8 @@ pub struct Book {
     _lock: File,
 }
 
-impl Book {
-    pub fn open(out: &Path, work: &Work<'_>, fresh: bool) -> Result<Book, Failure> {
+impl SweepBook {
+    pub fn open(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<SweepBook, Failure> {
         fs::create_dir_all(out).map_err(|error| cannot("make", out, &error))?;
         let lock = File::open(out).map_err(|error| cannot("open", out, &error))?;
         if lock.try_lock().is_err() {
@@ -117,7 +117,7 @@ impl Book {
 
         remove_half_written(out)?;
         let part = work.part.map(|part| part.to_string());
-        let rows = match State::read(out) {
+        let rows = match SweepState::read(out) {
             Err(Failure::Input(_)) if fresh => None,
             Err(failure) => return Err(failure),
             Ok(None) => {
@@ -142,7 +142,7 @@ impl Book {
         if rows.len() < work.count() {
             remove_what_is_made_of_all(out)?;
         }
-        let state = State {
+        let state = SweepState {
             experiment: work.experiment.name.clone(),
             fingerprint: work.fingerprint.to_owned(),
             part,
@@ -155,7 +155,7 @@ impl Book {
         replace(&out.join(RUNS), text(&table, &rows))?;
         let path = out.join(RUNS);
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| cannot("open", &path, &error))?;
-        Ok(Book { out: out.to_owned(), table, state, rows, file, _lock: lock })
+        Ok(SweepBook { out: out.to_owned(), table, state, rows, file, _lock: lock })
     }
 
     /// Stores a row, on disk, too.
@@ -221,7 +221,7 @@ fn check_empty(out: &Path) -> Result<(), Failure> {
     }
 }
 
-fn changed(out: &Path, work: &Work<'_>, state: &State) -> Failure {
+fn changed(out: &Path, work: &SweepWork<'_>, state: &SweepState) -> Failure {
     let of_ours = state.experiment == work.experiment.name && state.part == work.part.map(|part| part.to_string());
     let now = match of_ours && state.runs != work.count() {
         true => format!(", which now has {}", counted(work.count() as u64, "run")),
@@ -237,7 +237,7 @@ fn changed(out: &Path, work: &Work<'_>, state: &State) -> Failure {
 }
 
 /// The complete rows of a folder; an incomplete last line is ignored.
-pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, RunRow>, Failure> {
+pub fn read_rows(out: &Path, work: &SweepWork<'_>) -> Result<BTreeMap<usize, RunRow>, Failure> {
     let path = out.join(RUNS);
     let text = match read_plain(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
         Ok(text) => text,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::super::Failure;
 use super::super::disk::cannot;
 use super::super::outside::Stop;
-use super::book::{Label, State, Work, read_rows};
-use super::part::{Part, folder_of_parts};
+use super::book::{Label, SweepState, SweepWork, read_rows};
+use super::part::{SweepPart, folder_of_parts};
 use crate::experiment::RunRow;
 use crate::few;
 use crate::report::Status;
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// The rows of all shares of this work, which would be in `whole`.
 pub fn gather(
-    work: &Work<'_>,
+    work: &SweepWork<'_>,
     whole: &Path,
     from: &[PathBuf],
     wait: Duration,
@@ -27,7 +27,7 @@ pub fn gather(
 ) -> Result<BTreeMap<usize, RunRow>, Failure> {
     let mut rows = BTreeMap::new();
     for (part, folder) in shares(work.label(), whole, from, wait, stop)? {
-        let share = Work { part: Some(part), ..*work };
+        let share = SweepWork { part: Some(part), ..*work };
         let read = read_rows(&folder, &share)?;
         if read.len() < share.count() {
             let (read, count) = (read.len(), share.count());
@@ -46,14 +46,14 @@ pub fn shares(
     from: &[PathBuf],
     wait: Duration,
     stop: &Stop,
-) -> Result<few::Map<Part, PathBuf>, Failure> {
+) -> Result<few::Map<SweepPart, PathBuf>, Failure> {
     let usual = [folder_of_parts(whole)];
     let from = if from.is_empty() { &usual } else { from };
     let began = Instant::now();
     loop {
         let lacking = match look(label, from)? {
-            Found::All(shares) => return Ok(shares),
-            Found::Lacking(lacking) => lacking,
+            FoundShare::All(shares) => return Ok(shares),
+            FoundShare::Lacking(lacking) => lacking,
         };
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted(format!("interrupted while {lacking}")));
@@ -65,15 +65,15 @@ pub fn shares(
     }
 }
 
-enum Found {
-    All(few::Map<Part, PathBuf>),
+enum FoundShare {
+    All(few::Map<SweepPart, PathBuf>),
     /// The missing part, in words.
     Lacking(String),
 }
 
 /// Finds the shares. Shares that can never be combined are an error.
-fn look(label: Label<'_>, from: &[PathBuf]) -> Result<Found, Failure> {
-    let mut found: few::Map<Part, (PathBuf, State)> = few::Map::new();
+fn look(label: Label<'_>, from: &[PathBuf]) -> Result<FoundShare, Failure> {
+    let mut found: few::Map<SweepPart, (PathBuf, SweepState)> = few::Map::new();
     for folder in from {
         for (folder, state) in shares_in(folder)? {
             let part = share_of(label, &folder, &state)?;
@@ -88,7 +88,7 @@ fn look(label: Label<'_>, from: &[PathBuf]) -> Result<Found, Failure> {
     }
     let Some((first, (folder, _))) = found.iter().next() else {
         let folders: Vec<String> = from.iter().map(|folder| folder.display().to_string()).collect();
-        return Ok(Found::Lacking(format!(
+        return Ok(FoundShare::Lacking(format!(
             "there is no share of a sweep in {}: expected folders made by hansa sweep --part",
             folders.join(" or ")
         )));
@@ -103,23 +103,27 @@ fn look(label: Label<'_>, from: &[PathBuf]) -> Result<Found, Failure> {
         )));
     }
     let missing: Vec<String> =
-        Part::all(of).filter(|part| !found.contains_key(part)).map(|part| part.to_string()).collect();
+        SweepPart::all(of).filter(|part| !found.contains_key(part)).map(|part| part.to_string()).collect();
     if !missing.is_empty() {
-        return Ok(Found::Lacking(format!("{} of {of} shares are missing: {}", missing.len(), missing.join(", "))));
+        return Ok(FoundShare::Lacking(format!(
+            "{} of {of} shares are missing: {}",
+            missing.len(),
+            missing.join(", ")
+        )));
     }
     let half = found.iter().find(|(_, (_, state))| state.status != Status::Complete);
-    if let Some((part, (folder, State { done, runs, .. }))) = half {
+    if let Some((part, (folder, SweepState { done, runs, .. }))) = half {
         let folder = folder.display();
-        return Ok(Found::Lacking(format!(
+        return Ok(FoundShare::Lacking(format!(
             "share {part} in {folder} is incomplete: it has {done} of {runs} runs; resume it with --part {part}"
         )));
     }
-    Ok(Found::All(found.into_iter().map(|(part, (folder, _))| (part, folder)).collect()))
+    Ok(FoundShare::All(found.into_iter().map(|(part, (folder, _))| (part, folder)).collect()))
 }
 
 /// The shares in a folder, or the folder itself if it is one.
-fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, State)>, Failure> {
-    if let Some(state) = State::read(folder)? {
+fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, SweepState)>, Failure> {
+    if let Some(state) = SweepState::read(folder)? {
         return Ok(vec![(folder.to_owned(), state)]);
     }
     let entries = match fs::read_dir(folder) {
@@ -130,7 +134,7 @@ fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, State)>, Failure> {
     let mut shares = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| cannot("read", folder, &error))?.path();
-        if let Some(state) = State::read(&path)? {
+        if let Some(state) = SweepState::read(&path)? {
             shares.push((path, state));
         }
     }
@@ -138,13 +142,13 @@ fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, State)>, Failure> {
     Ok(shares)
 }
 
-fn share_of(label: Label<'_>, folder: &Path, state: &State) -> Result<Part, Failure> {
+fn share_of(label: Label<'_>, folder: &Path, state: &SweepState) -> Result<SweepPart, Failure> {
     let foreign = || {
         let (folder, what, name) = (folder.display(), state.of_what(label), label.experiment);
         Failure::Input(format!(
             "{folder} holds {what}: expected a share of the current version of the experiment {name}"
         ))
     };
-    let part = state.part.as_ref().and_then(|part| Part::parse(part).ok());
+    let part = state.part.as_ref().and_then(|part| SweepPart::parse(part).ok());
     part.filter(|_| state.fingerprint == label.fingerprint).ok_or_else(foreign)
 }

@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::book::{Book, MEANS, MEANS_PAGE, Work};
-pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, State};
+pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
+use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork};
 pub use self::gather::shares;
-pub use self::part::Part;
+pub use self::part::SweepPart;
 use super::Failure;
 use super::disk::{io_reason, replace};
 use super::inline::{self, watch_for_interrupts};
@@ -28,7 +28,7 @@ use super::input;
 use super::logs;
 use super::outside::{self, Stop};
 use super::pool::in_parallel;
-use super::terminal::Count;
+use super::terminal::ItemCounter;
 use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Run, RunRow, Table};
 use crate::few;
@@ -43,15 +43,15 @@ pub struct Sweeping {
     pub threads: Option<usize>,
     /// True if existing rows are to be discarded.
     pub fresh: bool,
-    pub share: Share,
+    pub share: SweepShare,
 }
 
 /// The part of a sweep that one call does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum SweepShare {
     Whole,
     /// Some of its runs, into a folder beside the place of the whole.
-    Part(Part),
+    Part(SweepPart),
     /// Only the combination of shares.
     Gather {
         /// Shares, or folders of these; by default those beside the place of the whole.
@@ -69,7 +69,7 @@ pub struct Swept {
     /// The rows in order.
     pub rows: Vec<RunRow>,
     /// The share, if it is not all.
-    pub part: Option<Part>,
+    pub part: Option<SweepPart>,
 }
 
 impl Swept {
@@ -94,7 +94,7 @@ impl Swept {
 
 /// Runs the experiment in a file.
 pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
-    let swept = run_experiment(path, &mut Files::default(), sweeping)?;
+    let swept = run_experiment(path, &mut FileCache::default(), sweeping)?;
     if swept.part.is_some() {
         // Means need all rows.
         return super::out::unless_quiet(&swept.told());
@@ -111,13 +111,13 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
 }
 
 /// Reads an experiment and checks all its runs.
-pub fn read_experiment(path: &str, files: &mut Files) -> Result<Experiment, Failure> {
+pub fn read_experiment(path: &str, files: &mut FileCache) -> Result<Experiment, Failure> {
     read_checked(path, files).map(|(experiment, _)| experiment)
 }
 
 /// The files that an experiment needs, each read once: a change on disk during a sweep does not change the sweep.
 #[derive(Default)]
-pub struct Files {
+pub struct FileCache {
     /// Files that need not be on disk, by paths without detours.
     given: few::Map<String, Vec<u8>>,
     found: few::Map<String, Result<Vec<u8>, String>>,
@@ -125,10 +125,10 @@ pub struct Files {
     sealed: bool,
 }
 
-impl Files {
+impl FileCache {
     /// Files without a disk: only those that are put there.
-    pub fn sealed() -> Files {
-        Files { sealed: true, ..Files::default() }
+    pub fn sealed() -> FileCache {
+        FileCache { sealed: true, ..FileCache::default() }
     }
 
     /// Adds a file that need not be on disk.
@@ -173,26 +173,26 @@ fn straight(path: &str) -> String {
 }
 
 /// Runs the experiment at `path`, except runs whose rows exist already.
-pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Result<Swept, Failure> {
-    let (experiment, Checked { fingerprint, told }) = read_checked(path, files)?;
+pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<Swept, Failure> {
+    let (experiment, CheckedExperiment { fingerprint, told }) = read_checked(path, files)?;
     told.iter().for_each(|one| super::err::warning(one));
     let interrupted = watch_for_interrupts()?;
     let whole = sweeping.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
     let table = Table::of(&experiment);
 
     let (out, part) = match &sweeping.share {
-        Share::Whole => (whole, None),
-        Share::Part(part) => (part.folder(&whole), Some(*part)),
-        Share::Gather { from, wait } => {
-            let work = Work { experiment: &experiment, fingerprint: &fingerprint, part: None };
+        SweepShare::Whole => (whole, None),
+        SweepShare::Part(part) => (part.folder(&whole), Some(*part)),
+        SweepShare::Gather { from, wait } => {
+            let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, part: None };
             let rows = gather::gather(&work, &whole, from, *wait, &interrupted)?;
-            let mut book = Book::open(&whole, &work, sweeping.fresh)?;
+            let mut book = SweepBook::open(&whole, &work, sweeping.fresh)?;
             book.rows = rows;
             return Ok(Swept { rows: book.close(&Ok(()))?, out: whole, experiment, table, part: None });
         }
     };
-    let work = Work { experiment: &experiment, fingerprint: &fingerprint, part };
-    let mut book = Book::open(&out, &work, sweeping.fresh)?;
+    let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, part };
+    let mut book = SweepBook::open(&out, &work, sweeping.fresh)?;
     let threads = sweeping.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let end = run_missing(&work, files, &mut book, threads, &interrupted);
     let rows = book.close(&end)?;
@@ -201,14 +201,14 @@ pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Res
 }
 
 /// Facts about an experiment before it is run.
-struct Checked {
+struct CheckedExperiment {
     /// Fingerprint of everything that its rows depend on.
     fingerprint: String,
     /// Faults of its logs, each once.
     told: Vec<String>,
 }
 
-fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, Checked), Failure> {
+fn read_checked(path: &str, files: &mut FileCache) -> Result<(Experiment, CheckedExperiment), Failure> {
     let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|diagnostics| {
         let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
         match is_topology {
@@ -221,7 +221,7 @@ fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, Checked), 
 }
 
 /// Reads the topology of every run, so that a sweep begins only if it can be finished.
-fn check_all(experiment: &Experiment, files: &mut Files) -> Result<Checked, Failure> {
+fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedExperiment, Failure> {
     let mut all = format!("{}\n{}", env!("CARGO_PKG_VERSION"), Table::of(experiment).header());
     let (mut wrong, mut told): (Vec<String>, Vec<String>) = Default::default();
     for run in experiment.runs() {
@@ -248,7 +248,7 @@ fn check_all(experiment: &Experiment, files: &mut Files) -> Result<Checked, Fail
         }
     }
     if wrong.is_empty() {
-        Ok(Checked { fingerprint: format!("{:032x}", xxh3_128(all.as_bytes())), told })
+        Ok(CheckedExperiment { fingerprint: format!("{:032x}", xxh3_128(all.as_bytes())), told })
     } else {
         Err(Failure::Input(wrong.join("\n\n")))
     }
@@ -260,9 +260,15 @@ fn input(diagnostics: InvalidInput) -> Failure {
     Failure::Input(diagnostics.to_string())
 }
 
-fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, stop: &Stop) -> Result<(), Failure> {
+fn run_missing(
+    work: &SweepWork<'_>,
+    files: &FileCache,
+    book: &mut SweepBook,
+    threads: usize,
+    stop: &Stop,
+) -> Result<(), Failure> {
     let missing: Vec<Run> = work.runs().filter(|run| !book.rows.contains_key(&run.number)).collect();
-    let mut progress = Count::new("runs", work.count(), book.rows.len());
+    let mut progress = ItemCounter::new("runs", work.count(), book.rows.len());
     let mut end = Ok(());
     let stopped = || stop.load(Ordering::Relaxed);
     in_parallel(&missing, threads, &stopped, &|run| row(work.experiment, run, files, stop), &mut |result| {
@@ -286,12 +292,12 @@ fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, 
 }
 
 /// The topology of a run, from files that have been read with the experiment.
-pub fn load(experiment: &Experiment, run: &Run, files: &Files) -> Result<Loaded, Failure> {
+pub fn load(experiment: &Experiment, run: &Run, files: &FileCache) -> Result<Loaded, Failure> {
     topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)
 }
 
 /// Runs one run; `None` if it was stopped.
-fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<RunRow>, Failure> {
+fn row(experiment: &Experiment, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<RunRow>, Failure> {
     let loaded = load(experiment, run, files)?;
     let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
         Ok(Some(summary)) => summary,

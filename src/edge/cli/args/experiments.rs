@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::edge::flag_values::{parse_count, some_time};
 use crate::edge::reproduce::Making;
-use crate::edge::sweep::{Part, Share, Sweeping};
+use crate::edge::sweep::{SweepPart, SweepShare, Sweeping};
 use crate::experiment::{market, reservation};
 
 #[derive(Subcommand)]
@@ -150,11 +150,11 @@ impl MakingArgs {
 #[derive(Args)]
 pub struct ShareArgs {
     /// Run only share I of N (every N-th run), and write it to DIR.parts/I-of-N
-    #[arg(long, value_name = "I/N", value_parser = Part::parse)]
-    pub part: Option<Part>,
+    #[arg(long, value_name = "I/N", value_parser = SweepPart::parse)]
+    pub part: Option<SweepPart>,
     /// Like --part, with shares counted from 0, as Kubernetes does
-    #[arg(long, value_name = "I/N", value_parser = Part::parse_from_zero, conflicts_with = "part")]
-    pub index: Option<Part>,
+    #[arg(long, value_name = "I/N", value_parser = SweepPart::parse_from_zero, conflicts_with = "part")]
+    pub index: Option<SweepPart>,
     /// Run nothing, but put together the shares in these folders [default: those in DIR.parts]
     #[arg(long, value_name = "SHARES", num_args = 0.., conflicts_with_all = ["part", "index", "threads"])]
     pub gather: Option<Vec<PathBuf>>,
@@ -164,12 +164,12 @@ pub struct ShareArgs {
 }
 
 impl ShareArgs {
-    fn share(self) -> Share {
+    fn share(self) -> SweepShare {
         let wait = self.wait.unwrap_or(Duration::ZERO);
         match (self.part.or(self.index), self.gather) {
-            (Some(part), _) => Share::Part(part),
-            (None, Some(from)) => Share::Gather { from, wait },
-            (None, None) => Share::Whole,
+            (Some(part), _) => SweepShare::Part(part),
+            (None, Some(from)) => SweepShare::Gather { from, wait },
+            (None, None) => SweepShare::Whole,
         }
     }
 }

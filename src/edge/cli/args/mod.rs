@@ -105,7 +105,7 @@ pub(super) enum Command {
         workflow: String,
         /// The planning policy, one of those below [default: that of the topology]
         #[arg(long, value_name = "NAME", value_parser = plan::policy)]
-        policy: Option<plan::Policy>,
+        policy: Option<plan::PlanningPolicy>,
         /// The objective for users who negotiate, from 0 (an early end) to 1 (a low cost) [default: 0.5]
         #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
         alpha: Option<f64>,
@@ -131,7 +131,7 @@ pub(super) enum Command {
         file: String,
         /// The format to write a log of jobs in [default: batsim for SWF, swf for a Batsim workload]
         #[arg(long, value_enum)]
-        to: Option<logs::Format>,
+        to: Option<logs::LogFormat>,
         /// Fail if anything is wrong with a log, instead of skipping and reporting it
         #[arg(long)]
         strict: bool,
