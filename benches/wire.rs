@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{JoinTerms, Listener, QuicOptions, Peer, append, connect};
+use hansa::edge::quic::{JoinTerms, Listener, Peer, QuicOptions, append, connect};
 use hansa::protocol::handshake::{Hello, Party, TopologyHash};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};

@@ -166,7 +166,8 @@ async fn another_version_of_the_protocol_is_refused_in_the_handshake() {
 
 #[tokio::test]
 async fn bytes_that_are_no_hello_are_refused() {
-    let run = Run::begin_with(QuicOptions { handshake_timeout: Duration::from_millis(800), ..QuicOptions::default() }).await;
+    let run =
+        Run::begin_with(QuicOptions { handshake_timeout: Duration::from_millis(800), ..QuicOptions::default() }).await;
 
     let mut nonsense = Vec::new();
     append(&[0xff; 300], &mut nonsense).unwrap();
@@ -199,7 +200,8 @@ async fn bytes_that_are_no_hello_are_refused() {
 
 #[tokio::test]
 async fn a_peer_without_a_hello_cannot_fill_the_routers_memory() {
-    let run = Run::begin_with(QuicOptions { handshake_timeout: Duration::from_secs(2), ..QuicOptions::default() }).await;
+    let run =
+        Run::begin_with(QuicOptions { handshake_timeout: Duration::from_secs(2), ..QuicOptions::default() }).await;
     let (_endpoint, connection) = run.enter().await;
     let (mut send, _receive) = connection.open_bi().await.unwrap();
     // The beginning of a plausible hello, and then as much as it accepts.

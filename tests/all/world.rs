@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{JoinError, JoinTerms, Joined, Listener, QuicOptions, Peer, append, connect};
+use hansa::edge::quic::{JoinError, JoinTerms, Joined, Listener, Peer, QuicOptions, append, connect};
 use hansa::protocol::handshake::{Hello, Party, TopologyHash};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
