@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Transfers;
-use super::flows::{FlowId, FlowTime, Flows, RouteId};
+use super::flows::{FlowId, FlowMoment, Flows, RouteId};
 use super::link::LinkId;
 use super::map::{AdjacencyMap, PathTree};
 use super::transfers::after;
@@ -95,7 +95,7 @@ impl Detours {
     }
 
     /// Shortest route over links that are up.
-    fn way(&mut self, (from, to): (u32, u32), flows: &Flows<FlowTime>) -> Option<Vec<LinkId>> {
+    fn way(&mut self, (from, to): (u32, u32), flows: &Flows<FlowMoment>) -> Option<Vec<LinkId>> {
         let [from, to] = [from, to].map(|site| self.sites[site as usize]);
         let map = &self.map;
         let tree = self.trees.or_insert_with(from, || map.shortest(from, |link| !flows.is_down(link)));
@@ -128,7 +128,7 @@ impl Faults {
     }
 
     /// Called before a flow is sent: applies the link changes since the last flow ended.
-    pub(super) fn catch_up(&mut self, now: Time, flows: &mut Flows<FlowTime>) -> Vec<Notice> {
+    pub(super) fn catch_up(&mut self, now: Time, flows: &mut Flows<FlowMoment>) -> Vec<Notice> {
         if self.under_way > 0 {
             return Vec::new();
         }
@@ -179,7 +179,7 @@ impl Faults {
     }
 
     /// Decides about the flows stopped by now, and about those that waited for the links in `back`.
-    pub(super) fn settle(&mut self, now: Time, back: &[LinkId], flows: &mut Flows<FlowTime>) {
+    pub(super) fn settle(&mut self, now: Time, back: &[LinkId], flows: &mut Flows<FlowMoment>) {
         let mut open = Vec::new();
         for flow in flows.take_held() {
             let trip = self.trips[flow.index()].as_mut().expect("what is stopped is on a trip");
@@ -200,7 +200,7 @@ impl Faults {
         open.into_iter().for_each(|flow| self.decide(now, flow, flows));
     }
 
-    fn decide(&mut self, now: Time, flow: FlowId, flows: &mut Flows<FlowTime>) {
+    fn decide(&mut self, now: Time, flow: FlowId, flows: &mut Flows<FlowMoment>) {
         let mut trip = self.trips[flow.index()].expect("what is stopped is on a trip");
         let whole_way = match self.rule {
             Interrupted::Reroute => self.open_way(trip.ends, trip.own, flows),
@@ -222,7 +222,7 @@ impl Faults {
     }
 
     /// Route that is up: the own one if possible, else a detour if the rule allows it.
-    fn open_way(&mut self, ends: (u32, u32), own: RouteId, flows: &mut Flows<FlowTime>) -> Option<RouteId> {
+    fn open_way(&mut self, ends: (u32, u32), own: RouteId, flows: &mut Flows<FlowMoment>) -> Option<RouteId> {
         if self.rule != Interrupted::Reroute || cut(own, flows).is_none() {
             return cut(own, flows).is_none().then_some(own);
         }
@@ -230,12 +230,12 @@ impl Faults {
         Some(flows.route(&way))
     }
 
-    fn cables(&self, route: RouteId, flows: &Flows<FlowTime>) -> Vec<CableId> {
+    fn cables(&self, route: RouteId, flows: &Flows<FlowMoment>) -> Vec<CableId> {
         flows.way(route).iter().map(|link| self.detours.cables[link.index()]).collect()
     }
 
     /// Applies the link changes that are due; returns the links that came up.
-    fn turn(&mut self, to: Time, flows: &mut Flows<FlowTime>) -> Vec<LinkId> {
+    fn turn(&mut self, to: Time, flows: &mut Flows<FlowMoment>) -> Vec<LinkId> {
         let mut back = Vec::new();
         while let Some(&Reverse((at, which))) = self.due.peek()
             && at <= to
@@ -258,7 +258,7 @@ impl Faults {
 }
 
 /// A link of a route that is down.
-fn cut(route: RouteId, flows: &Flows<FlowTime>) -> Option<LinkId> {
+fn cut(route: RouteId, flows: &Flows<FlowMoment>) -> Option<LinkId> {
     flows.way(route).iter().copied().find(|link| flows.is_down(*link))
 }
 

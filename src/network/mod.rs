@@ -47,7 +47,7 @@ mod tests;
 pub use carrier::{ALARM, Carrier, Network};
 pub use exchange::Exchange;
 pub use faults::{Detours, FailureTarget, Faults};
-pub use flows::{EndedFlow, FlowId, FlowTime, Flows, RouteId};
+pub use flows::{EndedFlow, FlowId, FlowMoment, FlowTime, Flows, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
 pub use map::{AdjacencyMap, Hop};
 pub use model::{Duplex, EFFICIENCIES, MODES, Model};

@@ -1,6 +1,6 @@
 //! Flows in virtual time: whole microseconds outside, the exact model inside.
 
-use super::flows::{EndedFlow, FlowId, FlowTime, Flows, RouteId};
+use super::flows::{EndedFlow, FlowId, FlowMoment, Flows, RouteId};
 use super::link::Link;
 use crate::time::{Span, Time};
 
@@ -14,12 +14,12 @@ const FORGIVEN: f64 = 1e-3;
 /// after its exact end, so roundings never add up. A thousandth of a microsecond is forgiven, so that an end that
 /// misses a whole microsecond only by the last bits of a floating-point number is at that microsecond.
 ///
-/// No floating-point number holds a time since the start of a run (see [`FlowTime`]): if all releases are shifted by a
+/// No floating-point number holds a time since the start of a run (see [`FlowMoment`]): if all releases are shifted by a
 /// span, all ends are shifted by that span. Nothing ends before the time to which the transfers have been advanced.
 #[derive(Clone, Debug)]
 pub struct Transfers {
-    flows: Flows<FlowTime>,
-    ended: Vec<EndedFlow<FlowTime>>,
+    flows: Flows<FlowMoment>,
+    ended: Vec<EndedFlow<FlowMoment>>,
 }
 
 impl Transfers {
@@ -28,7 +28,7 @@ impl Transfers {
     }
 
     /// The flows inside, for their routes and their current state.
-    pub fn flows(&mut self) -> &mut Flows<FlowTime> {
+    pub fn flows(&mut self) -> &mut Flows<FlowMoment> {
         &mut self.flows
     }
 

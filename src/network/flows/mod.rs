@@ -38,7 +38,7 @@ use std::sync::Arc;
 use super::link::{Link, LinkId, Mode};
 use crate::min_tree::MinTree;
 
-pub use time::FlowTime;
+pub use time::{FlowMoment, FlowTime};
 
 /// A flow under way. Its number is reused once it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -54,14 +54,14 @@ impl FlowTime for f64 {
 /// releases and not on the distance from zero, and shifting all releases by whole microseconds shifts all ends by
 /// exactly as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FlowTime(u128);
+pub struct FlowMoment(u128);
 
-/// Units of a [`FlowTime`] per microsecond.
+/// Units of a [`FlowMoment`] per microsecond.
 const MICRO: f64 = (1u128 << 64) as f64;
 
-impl FlowTime {
+impl FlowMoment {
     /// The last moment. Later ones are clamped to it.
-    const LAST: FlowTime = FlowTime(u128::MAX - 1);
+    const LAST: FlowMoment = FlowMoment(u128::MAX - 1);
 
     /// First whole microsecond at or after this moment; a fraction of up to `forgiven` microseconds is rounded down.
     pub fn round_up(self, forgiven: f64) -> Time {
@@ -70,32 +70,32 @@ impl FlowTime {
     }
 }
 
-impl From<Time> for FlowTime {
-    fn from(time: Time) -> FlowTime {
-        FlowTime(u128::from(time.micros()) << 64)
+impl From<Time> for FlowMoment {
+    fn from(time: Time) -> FlowMoment {
+        FlowMoment(u128::from(time.micros()) << 64)
     }
 }
 
-impl FlowTime for FlowTime {
+impl FlowTime for FlowMoment {
     type Key = u128;
 
-    const START: FlowTime = FlowTime(0);
+    const START: FlowMoment = FlowMoment(0);
     const NEVER: u128 = u128::MAX;
 
     fn key(self) -> u128 {
         self.0
     }
 
-    fn from_key(key: u128) -> FlowTime {
-        FlowTime(key)
+    fn from_key(key: u128) -> FlowMoment {
+        FlowMoment(key)
     }
 
-    fn after(self, span: f64) -> FlowTime {
+    fn after(self, span: f64) -> FlowMoment {
         // Scaling by a power of two is exact, and the conversion saturates.
-        FlowTime(self.0.saturating_add((span * MICRO) as u128)).min(FlowTime::LAST)
+        FlowMoment(self.0.saturating_add((span * MICRO) as u128)).min(FlowMoment::LAST)
     }
 
-    fn since(self, earlier: FlowTime) -> f64 {
+    fn since(self, earlier: FlowMoment) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / MICRO
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn moments_have_the_same_resolution_at_the_end_of_time() {
         for start in [0, 1 << 53, Time::LATEST.micros()].map(Time::from_micros) {
-            let start_of = FlowTime::from(start);
+            let start_of = FlowMoment::from(start);
             let later = start_of.after(2.25);
             assert_eq!(later.since(start_of), 2.25);
             assert_eq!(start_of.since(later), 0.0);
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn times_after_the_last_moment_are_clamped_to_it() {
         for span in [1e19, 1e300, f64::INFINITY] {
-            let last = FlowTime::from(Time::LATEST).after(span);
-            assert_eq!(last, FlowTime::LAST);
-            assert!(last.key() < FlowTime::NEVER);
+            let last = FlowMoment::from(Time::LATEST).after(span);
+            assert_eq!(last, FlowMoment::LAST);
+            assert!(last.key() < FlowMoment::NEVER);
             assert_eq!(last.round_up(1e-3), Time::NEVER);
         }
     }
