@@ -8,7 +8,7 @@ use hansa::experiment::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site
 use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
 use hansa::random::SplitMix64;
 use hansa::roles::queue::Ask;
-use hansa::systems::provisioning::application::{Application, Evaluator, Settings, SiteLink, plan};
+use hansa::systems::provisioning::application::{Application, Evaluator, MogaSettings, SiteLink, plan};
 use hansa::systems::provisioning::desk::{Deed, Desk, DeskTerms, PlanningMode, WantedStarts};
 use hansa::systems::provisioning::forecast::{Forecast, History};
 use hansa::systems::provisioning::planner;
@@ -31,7 +31,7 @@ fn plans() {
     let slots = advert(40);
     let flow = Parallel { tasks: 100, depth: 10, procs: 22, bytes: 0 }.draw(&mut SplitMix64::new(3));
     let application = alone(&flow);
-    let (taken, front) = measured(|| plan(&application, slots[0].start, &[&slots], Settings::new(1)));
+    let (taken, front) = measured(|| plan(&application, slots[0].start, &[&slots], MogaSettings::new(1)));
     // As many random plans are evaluated plainly, with equal results.
     let mut draw = SplitMix64::new(5);
     let chosen: Vec<u64> = (0..front.evaluated).map(|_| draw.next_u64()).collect();
@@ -52,7 +52,7 @@ fn plans() {
 fn cybershake_plan() {
     let slots = advert(40);
     let application = alone(&cybershake());
-    let (taken, front) = measured(|| plan(&application, slots[0].start, &[&slots], Settings::new(1)));
+    let (taken, front) = measured(|| plan(&application, slots[0].start, &[&slots], MogaSettings::new(1)));
     let (one, _) = measured(|| plain_makespan(&application, &slots, |_| true));
     let name = format!("a plan of CyberShake, 8,039 tasks ({} evaluations)", front.evaluated);
     show(&name, taken, 10.0, one * front.evaluated as f64);

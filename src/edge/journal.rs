@@ -19,7 +19,7 @@ use super::disk::{cannot, open_regular};
 use crate::kernel::Up;
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, codec};
-use crate::recovery::journal::{Item, JournalWriter, Next, PIECE_MAX, Reader, Turn, parse_record};
+use crate::recovery::journal::{Item, JournalReader, JournalWriter, Next, PIECE_MAX, Turn, parse_record};
 use crate::report::Input;
 
 /// Name of the file, in the folder of a run that is not over.
@@ -169,7 +169,7 @@ pub fn is_whole(folder: &Path, leaves: usize) -> Result<bool, Failure> {
 pub struct Pages {
     path: PathBuf,
     file: File,
-    reader: Reader,
+    reader: JournalReader,
     /// Bytes `start..end` are read but not yet parsed.
     buffer: Vec<u8>,
     start: usize,
@@ -185,7 +185,7 @@ impl Pages {
         let file = open_regular(path, OFlags::empty()).map_err(|error| cannot("read the journal", path, &error))?;
         let buffer = vec![0; BUFFER];
         let path = path.to_owned();
-        Ok(Pages { path, file, reader: Reader::default(), buffer, start: 0, end: 0, at: 0, batches: 0 })
+        Ok(Pages { path, file, reader: JournalReader::default(), buffer, start: 0, end: 0, at: 0, batches: 0 })
     }
 
     /// Reads the head. Call it before anything else is read.

@@ -14,8 +14,8 @@ const FORGIVEN: f64 = 1e-3;
 /// after its exact end, so roundings never add up. A thousandth of a microsecond is forgiven, so that an end that
 /// misses a whole microsecond only by the last bits of a floating-point number is at that microsecond.
 ///
-/// No floating-point number holds a time since the start of a run (see [`FlowMoment`]): if all releases are shifted by a
-/// span, all ends are shifted by that span. Nothing ends before the time to which the transfers have been advanced.
+/// No floating-point number holds a time since the start of a run (see [`FlowMoment`]): if all releases are shifted by
+/// a span, all ends are shifted by that span. Nothing ends before the time to which the transfers have been advanced.
 #[derive(Clone, Debug)]
 pub struct Transfers {
     flows: Flows<FlowMoment>,

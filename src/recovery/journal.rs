@@ -95,7 +95,7 @@ impl JournalWriter {
 
 /// Reads the output of a [`JournalWriter`].
 #[derive(Clone, Debug, Default)]
-pub struct Reader {
+pub struct JournalReader {
     chain: u64,
 }
 
@@ -110,7 +110,7 @@ pub enum Next {
     Torn,
 }
 
-impl Reader {
+impl JournalReader {
     /// Examines the next record, and advances behind it if it is complete. `bytes` begin at the end of the last record.
     pub fn next(&mut self, bytes: &[u8]) -> Next {
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Next::More(HEADER) };
@@ -134,7 +134,7 @@ impl Reader {
     }
 }
 
-/// Parses a record that a [`Reader`] has found.
+/// Parses a record that a [`JournalReader`] has found.
 pub fn parse_record(record: &[u8]) -> Item<'_> {
     item(&record[HEADER..]).expect("a reader finds only what tells something")
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::Repeats;
-use super::journal::{Item, JournalWriter, Next, Reader, Turn, parse_record};
+use super::journal::{Item, JournalReader, JournalWriter, Next, Turn, parse_record};
 use crate::kernel::Contact;
 
 /// An item that owns its frame.
@@ -47,8 +47,8 @@ fn items() -> impl Strategy<Value = Vec<Owned>> {
 }
 
 /// All items that a reader finds, and their end.
-fn read(bytes: &[u8]) -> (Vec<Owned>, usize, Reader) {
-    let (mut found, mut at, mut reader) = (Vec::new(), 0, Reader::default());
+fn read(bytes: &[u8]) -> (Vec<Owned>, usize, JournalReader) {
+    let (mut found, mut at, mut reader) = (Vec::new(), 0, JournalReader::default());
     while let Next::Record(length) = reader.next(&bytes[at..]) {
         found.push(Owned::of(parse_record(&bytes[at..at + length])));
         at += length;
@@ -147,7 +147,7 @@ proptest! {
 fn a_reader_requests_at_most_the_longest_record() {
     let mut bytes = vec![0xff, 0xff, 0xff, 0x7f];
     bytes.extend([0; 8]);
-    assert_eq!(Reader::default().next(&bytes), Next::Torn);
-    assert_eq!(Reader::default().next(&[]), Next::More(12));
-    assert_eq!(Reader::default().next(&[0; 12]), Next::Torn);
+    assert_eq!(JournalReader::default().next(&bytes), Next::Torn);
+    assert_eq!(JournalReader::default().next(&[]), Next::More(12));
+    assert_eq!(JournalReader::default().next(&[0; 12]), Next::Torn);
 }

@@ -13,14 +13,14 @@ pub struct InvalidInput(Diagnostics);
 /// made from it.
 #[derive(Default)]
 pub struct Diagnostics {
-    sources: Vec<Source>,
+    sources: Vec<SourceText>,
     list: RefCell<BTreeMap<(Location, String), Diagnostic>>,
     /// Notes for the user that are not errors.
     notes: RefCell<Vec<String>>,
 }
 
 /// A text that contains settings.
-pub struct Source {
+pub struct SourceText {
     /// Path of a file; None for a flag of the command line.
     pub path: Option<String>,
     pub text: String,
@@ -28,7 +28,7 @@ pub struct Source {
     lines: OnceCell<Vec<usize>>,
 }
 
-impl Source {
+impl SourceText {
     /// Line that contains an offset, counted from 1.
     fn line(&self, at: usize) -> usize {
         let begins = || [0].into_iter().chain(self.text.match_indices('\n').map(|(end, _)| end + 1)).collect();
@@ -91,11 +91,11 @@ impl Location {
 
 impl Diagnostics {
     pub fn add_source(&mut self, path: Option<String>, text: String) -> usize {
-        self.sources.push(Source { path, text, lines: OnceCell::new() });
+        self.sources.push(SourceText { path, text, lines: OnceCell::new() });
         self.sources.len() - 1
     }
 
-    pub fn source(&self, index: usize) -> &Source {
+    pub fn source(&self, index: usize) -> &SourceText {
         &self.sources[index]
     }
 
@@ -188,7 +188,7 @@ impl InvalidInput {
         // Errors are sorted by location, so each text is scanned only once.
         let (mut source, mut at, mut line, mut column) = (usize::MAX, 0, 1, 1);
         let tell = |Diagnostic { location, key, message, hints, .. }: &Diagnostic| {
-            let Source { path, text, .. } = &self.0.sources[location.source()];
+            let SourceText { path, text, .. } = &self.0.sources[location.source()];
             if location.source() != source {
                 (source, at, line, column) = (location.source(), 0, 1, 1);
             }

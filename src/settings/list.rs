@@ -1,7 +1,7 @@
 //! List of all keys, with their meanings.
 
 use super::forms::Shape;
-use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
+use super::walk::{Key, Layout, Purpose, Slot, TableRows, Walk};
 
 /// A key of a table.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Walk for Lister {
         self.listed.push(Listed { key: key.clone(), what: What::Value(slot.shape()), usual });
     }
 
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows) {
+    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
         let listed = list(|w| rows.add(w));
         let usual = key.usual.filter(|_| key.need.is_none()).map(str::to_owned);
         self.listed.push(Listed { key: key.clone(), what: What::Table(layout, listed), usual });

@@ -37,6 +37,6 @@ pub use list::{Listed, What, list};
 pub use read::Reader;
 pub use reference::{Chapter, reference};
 pub use schema::schema;
-pub use walk::{Key, Layout, Purpose, Rows, Walk, key};
+pub use walk::{Key, Layout, Purpose, TableRows, Walk, key};
 pub use write::TomlPage;
 pub use written::{Attached, FileContent, Keyed, Path, Table, Value, WrittenNode, convert_table, value};

@@ -3,7 +3,7 @@
 
 use super::fields::{Field, Fields};
 use super::forms::Shape;
-use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
+use super::walk::{Key, Layout, Purpose, Slot, TableRows, Walk};
 use super::written::Path;
 
 /// Fills settings from a written table.
@@ -46,7 +46,7 @@ impl Walk for Reader<'_> {
         }
     }
 
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows) {
+    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
         let Some(field) = self.written(key) else { return };
         match layout {
             Layout::Section(_) | Layout::Inline => {

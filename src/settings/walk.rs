@@ -15,7 +15,7 @@ pub trait Walk {
     fn value(&mut self, key: &Key, slot: &mut dyn Slot);
 
     /// One or several tables under a key.
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows);
+    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows);
 
     /// Settings that exist only if the word under `key` is one of `words`; `chosen` is the index of that word, if it is
     /// known.
@@ -165,7 +165,7 @@ pub trait Slot {
 }
 
 /// Tables of one kind, as walks see them.
-pub trait Rows {
+pub trait TableRows {
     /// Removes all rows, before others are read.
     fn clear(&mut self);
 
@@ -259,7 +259,7 @@ struct Always<'v, T, W> {
     walk: W,
 }
 
-impl<T, W: FnMut(&mut T, &mut dyn Walk)> Rows for Always<'_, T, W> {
+impl<T, W: FnMut(&mut T, &mut dyn Walk)> TableRows for Always<'_, T, W> {
     fn clear(&mut self) {}
 
     fn add(&mut self, w: &mut dyn Walk) {
@@ -281,7 +281,7 @@ struct Sometimes<'v, T, U, W> {
     walk: W,
 }
 
-impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> Rows for Sometimes<'_, T, U, W> {
+impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> TableRows for Sometimes<'_, T, U, W> {
     fn clear(&mut self) {
         *self.value = None;
     }
@@ -309,7 +309,7 @@ struct Many<'v, T, U, W> {
     walk: W,
 }
 
-impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> Rows for Many<'_, T, U, W> {
+impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> TableRows for Many<'_, T, U, W> {
     fn clear(&mut self) {
         self.rows.clear();
     }

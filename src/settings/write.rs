@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::forms::Shape;
-use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
+use super::walk::{Key, Layout, Purpose, Slot, TableRows, Walk};
 
 /// A page of TOML under construction.
 pub struct TomlPage {
@@ -56,7 +56,7 @@ impl Walk for TomlPage {
         }
     }
 
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows) {
+    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
         if self.leaves_out(key) || rows.count() == 0 && key.need.is_none() {
             return;
         }
@@ -106,7 +106,7 @@ impl Walk for TomlPage {
     }
 }
 
-fn in_line(rows: &mut dyn Rows, index: usize) -> String {
+fn in_line(rows: &mut dyn TableRows, index: usize) -> String {
     let mut line = InlineTable { parts: Vec::new() };
     rows.walk(index, &mut line);
     format!("{{ {} }}", line.parts.join(", "))
@@ -128,7 +128,7 @@ impl Walk for InlineTable {
         }
     }
 
-    fn tables(&mut self, key: &Key, _: Layout, rows: &mut dyn Rows) {
+    fn tables(&mut self, key: &Key, _: Layout, rows: &mut dyn TableRows) {
         for index in 0..rows.count() {
             let text = in_line(rows, index);
             self.parts.push(format!("{} = {text}", key.name));

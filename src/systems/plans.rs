@@ -125,7 +125,7 @@ pub struct Choices {
     pub alpha: f64,
     /// The moment of planning, counted from the start of a run.
     pub at: f64,
-    pub sites: Vec<Market>,
+    pub sites: Vec<PlanningSite>,
     /// Number of plans evaluated.
     pub evaluated: usize,
     /// Least processor time of the tasks: no plan costs less at the default price.
@@ -140,7 +140,7 @@ pub struct Choices {
 
 /// A site at the moment of planning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Market {
+pub struct PlanningSite {
     pub name: String,
     pub cores: u32,
     /// Number of advertised slots.

@@ -175,7 +175,7 @@ pub fn outside(bytes: &[u8]) {
             }
         }
         let manages = serde_json::from_str::<manager::ManagerAnswer>(line).map(|answer| answer.advice(asked));
-        let schedules = serde_json::from_str::<outside_batsim::Reply>(line).map(|reply| reply.advice(asked));
+        let schedules = serde_json::from_str::<outside_batsim::BatsimReply>(line).map(|reply| reply.advice(asked));
         for advice in manages.into_iter().chain(schedules) {
             match advice {
                 Ok(advice) => obeyed(asked, advice),

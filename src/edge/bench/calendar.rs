@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::grid::{NodeSet, Request};
 use crate::random::SplitMix64;
 use crate::systems::reservation::reference::AvailRectList;
-use crate::systems::reservation::{Book, RectEnd, fit};
+use crate::systems::reservation::{ClusterBook, RectEnd, fit};
 use crate::time::{Span, Time};
 
 pub const NODES: u32 = 100_000;
@@ -61,7 +61,7 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
             nodes: random.int(1, widest.into()) as u32,
         }
     };
-    let mut book = Book::new(NODES, fit::find("ff").expect("it is listed"), RectEnd::Clip);
+    let mut book = ClusterBook::new(NODES, fit::find("ff").expect("it is listed"), RectEnd::Clip);
     let mut booked: Vec<(Time, Time, NodeSet)> = Vec::new();
     while booked.len() < standing {
         let request = request();

@@ -12,7 +12,7 @@ use super::talk::{Talk, Trouble};
 use super::{ProgramFault, RunContext};
 use crate::edge::run_dir::RunDir;
 use crate::grid::Endpoint;
-use crate::protocol::outside::batsim::{Reply, begins, ends, happens};
+use crate::protocol::outside::batsim::{BatsimReply, begins, ends, happens};
 use crate::protocol::outside::{Advice, SiteEvent};
 use crate::roles::outside::Decides;
 use crate::systems::ExternalDecider;
@@ -79,7 +79,7 @@ struct BatsimProgram {
 impl BatsimProgram {
     fn question(&mut self, now: Time, message: &Value) -> Result<Advice, Trouble> {
         self.last = now;
-        let reply: Reply = self.talk.ask(message, EXPECTED)?;
+        let reply: BatsimReply = self.talk.ask(message, EXPECTED)?;
         reply.advice(now).map_err(|wrong| self.talk.wrong(&wrong).into())
     }
 }

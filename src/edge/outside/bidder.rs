@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::talk::{Talk, Trouble};
 use super::{ProgramFault, RunContext, ask, say_hello};
 use crate::grid::{JobId, Site, TaskId};
-use crate::protocol::outside::bidder::{BidderAnswer, BidderHello, BidderQuestion, Cluster, TaskLine};
+use crate::protocol::outside::bidder::{BidderAnswer, BidderHello, BidderQuestion, ClusterLine, TaskLine};
 use crate::protocol::outside::seconds;
 use crate::settings::counted;
 use crate::systems::ExternalDecider;
@@ -32,8 +32,8 @@ pub fn greet(around: &RunContext<'_>, begun: BegunBidder<'_>) -> Result<External
     let BegunBidder { mut talk, foreign } = begun;
     let topology = around.topology;
     let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);
-    fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> Cluster<'a> {
-        Cluster { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
+    fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
+        ClusterLine { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
     }
     let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
     let words = (foreign.ask.word(), foreign.winner.word());

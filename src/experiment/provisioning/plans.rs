@@ -7,7 +7,7 @@ use super::slots::hours;
 use super::{Extent, Rows, SEED, one_of, trial};
 use crate::grid::{Speed, Workflow};
 use crate::random::{SplitMix64, mix};
-use crate::systems::provisioning::application::{Application, Cost, GreedyPlan, Settings, SiteLink, plan};
+use crate::systems::provisioning::application::{Application, Cost, GreedyPlan, MogaSettings, SiteLink, plan};
 use crate::systems::provisioning::desk::{PlanningMode, WantedStarts};
 use crate::systems::provisioning::trial::{SiteTrial, best_effort};
 use crate::time::Span;
@@ -62,7 +62,7 @@ impl<'a> Case<'a> {
         let now = sites[0].now();
         let adverts: Vec<_> = sites.iter_mut().map(|site| site.desk.advertise(now).slots).collect();
         let adverts: Vec<_> = adverts.iter().map(Vec::as_slice).collect();
-        let front = plan(&self.application, now, &adverts, Settings::new(self.seed));
+        let front = plan(&self.application, now, &adverts, MogaSettings::new(self.seed));
         alphas.iter().map(|alpha| front.choose(*alpha).map(|plan| plan.cost)).collect()
     }
 

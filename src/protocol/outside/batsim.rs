@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Advice, End, SiteAction, SiteEvent, brief, moment, seconds};
+use super::{Advice, JobEnd, SiteAction, SiteEvent, brief, moment, seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
@@ -75,14 +75,14 @@ fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
             }
             SiteEvent::Ended { job, how, on, progress: done } => {
                 let (state, code) = match how {
-                    End::Done => ("COMPLETED_SUCCESSFULLY", 0),
-                    End::Walltime => ("COMPLETED_WALLTIME_REACHED", -1),
-                    End::Killed => ("COMPLETED_KILLED", -1),
+                    JobEnd::Done => ("COMPLETED_SUCCESSFULLY", 0),
+                    JobEnd::Walltime => ("COMPLETED_WALLTIME_REACHED", -1),
+                    JobEnd::Killed => ("COMPLETED_KILLED", -1),
                 };
                 let id = id(*job);
                 let data = json!({ "job_id": id, "job_state": state, "return_code": code, "alloc": on.to_string() });
                 events.push(event(at, "JOB_COMPLETED", &data));
-                if *how == End::Killed {
+                if *how == JobEnd::Killed {
                     progress.insert(id.clone(), json!({ "profile": job.0.to_string(), "progress": done }));
                     killed.push(id);
                 }
@@ -117,14 +117,14 @@ fn id(job: JobId) -> String {
 /// Message of a scheduler.
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an object with `now` and `events`")]
-pub struct Reply {
+pub struct BatsimReply {
     now: f64,
-    events: Vec<Event>,
+    events: Vec<BatsimEvent>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an event, which is an object")]
-struct Event {
+struct BatsimEvent {
     timestamp: f64,
     #[serde(rename = "type")]
     kind: String,
@@ -135,7 +135,7 @@ struct Event {
 /// Requests of a scheduler that are supported.
 pub const KNOWN: &str = "EXECUTE_JOB, REJECT_JOB, KILL_JOB, CALL_ME_LATER";
 
-impl Reply {
+impl BatsimReply {
     /// The requested actions, or an error if one is not supported.
     pub fn advice(self, asked: Time) -> Result<Advice, String> {
         let ready = moment(self.now).filter(|ready| *ready >= asked).ok_or_else(|| {
@@ -143,7 +143,7 @@ impl Reply {
         })?;
         let mut wishes = Vec::with_capacity(self.events.len());
         let mut last = asked;
-        for Event { timestamp, kind, data } in self.events {
+        for BatsimEvent { timestamp, kind, data } in self.events {
             let at = moment(timestamp).filter(|at| (last..=ready).contains(at)).ok_or_else(|| {
                 format!(
                     "gives its {} the time {timestamp} s, which is not between {} s and its own time, {} s",
@@ -258,7 +258,8 @@ mod tests {
 
     #[test]
     fn killed_jobs_are_reported_before_later_events() {
-        let killed = |job| SiteEvent::Ended { job: JobId(job), how: End::Killed, on: NodeSet::all(1), progress: 0.5 };
+        let killed =
+            |job| SiteEvent::Ended { job: JobId(job), how: JobEnd::Killed, on: NodeSet::all(1), progress: 0.5 };
         let [five, seven] = [5, 7].map(|secs| Time::from_micros(secs * 1_000_000));
         let happened = [(five, killed(1)), (five, killed(2)), (seven, SiteEvent::Called), (seven, killed(3))];
         let message = happens(seven, &happened);

@@ -17,7 +17,7 @@ pub struct BidderHello<'a> {
     ask: &'static str,
     winner: &'static str,
     tick: f64,
-    sites: Vec<Cluster<'a>>,
+    sites: Vec<ClusterLine<'a>>,
 }
 
 impl<'a> BidderHello<'a> {
@@ -27,7 +27,7 @@ impl<'a> BidderHello<'a> {
         seed: u64,
         (ask, winner): (&'static str, &'static str),
         tick: Span,
-        sites: Vec<Cluster<'a>>,
+        sites: Vec<ClusterLine<'a>>,
     ) -> BidderHello<'a> {
         let tick = seconds(tick.micros());
         BidderHello { kind: "hello", version: VERSION, role: "bidder", topology, seed, ask, winner, tick, sites }
@@ -35,7 +35,7 @@ impl<'a> BidderHello<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Cluster<'a> {
+pub struct ClusterLine<'a> {
     pub name: &'a str,
     pub cores: u32,
     pub kind: &'a str,

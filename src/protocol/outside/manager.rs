@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Advice, End, SiteAction, SiteEvent, SiteLine, VERSION, brief, call, seconds};
+use super::{Advice, JobEnd, SiteAction, SiteEvent, SiteLine, VERSION, brief, call, seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
@@ -53,7 +53,7 @@ enum SiteEventLine {
         walltime: Option<f64>,
     },
     Nodes {
-        down: Vec<Down>,
+        down: Vec<DownNodes>,
     },
     Recalled {
         job: JobId,
@@ -63,7 +63,7 @@ enum SiteEventLine {
 
 /// Nodes that are down, and their expected return.
 #[derive(Debug, Serialize)]
-struct Down {
+struct DownNodes {
     nodes: String,
     back: f64,
 }
@@ -76,9 +76,9 @@ impl ManagerQuestion {
             }
             SiteEvent::Ended { job, how, on, .. } => {
                 let how = match how {
-                    End::Done => "done",
-                    End::Walltime => "walltime",
-                    End::Killed => "killed",
+                    JobEnd::Done => "done",
+                    JobEnd::Walltime => "walltime",
+                    JobEnd::Killed => "killed",
                 };
                 SiteEventLine::Ended { job: *job, how, nodes: on.to_string() }
             }
@@ -88,7 +88,7 @@ impl ManagerQuestion {
             }
             SiteEvent::Nodes { down } => {
                 let down =
-                    down.iter().map(|one| Down { nodes: one.nodes.to_string(), back: seconds(one.back.micros()) });
+                    down.iter().map(|one| DownNodes { nodes: one.nodes.to_string(), back: seconds(one.back.micros()) });
                 SiteEventLine::Nodes { down: down.collect() }
             }
             &SiteEvent::Recalled { job } => SiteEventLine::Recalled { job },

@@ -23,7 +23,7 @@ pub enum SiteEvent {
     /// A job arrived. Only the job itself knows its run time; each conversation decides if the program learns it.
     Submitted { job: JobId, nodes: u32, walltime: Span, runtime: Span },
     /// A job has left these nodes for good, with this part of its work done.
-    Ended { job: JobId, how: End, on: NodeSet, progress: f64 },
+    Ended { job: JobId, how: JobEnd, on: NodeSet, progress: f64 },
     /// A running job has left all its nodes, as one failed; `waits` is its new walltime if it is queued here again.
     Lost { job: JobId, on: NodeSet, waits: Option<Span> },
     /// These nodes are down, and all others are up.
@@ -36,7 +36,7 @@ pub enum SiteEvent {
 
 /// End of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum JobEnd {
     Done,
     /// Killed at its walltime.
     Walltime,

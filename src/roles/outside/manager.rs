@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::grid::{Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::outside::{Advice, End, SiteAction, SiteEvent, seconds};
+use crate::protocol::outside::{Advice, JobEnd, SiteAction, SiteEvent, seconds};
 use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
 use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
 use crate::time::{Span, Time};
@@ -194,7 +194,7 @@ impl Managed {
                 Some(runs) => {
                     self.free.unite(&runs.on);
                     let progress = self.progress(now, &runs);
-                    self.happened.push((now, SiteEvent::Ended { job, how: End::Killed, on: runs.on, progress }));
+                    self.happened.push((now, SiteEvent::Ended { job, how: JobEnd::Killed, on: runs.on, progress }));
                     orders.push(Order::Kill(task(job)));
                 }
                 // The program dates its actions, so it cannot know of a job that ends before them.
@@ -213,7 +213,7 @@ impl Managed {
     /// True if a job has ended by itself and the program has not been told.
     fn has_ended_unheard(&self, job: JobId) -> bool {
         self.happened.iter().any(|(_, happened)| {
-            matches!(happened, SiteEvent::Ended { job: its, how, .. } if *its == job && *how != End::Killed)
+            matches!(happened, SiteEvent::Ended { job: its, how, .. } if *its == job && *how != JobEnd::Killed)
         })
     }
 
@@ -294,7 +294,7 @@ impl Manager for Managed {
         let job = ended.task.job;
         let Some(runs) = self.running.remove(&job) else { return };
         self.free.unite(&runs.on);
-        let how = if runs.work.walltime < runs.work.runtime { End::Walltime } else { End::Done };
+        let how = if runs.work.walltime < runs.work.runtime { JobEnd::Walltime } else { JobEnd::Done };
         let progress = self.progress(now, &runs);
         self.happened.push((now, SiteEvent::Ended { job, how, on: runs.on, progress }));
     }

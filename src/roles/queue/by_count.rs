@@ -1,6 +1,6 @@
 //! Node pool of EASY and FCFS in which nodes are only counted.
 
-use super::easy::{Easy, Supply};
+use super::easy::{Easy, NodePool};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Counts, NodeSet, QueueOrder, TaskId};
@@ -50,7 +50,7 @@ impl ByCount {
     }
 }
 
-impl Supply for ByCount {
+impl NodePool for ByCount {
     type Room = ();
     type Shadow = Shadow;
     const MOVES: bool = true;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::easy::{Easy, Supply};
+use super::easy::{Easy, NodePool};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Bits, Calendar, NodeSet, QueueOrder, Set, TaskId};
 use crate::time::{Span, Time};
@@ -107,7 +107,7 @@ impl<S: Set> ByNode<S> {
     }
 }
 
-impl<S: Set + Send + 'static> Supply for ByNode<S> {
+impl<S: Set + Send + 'static> NodePool for ByNode<S> {
     type Room = S;
     type Shadow = Shadow<S>;
     const MOVES: bool = false;

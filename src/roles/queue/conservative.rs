@@ -3,9 +3,9 @@
 //! A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
 //! SP2 with backfilling", 2001. The plan is compressed when a job ends early.
 
-use super::{Row, planner};
+use super::{QueuePolicyRow, planner};
 
-pub const ROW: Row = Row {
+pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative",
     about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
     build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::OneByOne),

@@ -1,8 +1,8 @@
 //! Conservative backfilling as in simulators that only count nodes.
 
-use super::{Row, planner};
+use super::{QueuePolicyRow, planner};
 
-pub const ROW: Row = Row {
+pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative-count",
     about: "like conservative, but only counts nodes",
     build: |nodes, reserved, order| planner::by_count(nodes, reserved, order),

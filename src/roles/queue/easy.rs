@@ -9,18 +9,18 @@
 use std::collections::VecDeque;
 
 use super::order::{Ranking, Waiting};
-use super::{Ask, Policy, Reserved, Row, Step, by_node};
+use super::{Ask, Policy, QueuePolicyRow, Reserved, Step, by_node};
 use crate::grid::{NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
-pub const ROW: Row = Row {
+pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy",
     about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
     build: |nodes, reserved, order| by_node::build(nodes, reserved, order, true),
 };
 
 /// Nodes of a site in EASY's view: by identity, or by count.
-pub(super) trait Supply: Clone + Send + 'static {
+pub(super) trait NodePool: Clone + Send + 'static {
     /// Nodes for a job.
     type Room;
     /// The reservation of the head.
@@ -51,7 +51,7 @@ pub(super) trait Supply: Clone + Send + 'static {
 }
 
 #[derive(Clone)]
-pub(super) struct Easy<S: Supply> {
+pub(super) struct Easy<S: NodePool> {
     supply: S,
     backfill: bool,
     ranking: Ranking,
@@ -62,7 +62,7 @@ pub(super) struct Easy<S: Supply> {
     shadow: Option<S::Shadow>,
 }
 
-impl<S: Supply> Easy<S> {
+impl<S: NodePool> Easy<S> {
     pub fn new(supply: S, order: QueueOrder, backfill: bool) -> Easy<S> {
         let ranking = Ranking::new(order);
         Easy { supply, backfill, ranking, queue: VecDeque::new(), tried: 0, shadow: None }
@@ -124,7 +124,7 @@ impl<S: Supply> Easy<S> {
     }
 }
 
-impl<S: Supply> Policy for Easy<S> {
+impl<S: NodePool> Policy for Easy<S> {
     fn end(&mut self, now: Time, job: TaskId, until: Time) {
         self.supply.end(now, job, until);
         self.look_anew();

@@ -1,8 +1,8 @@
 //! EASY as in simulators that only count nodes.
 
-use super::{Row, by_count};
+use super::{QueuePolicyRow, by_count};
 
-pub const ROW: Row = Row {
+pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy-count",
     about: "like easy, but only counts nodes, as most simulators do",
     build: |nodes, reserved, order| by_count::build(nodes, reserved, order, true),

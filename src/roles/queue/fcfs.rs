@@ -1,8 +1,8 @@
 //! First come, first served: the head of the queue starts once it fits, and no job overtakes it.
 
-use super::{Row, by_node};
+use super::{QueuePolicyRow, by_node};
 
-pub const ROW: Row = Row {
+pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
     build: |nodes, reserved, order| by_node::build(nodes, reserved, order, false),

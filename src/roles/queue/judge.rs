@@ -14,12 +14,12 @@ pub struct Story {
     pub reserved: Vec<Reserved>,
     pub jobs: Vec<Rigid>,
     /// Ascending, in seconds.
-    pub changes: Vec<(u64, Change)>,
+    pub changes: Vec<(u64, SiteChange)>,
 }
 
 /// Event at a site after ends and before submissions.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum SiteChange {
     /// A request for a booking; it succeeds if no running jobs or bookings overlap it.
     Book(Reserved),
     /// Like `Book`, for nodes that go down: nodes that have become free in that second are not allocated before.
@@ -31,15 +31,15 @@ pub enum Change {
 }
 
 #[derive(Debug)]
-pub struct Verdict {
+pub struct JudgeVerdict {
     /// Start and nodes of each job; None if it does not fit, or was recalled.
     pub starts: Vec<Option<(u64, Vec<u32>)>>,
     /// Bookings as long as they lasted, each with the number of its change.
-    pub booked: Vec<(usize, Booked)>,
+    pub booked: Vec<(usize, JudgedBooking)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Booked {
+pub struct JudgedBooking {
     pub from: u64,
     pub until: u64,
     pub nodes: Vec<u32>,
@@ -63,13 +63,13 @@ struct Held {
     nodes: Vec<u32>,
 }
 
-struct Table<'a> {
+struct JudgedTable<'a> {
     nodes: u32,
     counting: bool,
     held: Vec<&'a Held>,
 }
 
-impl Table<'_> {
+impl JudgedTable<'_> {
     /// Free nodes in a second; arbitrary ones if nodes are only counted.
     fn free(&self, at: u64) -> Vec<u32> {
         let busy: Vec<u32> = self
@@ -98,7 +98,7 @@ impl Table<'_> {
     }
 }
 
-impl Table<'_> {
+impl JudgedTable<'_> {
     /// True if exactly these nodes are free.
     fn has(&self, wanted: &Held) -> bool {
         (wanted.from..wanted.until).all(|second| self.has_at(second, wanted))
@@ -170,7 +170,7 @@ fn normalise(list: &mut Slots) {
     *list = sums;
 }
 
-pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
+pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
     let Story { nodes, order, ref reserved, ref jobs, ref changes } = *story;
     let seconds = |micros: u64| micros / 1_000_000;
     let mut rectangles: Vec<Held> = reserved.iter().map(held).collect();
@@ -217,8 +217,8 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
         stale |= running.iter().any(|held| over(held) && now < held.until);
         running.retain(|held| !over(held));
 
-        let table = |all: Vec<Held>, what: &mut dyn FnMut(Table<'_>)| {
-            what(Table { nodes, counting, held: all.iter().collect() });
+        let table = |all: Vec<Held>, what: &mut dyn FnMut(JudgedTable<'_>)| {
+            what(JudgedTable { nodes, counting, held: all.iter().collect() });
         };
         let place = |all: Vec<Held>, job: usize| {
             let mut found = None;
@@ -269,7 +269,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
 
         for (number, (_, change)) in changes.iter().enumerate().filter(|(_, change)| change.0 == now) {
             match change {
-                Change::Book(wanted) | Change::Close(wanted) => {
+                SiteChange::Book(wanted) | SiteChange::Close(wanted) => {
                     let wanted = held(wanted);
                     let apart = |other: &Held| {
                         let overlap = other.from.max(wanted.from) < other.until.min(wanted.until);
@@ -281,7 +281,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                         continue;
                     }
                     if rule == Rule::Conservative {
-                        if matches!(change, Change::Book(_)) {
+                        if matches!(change, SiteChange::Book(_)) {
                             freshen(&mut queue, &rectangles, &running, &mut stale);
                         }
                         let mut displaced = Vec::new();
@@ -318,7 +318,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                     booked.push((number, rectangles.len() - 1));
                     promised.fill(u64::MAX);
                 }
-                Change::Release(number) => {
+                SiteChange::Release(number) => {
                     let place = booked.iter().find(|(change, _)| change == number).map(|(_, place)| *place);
                     if let Some(held) =
                         place.map(|place| &mut rectangles[place]).filter(|held| held.from.max(now) < held.until)
@@ -327,7 +327,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                         stale = true;
                     }
                 }
-                Change::Withdraw(job) => {
+                SiteChange::Withdraw(job) => {
                     let before = queue.len();
                     queue.retain(|held| held.job != *job);
                     withdrawn += before - queue.len();
@@ -409,6 +409,9 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
         now += 1;
         assert!(now < 100_000, "every job starts at some time");
     }
-    let as_booked = |held: &Held| Booked { from: held.from, until: held.until, nodes: held.nodes.clone() };
-    Verdict { starts, booked: booked.iter().map(|(change, place)| (*change, as_booked(&rectangles[*place]))).collect() }
+    let as_booked = |held: &Held| JudgedBooking { from: held.from, until: held.until, nodes: held.nodes.clone() };
+    JudgeVerdict {
+        starts,
+        booked: booked.iter().map(|(change, place)| (*change, as_booked(&rectangles[*place]))).collect(),
+    }
 }

@@ -112,13 +112,13 @@ pub enum Step {
 }
 
 /// A policy that a site may name.
-pub struct Row {
+pub struct QueuePolicyRow {
     pub name: &'static str,
     pub about: &'static str,
     pub build: fn(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy>,
 }
 
-pub const ALL: &[Row] = &[
+pub const ALL: &[QueuePolicyRow] = &[
     fcfs::ROW,
     easy::ROW,
     conservative::ROW,
@@ -132,6 +132,6 @@ pub const ALL: &[Row] = &[
 /// Default scheduler of sites in topologies with a `[batch]` table.
 pub const USUAL: &str = "easy";
 
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static QueuePolicyRow> {
     ALL.iter().find(|row| row.name == name)
 }

@@ -13,23 +13,23 @@ const MOST: usize = 12;
 #[derive(Clone, Debug, Default)]
 pub(super) struct NoSooner {
     /// Oldest first.
-    known: Vec<Known>,
+    known: Vec<KnownStart>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownStart {
     nodes: u32,
     span: Span,
     /// Starts before this have no room.
     until: Time,
 }
 
-impl Known {
+impl KnownStart {
     fn tells_of(&self, nodes: u32, span: Span) -> bool {
         self.nodes <= nodes && self.span <= span
     }
 
-    fn says_all_of(&self, other: &Known) -> bool {
+    fn says_all_of(&self, other: &KnownStart) -> bool {
         self.tells_of(other.nodes, other.span) && self.until >= other.until
     }
 }
@@ -43,7 +43,7 @@ impl NoSooner {
 
     /// Adds a bound: no room for this many nodes for this long before `until`.
     pub fn note(&mut self, nodes: u32, span: Span, until: Time) {
-        let new = Known { nodes, span, until };
+        let new = KnownStart { nodes, span, until };
         if self.known.iter().any(|known| known.says_all_of(&new)) {
             return;
         }

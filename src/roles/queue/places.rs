@@ -3,7 +3,7 @@
 use super::labels::Tenant;
 use super::no_sooner::{NoSooner, first_that_reaches};
 use super::order::Waiting;
-use super::plan::{Plan, Planned};
+use super::plan::{NodePlan, PlannedJob};
 use super::{Ask, Reserved, Step};
 use crate::grid::NodeSet;
 use crate::time::Time;
@@ -15,7 +15,7 @@ pub(super) struct Places<P> {
     no_sooner: NoSooner,
 }
 
-impl<P: Plan> Places<P> {
+impl<P: NodePlan> Places<P> {
     pub fn new(plan: P) -> Places<P> {
         Places { plan, no_sooner: NoSooner::default() }
     }
@@ -36,26 +36,26 @@ impl<P: Plan> Places<P> {
         }
     }
 
-    pub fn take_out(&mut self, planned: &Planned<P::Room>) {
+    pub fn take_out(&mut self, planned: &PlannedJob<P::Room>) {
         self.remove(planned.start, planned.end(), &planned.room);
     }
 
     /// Places a job without a place at the earliest one.
-    pub fn place(&mut self, now: Time, waiting: Waiting) -> Planned<P::Room> {
+    pub fn place(&mut self, now: Time, waiting: Waiting) -> PlannedJob<P::Room> {
         let ask = waiting.ask;
         let from = self.no_sooner.than(ask.nodes, ask.walltime).max(now);
         let (start, room) = self.plan.earliest(from, &ask);
         self.plan.insert(start, start + ask.walltime, &room);
         self.note(now, &ask, start);
-        Planned { waiting, start, room }
+        PlannedJob { waiting, start, room }
     }
 
     /// Moves a job to the earliest place; true if it moves. It held the earliest one until something was freed, between
     /// now and `freed_to`.
     ///
     /// Most jobs stay where they are, so the plan is changed only for those that move.
-    pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut Planned<P::Room>) -> bool {
-        let Planned { waiting: Waiting { ask, .. }, start, room } = &*planned;
+    pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut PlannedJob<P::Room>) -> bool {
+        let PlannedJob { waiting: Waiting { ask, .. }, start, room } = &*planned;
         let no_sooner = self.no_sooner.than(ask.nodes, ask.walltime);
         let better = if *start < Time::NEVER {
             // The bounds are of a plan with this job in it, so they apply only to starts from which it would not reach

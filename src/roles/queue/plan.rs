@@ -9,7 +9,7 @@ use crate::grid::{Calendar, Counts, NodeSet};
 use crate::time::Time;
 
 /// A plan of places.
-pub(super) trait Plan: Clone + Send + 'static {
+pub(super) trait NodePlan: Clone + Send + 'static {
     /// Nodes of a place.
     type Room: Clone + Send;
     /// True if running jobs may be moved.
@@ -27,7 +27,7 @@ pub(super) trait Plan: Clone + Send + 'static {
         wanted: &Reserved,
     ) -> bool;
     /// True if a place obstructs a booking that has no room: they overlap where room is missing.
-    fn is_in_way(&self, place: &Planned<Self::Room>, booking: &Reserved) -> bool;
+    fn is_in_way(&self, place: &PlannedJob<Self::Room>, booking: &Reserved) -> bool;
     /// Earliest place for a job; [`Time::NEVER`], without nodes, if time ends before it would.
     fn earliest(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
@@ -48,13 +48,13 @@ pub(super) trait Plan: Clone + Send + 'static {
 
 /// A job of the queue with its place; without a place if that is at [`Time::NEVER`].
 #[derive(Clone)]
-pub(super) struct Planned<R> {
+pub(super) struct PlannedJob<R> {
     pub waiting: Waiting,
     pub start: Time,
     pub room: R,
 }
 
-impl<R> Planned<R> {
+impl<R> PlannedJob<R> {
     pub fn ask(&self) -> &Ask {
         &self.waiting.ask
     }
@@ -64,7 +64,7 @@ impl<R> Planned<R> {
     }
 }
 
-impl Plan for Calendar {
+impl NodePlan for Calendar {
     type Room = NodeSet;
     const MOVES: bool = false;
 
@@ -86,7 +86,7 @@ impl Plan for Calendar {
             && !booked.iter().any(|other| other.meets(wanted))
     }
 
-    fn is_in_way(&self, place: &Planned<NodeSet>, booking: &Reserved) -> bool {
+    fn is_in_way(&self, place: &PlannedJob<NodeSet>, booking: &Reserved) -> bool {
         place.start < booking.until && booking.from < place.end() && place.room.meets(&booking.nodes)
     }
 
@@ -146,7 +146,7 @@ impl Counted {
     }
 }
 
-impl Plan for Counted {
+impl NodePlan for Counted {
     type Room = u32;
     const MOVES: bool = true;
 
@@ -167,7 +167,7 @@ impl Plan for Counted {
         leave_room(running.map(|(until, nodes)| (until, nodes.len())), booked, wanted, self.nodes)
     }
 
-    fn is_in_way(&self, place: &Planned<u32>, booking: &Reserved) -> bool {
+    fn is_in_way(&self, place: &PlannedJob<u32>, booking: &Reserved) -> bool {
         let (from, until) = (place.start.max(booking.from), place.end().min(booking.until));
         from < until && !self.has(from, until, &booking.nodes.len())
     }

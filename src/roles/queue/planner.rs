@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::labels::Tenant;
 use super::order::Ranking;
 use super::places::Places;
-use super::plan::{Counted, Plan, Planned};
+use super::plan::{Counted, NodePlan, PlannedJob};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
@@ -20,24 +20,24 @@ pub(super) enum Replan {
 }
 
 pub(super) fn by_node(nodes: u32, reserved: &[Reserved], order: QueueOrder, replan: Replan) -> Box<dyn Policy> {
-    Box::new(Planner::new(Calendar::new(nodes), replan, reserved, order))
+    Box::new(QueuePlanner::new(Calendar::new(nodes), replan, reserved, order))
 }
 
 pub(super) fn by_count(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy> {
-    Box::new(Planner::new(Counted::new(nodes), Replan::OneByOne, reserved, order))
+    Box::new(QueuePlanner::new(Counted::new(nodes), Replan::OneByOne, reserved, order))
 }
 
 #[derive(Clone)]
-struct Planner<P: Plan> {
+struct QueuePlanner<P: NodePlan> {
     places: Places<P>,
     replan: Replan,
     ranking: Ranking,
     /// In order of rank.
-    queue: Vec<Planned<P::Room>>,
+    queue: Vec<PlannedJob<P::Room>>,
     /// Bookings that are not over.
     booked: Vec<Reserved>,
     /// Sorted by (until, job).
-    running: Vec<Running<P::Room>>,
+    running: Vec<PlannedRun<P::Room>>,
     /// True if nodes have become free that the plan does not use yet.
     stale: bool,
     /// End of the freed time that some jobs of the queue have not been tried in.
@@ -47,21 +47,21 @@ struct Planner<P: Plan> {
 }
 
 #[derive(Clone)]
-struct Running<R> {
+struct PlannedRun<R> {
     until: Time,
     job: TaskId,
     room: R,
     nodes: NodeSet,
 }
 
-impl<P: Plan> Planner<P> {
-    fn new(plan: P, replan: Replan, reserved: &[Reserved], order: QueueOrder) -> Planner<P> {
+impl<P: NodePlan> QueuePlanner<P> {
+    fn new(plan: P, replan: Replan, reserved: &[Reserved], order: QueueOrder) -> QueuePlanner<P> {
         let mut places = Places::new(plan);
         for booking in reserved {
             places.insert(booking.from, booking.until, &P::room_of(booking));
             places.book(booking);
         }
-        Planner {
+        QueuePlanner {
             places,
             replan,
             ranking: Ranking::new(order),
@@ -136,11 +136,11 @@ impl<P: Plan> Planner<P> {
     }
 }
 
-impl<P: Plan> Policy for Planner<P> {
+impl<P: NodePlan> Policy for QueuePlanner<P> {
     fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.running.partition_point(|running| (running.until, running.job) < (until, job));
         assert!(self.running.get(place).is_some_and(|running| running.job == job), "job {job} ends but does not run");
-        let Running { room, nodes, .. } = self.running.remove(place);
+        let PlannedRun { room, nodes, .. } = self.running.remove(place);
         self.places.give_back(&nodes);
         if now < until {
             self.places.remove(now, until, &room);
@@ -248,8 +248,11 @@ impl<P: Plan> Policy for Planner<P> {
     }
 
     fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
-        let tenants =
-            self.running.iter_mut().map(|Running { until, job, nodes, .. }| Tenant { job: *job, until: *until, nodes });
+        let tenants = self.running.iter_mut().map(|PlannedRun { until, job, nodes, .. }| Tenant {
+            job: *job,
+            until: *until,
+            nodes,
+        });
         self.places.keep_up(now, tenants, steps);
     }
 
@@ -271,7 +274,7 @@ impl<P: Plan> Policy for Planner<P> {
             let nodes = places.take(&planned.room, until);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let place = running.partition_point(|running| (running.until, running.job) < (until, job));
-            running.insert(place, Running { until, job, room: planned.room.clone(), nodes });
+            running.insert(place, PlannedRun { until, job, room: planned.room.clone(), nodes });
             false
         });
         self.look_ahead();
@@ -289,8 +292,9 @@ impl<P: Plan> Policy for Planner<P> {
 
     /// Unless a job arrives or ends early, every job starts at its place.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
-        let places =
-            |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect();
+        let places = |planner: &QueuePlanner<P>| {
+            planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect()
+        };
         let is_in_way =
             |extra: &Reserved| !self.places.plan().has(extra.from.max(now), extra.until, &P::room_of(extra));
         if !self.stale && !extra.is_some_and(is_in_way) {

@@ -8,11 +8,11 @@
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
-use super::{Ask, Policy, Reserved, Row, Step};
+use super::{Ask, Policy, QueuePolicyRow, Reserved, Step};
 use crate::grid::{FreeList, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
-pub const ROW: Row = Row {
+pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "slotlist",
     about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
     build: |nodes, reserved, order| Box::new(SlotList::new(nodes, reserved, order)),
@@ -28,14 +28,14 @@ struct SlotList {
     /// Bookings that are not over, in order of arrival.
     booked: Vec<Reserved>,
     /// Sorted by (until, job).
-    running: Vec<Running>,
+    running: Vec<RunningJob>,
     labels: Labels,
     /// True if nodes are free or taken that the list does not know of.
     stale: bool,
 }
 
 #[derive(Clone)]
-struct Running {
+struct RunningJob {
     until: Time,
     job: TaskId,
     nodes: NodeSet,
@@ -137,7 +137,7 @@ impl Policy for SlotList {
 
     fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
         let tenants =
-            self.running.iter_mut().map(|Running { until, job, nodes }| Tenant { job: *job, until: *until, nodes });
+            self.running.iter_mut().map(|RunningJob { until, job, nodes }| Tenant { job: *job, until: *until, nodes });
         self.labels.keep_up(now, tenants, steps);
     }
 
@@ -154,7 +154,7 @@ impl Policy for SlotList {
             let nodes = labels.take(ask.nodes, until);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let at = running.partition_point(|running| (running.until, running.job) < (until, job));
-            running.insert(at, Running { until, job, nodes });
+            running.insert(at, RunningJob { until, job, nodes });
             false
         });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::dispatcher::makes_sense;
 use super::known_site::Allowed;
 use super::stock::Queued;
-use super::{Batch, Desk, Dispatch, Dispatcher, KnownSite, Takes};
+use super::{Batch, Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
 use crate::few;
 use crate::grid::{Job, Named, Needs, Site, Staging};
 use crate::protocol::{Enqueue, Message};
@@ -91,7 +91,7 @@ impl System for Batch {
         let policy =
             || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved, site.order));
         let desk = || {
-            let desk = Desk::new(policy()?);
+            let desk = QueueManager::new(policy()?);
             Some(Box::new(match &fails {
                 Some(fails) => desk.with_outages(fails, site.cores, &site.reserved),
                 None => desk,

@@ -14,18 +14,18 @@ use crate::roles::queue::Policy;
 use crate::time::Time;
 
 /// The claims to one site.
-pub struct Claims {
+pub struct NodeClaims {
     nodes: u32,
     /// True if its policy only counts.
     counts: bool,
     /// Reservations, then bookings in the order in which they were made.
-    standing: Vec<Claim>,
+    standing: Vec<NodeClaim>,
     down: Vec<Expected>,
     /// Entries of the policy's calendar.
     entered: Vec<Reserved>,
 }
 
-struct Claim {
+struct NodeClaim {
     /// The task that is to run there, if it is not just reserved.
     task: Option<TaskId>,
     held: Reserved,
@@ -33,12 +33,12 @@ struct Claim {
     from: Time,
 }
 
-impl Claims {
+impl NodeClaims {
     /// Claims with the site's reservations, which the policy knows already.
-    pub fn new(nodes: u32, counts: bool, reserved: &[Reserved]) -> Claims {
-        let claim = |held: &Reserved| Claim { task: None, held: held.clone(), from: held.from };
+    pub fn new(nodes: u32, counts: bool, reserved: &[Reserved]) -> NodeClaims {
+        let claim = |held: &Reserved| NodeClaim { task: None, held: held.clone(), from: held.from };
         let standing = reserved.iter().map(claim).collect();
-        Claims { nodes, counts, standing, down: Vec::new(), entered: reserved.to_vec() }
+        NodeClaims { nodes, counts, standing, down: Vec::new(), entered: reserved.to_vec() }
     }
 
     /// True if no other claims some of these nodes for some of that time, with or without room.
@@ -54,7 +54,7 @@ impl Claims {
     /// Adds a booking for which the policy has room.
     pub fn add(&mut self, now: Time, task: TaskId, held: &Reserved, policy: &mut dyn Policy) {
         self.forget(now);
-        self.standing.push(Claim { task: Some(task), held: held.clone(), from: held.from });
+        self.standing.push(NodeClaim { task: Some(task), held: held.clone(), from: held.from });
         self.entered.push(held.clone());
         policy.book(now, held);
     }
@@ -156,7 +156,7 @@ impl Claims {
     }
 }
 
-impl Claim {
+impl NodeClaim {
     fn is_kept_waiting(&self, now: Time) -> bool {
         self.from > self.held.from.max(now)
     }
@@ -204,13 +204,13 @@ impl Room<'_> {
         Room { nodes, counts, down, now }
     }
 
-    fn take(&mut self, claim: &Claim) {
+    fn take(&mut self, claim: &NodeClaim) {
         for (from, to, count) in self.parts(claim.from, &claim.held) {
             self.counts.insert(from, to, count);
         }
     }
 
-    fn give_back(&mut self, claim: &Claim) {
+    fn give_back(&mut self, claim: &NodeClaim) {
         for (from, to, count) in self.parts(claim.from, &claim.held) {
             self.counts.remove(from, to, count);
         }

@@ -27,8 +27,8 @@ pub struct Dispatcher {
     /// True if nodes of some site may fail.
     may_fail: bool,
     /// Loads of the sites, by index; kept only under `least-work`.
-    loads: MinTree<Load>,
-    live: BTreeMap<JobId, Live>,
+    loads: MinTree<SiteLoad>,
+    live: BTreeMap<JobId, DispatchedJob>,
     /// Jobs that their users have taken back: the last site of each, by index, and its number of losses.
     returned: BTreeMap<JobId, (usize, u32)>,
     /// Moves input and output. None without a network.
@@ -36,7 +36,7 @@ pub struct Dispatcher {
     recovery: Recovery,
 }
 
-struct Live {
+struct DispatchedJob {
     user: ActorId,
     place: usize,
     work: u128,
@@ -44,7 +44,7 @@ struct Live {
     /// True if its user has asked for it back and has had no answer.
     is_recalled: bool,
     staging: Option<Staging>,
-    phase: Phase,
+    phase: DispatchPhase,
     /// Time at which its site gets it. A report of the site as of an earlier time is ignored: no honest site sends one.
     since: Time,
     /// Number of losses before it was given to its site.
@@ -63,7 +63,7 @@ struct Again {
 }
 
 /// Progress of a job.
-enum Phase {
+enum DispatchPhase {
     /// Its input is under way; the message goes to its site when the input has arrived.
     Awaited(Message),
     /// Its site has it.
@@ -77,8 +77,11 @@ pub(super) type Out = Outbox<Message, Record>;
 impl Dispatcher {
     pub fn new(places: Vec<KnownSite>, dispatch: Dispatch, stager: Option<Stager>) -> Dispatcher {
         let recovery = Recovery::default();
-        let mut loads = MinTree::new(places.len(), Load::MOST);
-        places.iter().enumerate().for_each(|(at, place)| loads.set(at, Load { work: place.work, nodes: place.nodes }));
+        let mut loads = MinTree::new(places.len(), SiteLoad::MOST);
+        places
+            .iter()
+            .enumerate()
+            .for_each(|(at, place)| loads.set(at, SiteLoad { work: place.work, nodes: place.nodes }));
         let may_fail = places.iter().any(|place| place.news.is_some());
         Dispatcher {
             may_fail,
@@ -139,15 +142,26 @@ impl Dispatcher {
                 out.log(Record::Assigned { task, site });
                 let bringing = self.stager.as_mut().zip(staging.as_ref());
                 let phase = if bringing.is_some_and(|(stager, staging)| stager.bring(now, id, staging, site, out)) {
-                    Phase::Awaited(give)
+                    DispatchPhase::Awaited(give)
                 } else {
                     place.hand_over(now, give, out);
-                    Phase::Given
+                    DispatchPhase::Given
                 };
                 let is_recalled = false;
                 self.live.insert(
                     id,
-                    Live { user, place: number, work, think, is_recalled, staging, phase, since: now, losses, again },
+                    DispatchedJob {
+                        user,
+                        place: number,
+                        work,
+                        think,
+                        is_recalled,
+                        staging,
+                        phase,
+                        since: now,
+                        losses,
+                        again,
+                    },
                 );
             }
         }
@@ -204,9 +218,9 @@ impl Dispatcher {
         self.places.binary_search_by_key(&id, |place| place.site).is_ok()
     }
 
-    fn load(&self, number: usize) -> Load {
+    fn load(&self, number: usize) -> SiteLoad {
         let place = &self.places[number];
-        Load { work: place.work, nodes: place.nodes }
+        SiteLoad { work: place.work, nodes: place.nodes }
     }
 
     /// Adds work to a site.
@@ -228,12 +242,13 @@ impl Dispatcher {
 
     /// Asks the site of a job, on request of the job's user, to return the job if it still waits.
     fn recall(&mut self, from: ActorId, recall: Recall, out: &mut Out) {
-        let can_be_back = |live: &&mut Live| live.user == from && !matches!(live.phase, Phase::Returning);
+        let can_be_back =
+            |live: &&mut DispatchedJob| live.user == from && !matches!(live.phase, DispatchPhase::Returning);
         match self.live.get_mut(&recall.task.job).filter(can_be_back) {
             Some(live) => {
                 live.is_recalled = true;
                 // A transfer is not stopped: the request is answered when the input has arrived.
-                if let Phase::Given = live.phase {
+                if let DispatchPhase::Given = live.phase {
                     let task = TaskId { job: recall.task.job, index: 0 };
                     out.send(self.places[live.place].site, Message::Recall(Recall { task }));
                 }
@@ -245,7 +260,7 @@ impl Dispatcher {
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
         // An answer without a request changes nothing.
-        let asked = |live: &&mut Live| live.is_recalled && live.is_given_to(from, now, &self.places);
+        let asked = |live: &&mut DispatchedJob| live.is_recalled && live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
         if recalled.in_time {
             return self.give_back(job, recalled.losses, out);
@@ -255,7 +270,7 @@ impl Dispatcher {
 
     /// Returns a waiting job to its user.
     fn give_back(&mut self, job: JobId, losses: u32, out: &mut Out) {
-        let Live { user, place, work, .. } = self.live.remove(&job).expect("it waits somewhere");
+        let DispatchedJob { user, place, work, .. } = self.live.remove(&job).expect("it waits somewhere");
         self.remove_work(place, work);
         self.returned.insert(job, (place, losses));
         let task = TaskId { job, index: 0 };
@@ -270,7 +285,7 @@ impl Dispatcher {
             let losses = live.losses;
             return self.give_back(job, losses, out);
         }
-        let Phase::Awaited(give) = std::mem::replace(&mut live.phase, Phase::Given) else {
+        let DispatchPhase::Awaited(give) = std::mem::replace(&mut live.phase, DispatchPhase::Given) else {
             unreachable!("its input has come once")
         };
         self.places[live.place].hand_over(now, give, out);
@@ -279,7 +294,7 @@ impl Dispatcher {
     /// Handles the loss of a job to a failed node if its site leaves the restart to the dispatcher.
     fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let id = lost.task.job;
-        let has_it = |live: &&mut Live| live.is_given_to(from, now, &self.places);
+        let has_it = |live: &&mut DispatchedJob| live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
         live.losses = live.losses.saturating_add(1);
         let stays = live.staging.as_ref().is_some_and(Staging::has_input);
@@ -324,7 +339,7 @@ impl Dispatcher {
 
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
-        let has_it = |live: &&mut Live| live.is_given_to(from, now, &self.places);
+        let has_it = |live: &&mut DispatchedJob| live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
         let (place, work) = (live.place, live.work);
         // The answer of the site to a recall that crosses this message arrives when the job is gone, and is ignored.
@@ -333,7 +348,7 @@ impl Dispatcher {
         let live = self.live.get_mut(&job).expect("it is live");
         let bringing = self.stager.as_mut().zip(live.staging.as_ref());
         if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
-            live.phase = Phase::Returning;
+            live.phase = DispatchPhase::Returning;
         } else {
             self.over(job, out);
         }
@@ -357,10 +372,10 @@ impl Dispatcher {
     }
 }
 
-impl Live {
+impl DispatchedJob {
     /// True if the job is with this site, and was by `now`. Messages of other sites about it are ignored.
     fn is_given_to(&self, site: ActorId, now: Time, places: &[KnownSite]) -> bool {
-        places[self.place].site == site && matches!(self.phase, Phase::Given) && self.since <= now
+        places[self.place].site == site && matches!(self.phase, DispatchPhase::Given) && self.since <= now
     }
 
     /// Refuses a pending request of the user to have the job back.
@@ -380,38 +395,38 @@ impl Live {
 
 /// Requested work of a site per node.
 #[derive(Clone, Copy, Debug)]
-struct Load {
+struct SiteLoad {
     /// Node microseconds.
     work: u128,
     nodes: u32,
 }
 
-impl Load {
-    const MOST: Load = Load { work: u128::MAX, nodes: 1 };
+impl SiteLoad {
+    const MOST: SiteLoad = SiteLoad { work: u128::MAX, nodes: 1 };
 }
 
-impl Ord for Load {
+impl Ord for SiteLoad {
     /// Compares the quotients, exactly.
-    fn cmp(&self, other: &Load) -> Ordering {
+    fn cmp(&self, other: &SiteLoad) -> Ordering {
         let [nodes, others] = [self.nodes, other.nodes].map(u128::from);
         let quotients = (self.work / nodes).cmp(&(other.work / others));
         quotients.then_with(|| (self.work % nodes * others).cmp(&(other.work % others * nodes)))
     }
 }
 
-impl PartialOrd for Load {
-    fn partial_cmp(&self, other: &Load) -> Option<Ordering> {
+impl PartialOrd for SiteLoad {
+    fn partial_cmp(&self, other: &SiteLoad) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Load {
-    fn eq(&self, other: &Load) -> bool {
+impl PartialEq for SiteLoad {
+    fn eq(&self, other: &SiteLoad) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Load {}
+impl Eq for SiteLoad {}
 
 /// Faults of a job that no site could repair.
 pub(super) fn makes_sense(task: &Task, needs: Option<Needs>) -> Result<(), Invalid> {

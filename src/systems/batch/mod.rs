@@ -6,9 +6,9 @@
 
 mod build;
 mod claims;
-mod desk;
 mod dispatcher;
 mod known_site;
+mod queue_manager;
 mod remedy;
 mod rules;
 mod stock;
@@ -16,7 +16,7 @@ mod stock;
 mod tests;
 
 pub use build::{ROW, policies};
-pub use desk::Desk;
 pub use dispatcher::Dispatcher;
 pub use known_site::{KnownSite, Takes};
+pub use queue_manager::QueueManager;
 pub use rules::{Batch, Dispatch};

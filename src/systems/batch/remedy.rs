@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::claims::Claims;
+use super::claims::NodeClaims;
 use crate::grid::{Expected, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::roles::queue::Policy;
@@ -14,11 +14,11 @@ use crate::systems::Fails;
 use crate::time::{Span, Time};
 
 /// Failure handling of one site.
-pub struct Remedy {
+pub struct QueueFailureHandling {
     attempts: Attempts,
     /// Running jobs, with their latest ends and their work.
     running: BTreeMap<TaskId, (Time, Work)>,
-    claims: Claims,
+    claims: NodeClaims,
     /// True if the policy only counts, so that the number of running jobs matters.
     counts: bool,
     /// Jobs that were lost in this instant and return to the queue.
@@ -39,13 +39,13 @@ pub struct Work {
     pub goes_back: bool,
 }
 
-impl Remedy {
+impl QueueFailureHandling {
     /// Failure handling for a site with this policy, which knows the reservations.
-    pub fn new(fails: &Fails, nodes: u32, policy: &dyn Policy, reserved: &[Reserved]) -> Remedy {
+    pub fn new(fails: &Fails, nodes: u32, policy: &dyn Policy, reserved: &[Reserved]) -> QueueFailureHandling {
         // Only a counting policy moves jobs.
         let counts = policy.moves();
-        let (attempts, claims) = (fails.attempts(nodes), Claims::new(nodes, counts, reserved));
-        Remedy { attempts, running: BTreeMap::new(), claims, counts, back: Vec::new() }
+        let (attempts, claims) = (fails.attempts(nodes), NodeClaims::new(nodes, counts, reserved));
+        QueueFailureHandling { attempts, running: BTreeMap::new(), claims, counts, back: Vec::new() }
     }
 
     /// Duration of a span of work on so many nodes, with its checkpoints.
@@ -81,7 +81,7 @@ impl Remedy {
         }
     }
 
-    pub fn claims(&self) -> &Claims {
+    pub fn claims(&self) -> &NodeClaims {
         &self.claims
     }
 

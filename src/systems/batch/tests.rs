@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Desk, Dispatch, Dispatcher, KnownSite, Takes};
+use super::{Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, QueueOrder, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
@@ -43,7 +43,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Built {
     let mut cast: Built = vec![Box::new(Dispatcher::new(known, dispatch, None))];
     for (nodes, name) in sites {
         let policy = (queue::find(name).unwrap().build)(*nodes, &[], QueueOrder::Arrival);
-        cast.push(Box::new(Site::new(*nodes, Box::new(Desk::new(policy)), [ROUTER])));
+        cast.push(Box::new(Site::new(*nodes, Box::new(QueueManager::new(policy)), [ROUTER])));
     }
     cast.extend(users.into_iter().map(|user| Box::new(user) as Box<dyn Actor<Message, Record> + Send>));
     cast
@@ -135,7 +135,7 @@ fn a_job_goes_where_there_are_cores_of_its_kind() {
     let known = |id, kind| KnownSite::new(ActorId(id), 2, Takes::Queued).of_kind(Kind(kind));
     let site = |nodes| {
         let policy = (queue::find("fcfs").unwrap().build)(nodes, &[], QueueOrder::Arrival);
-        Box::new(Site::new(nodes, Box::new(Desk::new(policy)), [ROUTER]))
+        Box::new(Site::new(nodes, Box::new(QueueManager::new(policy)), [ROUTER]))
     };
     let kinds = [Some(1), None, Some(0), Some(2), Some(1)];
     let work = kinds.map(|_| rigid(0, 1, 5, 5));
@@ -263,7 +263,7 @@ const NODES: u32 = 5;
 
 /// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
 fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
-    let desk = Desk::new((queue::find(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival));
+    let desk = QueueManager::new((queue::find(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival));
     let mut cast: Built = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
     cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
     judge::run(cast, &[Span::ZERO; 4])

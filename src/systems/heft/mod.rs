@@ -35,4 +35,4 @@ pub use planner::Planner;
 pub use planning::{Planning, Policy, StopRule, Update};
 pub use problem::{Awareness, CORES_MAX, Problem, ProblemError, Resource};
 pub use replay::{Clock, PeriodRounding, Replay, Replaying, TransferTrace, replay};
-pub use schedule::{PlacedTask, Schedule, Timetable, TransferTimes, plan, plan_into};
+pub use schedule::{HeftPlacement, Schedule, Timetable, TransferTimes, plan, plan_into};

@@ -12,14 +12,14 @@ pub struct Schedule {
     /// The tasks, the most urgent first.
     pub list: Vec<u32>,
     /// The place of each task, by its number.
-    pub placed: Vec<PlacedTask>,
+    pub placed: Vec<HeftPlacement>,
     /// The tasks of each core in the order of their start; the cores of all sites, site by site.
     pub sequences: Vec<Vec<u32>>,
     pub makespan: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlacedTask {
+pub struct HeftPlacement {
     pub site: u32,
     /// Numbers among the cores of all sites, ascending.
     pub cores: SmallVec<[u32; 2]>,
@@ -73,7 +73,7 @@ pub fn plan(problem: &Problem, costs: &TransferTimes) -> Schedule {
 pub fn plan_into(problem: &Problem, costs: &TransferTimes, timetable: &mut Timetable) -> Schedule {
     let list = list(problem, costs);
     let tolerance = problem.tolerance();
-    let mut placed = vec![PlacedTask::default(); problem.tasks()];
+    let mut placed = vec![HeftPlacement::default(); problem.tasks()];
     let mut ready = vec![0.0; problem.sites()];
     let (mut cores, mut best_cores) = (SmallVec::new(), SmallVec::new());
     for &task in &list {
@@ -95,7 +95,7 @@ pub fn plan_into(problem: &Problem, costs: &TransferTimes, timetable: &mut Timet
         for &core in &best_cores {
             timetable.cores[core as usize].take(start, end);
         }
-        placed[task] = PlacedTask { site: site as u32, cores: best_cores.clone(), start, end };
+        placed[task] = HeftPlacement { site: site as u32, cores: best_cores.clone(), start, end };
     }
     let sequences = sequences(timetable.cores.len(), &list, &placed);
     let makespan = placed.iter().map(|placed| placed.end - problem.delay[placed.site as usize]).fold(0.0, f64::max);
@@ -125,12 +125,12 @@ fn list(problem: &Problem, costs: &TransferTimes) -> Vec<u32> {
 }
 
 /// The time at which all inputs of a task could be at each site.
-fn arrivals(problem: &Problem, costs: &TransferTimes, placed: &[PlacedTask], task: usize, ready: &mut [f64]) {
+fn arrivals(problem: &Problem, costs: &TransferTimes, placed: &[HeftPlacement], task: usize, ready: &mut [f64]) {
     ready.fill(problem.release);
     let sites = ready.len();
     for &edge in problem.edges_into(task) {
         let dependency = problem.edges[edge as usize];
-        let PlacedTask { site: from, end, .. } = placed[dependency.from as usize];
+        let HeftPlacement { site: from, end, .. } = placed[dependency.from as usize];
         let from = from as usize;
         let local = ready[from].max(end);
         match costs.known[edge as usize] {
@@ -147,7 +147,7 @@ fn arrivals(problem: &Problem, costs: &TransferTimes, placed: &[PlacedTask], tas
     }
 }
 
-fn sequences(cores: usize, list: &[u32], placed: &[PlacedTask]) -> Vec<Vec<u32>> {
+fn sequences(cores: usize, list: &[u32], placed: &[HeftPlacement]) -> Vec<Vec<u32>> {
     let mut sequences = vec![Vec::new(); cores];
     for &task in list {
         for &core in &placed[task as usize].cores {
@@ -192,12 +192,12 @@ impl Timetable {
     }
 
     /// Frees the planned time of a task.
-    pub fn give_back(&mut self, placed: &PlacedTask) {
+    pub fn give_back(&mut self, placed: &HeftPlacement) {
         placed.cores.iter().for_each(|core| self.cores[*core as usize].give_back(placed.start, placed.end));
     }
 
     /// The cores of a placed task as numbers of its site; empty if it has none.
-    pub fn nodes(&self, placed: &PlacedTask) -> NodeSet {
+    pub fn nodes(&self, placed: &HeftPlacement) -> NodeSet {
         let mut nodes = NodeSet::default();
         for core in &placed.cores {
             let number = core - self.first[placed.site as usize];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut, Range};
 use std::sync::Arc;
 
-use super::PlacedTask;
+use super::HeftPlacement;
 use crate::grid::{Graph, Job, JobId};
 use crate::kernel::ActorId;
 use crate::time::Span;
@@ -33,7 +33,7 @@ pub(super) struct ActiveWorkflow {
 pub(super) struct WorkflowState {
     pub phase: WorkflowPhase,
     /// Its place; without plans, only the site of it is used.
-    pub placed: PlacedTask,
+    pub placed: HeftPlacement,
     /// Number of predecessors that have not ended, or whose data has not arrived.
     pub missing: u32,
     /// Number of losses, and saved work.
@@ -100,7 +100,7 @@ impl ActiveWorkflow {
         let graph = Graph::new(job.tasks.len(), &job.edges);
         let state = |task: usize| WorkflowState {
             phase: WorkflowPhase::Waiting,
-            placed: PlacedTask::default(),
+            placed: HeftPlacement::default(),
             missing: graph.predecessors(task).len() as u32,
             losses: 0,
             saved: Span::ZERO,

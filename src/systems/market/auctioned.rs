@@ -16,7 +16,7 @@ pub(super) struct AuctionedJob {
     pub user: ActorId,
     pub graph: Graph,
     figures: Figures,
-    pub tasks: Vec<TaskState>,
+    pub tasks: Vec<AuctionedState>,
     pub queued: u32,
     pub running: u32,
     pub unfinished: u32,
@@ -28,7 +28,7 @@ pub(super) struct AuctionedJob {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TaskState {
+pub(super) struct AuctionedState {
     pub phase: JobPhase,
     /// Time from which the data of all predecessors is on every cluster.
     pub everywhere: Time,
@@ -107,9 +107,9 @@ impl AuctionedJob {
     pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span, due: Time) -> AuctionedJob {
         let state = |task| {
             let phase = JobPhase::Held(graph.predecessors(task).len() as u32);
-            TaskState { phase, everywhere: Time::ZERO, mark: 0 }
+            AuctionedState { phase, everywhere: Time::ZERO, mark: 0 }
         };
-        let tasks: Vec<TaskState> = (0..job.tasks.len()).map(state).collect();
+        let tasks: Vec<AuctionedState> = (0..job.tasks.len()).map(state).collect();
         let unfinished = tasks.len() as u32;
         let deadline = deadline(&job, figures.critical_path, tick);
         AuctionedJob {

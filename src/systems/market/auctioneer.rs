@@ -40,7 +40,7 @@ use super::admission::AdmissionGate;
 use super::auctioned::{AuctionedJob, JobPhase};
 use super::bid::{BidPolicy, Instant, Trend};
 use super::clusters::{Cluster, Clusters};
-use super::failing::Failing;
+use super::failing::AuctionLosses;
 use super::figures::Figures;
 use super::queue::{self, AuctionedJobs, Bids, Lane, TaskDemand, TaskHandle};
 use super::rules::{Blocking, Market, Removal};
@@ -75,7 +75,7 @@ pub struct Auctioneer {
     paths: BTreeMap<Span, u32>,
     keeps_paths: bool,
     gathered: Gathered,
-    failing: Option<Failing>,
+    failing: Option<AuctionLosses>,
     /// The last instant, and the number of instants.
     instant: (Option<Time>, u64),
 }
@@ -103,7 +103,7 @@ impl Auctioneer {
 
     /// Like this auctioneer, where nodes of clusters fail, with the news of each of those.
     pub fn with_outages(self, news: Vec<(usize, News)>, recovery: Recovery) -> Auctioneer {
-        let failing = if news.is_empty() { None } else { Some(Failing::new(news, recovery)) };
+        let failing = if news.is_empty() { None } else { Some(AuctionLosses::new(news, recovery)) };
         Auctioneer { failing, ..self }
     }
 

@@ -11,7 +11,7 @@ use crate::grid::{JobId, News, Recovery, TaskId};
 use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
-pub(super) struct Failing {
+pub(super) struct AuctionLosses {
     /// News of the clusters whose nodes fail.
     news: few::Map<usize, News>,
     /// Time of the next news of each, if more is to come.
@@ -32,10 +32,10 @@ struct TaskLosses {
     ran_on: SmallVec<[usize; 2]>,
 }
 
-impl Failing {
-    pub fn new(news: Vec<(usize, News)>, recovery: Recovery) -> Failing {
+impl AuctionLosses {
+    pub fn new(news: Vec<(usize, News)>, recovery: Recovery) -> AuctionLosses {
         let due = news.iter().filter_map(|(cluster, news)| Some((news.next()?, *cluster))).collect();
-        Failing { news: news.into_iter().collect(), due, recovery, lost: BTreeMap::new(), awake_until: None }
+        AuctionLosses { news: news.into_iter().collect(), due, recovery, lost: BTreeMap::new(), awake_until: None }
     }
 
     /// Applies the news up to now. O(log clusters) for each cluster with news.
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_was_lost_of_a_job_is_forgotten_with_it() {
-        let mut failing = Failing::new(Vec::new(), Recovery::default());
+        let mut failing = AuctionLosses::new(Vec::new(), Recovery::default());
         let task = |job, index| TaskId { job: JobId(job), index };
         for task in [task(1, 9), task(2, 0), task(2, u32::MAX), task(3, 0)] {
             failing.lose(task, Span::ZERO, 0);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::application::{Application, ApplicationPlan, GreedyPlan, PriceWish, Settings, dominates, plan};
+use super::application::{Application, ApplicationPlan, GreedyPlan, MogaSettings, PriceWish, dominates, plan};
 use super::desk::{Desk, WantedStarts, longest};
 use super::forecast::History;
 use super::planner;
@@ -17,7 +17,7 @@ use super::world::World;
 use crate::few;
 use crate::grid::{Site, Slot, Speed, Workflow};
 use crate::systems::NegotiatedJob;
-use crate::systems::plans::{Choice, Choices, Maker, Market, Order, PlacedTask, Planned, Unplannable};
+use crate::systems::plans::{Choice, Choices, Maker, Order, PlacedTask, Planned, PlanningSite, Unplannable};
 use crate::time::{Span, Time};
 use crate::workload::workflow::WorkflowFile;
 
@@ -52,10 +52,10 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let mut moment = PlanningMoment::of(order)?;
     let adverts: Vec<Vec<Slot>> = moment.sites.iter_mut().map(|site| site.desk.advertise(order.at).slots).collect();
     let slots: Vec<&[Slot]> = adverts.iter().map(Vec::as_slice).collect();
-    let settings = Settings {
+    let settings = MogaSettings {
         population: moment.rules.population as usize,
         generations: moment.rules.generations as usize,
-        ..Settings::new(order.grid.seed)
+        ..MogaSettings::new(order.grid.seed)
     };
     let front = plan(&moment.application, order.at, &slots, settings);
     let Some(chosen) = front.choose(order.alpha) else { return Err(moment.nothing(&adverts)) };
@@ -238,7 +238,7 @@ impl<'a> PlanningMoment<'a> {
         let market = |((_, site), trial): (&(_, &Site), &SiteTrial)| {
             let mut desk = trial.desk.clone();
             let (waiting, running) = desk.jobs();
-            Market {
+            PlanningSite {
                 name: site.name.clone(),
                 cores: site.cores,
                 slots: desk.advertise(order.at).slots.len(),

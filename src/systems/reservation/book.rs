@@ -1,14 +1,14 @@
 //! Reservations of a cluster: admission, cancellation, early release.
 
 use super::blocked::Blocked;
-use super::fit::{Fit, Measure, Seek};
+use super::fit::{Fit, FitMeasure, Seek};
 use super::rules::RectEnd;
 use crate::grid::{Bounds, Calendar, Clash, Expected, NodeSet, Rectangle, RectangleQuery, Request};
 use crate::time::Time;
 
 /// The booked nodes of one cluster, with the rules for further bookings.
 #[derive(Debug)]
-pub struct Book {
+pub struct ClusterBook {
     calendar: Calendar,
     fit: &'static Fit,
     rect_end: RectEnd,
@@ -36,9 +36,9 @@ pub struct OfferBound {
     pub is_exact: bool,
 }
 
-impl Book {
-    pub fn new(nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Book {
-        Book { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO, blocked: Blocked::default() }
+impl ClusterBook {
+    pub fn new(nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> ClusterBook {
+        ClusterBook { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO, blocked: Blocked::default() }
     }
 
     pub fn nodes(&self) -> u32 {
@@ -64,7 +64,7 @@ impl Book {
         let latest = request.latest_start(now)?;
         let from = request.ready.max(now);
         let wish = RectangleQuery { from, latest, span: request.duration, width: request.nodes };
-        if self.fit.measure == Measure::Start {
+        if self.fit.measure == FitMeasure::Start {
             let (start, nodes) = self.calendar.earliest(from, wish.span, wish.width, latest)?;
             return Some(Offer { start, nodes, rank: 0 });
         }
@@ -79,7 +79,7 @@ impl Book {
         self.calendar.free_over(start, end).intersection(nodes).lowest(width)
     }
 
-    /// Bound of [`Book::find`], by counts alone; None if these show that there is no offer.
+    /// Bound of [`ClusterBook::find`], by counts alone; None if these show that there is no offer.
     pub fn bound(&self, now: Time, request: &Request) -> Option<OfferBound> {
         let latest = request.latest_start(now)?;
         let from = request.ready.max(now);
@@ -103,8 +103,8 @@ impl Book {
         }
         let end = latest + request.duration;
         let rectangle = match (self.fit.measure, self.fit.seek) {
-            (Measure::Start, _) => return Some(OfferBound { rank: 0, start, is_exact: false }),
-            (Measure::Nodes, Seek::Least) => {
+            (FitMeasure::Start, _) => return Some(OfferBound { rank: 0, start, is_exact: false }),
+            (FitMeasure::Nodes, Seek::Least) => {
                 let width = (self.nodes() - self.calendar.busy_over(start, end).len()).max(request.nodes);
                 Rectangle { start, width, begin: start, end }
             }
@@ -116,7 +116,7 @@ impl Book {
 
     fn preferred(&self, now: Time, wish: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {
         let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
-        let bounds = (self.fit.measure != Measure::Nodes).then_some(Bounds { floor: now, ceiling });
+        let bounds = (self.fit.measure != FitMeasure::Nodes).then_some(Bounds { floor: now, ceiling });
         let mut best: Option<(Time, i128)> = None;
         self.calendar.rectangles(wish, bounds, &mut |mut rectangle| {
             if self.rect_end == RectEnd::Inf2tdl && rectangle.end == Time::NEVER {

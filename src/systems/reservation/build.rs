@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Book, Cluster, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit};
+use super::{Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit};
 use crate::grid::{Request, Reserved, Site};
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
@@ -46,7 +46,7 @@ impl System for Reservation {
     fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
         let fit = fit::find(&self.policy).ok_or_else(|| ActorError::unknown("fit policy", &self.policy))?;
         let book = |site: &Site| {
-            let mut book = Book::new(site.cores, fit, self.rect_end);
+            let mut book = ClusterBook::new(site.cores, fit, self.rect_end);
             for Reserved { from, until, nodes } in &site.reserved {
                 book.add(*from, *until, nodes).expect("no two of these have a node at the same time");
             }

@@ -11,12 +11,12 @@ pub struct Fit {
     /// Name in the paper.
     pub label: &'static str,
     pub about: &'static str,
-    pub measure: Measure,
+    pub measure: FitMeasure,
     pub seek: Seek,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum FitMeasure {
     /// The start itself.
     Start,
     /// Number of nodes that are free throughout the booking.
@@ -33,16 +33,16 @@ pub enum Seek {
 
 /// In the paper's order.
 pub const ALL: &[Fit] = &[
-    fit("ff", "FF", "the earliest feasible start", Measure::Start, Seek::Least),
-    fit("pe_b", "PE_B", "the fewest free nodes (best fit)", Measure::Nodes, Seek::Least),
-    fit("du_b", "Du_B", "the shortest free rectangle (best fit)", Measure::Duration, Seek::Least),
-    fit("pedu_b", "PEDu_B", "the smallest free rectangle (best fit)", Measure::Area, Seek::Least),
-    fit("pe_w", "PE_W", "the most free nodes (worst fit)", Measure::Nodes, Seek::Most),
-    fit("du_w", "Du_W", "the longest free rectangle (worst fit)", Measure::Duration, Seek::Most),
-    fit("pedu_w", "PEDu_W", "the largest free rectangle (worst fit)", Measure::Area, Seek::Most),
+    fit("ff", "FF", "the earliest feasible start", FitMeasure::Start, Seek::Least),
+    fit("pe_b", "PE_B", "the fewest free nodes (best fit)", FitMeasure::Nodes, Seek::Least),
+    fit("du_b", "Du_B", "the shortest free rectangle (best fit)", FitMeasure::Duration, Seek::Least),
+    fit("pedu_b", "PEDu_B", "the smallest free rectangle (best fit)", FitMeasure::Area, Seek::Least),
+    fit("pe_w", "PE_W", "the most free nodes (worst fit)", FitMeasure::Nodes, Seek::Most),
+    fit("du_w", "Du_W", "the longest free rectangle (worst fit)", FitMeasure::Duration, Seek::Most),
+    fit("pedu_w", "PEDu_W", "the largest free rectangle (worst fit)", FitMeasure::Area, Seek::Most),
 ];
 
-const fn fit(name: &'static str, label: &'static str, about: &'static str, measure: Measure, seek: Seek) -> Fit {
+const fn fit(name: &'static str, label: &'static str, about: &'static str, measure: FitMeasure, seek: Seek) -> Fit {
     Fit { name, label, about, measure, seek }
 }
 
@@ -57,11 +57,11 @@ impl Fit {
         let endless = rectangle.end == Time::NEVER;
         let duration = if endless { Span::MAX } else { rectangle.end - rectangle.begin };
         let measure = match self.measure {
-            Measure::Start => 0,
-            Measure::Nodes => i128::from(rectangle.width),
-            Measure::Duration => i128::from(duration.micros()),
-            Measure::Area if endless => i128::MAX,
-            Measure::Area => i128::from(rectangle.width) * i128::from(duration.micros()),
+            FitMeasure::Start => 0,
+            FitMeasure::Nodes => i128::from(rectangle.width),
+            FitMeasure::Duration => i128::from(duration.micros()),
+            FitMeasure::Area if endless => i128::MAX,
+            FitMeasure::Area => i128::from(rectangle.width) * i128::from(duration.micros()),
         };
         match self.seek {
             Seek::Least => measure,

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 
 use super::asking::{AskedRequest, Search};
-use super::book::{Book, Offer};
+use super::book::{ClusterBook, Offer};
 use super::moving::Moving;
 use super::outage_view::OutageView;
 use super::rules::Choose;
@@ -60,7 +60,7 @@ pub struct Cluster {
     pub latency: Span,
     /// True if others give it work too, so that it has to be asked.
     pub is_shared: bool,
-    pub book: Book,
+    pub book: ClusterBook,
     /// News of its nodes; None if they do not fail.
     pub outages: Option<OutageView>,
 }
@@ -484,7 +484,7 @@ mod tests {
     }
 
     /// The rule literally: all clusters are asked.
-    fn by_asking_all(books: &mut [(Span, Book)], now: Time, request: &Request) -> Option<(usize, Offer)> {
+    fn by_asking_all(books: &mut [(Span, ClusterBook)], now: Time, request: &Request) -> Option<(usize, Offer)> {
         let asked = books.iter_mut().enumerate().filter(|(_, (_, book))| request.nodes <= book.nodes());
         let offers = asked.filter_map(|(number, (latency, book))| Some((number, book.find(now + *latency, request)?)));
         offers.min_by_key(|(number, offer)| (offer.rank, offer.start, *number))
@@ -504,8 +504,8 @@ mod tests {
                 1..80,
             ),
         ) {
-            let book = |nodes| Book::new(nodes, &fit::ALL[fit], rect_end);
-            let mut books: Vec<(Span, Book)> =
+            let book = |nodes| ClusterBook::new(nodes, &fit::ALL[fit], rect_end);
+            let mut books: Vec<(Span, ClusterBook)> =
                 sites.iter().map(|&(nodes, latency)| (Span::from_secs(latency), book(nodes))).collect();
             let cluster = |&(nodes, latency): &(u32, u64)| {
                 Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes), outages: None }

@@ -21,7 +21,7 @@ mod rules;
 mod tests;
 mod trial;
 
-pub use book::{Book, Offer};
+pub use book::{ClusterBook, Offer};
 pub use build::ROW;
 pub use failing_hold_manager::FailingHoldManager;
 pub use hold_manager::HoldManager;

@@ -42,8 +42,8 @@ fn figure_list() -> AvailRectList {
     list
 }
 
-fn figure_book(fit: &str, rect_end: RectEnd) -> Book {
-    let mut book = Book::new(10, fit::find(fit).unwrap(), rect_end);
+fn figure_book(fit: &str, rect_end: RectEnd) -> ClusterBook {
+    let mut book = ClusterBook::new(10, fit::find(fit).unwrap(), rect_end);
     for (start, end, nodes) in FIGURE {
         book.add(at(start), at(end), &set(nodes)).unwrap();
     }
@@ -110,7 +110,7 @@ fn every_policy_chooses_in_figure_1_as_the_paper_says() {
 fn figure_1_goes_on_with_a_booking_and_a_release() {
     let mut list = figure_list();
     let mut book = figure_book("pe_w", RectEnd::Clip);
-    let both = |list: &AvailRectList, book: &Book, expected: &str| {
+    let both = |list: &AvailRectList, book: &ClusterBook, expected: &str| {
         assert_eq!(shown(list.records()), expected);
         assert_eq!(shown(&book.calendar().records()), expected);
     };
@@ -140,7 +140,7 @@ fn figure_1_goes_on_with_a_booking_and_a_release() {
 fn an_empty_list_starts_at_the_ready_time_on_the_lowest_nodes() {
     for fit in ALL {
         for (word, rect_end, _) in RectEnd::ALL {
-            let mut book = Book::new(10, fit, *rect_end);
+            let mut book = ClusterBook::new(10, fit, *rect_end);
             let offer = book.find(at(0), &figure_request()).unwrap();
             assert_eq!((offer.start, offer.nodes), (at(4), set("0-3")), "{} {word}", fit.name);
         }
@@ -181,7 +181,7 @@ fn slowdown_counts_from_the_ready_time() {
 fn histories(nodes: u32, operations: u32, rect_end: RectEnd, seed: u64) {
     let mut random = SplitMix64::new(seed);
     let mut list = AvailRectList::new(nodes);
-    let mut books: Vec<Book> = ALL.iter().map(|fit| Book::new(nodes, fit, rect_end)).collect();
+    let mut books: Vec<ClusterBook> = ALL.iter().map(|fit| ClusterBook::new(nodes, fit, rect_end)).collect();
     let mut booked: Vec<(Time, Time, NodeSet)> = Vec::new();
     let mut now = 0;
     for operation in 0..if cfg!(debug_assertions) { operations / 5 } else { operations } {
@@ -311,7 +311,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
     let [user, york, leeds] = latencies.map(Span::from_secs);
     let says = says(asked);
     let cluster = |number: u32, nodes: u32, latency: Span| {
-        let book = Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
+        let book = ClusterBook::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
         Cluster { site: ActorId(number), latency, is_shared: false, book, outages: None }
     };
     let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose, None);
@@ -478,7 +478,7 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
         let (ready, deadline) = (at(5), at(10));
         (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline, staging: None }))
     };
-    let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
+    let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
     let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book, outages: None };
     let log = judge::run(
         vec![
@@ -513,7 +513,7 @@ fn a_site_does_not_end_the_job_of_another() {
         Message::Reserve(Reserve { job: Arc::new(job), ready: at(5), deadline: at(10), staging: None }),
     )];
     let cluster = |number| {
-        let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
+        let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
         Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book, outages: None }
     };
     let log = judge::run(

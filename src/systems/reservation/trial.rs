@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::book::Book;
+use super::book::ClusterBook;
 use super::fit::Fit;
 use super::rules::RectEnd;
 use crate::grid::Request;
@@ -21,7 +21,7 @@ pub struct Trial {
 impl Trial {
     /// Runs a trial; the requests must be in order of arrival.
     pub fn run(requests: &[Request], nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Trial {
-        let mut book = Book::new(nodes, fit, rect_end);
+        let mut book = ClusterBook::new(nodes, fit, rect_end);
         let mut trial = Trial::default();
         let mut slowdowns = 0.0;
         for request in requests.iter().filter(|request| request.check(nodes).is_ok()) {

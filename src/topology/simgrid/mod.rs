@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use roxmltree::{Document, ParsingOptions};
 
-use self::platform::{Platform, Zone};
-use self::reader::{HOSTS_MAX, Reader, at};
+use self::platform::{SimgridPlatform, Zone};
+use self::reader::{HOSTS_MAX, PlatformReader, at};
 use crate::settings::printable;
 
 pub use self::reader::Unconvertible;
@@ -35,9 +35,9 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
         let message = message.rsplit_once(" at ").map_or(message.as_str(), |(plain, _)| plain).to_owned();
         Unconvertible { line: error.pos().row, column: error.pos().col, message: printable(&message) }
     })?;
-    let mut reader = Reader {
+    let mut reader = PlatformReader {
         document: &document,
-        platform: Platform::default(),
+        platform: SimgridPlatform::default(),
         passed_over: BTreeSet::new(),
         warnings: Vec::new(),
     };
@@ -47,7 +47,7 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
     }
     reader.platform.zones.push(Zone::default());
     reader.children(root, 0, 0)?;
-    let Reader { platform, passed_over, mut warnings, .. } = reader;
+    let PlatformReader { platform, passed_over, mut warnings, .. } = reader;
     if platform.hosts.is_empty() {
         return Err(at(&document, root, "the platform has no hosts"));
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Default)]
-pub struct Platform {
+pub struct SimgridPlatform {
     pub zones: Vec<Zone>,
     /// All members of zones by name: hosts, routers and zones.
     pub points: BTreeMap<String, Point>,
@@ -69,7 +69,7 @@ pub const DEPTH_MAX: usize = 64;
 
 /// Finds paths in a platform.
 pub struct PathFinder<'p> {
-    platform: &'p Platform,
+    platform: &'p SimgridPlatform,
     /// The last search tree of each zone, with its root. The paths of one host are queried in sequence.
     trees: Vec<Option<(&'p str, MemberTree<'p>)>>,
 }
@@ -78,7 +78,7 @@ pub struct PathFinder<'p> {
 type MemberTree<'p> = BTreeMap<&'p str, (&'p str, &'p PlatformRoute)>;
 
 impl<'p> PathFinder<'p> {
-    pub fn new(platform: &'p Platform) -> PathFinder<'p> {
+    pub fn new(platform: &'p SimgridPlatform) -> PathFinder<'p> {
         PathFinder { platform, trees: platform.zones.iter().map(|_| None).collect() }
     }
 
@@ -147,7 +147,7 @@ impl<'p> PathFinder<'p> {
     }
 }
 
-impl Platform {
+impl SimgridPlatform {
     fn home(&self, name: &str) -> Result<usize, String> {
         match self.points.get(name) {
             Some(Point::Member { zone }) => Ok(*zone),

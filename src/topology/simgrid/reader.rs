@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use roxmltree::{Document, Node};
 
 use super::platform::{
-    ClusterZone, DEPTH_MAX, Platform, PlatformHost, PlatformLink, PlatformRoute, Point, Sides, Zone,
+    ClusterZone, DEPTH_MAX, PlatformHost, PlatformLink, PlatformRoute, Point, Sides, SimgridPlatform, Zone,
 };
 use super::quantity::{RATES, SPEEDS, TIMES, quantity};
 use crate::settings::printable;
@@ -26,15 +26,15 @@ pub const HOSTS_MAX: usize = 256;
 const FLOPS: f64 = 1e9;
 
 /// Reads a platform and collects warnings about its unsupported parts.
-pub struct Reader<'d, 't> {
+pub struct PlatformReader<'d, 't> {
     pub document: &'d Document<'t>,
-    pub platform: Platform,
+    pub platform: SimgridPlatform,
     /// Tags that are skipped.
     pub passed_over: BTreeSet<String>,
     pub warnings: Vec<String>,
 }
 
-impl<'d> Reader<'d, '_> {
+impl<'d> PlatformReader<'d, '_> {
     pub fn wrong(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unconvertible {
         at(self.document, node, message)
     }

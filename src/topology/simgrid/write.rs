@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::platform::{PathFinder, Platform};
+use super::platform::{PathFinder, SimgridPlatform};
 use crate::topology::tables::names::is_taken_at_hub;
 
-impl Platform {
+impl SimgridPlatform {
     /// Text of a topology of this name; remarks are added to the warnings.
     pub fn toml(&self, name: &str, warnings: &mut Vec<String>) -> Result<String, String> {
         let mut names = FreshNames::default();

@@ -7,12 +7,12 @@ use crate::report::page::chart::step;
 use crate::report::page::html::escape;
 use crate::report::palette::ON_LIGHT;
 use crate::settings::{counted, printable};
-use crate::systems::plans::{Choice, Choices, Market, PlacedTask};
+use crate::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
 
 /// The plans first, the chosen one marked; then its tasks.
 pub(super) fn table(of: &Choices) -> String {
     let mut text = format!("{}\n", printable(&headline(of)));
-    let site = |site: &Market| {
+    let site = |site: &PlanningSite| {
         let (name, cores, slots) = (&site.name, site.cores, site.slots);
         let busy = match (site.running, site.waiting) {
             (0, 0) => "idle".to_owned(),

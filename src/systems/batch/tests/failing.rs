@@ -37,7 +37,7 @@ fn failing_cast(
 }
 
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
-    let desk = Desk::new((queue::find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival));
+    let desk = QueueManager::new((queue::find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival));
     Box::new(match fails {
         Some(fails) => desk.with_outages(fails, nodes, &[]),
         None => desk,

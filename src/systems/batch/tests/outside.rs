@@ -9,7 +9,7 @@ use crate::protocol::outside::{Advice, SiteAction, SiteEvent};
 use crate::roles::outside::{Decides, Managed, Planned, Plans};
 use crate::roles::queue::{Ask, Policy, Step};
 use crate::roles::site::Manager;
-use crate::systems::batch::claims::Claims;
+use crate::systems::batch::claims::NodeClaims;
 use crate::systems::{Failing, Fails};
 
 type Rendered = Arc<Mutex<Vec<String>>>;
@@ -20,14 +20,14 @@ struct AsPolicy {
     /// Nodes, walltime and start of each job.
     known: BTreeMap<JobId, (u32, Span, Time)>,
     /// The failed nodes, and true if lost jobs come before all others.
-    remedy: Option<(Claims, bool)>,
+    remedy: Option<(NodeClaims, bool)>,
     lost: Vec<JobId>,
 }
 
 impl AsPolicy {
     fn new(policy: &str, nodes: u32, fails: Option<&Fails>) -> AsPolicy {
         let policy = (queue::find(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
-        let claims = Claims::new(nodes, policy.moves(), &[]);
+        let claims = NodeClaims::new(nodes, policy.moves(), &[]);
         let remedy = fails.map(|fails| (claims, fails.recovery.killed == Killed::Head));
         AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }
     }

@@ -59,7 +59,7 @@ proptest! {
             let user = User::new(Script::saying(says.collect()));
             let site = |nodes| {
                 let policy = (queue::find(entry.name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
-                Box::new(Site::new(nodes, Box::new(Desk::new(policy)), [ROUTER]))
+                Box::new(Site::new(nodes, Box::new(QueueManager::new(policy)), [ROUTER]))
             };
             let dispatcher = Dispatcher::new(vec![known], Dispatch::First, Some(stager));
             let log = judge::run(vec![Box::new(dispatcher), site(6), site(1), Box::new(user)], &[Span::ZERO; 4]);

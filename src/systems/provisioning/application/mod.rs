@@ -17,6 +17,6 @@ pub use best_effort::{BestEffort, Submission, least_loaded};
 pub use choice::{choose, choose_offer, choose_quoted, ranked};
 pub use evaluation::{ApplicationPlan, Cost, Evaluator, PlannedBooking, TaskPlace};
 pub use greedy::{GreedyPlan, PriceWish};
-pub use moga::{Front, Settings, plan};
+pub use moga::{Front, MogaSettings, plan};
 pub use pareto::{Archive, dominates};
 pub use problem::{Application, SiteLink};

@@ -17,7 +17,7 @@ use crate::time::Time;
 
 /// Length of the search. Each generation, and the first, costs as many evaluations as it has members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct MogaSettings {
     /// Number of plans in a generation; even.
     pub population: usize,
     pub generations: usize,
@@ -38,15 +38,15 @@ pub struct Front {
 /// Distance, as a share of the ranges, below which two plans share a niche.
 const SIGMA_SHARE: f64 = 0.041;
 
-impl Settings {
+impl MogaSettings {
     /// The values of the thesis.
-    pub fn new(seed: u64) -> Settings {
-        Settings { population: 100, generations: 10, seed }
+    pub fn new(seed: u64) -> MogaSettings {
+        MogaSettings { population: 100, generations: 10, seed }
     }
 }
 
 /// Plans an application on the advertised slots. Empty if it is infeasible even with all slots.
-pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings: Settings) -> Front {
+pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings: MogaSettings) -> Front {
     let mut evaluator = Evaluator::new(application, now, adverts);
     let slots = evaluator.slots();
     let mut search = MogaSearch { slots, known: BTreeMap::new(), draw: SplitMix64::new(settings.seed) };

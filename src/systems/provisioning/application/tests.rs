@@ -141,13 +141,13 @@ fn fitness_is_that_of_the_check_values() {
 #[test]
 fn the_search_finds_the_front_of_the_example() {
     let (application, slots) = example();
-    let front = plan(&application, Time::ZERO, &[&slots], Settings::new(1));
+    let front = plan(&application, Time::ZERO, &[&slots], MogaSettings::new(1));
     let costs: Vec<(u64, u64)> = front.plans.iter().map(|plan| shown(&plan.cost)).collect();
     assert_eq!(costs, [(6, 8), (8, 7), (10, 6), (11, 5), (15, 4)]);
     assert_eq!(shown(&front.choose(0.5).unwrap().cost), (11, 5));
     // Without slots, and with such that are too narrow, there is no plan.
-    assert!(plan(&application, Time::ZERO, &[&[]], Settings::new(1)).choose(0.5).is_none());
-    assert!(plan(&application, Time::ZERO, &[&slots[1..2]], Settings::new(1)).plans.is_empty());
+    assert!(plan(&application, Time::ZERO, &[&[]], MogaSettings::new(1)).choose(0.5).is_none());
+    assert!(plan(&application, Time::ZERO, &[&slots[1..2]], MogaSettings::new(1)).plans.is_empty());
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use super::{Fixed, Planner, Question};
 use crate::grid::{NodeSet, QueueOrder, Reserved};
-use crate::roles::queue::{Ask, Row};
+use crate::roles::queue::{Ask, QueuePolicyRow};
 use crate::time::Time;
 
-pub struct ByPolicy(pub &'static Row);
+pub struct ByPolicy(pub &'static QueuePolicyRow);
 
 impl Planner for ByPolicy {
     fn copy(&self) -> Box<dyn Planner> {

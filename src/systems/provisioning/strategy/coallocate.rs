@@ -29,11 +29,11 @@ pub const ROW: StrategyRow = StrategyRow {
 struct Coallocate {
     /// State that survives a crash.
     log: Vec<LogEntry>,
-    bargaining: Option<Bargaining>,
+    bargaining: Option<VolatileState>,
 }
 
 /// State that does not.
-struct Bargaining {
+struct VolatileState {
     coordinator: Coordinator,
     /// Leg of each question.
     asked: BTreeMap<u64, usize>,
@@ -72,11 +72,11 @@ fn request(deal: &Deal<'_>) -> CoallocationRequest {
     CoallocationRequest { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
 }
 
-impl Bargaining {
-    fn new(coordinator: Coordinator) -> Bargaining {
+impl VolatileState {
+    fn new(coordinator: Coordinator) -> VolatileState {
         let legs = coordinator.request().legs.len();
         let (asked, quoted, booked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Bargaining {
+        VolatileState {
             coordinator,
             asked,
             quotes: vec![None; legs],
@@ -251,7 +251,7 @@ impl Coallocate {
 impl Strategy for Coallocate {
     fn begin(&mut self, deal: &mut Deal<'_>) {
         let coordinator = Coordinator::new(request(deal), patience(deal));
-        let mut bargaining = Bargaining::new(coordinator);
+        let mut bargaining = VolatileState::new(coordinator);
         bargaining.ask_for_starts(None, deal);
         self.bargaining = Some(bargaining);
     }
@@ -280,7 +280,7 @@ impl Strategy for Coallocate {
         if self.bargaining.is_none() {
             let patience = patience(deal);
             let coordinator = Coordinator::recover(now, request(deal), patience, &self.log, &mut deeds);
-            self.bargaining = Some(Bargaining::new(coordinator));
+            self.bargaining = Some(VolatileState::new(coordinator));
             take_back(deal);
         }
         self.carry_out(deeds, deal);
@@ -305,7 +305,7 @@ impl Strategy for Coallocate {
         }
         let (mut deeds, patience) = (Vec::new(), patience(deal));
         let coordinator = Coordinator::recover(deal.now, request(deal), patience, &self.log, &mut deeds);
-        self.bargaining = Some(Bargaining::new(coordinator));
+        self.bargaining = Some(VolatileState::new(coordinator));
         self.carry_out(deeds, deal);
     }
 }

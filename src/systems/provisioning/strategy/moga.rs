@@ -8,7 +8,7 @@ use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::application::{ApplicationPlan, Settings, plan};
+use crate::systems::provisioning::application::{ApplicationPlan, MogaSettings, plan};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
 
@@ -68,10 +68,10 @@ impl Moga {
         let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.providers.len()).map(left).unzip();
         let slots: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
         let application = deal.application();
-        let settings = Settings {
+        let settings = MogaSettings {
             population: deal.rules.population as usize,
             generations: deal.rules.generations as usize,
-            ..Settings::new(deal.seed())
+            ..MogaSettings::new(deal.seed())
         };
         let front = plan(&application, now, &slots, settings);
         let Some(chosen) = front.choose(deal.approach.alpha).cloned() else {

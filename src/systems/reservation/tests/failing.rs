@@ -48,7 +48,7 @@ fn play_failing(
             site: ActorId(number as u32 + 1),
             latency,
             is_shared: false,
-            book: Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip),
+            book: ClusterBook::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip),
             outages: fails.clone().map(|fails| OutageView::new(fails, nodes, latency, report_every)),
         });
         let site = match fails {

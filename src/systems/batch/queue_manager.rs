@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::remedy::{Remedy, Work};
+use super::remedy::{QueueFailureHandling, Work};
 use crate::grid::{Expected, NodeSet, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
@@ -22,7 +22,7 @@ use crate::roles::site::{BookingStage, Bookings, Ending, Loss, Manager, On, Orde
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
-pub struct Desk {
+pub struct QueueManager {
     policy: Box<dyn Policy>,
     waiting: BTreeMap<TaskId, Work>,
     /// Durations of the queued jobs, with the number of jobs of each.
@@ -32,12 +32,12 @@ pub struct Desk {
     booked: Bookings,
     steps: Vec<Step>,
     /// The handling of failures, where nodes fail.
-    remedy: Option<Remedy>,
+    remedy: Option<QueueFailureHandling>,
 }
 
-impl Desk {
-    pub fn new(policy: Box<dyn Policy>) -> Desk {
-        Desk {
+impl QueueManager {
+    pub fn new(policy: Box<dyn Policy>) -> QueueManager {
+        QueueManager {
             policy,
             waiting: BTreeMap::new(),
             lengths: BTreeMap::new(),
@@ -49,9 +49,9 @@ impl Desk {
     }
 
     /// Like this desk, at a site with so many nodes that fail, some of which are reserved, as its policy knows.
-    pub fn with_outages(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> Desk {
-        let remedy = Remedy::new(fails, nodes, &*self.policy, reserved);
-        Desk { remedy: Some(remedy), ..self }
+    pub fn with_outages(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> QueueManager {
+        let remedy = QueueFailureHandling::new(fails, nodes, &*self.policy, reserved);
+        QueueManager { remedy: Some(remedy), ..self }
     }
 
     /// Queues a task. Senders know the size of the site, so a task that fits nowhere, or is no valid task, gets no
@@ -124,7 +124,7 @@ impl Desk {
     }
 
     fn has_room(&self, now: Time, wanted: &Reserved) -> bool {
-        let leave = |remedy: &Remedy| remedy.claims().leave(wanted);
+        let leave = |remedy: &QueueFailureHandling| remedy.claims().leave(wanted);
         self.policy.has_room(now, wanted) && self.remedy.as_ref().is_none_or(leave)
     }
 
@@ -224,7 +224,7 @@ impl Desk {
     }
 }
 
-impl Manager for Desk {
+impl Manager for QueueManager {
     fn make_way(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         self.clear_way(now, orders);
     }
