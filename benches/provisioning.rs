@@ -12,7 +12,7 @@ use hansa::systems::provisioning::application::{Application, Evaluator, MogaSett
 use hansa::systems::provisioning::desk::{Deed, Desk, DeskTerms, PlanningMode, WantedStarts};
 use hansa::systems::provisioning::forecast::{Forecast, History};
 use hansa::systems::provisioning::planner;
-use hansa::systems::provisioning::trial::Trial;
+use hansa::systems::provisioning::trial::SiteTrial;
 use hansa::time::{Span, Time};
 use hansa::workload::workflow::parallel::{Parallel, cybershake};
 use rustix::time::{ClockId, clock_gettime};
@@ -124,7 +124,7 @@ fn advert(least: usize) -> Vec<Slot> {
         planner::build("slotlist").expect("there is one"),
         Box::new(History::new()),
     );
-    let mut trial = Trial::new(desk, background);
+    let mut trial = SiteTrial::new(desk, background);
     let mut now = Time::ZERO;
     loop {
         now = now + Span::from_minutes(60);

@@ -9,7 +9,7 @@ use hansa::kernel::Place;
 use hansa::protocol::{Message, Record, ReserveAnswer};
 use hansa::systems::Service;
 use hansa::systems::market::Market;
-use hansa::systems::reservation::{Book, Choose, Reservation, fit};
+use hansa::systems::reservation::{Choose, ClusterBook, Reservation, fit};
 use hansa::time::{Span, Stamp};
 use hansa::topology::{Plan, Topology, build};
 use hansa::workload::{Source, Workload, market, reservations};
@@ -83,7 +83,7 @@ fn run(place: &mut Place<Message, Record>, each: &mut dyn FnMut(&Record)) {
 fn ask_each(policy: &str, sites: u32, topology: &Topology) -> (u32, f64) {
     let rules = Reservation::default();
     let fit = fit::find(policy).expect("it is listed");
-    let mut books: Vec<Book> = (0..sites).map(|_| Book::new(NODES, fit, rules.rect_end)).collect();
+    let mut books: Vec<ClusterBook> = (0..sites).map(|_| ClusterBook::new(NODES, fit, rules.rect_end)).collect();
     let asks = topology.workloads[0].source.asks(&mut Default::default()).expect("there are not too many");
     measured(|| {
         let mut accepted = 0;

@@ -12,7 +12,7 @@ use super::{Failure, outside};
 use crate::near::nearest;
 use crate::topology::{self, BYTES_MAX, Loaded, Override, Rendered, Topology};
 use crate::workload::Source;
-use crate::workload::rigids::{OverrideFile, Rigids};
+use crate::workload::rigids::{Origin, Rigids};
 
 /// Endings of files that workloads are read from, and the sources that read them.
 const FILES_OF_WORKLOADS: [(&str, &str); 4] =
@@ -126,8 +126,7 @@ pub fn located(topology: &Topology, written_in: &str) -> Topology {
     let mut topology = topology.clone();
     outside::find_files(&mut topology, written_in);
     for workload in &mut topology.workloads {
-        if let Source::Rigid(Rigids { origin: OverrideFile::Swf(log) | OverrideFile::Batsim(log), .. }) =
-            &mut workload.source
+        if let Source::Rigid(Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. }) = &mut workload.source
             && let Ok(path) = std::path::absolute(&log.path)
         {
             log.path = path.to_string_lossy().into_owned();

@@ -23,10 +23,10 @@ use std::sync::Arc;
 use super::metrics::{self, Metric};
 use crate::few;
 use crate::settings::{
-    Diagnostic, Field, Fields, FilePath, Form, InvalidInput, Layout, Listed, Location, Maybe, NAME, Name, Node, Reader,
-    Shape, Table, Text, Value, Walk, Word, key, list, quoted, version,
+    Diagnostic, Field, Fields, FilePath, Form, InvalidInput, Layout, Listed, Location, Maybe, NAME, Name, Reader,
+    Shape, Table, Text, Value, Walk, Word, WrittenNode, key, list, quoted, version,
 };
-use crate::topology::{Library, Origin, Override, Read, beside};
+use crate::topology::{Library, Override, OverrideFile, Read, beside};
 
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -95,7 +95,7 @@ pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, InvalidInput>
     }
     let experiment = check(&root, path, &library);
     // The caller reads the topology again, but does not know the location of its name.
-    if let Some(Node { location, value: Value::Text(_) }) = root.get("topology")
+    if let Some(WrittenNode { location, value: Value::Text(_) }) = root.get("topology")
         && let Err(reason) = (library.read)(&experiment.topology)
     {
         let message = format!("cannot read {}: {reason}", experiment.topology);
@@ -205,7 +205,7 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let fields = Fields::root(root, diagnostics);
     let mut written = FileKeys::usual();
     written.walk(&mut Reader::new(&fields));
-    let origin = Arc::new(Origin { path: path.to_owned(), text: diagnostics.source(0).text.clone() });
+    let origin = Arc::new(OverrideFile { path: path.to_owned(), text: diagnostics.source(0).text.clone() });
     let settings = Settings { library, origin };
 
     let vary = if written.entrants.is_empty() { fields.need("vary", VARY) } else { fields.get("vary") };
@@ -268,7 +268,7 @@ impl Form<Vec<Metric>> for Metrics {
 /// Turns written settings into overrides with their locations.
 struct Settings<'a, 'r, 'x> {
     library: &'a Library<'r, 'x>,
-    origin: Arc<Origin>,
+    origin: Arc<OverrideFile>,
 }
 
 /// A value with its key.
@@ -276,7 +276,7 @@ struct Leaf<'n> {
     key: String,
     /// Location of each step of the key.
     steps: Vec<Location>,
-    node: &'n Node,
+    node: &'n WrittenNode,
 }
 
 impl Leaf<'_> {
@@ -286,7 +286,7 @@ impl Leaf<'_> {
 }
 
 impl Settings<'_, '_, '_> {
-    fn axes(&self, vary: &Node) -> Vec<Axis> {
+    fn axes(&self, vary: &WrittenNode) -> Vec<Axis> {
         let mut axes: Vec<Axis> = Vec::new();
         for leaf in leaves(vary) {
             let Value::List(items) = &leaf.node.value else {
@@ -324,7 +324,7 @@ impl Settings<'_, '_, '_> {
     }
 
     /// Axis of the written entrants, in the order of `all`.
-    fn entrants(&self, node: &Node, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
+    fn entrants(&self, node: &WrittenNode, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
         let Value::List(items) = &node.value else { return None };
         let mut axis = Axis { key: ENTRANT.to_owned(), values: Vec::new(), settings: Vec::new() };
         let mut known = BTreeSet::new();
@@ -344,7 +344,7 @@ impl Settings<'_, '_, '_> {
         Some(axis)
     }
 
-    fn fixed(&self, set: &Node, axes: &[Axis]) -> Vec<Override> {
+    fn fixed(&self, set: &WrittenNode, axes: &[Axis]) -> Vec<Override> {
         self.fixed_leaves(leaves(set), axes)
     }
 
@@ -358,7 +358,7 @@ impl Settings<'_, '_, '_> {
         settings.collect()
     }
 
-    fn setting(&self, leaf: &Leaf<'_>, value: &Node) -> Option<Override> {
+    fn setting(&self, leaf: &Leaf<'_>, value: &WrittenNode) -> Option<Override> {
         let spans = leaf.steps.iter().map(|step| step.span()).collect();
         let made = Override::in_file(&self.origin, &leaf.key, spans, value.location.span());
         if made.is_err() {
@@ -372,7 +372,7 @@ impl Settings<'_, '_, '_> {
     }
 
     /// A value in one line.
-    fn shown(&self, value: &Node) -> String {
+    fn shown(&self, value: &WrittenNode) -> String {
         match &value.value {
             Value::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
             _ => self.library.diagnostics.written(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
@@ -385,7 +385,7 @@ impl Settings<'_, '_, '_> {
 }
 
 /// All values in a table that are not tables themselves, in the order in which they are written.
-fn leaves(node: &Node) -> Vec<Leaf<'_>> {
+fn leaves(node: &WrittenNode) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     if let Value::Table(table) = &node.value {
         gather(table, "", &[], &mut leaves);

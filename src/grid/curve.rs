@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 ///
 /// It is serialised as deadlines and points, and checked again on arrival.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "Plain")]
+#[serde(try_from = "PlainCurve")]
 pub struct Curve {
     vertices: Vec<Vertex>,
 }

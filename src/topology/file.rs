@@ -9,7 +9,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::few;
 use crate::settings::{
-    Attached, Content, Diagnostic, Diagnostics, Keyed, Location, Path, Table, Value, WrittenNode, convert_table, count,
+    Attached, Diagnostic, Diagnostics, FileContent, Keyed, Location, Path, Table, Value, WrittenNode, convert_table,
+    count,
 };
 
 /// Size of the largest file that is read.
@@ -41,7 +42,7 @@ pub(crate) struct Library<'r, 'x> {
     pub diagnostics: Diagnostics,
     pub inputs: Vec<Input>,
     included: few::Map<String, Option<Table>>,
-    attached: few::Map<String, Content>,
+    attached: few::Map<String, FileContent>,
 }
 
 impl<'r, 'x> Library<'r, 'x> {
@@ -118,7 +119,7 @@ impl<'r, 'x> Library<'r, 'x> {
     }
 
     /// Content of an attached file; read once, however often it is named.
-    fn open_attached(&mut self, path: &str) -> Content {
+    fn open_attached(&mut self, path: &str) -> FileContent {
         if !self.attached.contains_key(path) {
             let content = (self.read)(path).map(Arc::from);
             self.inputs.extend(content.iter().map(|bytes| Input::of(path, bytes)));

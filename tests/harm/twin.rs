@@ -11,7 +11,7 @@ use std::panic::AssertUnwindSafe;
 use hansa::kernel::{ActorId, Contact, Down, Entry, Hub, Leaf, LogMerger, Place, Up};
 use hansa::protocol::{Message, Record, codec};
 use hansa::random::mix;
-use hansa::recovery::journal::{Item, JournalWriter, Next, Reader, Turn, parse_record};
+use hansa::recovery::journal::{Item, JournalReader, JournalWriter, Next, Turn, parse_record};
 use hansa::recovery::{Rehearsal, Repeats};
 use hansa::time::Stamp;
 use hansa::topology;
@@ -122,8 +122,8 @@ impl Router {
     }
 }
 
-fn each(bytes: &[u8], mut tell: impl FnMut(Item<'_>)) -> (Reader, usize) {
-    let (mut reader, mut at) = (Reader::default(), 0);
+fn each(bytes: &[u8], mut tell: impl FnMut(Item<'_>)) -> (JournalReader, usize) {
+    let (mut reader, mut at) = (JournalReader::default(), 0);
     while let Next::Record(length) = reader.next(&bytes[at..]) {
         tell(parse_record(&bytes[at..at + length]));
         at += length;

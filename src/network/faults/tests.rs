@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{Failure, FailurePattern, FailureTarget as What, Traced};
-use crate::network::judge::{self, Sent};
+use crate::network::judge::{self, SentFlow};
 use crate::network::map::Hop;
 use crate::network::{Efficiency, Link, Mode};
 
@@ -322,8 +322,8 @@ proptest! {
         };
         let by_link: Vec<_> = laid.cables.iter().map(times).collect();
         let moved: Vec<usize> = (0..sent.len()).filter(|flow| sent[*flow].2 > 0).collect();
-        let one = |flow: &usize| Sent { release: sent[*flow].0 as f64, ends: sent[*flow].1, volume: sent[*flow].2 as f64 };
-        let judged: Vec<Sent> = moved.iter().map(one).collect();
+        let one = |flow: &usize| SentFlow { release: sent[*flow].0 as f64, ends: sent[*flow].1, volume: sent[*flow].2 as f64 };
+        let judged: Vec<SentFlow> = moved.iter().map(one).collect();
         let judged = judge::ends_among_outages(&laid.links, &judged, &by_link, |ends, down| shortest(&laid, ends, down), rule);
         for (flow, judged) in moved.into_iter().zip(judged) {
             let end = ends[flow] as f64;

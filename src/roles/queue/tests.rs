@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::judge::{Change, Rule, Story, judge};
+use super::judge::{Rule, SiteChange, Story, judge};
 use super::trial::{play_among, task};
 use super::{ALL, Ask, Policy, Reserved, Step, find};
 use super::{Ran, Rigid, play};
@@ -171,27 +171,27 @@ fn play_story(
     let ran = play_among(&mut *policy, story.nodes, &story.jobs, &times, |now, policy, ran| {
         for (number, (_, change)) in story.changes.iter().enumerate().filter(|(_, change)| second(change.0) == now) {
             match change {
-                Change::Book(wanted) | Change::Close(wanted) => {
+                SiteChange::Book(wanted) | SiteChange::Close(wanted) => {
                     let all: Vec<Reserved> =
                         story.reserved.iter().chain(booked.iter().map(|(_, booking)| booking)).cloned().collect();
                     let fits = has_room(story, counting, ran, now, &all, wanted);
                     assert_eq!(wanted.from >= now && policy.has_room(now, wanted), fits, "{name}: room for {wanted:?}");
                     if fits {
                         match change {
-                            Change::Close(_) => policy.close(now, std::slice::from_ref(wanted)),
+                            SiteChange::Close(_) => policy.close(now, std::slice::from_ref(wanted)),
                             _ => policy.book(now, wanted),
                         }
                         booked.push((number, wanted.clone()));
                     }
                 }
-                Change::Release(number) => {
+                SiteChange::Release(number) => {
                     let booking = booked.iter_mut().find(|(other, _)| other == number).map(|(_, booking)| booking);
                     if let Some(booking) = booking.filter(|booking| booking.from.max(now) < booking.until) {
                         policy.release(now, booking);
                         booking.until = now.max(booking.from);
                     }
                 }
-                Change::Withdraw(job) => {
+                SiteChange::Withdraw(job) => {
                     let waits = |asked: &Rigid| {
                         let fits = (1..=story.nodes).contains(&asked.nodes);
                         asked.submit < now && fits && ran[*job].is_none() && !withdrawn.contains(job)
@@ -234,7 +234,7 @@ fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
     let as_judged = |(change, booking): &(usize, Reserved)| {
         let seconds = |time: Time| time.micros() / 1_000_000;
         let (from, until, nodes) = (seconds(booking.from), seconds(booking.until), numbers(&booking.nodes));
-        (*change, super::judge::Booked { from, until, nodes })
+        (*change, super::judge::JudgedBooking { from, until, nodes })
     };
     prop_assert_eq!(booked.iter().map(as_judged).collect::<Vec<_>>(), verdict.booked, "{}: bookings", name);
 
@@ -256,7 +256,7 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     let mut changes = story.changes.clone();
     changes.retain(|change| change.0 <= at);
     // Makes sure that there is such an instant.
-    changes.push((at, Change::Release(usize::MAX)));
+    changes.push((at, SiteChange::Release(usize::MAX)));
     let before = Story { changes, ..story.clone() };
     let mut seen = None;
     play_story(name, &before, |now, policy, ran| {
@@ -276,7 +276,7 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
             }
         }
         story.jobs.retain(|job| job.submit < second(at));
-        story.changes.extend(extra.map(|extra| (at, Change::Book(extra.clone()))));
+        story.changes.extend(extra.map(|extra| (at, SiteChange::Book(extra.clone()))));
         play_story(name, &story, |_, _, _| ())
     };
     let (ran, _) = future(None);
@@ -369,14 +369,18 @@ fn story(width: u32) -> impl Strategy<Value = Story> {
             changes.push((
                 at,
                 match kind {
-                    0..3 => Change::Book(Reserved {
+                    0..3 => SiteChange::Book(Reserved {
                         from: booking.from + Span::from_secs(at / 2),
                         until: booking.until + Span::from_secs(at / 2),
                         ..booking
                     }),
-                    3 => Change::Release(number % 10),
-                    4 => Change::Close(Reserved { from: second(at), until: second(at + 1 + number as u64), ..booking }),
-                    _ => Change::Withdraw(number % jobs.len()),
+                    3 => SiteChange::Release(number % 10),
+                    4 => SiteChange::Close(Reserved {
+                        from: second(at),
+                        until: second(at + 1 + number as u64),
+                        ..booking
+                    }),
+                    _ => SiteChange::Withdraw(number % jobs.len()),
                 },
             ));
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::problem::Dependency;
 use super::{Problem, Schedule};
-use crate::network::{Ended, FlowId, Flows, LinkId, RouteId, Transfers};
+use crate::network::{EndedFlow, FlowId, Flows, LinkId, RouteId, Transfers};
 use crate::time::Time;
 
 /// Options of a replay.
@@ -268,7 +268,7 @@ impl<'p> ReplayState<'p> {
 
 /// The flows, in either clock.
 enum Wires {
-    Exact(Flows, Vec<Ended>),
+    Exact(Flows, Vec<EndedFlow>),
     Whole(Transfers),
 }
 

@@ -52,7 +52,7 @@ impl MetaScheduler {
         let task = TaskId { job: job.id, index: 0 };
         if is_shared {
             let (nodes, awaits_input) = (nodes.clone(), self.has_to_bring(&reserve, site));
-            let book = protocol::ClusterBook { task, start, nodes, walltime: lasts, runtime, awaits_input };
+            let book = protocol::Book { task, start, nodes, walltime: lasts, runtime, awaits_input };
             out.send(site, Message::Book(book));
         }
         let id = job.id;

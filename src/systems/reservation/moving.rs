@@ -83,7 +83,7 @@ impl MetaScheduler {
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, moving.nodes.clone(), until.since(start));
         let runtime = moving.live.left(moving.live.runtime);
         out.log(Record::Assigned { task, site });
-        out.send(site, Message::Book(protocol::ClusterBook { task, start, nodes, walltime, runtime, awaits_input }));
+        out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
         self.moving.insert(job, moving);
         None
     }

@@ -10,7 +10,7 @@ use super::{Origin, Rigids};
 use crate::settings::units::MILLION;
 use crate::settings::{Fields, counted};
 use crate::time::{Span, Time};
-use crate::workload::needs::{MEMORY_MIN, Shape};
+use crate::workload::needs::{MEMORY_MIN, NeedsShape};
 use crate::workload::packed::Packed;
 use crate::workload::raise::{Bulk, raised, utilisation};
 use crate::workload::rigid::{Faults, NUMBER_MAX, Rigid, Trace};
@@ -29,7 +29,7 @@ pub struct Window {
 pub struct Content {
     pub jobs: Arc<Packed>,
     /// Shape of each job on shared nodes; empty if all tasks have whole nodes.
-    pub shapes: Arc<Vec<Shape>>,
+    pub shapes: Arc<Vec<NeedsShape>>,
     /// Jobs with unknown memory, and jobs that need more than a node has, if memory matters.
     pub without_memory: u64,
     pub beyond_memory: u64,

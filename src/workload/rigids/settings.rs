@@ -11,7 +11,7 @@ use crate::settings::{
     Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
 };
 use crate::time::Span;
-use crate::workload::needs::{self, Shape};
+use crate::workload::needs::{self, NeedsShape};
 use crate::workload::rigid::{Rigid, Trace};
 use crate::workload::terms::JobTerms;
 use crate::workload::{batsim, swf};
@@ -160,7 +160,8 @@ impl Rigids {
             (needs::Rule::QuadCore, Origin::Lublin(lublin)) => {
                 let tasks: Vec<u32> = jobs.iter().map(|job| job.nodes().expect(known)).collect();
                 let needs = needs::quad_core(lublin.seed, tasks.iter().copied());
-                *shapes = Arc::new(tasks.iter().zip(needs).map(|(&tasks, needs)| Shape { tasks, needs }).collect());
+                *shapes =
+                    Arc::new(tasks.iter().zip(needs).map(|(&tasks, needs)| NeedsShape { tasks, needs }).collect());
             }
             (needs::Rule::DualCore, _) => {
                 let shape = |job: Rigid| needs::dual_core(&job, self.node_kilobytes).expect(known);

@@ -6,7 +6,7 @@ use super::*;
 use crate::grid::{Checkpoint, Every, Expected, Killed, QueueOrder, Recovery};
 use crate::protocol::outside::planner::{UserAction, UserEvent};
 use crate::protocol::outside::{Advice, SiteAction, SiteEvent};
-use crate::roles::outside::{Decides, Managed, Planned, Plans};
+use crate::roles::outside::{Decides, Managed, PlannedUser, Plans};
 use crate::roles::queue::{Ask, Policy, Step};
 use crate::roles::site::Manager;
 use crate::systems::batch::claims::NodeClaims;
@@ -455,7 +455,8 @@ fn choose(
         Followers::new(to, Arc::new(Written(vec![last])), vec![follower])
     });
     let names = BTreeMap::from([("york".to_owned(), ActorId(1)), ("hull".to_owned(), ActorId(2))]);
-    let user = User::new(Planned::new(decider, Script::saying(Vec::new()), handed, then.into_iter().collect(), names));
+    let user =
+        User::new(PlannedUser::new(decider, Script::saying(Vec::new()), handed, then.into_iter().collect(), names));
     let there = Span::from_secs(latency);
     let log = judge::run(
         cast(&sites.map(|nodes| (nodes, "fcfs")), Dispatch::First, vec![user]),
