@@ -11,7 +11,7 @@ use hansa::systems::Service;
 use hansa::systems::market::Market;
 use hansa::systems::reservation::{Choose, ClusterBook, Reservation, fit};
 use hansa::time::{Span, Stamp};
-use hansa::topology::{Plan, Topology, build};
+use hansa::topology::{Roster, Topology, build};
 use hansa::workload::{Source, Workload, market, reservations};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -64,8 +64,8 @@ pub fn measure() {
 }
 
 fn open(topology: &Topology) -> Place<Message, Record> {
-    let plan = Plan::of(topology);
-    Place::new(build(topology, &plan.all()).expect("the grid is sound"), plan.latencies)
+    let roster = Roster::of(topology);
+    Place::new(build(topology, &roster.all()).expect("the grid is sound"), roster.latencies)
 }
 
 fn run(place: &mut Place<Message, Record>, each: &mut dyn FnMut(&Record)) {

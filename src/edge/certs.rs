@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Failure;
 use super::identity::{Authority, CA_KEY, IdentityError};
 use crate::protocol::handshake::Party;
-use crate::topology::{Plan, Topology};
+use crate::topology::{Roster, Topology};
 
 /// Writes one identity per role below `out`, and one for each group of names that one process plays.
 ///
@@ -20,9 +20,9 @@ pub fn make(
     keep_authority: bool,
     renew: bool,
 ) -> Result<(), Failure> {
-    let plan = Plan::of(topology);
-    let groups = groups.iter().map(|group| parse_group(&plan, group)).collect::<Result<Vec<_>, _>>()?;
-    let singles = std::iter::once(Party::Router).chain(plan.parties()).map(|party| vec![party]);
+    let roster = Roster::of(topology);
+    let groups = groups.iter().map(|group| parse_group(&roster, group)).collect::<Result<Vec<_>, _>>()?;
+    let singles = std::iter::once(Party::Router).chain(roster.parties()).map(|party| vec![party]);
     let system = |error: IdentityError| Failure::System(error.to_string());
 
     if renew {
@@ -59,9 +59,9 @@ pub fn folder_name(parties: &[Party]) -> String {
     }
 }
 
-fn parse_group(plan: &Plan, group: &str) -> Result<Vec<Party>, Failure> {
+fn parse_group(roster: &Roster, group: &str) -> Result<Vec<Party>, Failure> {
     let find = |name: &str| {
-        let named = plan.parties().into_iter().find(|party| party.name() == name);
+        let named = roster.parties().into_iter().find(|party| party.name() == name);
         named.ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}")))
     };
     let parties = group.split(',').map(str::trim).map(find).collect::<Result<Vec<_>, _>>()?;

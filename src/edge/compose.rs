@@ -18,7 +18,7 @@ use super::Failure;
 use super::certs::folder_name;
 use super::disk::write_named;
 use crate::protocol::handshake::Party;
-use crate::topology::{Plan, Topology};
+use crate::topology::{Roster, Topology};
 
 const IDENTITIES: &str = "/identities";
 const TOPOLOGIES: &str = "/topologies";
@@ -64,7 +64,7 @@ pub fn write(
 
 pub fn compose(topology: &Topology, options: &ComposeOptions) -> String {
     let mut text = head(topology, options);
-    let members = Plan::of(topology).parties();
+    let members = Roster::of(topology).parties();
 
     text.push_str("\nservices:\n");
     certs(&mut text, options, &members);

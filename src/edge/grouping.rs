@@ -9,7 +9,7 @@ use super::Failure;
 use super::identity::one_certificate_holds;
 use crate::protocol::handshake::Party;
 use crate::settings::counted;
-use crate::topology::{Plan, Topology};
+use crate::topology::{Roster, Topology};
 
 /// Number of sites and users per process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub fn usual_grouping(topology: &Topology) -> Grouping {
 }
 
 pub fn sites_and_users(topology: &Topology) -> (Vec<Party>, Vec<Party>) {
-    Plan::of(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
+    Roster::of(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
 }
 
 fn groups(sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<Vec<Vec<Party>>, String> {

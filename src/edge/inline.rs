@@ -15,7 +15,7 @@ use super::signals::on_interrupt;
 use crate::kernel::{Breach, Place};
 use crate::report::{Names, Recorder, Status, Summary, Tally};
 use crate::time::Stamp;
-use crate::topology::{self, Loaded, Plan, Topology};
+use crate::topology::{self, Loaded, Roster, Topology};
 
 /// Batches between two checks for interrupts and for time to write.
 const BATCHES_PER_LOOK: usize = 4096;
@@ -38,12 +38,12 @@ pub fn run(
     let doomed = made.clone();
     let give_up = move || doomed.get().into_iter().for_each(|results: &PartialDir| _ = results.give_up());
     let interrupted = watch_with(give_up)?;
-    let plan = Plan::of(&loaded.topology);
-    let (deciders, fault) = outside::start(&loaded.topology, &plan.all(), loaded.path(), &interrupted)?;
+    let roster = Roster::of(&loaded.topology);
+    let (deciders, fault) = outside::start(&loaded.topology, &roster.all(), loaded.path(), &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
-    let actors = topology::build_with(&loaded.topology, &plan.all(), deciders)
+    let actors = topology::build_with(&loaded.topology, &roster.all(), deciders)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
-    let mut place = Place::new(actors, plan.latencies.clone());
+    let mut place = Place::new(actors, roster.latencies.clone());
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
     results.told_as(format);
     results.with_parquet(parquet);
@@ -55,7 +55,7 @@ pub fn run(
         match place.run_before(Stamp::NEVER, batches) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
-            Err(breach) => break Err(breached(&breach, &plan)),
+            Err(breach) => break Err(breached(&breach, &roster)),
         }
         progress.update(place.now().time, place.events(), place.log());
         results.record(place.take_log())?;
@@ -85,15 +85,15 @@ pub fn run(
 
 /// The summary of a run without network and files. None if it was stopped.
 pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
-    let plan = Plan::of(topology);
-    let (deciders, fault) = outside::start(topology, &plan.all(), written_in, stop)?;
+    let roster = Roster::of(topology);
+    let (deciders, fault) = outside::start(topology, &roster.all(), written_in, stop)?;
     let batches = batches_per_look(topology);
     let actors =
-        topology::build_with(topology, &plan.all(), deciders).map_err(|error| Failure::Input(error.to_string()))?;
-    let mut place = Place::new(actors, plan.latencies.clone());
+        topology::build_with(topology, &roster.all(), deciders).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut place = Place::new(actors, roster.latencies.clone());
     let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), Box::new(Vec::new())));
     loop {
-        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| breached(&breach, &plan))?;
+        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| breached(&breach, &roster))?;
         for entry in place.log() {
             let recorded = recorder.record(entry);
             recorded.map_err(|error| Failure::Internal(format!("the log is inconsistent: {error}")))?;
@@ -112,9 +112,9 @@ pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opt
     }
 }
 
-fn breached(breach: &Breach, plan: &Plan) -> Failure {
+fn breached(breach: &Breach, roster: &Roster) -> Failure {
     // A run in one process has no leaves.
-    Failure::of_breach(breach, &plan.names, |_| String::new())
+    Failure::of_breach(breach, &roster.names, |_| String::new())
 }
 
 /// A flag that is set by Ctrl-C.

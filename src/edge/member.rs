@@ -17,7 +17,7 @@ use super::signals::on_interrupt;
 use super::{Failure, err, freight, out};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party, TopologyHash, label};
-use crate::topology::{self, ExternalDeciders, Loaded, Override, Plan, Topology};
+use crate::topology::{self, ExternalDeciders, Loaded, Override, Roster, Topology};
 
 /// Settings of a process that takes part in a run.
 #[derive(Debug)]
@@ -74,12 +74,12 @@ fn join_and_play(
     let loaded = load(&membership.topology, &membership.overrides)?;
     let topology = &loaded.topology;
     let hash = membership.topology_hash.unwrap_or_else(|| topology.hash());
-    let plan = Plan::of(topology);
-    let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
+    let roster = Roster::of(topology);
+    let ids = membership.parties.iter().map(|party| find(&roster, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = identity?;
     let hello = Hello::new(membership.parties.clone(), hash);
     let part =
-        MemberPart { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
+        MemberPart { kept, membership, identity: &identity, hello: &hello, topology, roster: &roster, ids: &ids, stop };
     let mut ending = part.drive_leaf(membership.join_within, true, endings);
     // A router that comes back sends everything again, so the state of the previous attempt is dropped.
     while let PartEnd::LostRouter(failure, finished) = ending {
@@ -113,7 +113,7 @@ struct MemberPart<'a> {
     identity: &'a Identity,
     hello: &'a Hello,
     topology: &'a Topology,
-    plan: &'a Plan,
+    roster: &'a Roster,
     ids: &'a [ActorId],
     stop: &'a Stop,
 }
@@ -137,7 +137,7 @@ impl MemberPart<'_> {
             built.map_err(|error| Failure::Input(error.to_string()))
         };
         // A program is started only after joining, when there is a router that its faults can be reported to.
-        let asks = outside::decides_for(self.topology, self.plan, self.ids);
+        let asks = outside::decides_for(self.topology, self.roster, self.ids);
         let early = if asks { Ok(None) } else { build(ExternalDeciders::new()).map(Some) };
         let joined = early.and_then(|early| Ok((early, self.join(join_within, insists, endings)?)));
         let (early, mut joined) = match joined {
@@ -146,12 +146,12 @@ impl MemberPart<'_> {
             Err(failure) => return PartEnd::Over(Err(failure)),
         };
         let loads = tokio::spawn(freight::serve(joined.connection.clone()));
-        let (kept, names) = (self.kept, &self.plan.names);
+        let (kept, names) = (self.kept, &self.roster.names);
         let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop);
         let end = started.and_then(|(deciders, fault)| {
             let actors = early.map_or_else(|| build(deciders), Ok)?;
-            let contract = topology::contract_of_leaves(self.topology, self.plan);
-            let leaf = Leaf::new(actors, self.plan.latencies.clone()).with_contract(contract);
+            let contract = topology::contract_of_leaves(self.topology, self.roster);
+            let leaf = Leaf::new(actors, self.roster.latencies.clone()).with_contract(contract);
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
             drive_leaf::drive_leaf(leaf, LeafIo { kept, sender, receiver, names, endings, fault: &fault })
         });
@@ -233,11 +233,11 @@ async fn leave(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd {
     }
 }
 
-fn find(plan: &Plan, party: &Party) -> Result<ActorId, Failure> {
-    plan.find(party).ok_or_else(|| {
-        let hint = match plan.parties().iter().find(|other| other.name() == party.name()) {
+fn find(roster: &Roster, party: &Party) -> Result<ActorId, Failure> {
+    roster.find(party).ok_or_else(|| {
+        let hint = match roster.parties().iter().find(|other| other.name() == party.name()) {
             Some(other) => format!("; {} is a {}", other.name(), other.role()),
-            None => plan.near_name(party),
+            None => roster.near_name(party),
         };
         Failure::Input(format!("the topology has no {party}{hint}"))
     })

@@ -31,7 +31,7 @@ use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE, label};
 use crate::report::{Input, Witness};
-use crate::topology::{self, ExternalDeciders, Loaded, Override, Plan, Role, Topology};
+use crate::topology::{self, ExternalDeciders, Loaded, Override, Role, Roster, Topology};
 
 /// Settings of a router.
 #[derive(Debug)]
@@ -104,24 +104,24 @@ fn route_run(
 ) -> Result<(), Failure> {
     let _within = kept.enter();
     let topology = &loaded.topology;
-    let plan = Plan::of(topology);
+    let roster = Roster::of(topology);
     let build = |deciders| {
-        topology::build_with(topology, &plan.at_hub(), deciders)
+        topology::build_with(topology, &roster.at_hub(), deciders)
             // The user does not know the topology file of a launcher, which names the place itself.
             .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
     };
     // A program is started only when interrupts are handled, because its start may take long.
-    let asks = outside::decides_for(topology, &plan, &plan.at_hub());
+    let asks = outside::decides_for(topology, &roster, &roster.at_hub());
     let early = if asks { None } else { Some(build(ExternalDeciders::new())?) };
     let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
 
     let stop = Stop::default();
     let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial().clone(), &stop)?;
     let mut listener = listen(&routing, &identity)?;
-    let (deciders, fault) = outside::start(topology, &plan.at_hub(), &written_in, &stop)?;
+    let (deciders, fault) = outside::start(topology, &roster.at_hub(), &written_in, &stop)?;
     let actors = early.map_or_else(|| build(deciders), Ok)?;
 
-    let terms = JoinTerms { roster: plan.parties(), topology: topology.hash() };
+    let terms = JoinTerms { roster: roster.parties(), topology: topology.hash() };
     // Members may have left once all have sent their last frames.
     let over =
         groups.as_ref().map(|groups| is_whole(results.partial().path(), groups.len())).transpose()? == Some(true);
@@ -137,18 +137,18 @@ fn route_run(
     }
     let here_now: Vec<_> = peers.iter().map(|peer| peer.parties.clone()).collect();
     let playing = groups.as_ref().filter(|_| over).unwrap_or(&here_now);
-    let leaves = playing.iter().map(|parties| ids(&plan, parties)).collect::<Result<Vec<_>, _>>()?;
-    let freight = RefCell::new(freight(topology, &plan, &peers, &leaves, routing.live));
+    let leaves = playing.iter().map(|parties| ids(&roster, parties)).collect::<Result<Vec<_>, _>>()?;
+    let freight = RefCell::new(freight(topology, &roster, &peers, &leaves, routing.live));
     let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
-    let whole = plan.clone();
-    let mut contract = topology::contract(topology, &plan);
+    let whole = roster.clone();
+    let mut contract = topology::contract(topology, &roster);
     if routing.live.is_some() {
         // In a live run every event waits for its real time.
         contract.sources.clear();
     }
-    let witness = Witness::new(plan.latencies.clone(), &leaves);
+    let witness = Witness::new(roster.latencies.clone(), &leaves);
     results.witnessed_by(witness.clone())?;
-    let hub = Hub::new(actors, &leaves, plan.latencies.clone())
+    let hub = Hub::new(actors, &leaves, roster.latencies.clone())
         .with_contract(contract)
         .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)))
         .with_observer(Box::new(move |envelope| witness.see(envelope)));
@@ -184,7 +184,7 @@ fn route_run(
         },
         contact,
         speed: routing.live,
-        names: &plan.names,
+        names: &roster.names,
         carried,
         interruptions: &mut interruptions,
         returns,
@@ -396,7 +396,7 @@ pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
 /// The mover of real bytes. None if the topology moves none.
 fn freight(
     topology: &Topology,
-    plan: &Plan,
+    roster: &Roster,
     peers: &[Peer],
     leaves: &[Vec<ActorId>],
     live: Option<f64>,
@@ -405,7 +405,7 @@ fn freight(
     if live.is_none() && payload.is_none() {
         return None;
     }
-    let is_site = |id: &ActorId| matches!(plan.roles[id.index()], Role::Site(_));
+    let is_site = |id: &ActorId| matches!(roster.roles[id.index()], Role::Site(_));
     let sites = |ids: &Vec<ActorId>| ids.iter().copied().filter(is_site).collect();
     let homes = peers.iter().zip(leaves).map(|(peer, ids)| (peer.connection.clone(), sites(ids))).collect();
     let amount = move |bytes| match payload {
@@ -413,7 +413,7 @@ fn freight(
         _ => bytes,
     };
     let live = live.map(|speed| {
-        let (paths, roles) = (topology::paths(topology), plan.roles.clone());
+        let (paths, roles) = (topology::paths(topology), roster.roles.clone());
         let shaper = Arc::new(Shaper::new(paths.links.clone(), speed));
         let site = move |actor: ActorId| match roles[actor.index()] {
             Role::Site(site) => Some(site),
@@ -424,7 +424,7 @@ fn freight(
         };
         LiveLinks { shaper, route: Box::new(route) }
     });
-    Some(Freight::new(homes, plan.names.clone(), topology.seed, amount, live))
+    Some(Freight::new(homes, roster.names.clone(), topology.seed, amount, live))
 }
 
 /// Collects all that may end the run from outside: signals and messages of the launcher.
@@ -516,9 +516,10 @@ fn listed(parties: &[Party]) -> String {
 
 const NAMED: usize = 10;
 
-fn ids(plan: &Plan, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
-    let find =
-        |party| plan.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")));
+fn ids(roster: &Roster, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
+    let find = |party| {
+        roster.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")))
+    };
     parties.iter().map(find).collect()
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::CableId;
 use crate::kernel::ActorId;
-use crate::topology::{Plan, Role, Topology};
+use crate::topology::{Role, Roster, Topology};
 
 /// Names of actors, kinds of cores and links, which translate a log's numbers into words and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ impl Names {
     /// The names of a topology: the actors at the hub come first, then the sites, then the users. A service that is
     /// alone at the hub speaks for the router.
     pub fn of(topology: &Topology) -> Names {
-        let Plan { names: mut actors, roles, .. } = Plan::of(topology);
+        let Roster { names: mut actors, roles, .. } = Roster::of(topology);
         let services = roles.iter().filter(|role| matches!(role, Role::Hub(_))).count();
         if services == 1 && topology.systems.len() == 1 {
             actors[0] = "router".to_owned();

@@ -22,7 +22,7 @@ use crate::time::{Span, Time};
 
 /// All actors of a run, by [`ActorId`]: services at the hub, sites, users.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct Roster {
     pub names: Vec<String>,
     pub roles: Vec<Role>,
     /// One way, to the hub.
@@ -73,8 +73,8 @@ impl BuildError {
     }
 }
 
-impl Plan {
-    pub fn of(topology: &Topology) -> Plan {
+impl Roster {
+    pub fn of(topology: &Topology) -> Roster {
         let (mut names, mut roles, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
         let mut add = |name: &str, role, latency| {
             names.push(name.to_owned());
@@ -100,7 +100,7 @@ impl Plan {
         }
         let mut by_name: Vec<ActorId> = (0..names.len() as u32).map(ActorId).collect();
         few::sort_by_key(&mut by_name, |id| &names[id.index()]);
-        Plan { names, roles, latencies: latencies.into(), users_tell: services < topology.systems.len(), by_name }
+        Roster { names, roles, latencies: latencies.into(), users_tell: services < topology.systems.len(), by_name }
     }
 
     pub fn all(&self) -> Vec<ActorId> {
@@ -156,30 +156,30 @@ impl Plan {
 }
 
 /// The contract of a run, for its hub.
-pub fn contract(topology: &Topology, plan: &Plan) -> Contract {
-    let assembly = Assembly::of(topology, plan);
-    Contract { sources: sources(&assembly, plan), settled: settled(&assembly, plan) }
+pub fn contract(topology: &Topology, roster: &Roster) -> Contract {
+    let assembly = Assembly::of(topology, roster);
+    Contract { sources: sources(&assembly, roster), settled: settled(&assembly, roster) }
 }
 
 /// The part of the contract that concerns leaves; needs no workload.
-pub fn contract_of_leaves(topology: &Topology, plan: &Plan) -> Contract {
-    Contract { sources: Vec::new(), settled: settled(&Assembly::of(topology, plan), plan) }
+pub fn contract_of_leaves(topology: &Topology, roster: &Roster) -> Contract {
+    Contract { sources: Vec::new(), settled: settled(&Assembly::of(topology, roster), roster) }
 }
 
 /// The users, if all that is decided at the hub depends on them alone.
-fn sources(assembly: &Assembly<'_>, plan: &Plan) -> Vec<bool> {
+fn sources(assembly: &Assembly<'_>, roster: &Roster) -> Vec<bool> {
     let topology = assembly.topology;
     let is_script = |user: &grid::User| user.behaviour == Behaviour::Script;
     let [system] = topology.systems.as_slice() else { return Vec::new() };
-    let decides_alone = plan.at_hub().len() == 1 && topology.users.iter().all(is_script);
+    let decides_alone = roster.at_hub().len() == 1 && topology.users.iter().all(is_script);
     if !decides_alone || !system.decides_by_users(&assembly.grid(0), &topology.workloads) {
         return Vec::new();
     }
-    plan.roles.iter().map(|role| matches!(role, Role::User(_))).collect()
+    roster.roles.iter().map(|role| matches!(role, Role::User(_))).collect()
 }
 
 /// The service whose messages a site answers as these foretell, by actor.
-fn settled(assembly: &Assembly<'_>, plan: &Plan) -> Vec<Option<ActorId>> {
+fn settled(assembly: &Assembly<'_>, roster: &Roster) -> Vec<Option<ActorId>> {
     let topology = assembly.topology;
     let service = |role: &Role| {
         let Role::Site(index) = *role else { return None };
@@ -189,7 +189,7 @@ fn settled(assembly: &Assembly<'_>, plan: &Plan) -> Vec<Option<ActorId>> {
             topology.systems[*system].has_settled_answers(site) && topology.failing().site(index).is_none();
         assembly.services[*system].filter(|_| is_settled)
     };
-    plan.roles.iter().map(service).collect()
+    roster.roles.iter().map(service).collect()
 }
 
 /// Builds the actors with these ids, in that order. Workloads are generated only if one of the actors needs them.
@@ -200,8 +200,8 @@ pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError>
 /// Checks that the jobs of all users can be submitted, without building actors. Returns notes on the jobs that will be
 /// refused.
 pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
-    let plan = Plan::of(topology);
-    let assembly = Assembly::of(topology, &plan);
+    let roster = Roster::of(topology);
+    let assembly = Assembly::of(topology, &roster);
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let told = |(workload, distributed): (usize, &Distributed)| {
         let Distributed { jobs, misfits: Misfits { jobs: misfits, first } } = distributed;
@@ -225,10 +225,10 @@ pub struct Owned {
 
 /// Owners of all jobs. Generates all workloads, so it is meant for error reports.
 pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError> {
-    let plan = Plan::of(topology);
-    let assembly = Assembly::of(topology, &plan);
+    let roster = Roster::of(topology);
+    let assembly = Assembly::of(topology, &roster);
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
-    let users = plan.all().into_iter().filter(|id| matches!(plan.roles[id.index()], Role::User(_)));
+    let users = roster.all().into_iter().filter(|id| matches!(roster.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
     for (user, Submissions { timed, streamed, followers, negotiated }) in users.zip(assembly.distribute(&grids)?.0) {
         let owned = |job: &NegotiatedJob| Owned { user, after: job.after.map(|(before, _)| before) };
@@ -256,9 +256,9 @@ fn handed_in(message: &Message) -> Option<&Job> {
 
 /// Like [`build`], with connections to the external programs of the topology.
 pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDeciders) -> Result<Actors, BuildError> {
-    let plan = Plan::of(topology);
-    let assembly = Assembly::of(topology, &plan);
-    let role = |id: &ActorId| plan.roles[id.index()];
+    let roster = Roster::of(topology);
+    let assembly = Assembly::of(topology, &roster);
+    let role = |id: &ActorId| roster.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {
         // Jobs that fit no site are refused before the run.
         Role::Hub(system) => topology.systems[system].must_place(),
@@ -389,8 +389,8 @@ pub fn with_planning_context<T>(
     with_load: bool,
     look: impl FnOnce(&PlanningContext<'_>) -> T,
 ) -> Result<T, BuildError> {
-    let plan = Plan::of(topology);
-    let assembly = Assembly::of(topology, &plan);
+    let roster = Roster::of(topology);
+    let assembly = Assembly::of(topology, &roster);
     let own = topology.systems.iter().position(|system| system.row().key == row.key);
     let uses = |site: &Site| own.is_none_or(|own| site.systems.contains(&own));
     let its: Vec<usize> = (0..topology.sites.len()).filter(|site| uses(&topology.sites[*site])).collect();
@@ -435,14 +435,14 @@ struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    fn of(topology: &'a Topology, plan: &Plan) -> Assembly<'a> {
-        let who = |is: fn(&Role) -> bool| plan.all().into_iter().filter(|id| is(&plan.roles[id.index()])).collect();
+    fn of(topology: &'a Topology, roster: &Roster) -> Assembly<'a> {
+        let who = |is: fn(&Role) -> bool| roster.all().into_iter().filter(|id| is(&roster.roles[id.index()])).collect();
         Assembly {
             topology,
-            services: (0..topology.systems.len()).map(|system| plan.find_role(Role::Hub(system))).collect(),
+            services: (0..topology.systems.len()).map(|system| roster.find_role(Role::Hub(system))).collect(),
             users: who(|role| matches!(role, Role::User(_))),
             sites: who(|role| matches!(role, Role::Site(_))),
-            exchange: plan.find_role(Role::Exchange),
+            exchange: roster.find_role(Role::Exchange),
         }
     }
 

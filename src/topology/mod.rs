@@ -16,8 +16,8 @@ mod write;
 pub use crate::near::nearest;
 pub use crate::settings::{InvalidInput, Rendered};
 pub use build::{
-    Actors, BuildError, ExternalDeciders, Owned, Plan, PlanningContext, Role, build, build_with, check_jobs, contract,
-    contract_of_leaves, data_limit, for_planners, owners, with_planning_context,
+    Actors, BuildError, ExternalDeciders, Owned, PlanningContext, Role, Roster, build, build_with, check_jobs,
+    contract, contract_of_leaves, data_limit, for_planners, owners, with_planning_context,
 };
 pub use cables::{Cable, Cables, End, Payload, Way, faults, has_way_around, link_names, paths};
 pub use file::{BYTES_MAX, Input, Read, other_format};

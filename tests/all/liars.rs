@@ -11,7 +11,7 @@ use hansa::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
 use hansa::protocol::handshake::{Hello, Party};
 use hansa::protocol::{Message, Record, codec};
 use hansa::time::{Span, Stamp, Time};
-use hansa::topology::{self, Plan, Topology};
+use hansa::topology::{self, Roster, Topology};
 
 use crate::grid::{Machines, json};
 use crate::world::{site, user};
@@ -37,10 +37,10 @@ fn load(path: &Path) -> Topology {
 /// Plays the part of this member, except for the lie in its frames.
 async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>) {
     let topology = load(&machines.topology);
-    let plan = Plan::of(&topology);
-    let actors = topology::build(&topology, &[plan.find(&party).unwrap()]).unwrap();
+    let roster = Roster::of(&topology);
+    let actors = topology::build(&topology, &[roster.find(&party).unwrap()]).unwrap();
     let mut leaf: Leaf<Message, Record> =
-        Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &plan));
+        Leaf::new(actors, roster.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &roster));
     let identity = Identity::load(&machines.scratch.path("identities").join(identity)).unwrap();
     let hello = Hello::new(vec![party], topology.hash());
     let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
@@ -222,12 +222,12 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
     let mut machines = Machines::router(BUSY, &["--stall-after", "3"]);
     machines.start(&["york.site", "alice.user"]);
     let topology = load(&machines.topology);
-    let plan = Plan::of(&topology);
+    let roster = Roster::of(&topology);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let actors = topology::build(&topology, &[plan.find(&site("hull")).unwrap()]).unwrap();
+        let actors = topology::build(&topology, &[roster.find(&site("hull")).unwrap()]).unwrap();
         let mut leaf: Leaf<Message, Record> =
-            Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &plan));
+            Leaf::new(actors, roster.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &roster));
         let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
         let hello = Hello::new(vec![site("hull")], topology.hash());
         let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
@@ -277,7 +277,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
 fn a_member_of_a_failed_run_knows_it_without_the_close() {
     let mut machines = Machines::router(TOPOLOGY, &["--join-within", "1"]);
     machines.router.end(SOON);
-    let plan = Plan::of(&load(&machines.topology));
+    let roster = Roster::of(&load(&machines.topology));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for heard_before in [Instruction::Run, Instruction::Finish] {
         let identity = Identity::load(&machines.scratch.path("identities/router")).unwrap();
@@ -286,7 +286,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             let mut listener = Listener::bind(address, &identity, &QuicOptions::default()).unwrap();
             machines.address = listener.address().to_string();
             machines.start(&["alice.user"]);
-            assert!(plan.find(&user("alice")).is_some());
+            assert!(roster.find(&user("alice")).is_some());
             let terms = JoinTerms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
             let mut peer = listener.admit(terms).await.unwrap().remove(0);
             let mut out = Vec::new();

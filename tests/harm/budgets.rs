@@ -9,7 +9,7 @@ use hansa::protocol::{Message, Record, codec};
 use hansa::random::SplitMix64;
 use hansa::report::{Names, Recorder, Status, Store, Tally};
 use hansa::time::Stamp;
-use hansa::topology::{self, Plan};
+use hansa::topology::{self, Roster};
 
 use crate::lies::encoded;
 use crate::mutation::mutate;
@@ -36,7 +36,7 @@ fn market(jobs: u32) -> (u64, usize) {
     );
     let topology = topology::load("grid.toml", &[], &mut |_| Ok(text.clone().into_bytes())).unwrap().topology;
     memory::most(|| {
-        let plan = Plan::of(&topology);
+        let plan = Roster::of(&topology);
         let mut place = Place::new(topology::build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
         let store = Box::new(Aside(tempfile::tempfile().unwrap()));
         let mut recorder = Recorder::new(Tally::putting_aside(&topology, &Names::of(&topology), store));

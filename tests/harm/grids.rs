@@ -5,12 +5,12 @@ use std::path::Path;
 use hansa::random::mix;
 use hansa::report::Names;
 use hansa::systems;
-use hansa::topology::{self, Override, Plan, Topology};
+use hansa::topology::{self, Override, Roster, Topology};
 
 pub struct Grid {
     pub name: String,
     pub topology: Topology,
-    pub plan: Plan,
+    pub plan: Roster,
     pub names: Names,
 }
 
@@ -153,6 +153,6 @@ impl Grid {
             settings.iter().map(|setting| Override::parse(&format!("workload.{setting}")).unwrap()).collect();
         let loaded = topology::load("grid.toml", &settings, &mut |_| Ok(text.clone()));
         let topology = loaded.unwrap_or_else(|diagnostics| panic!("{name}: {diagnostics}")).topology;
-        Grid { name, plan: Plan::of(&topology), names: Names::of(&topology), topology }
+        Grid { name, plan: Roster::of(&topology), names: Names::of(&topology), topology }
     }
 }

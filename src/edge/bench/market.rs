@@ -15,7 +15,7 @@ use crate::systems::Service;
 use crate::systems::market::Market;
 use crate::systems::market::bid;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{self, Plan, Site, Topology, User, Workload};
+use crate::topology::{self, Roster, Site, Topology, User, Workload};
 use crate::workload::{Platform, Source, market, table};
 
 /// Run of the tasks in a loop written by hand.
@@ -113,9 +113,9 @@ fn an_instant(topology: &Topology, instants: u64) -> Result<f64, Failure> {
 }
 
 fn open(topology: &Topology) -> Result<Place<Message, Record>, Failure> {
-    let plan = Plan::of(topology);
-    let actors = topology::build(topology, &plan.all()).map_err(|error| Failure::Internal(error.to_string()))?;
-    Ok(Place::new(actors, plan.latencies))
+    let roster = Roster::of(topology);
+    let actors = topology::build(topology, &roster.all()).map_err(|error| Failure::Internal(error.to_string()))?;
+    Ok(Place::new(actors, roster.latencies))
 }
 
 fn run(place: &mut Place<Message, Record>, before: Stamp, batches: usize) -> Result<bool, Failure> {

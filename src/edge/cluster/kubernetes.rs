@@ -11,7 +11,7 @@ use super::super::identity::{Authority, Identity, IdentityError, VALID_DAYS};
 use super::bundle::{FOLDER, FileBundle};
 use super::{MachineSpread, RESTARTS, Shares, yaml};
 use crate::protocol::handshake::Party;
-use crate::topology::Plan;
+use crate::topology::Roster;
 
 pub const PROGRAM: &str = "/hansa";
 pub const RESULTS: &str = "/results";
@@ -69,7 +69,7 @@ pub fn spread(spread: &MachineSpread<'_>, pods: &Pods, bundle: &FileBundle) -> R
     let authority = Authority::new(&topology.name).map_err(system)?;
     let mut objects = around.objects(false);
     objects.push(around.service());
-    for party in [Party::Router].into_iter().chain(Plan::of(topology).parties()) {
+    for party in [Party::Router].into_iter().chain(Roster::of(topology).parties()) {
         let identity = authority.issue(std::slice::from_ref(&party), VALID_DAYS).map_err(system)?;
         objects.extend([around.secret(&party, &identity), around.part(&party, spread)]);
     }

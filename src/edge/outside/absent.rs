@@ -10,7 +10,7 @@ use super::starting::{how_to_get, why_not};
 use super::{Failure, Wanted, batsim, command, found, wanted, who};
 use crate::few;
 use crate::systems::managers::Tongue;
-use crate::topology::{Loaded, Plan, Topology};
+use crate::topology::{Loaded, Roster, Topology};
 
 /// Facts about a topology's programs before any is started.
 #[derive(Default)]
@@ -35,7 +35,7 @@ const SCRIPTS: &[&str] = &["py", "sh", "rb", "pl", "js", "mjs", "lua", "jar", "j
 pub fn look_for(loaded: &Loaded) -> Absent {
     let (topology, written_in) = (&loaded.topology, loaded.path());
     let (mut absent, mut missed) = (Absent::default(), few::Set::new());
-    for (_, wanted) in wanted(topology, &Plan::of(topology)) {
+    for (_, wanted) in wanted(topology, &Roster::of(topology)) {
         let Some((program, arguments)) = command(topology, wanted).split_first() else { continue };
         let key = key(topology, wanted);
         let place = loaded.command_place(&key).map(|place| format!("\n --> {place}")).unwrap_or_default();

@@ -31,7 +31,7 @@ use crate::protocol::outside::{HelloAnswer, VERSION};
 use crate::systems::managers::{self, Tongue};
 use crate::systems::market::{Foreign, Market};
 use crate::time::Time;
-use crate::topology::{ExternalDeciders, Input, Plan, Role, Topology, beside};
+use crate::topology::{ExternalDeciders, Input, Role, Roster, Topology, beside};
 use talk::{Talk, Trouble};
 
 pub use absent::look_for;
@@ -101,35 +101,35 @@ enum Wanted<'a> {
 }
 
 /// The programs that a topology needs, by actor.
-fn wanted<'a>(topology: &'a Topology, plan: &Plan) -> Vec<(ActorId, Wanted<'a>)> {
-    let of = |id: ActorId| match plan.roles[id.index()] {
+fn wanted<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId, Wanted<'a>)> {
+    let of = |id: ActorId| match roster.roles[id.index()] {
         Role::Hub(system) => topology.systems[system].settings::<Market>()?.bidder.as_ref().map(Wanted::Bidder),
         Role::Site(site) => Some(Wanted::Manager(site, managers::tongue(&topology.sites[site].scheduler)?)),
         Role::User(user) => (topology.users[user].behaviour == Behaviour::External).then_some(Wanted::Planner(user)),
         Role::Exchange => None,
     };
-    plan.all().into_iter().filter_map(|id| Some((id, of(id)?))).collect()
+    roster.all().into_iter().filter_map(|id| Some((id, of(id)?))).collect()
 }
 
 /// True if a program decides for any of these.
-pub fn decides_for(topology: &Topology, plan: &Plan, ids: &[ActorId]) -> bool {
-    wanted(topology, plan).iter().any(|(id, _)| ids.contains(id))
+pub fn decides_for(topology: &Topology, roster: &Roster, ids: &[ActorId]) -> bool {
+    wanted(topology, roster).iter().any(|(id, _)| ids.contains(id))
 }
 
 /// True if a run asks any program.
 pub fn is_wanted(topology: &Topology) -> bool {
-    !wanted(topology, &Plan::of(topology)).is_empty()
+    !wanted(topology, &Roster::of(topology)).is_empty()
 }
 
 /// The external program that decides for an actor, in words: "site york's manager `python3 manager.py`".
 pub fn programs(topology: &Topology) -> BTreeMap<ActorId, String> {
-    wanted(topology, &Plan::of(topology)).into_iter().map(|(id, wanted)| (id, who(topology, wanted))).collect()
+    wanted(topology, &Roster::of(topology)).into_iter().map(|(id, wanted)| (id, who(topology, wanted))).collect()
 }
 
 /// The files that commands name, on which the results of a run depend.
 pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let mut files: Vec<Input> = Vec::new();
-    for (_, wanted) in wanted(topology, &Plan::of(topology)) {
+    for (_, wanted) in wanted(topology, &Roster::of(topology)) {
         for word in command(topology, wanted) {
             let path = found(word, written_in);
             let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
@@ -228,9 +228,9 @@ pub fn start(
 ) -> Result<(ExternalDeciders, ProgramFault), Failure> {
     let fault = ProgramFault::new(stop);
     let around = RunContext { topology, written_in, stop, fault: &fault };
-    let plan = Plan::of(topology);
+    let roster = Roster::of(topology);
     let mut begun = Vec::new();
-    for (id, wanted) in wanted(topology, &plan).into_iter().filter(|(id, _)| ids.contains(id)) {
+    for (id, wanted) in wanted(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
         let who = who(topology, wanted);
         let one = match wanted {
             Wanted::Bidder(foreign) => bidder::begin(&around, who, foreign).map(Begun::Bidder),

@@ -36,7 +36,7 @@ use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::systems::{Gives, System};
 use crate::time::{Span, Time};
-use crate::topology::{Plan, Role, Topology};
+use crate::topology::{Role, Roster, Topology};
 
 /// Takes a run's log, entry by entry, and keeps the state of every job and task.
 ///
@@ -124,7 +124,7 @@ impl Tally {
     /// A tally that keeps all.
     pub fn new(topology: &Topology, names: &Names) -> Tally {
         let (mut sites, mut first_core, mut first_user) = (Vec::new(), 0, ActorId(u32::MAX));
-        for (actor, role) in (0..).map(ActorId).zip(Plan::of(topology).roles) {
+        for (actor, role) in (0..).map(ActorId).zip(Roster::of(topology).roles) {
             match role {
                 Role::Site(site) => {
                     let site = &topology.sites[site];

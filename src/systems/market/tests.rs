@@ -91,9 +91,9 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
 }
 
 fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let plan = Plan::of(topology);
-    let actors = build(topology, &plan.all()).unwrap();
-    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies)
+    let roster = Roster::of(topology);
+    let actors = build(topology, &roster.all()).unwrap();
+    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 fn task(runtime: u64, cores: u32, kind: u16) -> Task {
@@ -668,19 +668,19 @@ proptest! {
 
         let log = play(&topology);
         assert_no_core_is_sold_twice(&log);
-        let plan = Plan::of(&topology);
+        let roster = Roster::of(&topology);
         let mut assigned = BTreeMap::new();
         for entry in &log {
             match &entry.record {
                 Record::Assigned { task, site } => {
-                    assigned.insert(*task, entry.stamp.after(plan.latencies[site.index()]));
+                    assigned.insert(*task, entry.stamp.after(roster.latencies[site.index()]));
                 }
                 Record::Started { task, .. } => prop_assert_eq!(assigned[task], entry.stamp),
                 _ => {}
             }
         }
 
-        let mut place = Place::new(build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+        let mut place = Place::new(build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
         prop_assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
         prop_assert_eq!(place.take_log(), log);
     }
@@ -688,8 +688,8 @@ proptest! {
 
 /// Plays the run with lanes that ask all tasks at every instant.
 fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
-    let plan = Plan::of(topology);
-    let mut actors = build(topology, &plan.all()).unwrap();
+    let roster = Roster::of(topology);
+    let mut actors = build(topology, &roster.all()).unwrap();
     let clusters = topology.sites.iter().enumerate().map(|(index, site)| Cluster {
         site: ActorId(index as u32 + 1),
         kind: site.kind,
@@ -706,14 +706,14 @@ fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
         clusters.collect(),
         lane,
     ));
-    let mut place = Place::new(actors, plan.latencies.clone());
+    let mut place = Place::new(actors, roster.latencies.clone());
     assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
     place.take_log()
 }
 
 fn play_fast(topology: &Topology) -> Vec<Entry<Record>> {
-    let plan = Plan::of(topology);
-    let mut place = Place::new(build(topology, &plan.all()).unwrap(), plan.latencies.clone());
+    let roster = Roster::of(topology);
+    let mut place = Place::new(build(topology, &roster.all()).unwrap(), roster.latencies.clone());
     assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
     place.take_log()
 }
@@ -832,10 +832,10 @@ fn strangers_are_answered_and_change_nothing() {
     ];
 
     let topology = grid(plain_market("fifo"), &[(8, 0), (8, 1)], 1, Source::Table(table::Table::of(vec![])));
-    let plan = Plan::of(&topology);
-    let mut actors = build(&topology, &plan.all()).unwrap();
+    let roster = Roster::of(&topology);
+    let mut actors = build(&topology, &roster.all()).unwrap();
     actors[3].1 = Box::new(Stranger { says });
-    let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies);
+    let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
 
     let heard = log.iter().filter(|entry| entry.actor == ActorId(3)).map(|entry| match entry.record {
         Record::Removed { job } => (in_minutes(entry.stamp.time), job.0, "refused"),
@@ -990,9 +990,9 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
 #[test]
 fn a_plan_numbers_everybody() {
     let topology = grid(plain_market("fifo"), &[(4, 0), (4, 1)], 1, small_workload(1.0));
-    let plan = Plan::of(&topology);
-    assert_eq!(plan.names, ["auctioneer", "site0", "site1", "user0"]);
-    assert_eq!((plan.at_hub(), plan.all().len()), (vec![ActorId(0)], 4));
-    let parties = plan.parties();
-    assert_eq!(parties.iter().map(|party| plan.find(party).unwrap().0).collect::<Vec<_>>(), [1, 2, 3]);
+    let roster = Roster::of(&topology);
+    assert_eq!(roster.names, ["auctioneer", "site0", "site1", "user0"]);
+    assert_eq!((roster.at_hub(), roster.all().len()), (vec![ActorId(0)], 4));
+    let parties = roster.parties();
+    assert_eq!(parties.iter().map(|party| roster.find(party).unwrap().0).collect::<Vec<_>>(), [1, 2, 3]);
 }

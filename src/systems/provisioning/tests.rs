@@ -14,14 +14,14 @@ use crate::kernel::{ActorId, Entry, judge};
 use crate::protocol::{Bargain, HoldFate, Record};
 use crate::report::{Bargaining, Names, Status, Tally, calendars_fit};
 use crate::time::{Span, Time};
-use crate::topology::{Plan, Topology, build, load};
+use crate::topology::{Roster, Topology, build, load};
 
 /// The log of a topology and its summary. The report accepts no start on failed nodes, no booking that ends twice, and
 /// no message about a booking of another user.
 fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
-    let plan = Plan::of(topology);
-    let actors = build(topology, &plan.all()).unwrap();
-    let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies);
+    let roster = Roster::of(topology);
+    let actors = build(topology, &roster.all()).unwrap();
+    let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
     let names = Names::of(topology);
     let mut tally = Tally::new(topology, &names);
     let mut aside = Tally::putting_aside(topology, &names, Box::new(Vec::new()));

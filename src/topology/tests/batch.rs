@@ -4,7 +4,7 @@ use super::*;
 use crate::grid::Needs;
 use crate::systems::batch::Batch;
 use crate::time::{Span, Time};
-use crate::topology::{BuildError, Plan, build};
+use crate::topology::{BuildError, Roster, build};
 use crate::workload::rigids::Rigids;
 use crate::workload::{Numbering, Platform, Source, WorkloadError};
 
@@ -83,11 +83,11 @@ fn a_log_is_read_and_its_errors_are_kept() {
     let text = topology.to_toml();
     let resolved = load_text(&text, &[]).unwrap();
     assert_eq!((resolved.jobs(), resolved.hash()), (2, topology.hash()));
-    let Err(BuildError::Workload { error, .. }) = build(&resolved, &Plan::of(&resolved).all()) else {
+    let Err(BuildError::Workload { error, .. }) = build(&resolved, &Roster::of(&resolved).all()) else {
         panic!("no log")
     };
     assert_eq!(error.to_string(), "its jobs are not available: cannot read log.swf: there is no such file");
-    assert_eq!(build(&topology, &Plan::of(&topology).all()).map(|cast| cast.len()).unwrap(), 3);
+    assert_eq!(build(&topology, &Roster::of(&topology).all()).map(|cast| cast.len()).unwrap(), 3);
 
     let changed: &[(&str, &[u8])] = &[("grid.toml", text.as_bytes()), ("log.swf", b"1 2 3")];
     assert!(load_files(changed, &[]).unwrap_err().to_string().contains("log.swf has changed"));

@@ -232,7 +232,7 @@ fn data_that_would_take_forever_is_refused() {
     let text = STAR.replace("tasks = [{ runtime = \"1 min\", cores = 1 }]\n", jobs);
     let told = |settings: &[&str]| {
         let topology = load_text(&text, settings).unwrap();
-        let all = crate::topology::Plan::of(&topology).all();
+        let all = crate::topology::Roster::of(&topology).all();
         crate::topology::build(&topology, &all).err().map(|error| error.to_string())
     };
     assert_eq!(told(&[]), None);
@@ -276,9 +276,9 @@ edges = [[0, 2, 10000000], [1, 2, 3000000]]
 
 /// Log of a run, with seconds, and its table of transfers.
 fn told(topology: &Topology) -> (Vec<String>, String) {
-    let plan = crate::topology::Plan::of(topology);
-    let actors = crate::topology::build(topology, &plan.all()).unwrap();
-    let mut place = Place::new(actors, plan.latencies.clone());
+    let roster = crate::topology::Roster::of(topology);
+    let actors = crate::topology::build(topology, &roster.all()).unwrap();
+    let mut place = Place::new(actors, roster.latencies.clone());
     place.run_before(Stamp::NEVER, usize::MAX).unwrap();
     let log = place.take_log();
     let mut tally = Tally::new(topology, &Names::of(topology));

@@ -7,7 +7,7 @@ use crate::kernel::{Breach, Place};
 use crate::protocol::Record;
 use crate::systems::{self, SystemRow, managers, provisioning};
 use crate::time::Stamp;
-use crate::topology::{Plan, build};
+use crate::topology::{Roster, build};
 
 /// A grid of one site, whose jobs take all of it.
 fn grid(row: &SystemRow, site: &str, user: &str, jobs: usize, task: &str) -> String {
@@ -22,8 +22,8 @@ fn grid(row: &SystemRow, site: &str, user: &str, jobs: usize, task: &str) -> Str
 /// Number of jobs that end, and the breach that stops the run.
 fn run(text: &str) -> (usize, Option<Breach>) {
     let topology = load_text(text, &[]).unwrap_or_else(|faults| panic!("{text}: {faults}"));
-    let plan = Plan::of(&topology);
-    let mut place = Place::new(build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+    let roster = Roster::of(&topology);
+    let mut place = Place::new(build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
     let stop = place.run_before(Stamp::NEVER, usize::MAX).err();
     let ended = place.take_log().iter().filter(|entry| matches!(entry.record, Record::Finished { .. })).count();
     (ended, stop)

@@ -12,7 +12,7 @@ use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{Names, Status, Tally};
 use crate::roles::queue;
 use crate::time::{Span, Time};
-use crate::topology::{Plan, Topology, build};
+use crate::topology::{Roster, Topology, build};
 
 /// York and bath are shared, leeds has reservations only.
 const SITES: [(&str, u32); 3] = [("york", 6), ("bath", 4), ("leeds", 5)];
@@ -297,9 +297,9 @@ fn second(second: u64) -> Time {
 }
 
 fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let plan = Plan::of(topology);
-    let actors = build(topology, &plan.all()).unwrap();
-    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies)
+    let roster = Roster::of(topology);
+    let actors = build(topology, &roster.all()).unwrap();
+    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 /// A task on nodes of a site, with start and end, and true if it was lost then.
@@ -364,9 +364,9 @@ fn outages(mut outages: Outages, end: Time) -> Vec<(Time, Time, u32)> {
 /// nodes have identities, nothing runs on reserved nodes either.
 fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &[Stint]) -> Result<(), TestCaseError> {
     let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
-    let plan = Plan::of(topology);
+    let roster = Roster::of(topology);
     for (number, (name, nodes)) in SITES.iter().enumerate() {
-        let site = plan.names.iter().position(|other| other == name).expect("it is in the plan");
+        let site = roster.names.iter().position(|other| other == name).expect("it is in the plan");
         let here = || all.iter().filter(|stint| stint.site.index() == site);
         let down = topology.failing().site(number).map_or_else(Vec::new, |fails| outages(fails.outages, end));
         for Stint { task, nodes, from, to, lost, .. } in here() {
@@ -455,7 +455,7 @@ fn check_promises(
         // Without other waits, it is late only as long as a node of it is down.
         let waits = story.has_links && request(&task.job).7 > 0;
         let (Some((_, start, ..)), false, true) = (promise, waits, *is_first) else { continue };
-        let number = SITES.iter().position(|(name, _)| Plan::of(topology).names[site.index()] == *name).unwrap();
+        let number = SITES.iter().position(|(name, _)| Roster::of(topology).names[site.index()] == *name).unwrap();
         if start < from && !(story.counts(number) && story.fails) {
             let down = topology.failing().site(number).map_or_else(Vec::new, |fails| outages(fails.outages, *from));
             let is_back = |&(_, up, node): &(Time, Time, u32)| up == *from && nodes.contains(&NodeSet::run(node, node));

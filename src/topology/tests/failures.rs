@@ -374,7 +374,7 @@ nodes = 2
     let log = run(&topology);
     let of_request = log.iter().filter_map(|entry| match &entry.record {
         Record::Assigned { task, site } if task.job.0 == 1 => {
-            Some(crate::topology::Plan::of(&topology).names[site.index()].clone())
+            Some(crate::topology::Roster::of(&topology).names[site.index()].clone())
         }
         Record::Broken { job, .. } if job.0 == 1 => Some("broken".to_owned()),
         _ => None,

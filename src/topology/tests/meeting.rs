@@ -9,11 +9,11 @@ use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{Names, RecordError, Status, Systems, Tally};
 use crate::roles::queue;
 use crate::time::{Stamp, Time};
-use crate::topology::{Plan, Role, Topology, build};
+use crate::topology::{Role, Roster, Topology, build};
 
 pub(super) fn run(topology: &Topology) -> Vec<Entry<Record>> {
-    let plan = Plan::of(topology);
-    let mut place = Place::new(build(topology, &plan.all()).unwrap(), plan.latencies);
+    let roster = Roster::of(topology);
+    let mut place = Place::new(build(topology, &roster.all()).unwrap(), roster.latencies);
     place.run_before(Stamp::NEVER, usize::MAX).unwrap();
     place.take_log()
 }
@@ -145,7 +145,7 @@ fn systems_are_separated() {
 
     // The first 150 jobs are the queue's. By system: ended jobs, and core microseconds by site, york first.
     let system = |job: JobId| usize::from(job.0 >= 150);
-    let roles = Plan::of(&topology).roles;
+    let roles = Roster::of(&topology).roles;
     let (mut over, mut busy, mut started) = ([0, 0], [[0u128; 2]; 2], BTreeMap::new());
     let (mut wanted, mut waits) = (BTreeMap::new(), [(0.0, 0.0); 2]);
     for entry in &log {
@@ -420,7 +420,7 @@ fn a_site_that_lets_its_time_serves_all_others_too() {
         let (mut promised, mut running) = (BTreeMap::new(), BTreeMap::<TaskId, NodeSet>::new());
         let mut started = BTreeMap::new();
         for Entry { stamp, actor, record } in log {
-            let is_york = Plan::of(&topology).names[actor.index()] == "york";
+            let is_york = Roster::of(&topology).names[actor.index()] == "york";
             match record {
                 Record::Answered { job, answer: ReserveAnswer::Accepted { start, nodes, .. }, .. } => {
                     promised.insert(job, (start, nodes));

@@ -11,7 +11,7 @@ use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, Ship};
 use crate::report::{Names, RecordError, Tally};
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{self, Plan, check_jobs};
+use crate::topology::{self, Roster, check_jobs};
 use crate::workload::raise::utilisation;
 use crate::workload::rigids::Rigids;
 use crate::workload::{Rigid, Source, swf};
@@ -61,7 +61,7 @@ fn a_topology_of_negotiating_users_reads_back() {
         let topology = load_text(text, &[]).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         check_jobs(&topology).unwrap();
-        assert!(Plan::of(&topology).at_hub().is_empty(), "a [provisioning] has no service at the hub");
+        assert!(Roster::of(&topology).at_hub().is_empty(), "a [provisioning] has no service at the hub");
     }
     let approach = &load_text(PAIR, &[]).unwrap().users[0].approach;
     assert_eq!((approach.strategy.as_str(), &approach.legs[..], approach.alpha), ("coallocate", &[0, 1][..], 0.5));
@@ -167,8 +167,8 @@ users = ["alice"]
     for habit in ["planner = \"script\"", "planner = \"resubmit\"\npatience = \"5 min\""] {
         let ran = |who: &str| {
             let topology = load_text(&text(who, habit), &[]).unwrap();
-            let plan = Plan::of(&topology);
-            let mut place = Place::new(topology::build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+            let roster = Roster::of(&topology);
+            let mut place = Place::new(topology::build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
             place.run_before(Stamp::NEVER, usize::MAX).unwrap();
             let mut tally = Tally::new(&topology, &Names::of(&topology));
             let log = place.take_log();
@@ -386,7 +386,7 @@ impl Actor<Message, Record> for Mallory {
 #[test]
 fn a_user_that_sends_data_of_others_is_named() {
     let topology = load_text(SHARED, &[]).unwrap();
-    let (plan, names) = (Plan::of(&topology), Names::of(&topology));
+    let (roster, names) = (Roster::of(&topology), Names::of(&topology));
     let [mallory, network] = ["mallory", "network"].map(|name| names.actor(name).unwrap());
     let task = Task::new(Span::from_minutes(60), 1, Kind(0));
     let job = Job {
@@ -399,15 +399,15 @@ fn a_user_that_sends_data_of_others_is_named() {
     };
     let edge = |job, from, to| EdgeId { job: JobId(job), from, to };
     let blamed = |ships: &[(EdgeId, u64)]| {
-        let mut actors = topology::build(&topology, &plan.all()).unwrap();
+        let mut actors = topology::build(&topology, &roster.all()).unwrap();
         let liar = Mallory { network, job: Arc::new(job.clone()), user: mallory, ships: ships.to_vec() };
         let place = actors.iter_mut().find(|(id, _)| *id == mallory).unwrap();
         place.1 = Box::new(liar);
-        let mut place = Place::new(actors, plan.latencies.clone());
+        let mut place = Place::new(actors, roster.latencies.clone());
         place.run_before(Stamp::at(Time::ZERO + Span::from_minutes(10)), usize::MAX).unwrap();
         let mut tally = Tally::new(&topology, &names);
         place.take_log().iter().find_map(|entry| {
-            assert_eq!(plan.may_write(entry.actor, &entry.record), Ok(()));
+            assert_eq!(roster.may_write(entry.actor, &entry.record), Ok(()));
             let RecordError::Inconsistent(wrong) = tally.add(entry).err()? else { panic!("nothing is written") };
             Some(format!("{}: {wrong}", tally.blame(entry, &wrong, &BTreeMap::new())))
         })
@@ -611,8 +611,9 @@ source = "table"
 
 /// Site of the start of each task, by number in the topology.
 fn started_at(topology: &Topology) -> Vec<(u32, u32, usize)> {
-    let plan = Plan::of(topology);
-    let sites: Vec<ActorId> = ["york", "leeds"].map(|name| plan.find(&Party::Site(name.to_owned())).unwrap()).to_vec();
+    let roster = Roster::of(topology);
+    let sites: Vec<ActorId> =
+        ["york", "leeds"].map(|name| roster.find(&Party::Site(name.to_owned())).unwrap()).to_vec();
     let site = |actor| sites.iter().position(|site| *site == actor).unwrap();
     let start = |entry: Entry<Record>| match entry.record {
         Record::Started { task, .. } => Some((task.job.0, task.index, site(entry.actor))),

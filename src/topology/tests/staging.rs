@@ -6,7 +6,7 @@ use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{Names, Tally};
 use crate::systems::reservation::fit;
 use crate::time::Stamp;
-use crate::topology::{Plan, Topology, build};
+use crate::topology::{Roster, Topology, build};
 
 /// One megabyte per second each way.
 const WIRE: &str = r#"[[link]]
@@ -21,12 +21,12 @@ name = "alice"
 /// Log of a run, with seconds, and its table of transfers. All layouts have equal results if no actor breaks a promise,
 /// which a judge checks.
 fn told(topology: &Topology) -> (Vec<String>, String) {
-    let plan = Plan::of(topology);
-    let actors = || build(topology, &plan.all()).unwrap();
-    let mut place = Place::new(actors(), plan.latencies.clone());
+    let roster = Roster::of(topology);
+    let actors = || build(topology, &roster.all()).unwrap();
+    let mut place = Place::new(actors(), roster.latencies.clone());
     place.run_before(Stamp::NEVER, usize::MAX).unwrap();
     let log = place.take_log();
-    let latencies: Vec<_> = plan.all().iter().map(|id| plan.latencies[id.index()]).collect();
+    let latencies: Vec<_> = roster.all().iter().map(|id| roster.latencies[id.index()]).collect();
     assert_eq!(judge::run(actors().into_iter().map(|(_, actor)| actor).collect(), &latencies), log);
 
     let mut tally = Tally::new(topology, &Names::of(topology));
@@ -46,8 +46,8 @@ fn told(topology: &Topology) -> (Vec<String>, String) {
             Record::Sent { edge, from, to, active, .. } => {
                 format!(
                     "{edge} leaves {} for {}, active at {}",
-                    plan.names[from.index()],
-                    plan.names[to.index()],
+                    roster.names[from.index()],
+                    roster.names[to.index()],
                     active.seconds()
                 )
             }
@@ -157,8 +157,8 @@ fn without_data_links_change_nothing() {
     let alone = load_text(&format!("{plain}{jobs}").replace(wire, ""), &[]).unwrap();
     assert!(linked.cables.is_some() && alone.cables.is_none());
     let run = |topology: &Topology| {
-        let plan = Plan::of(topology);
-        let mut place = Place::new(build(topology, &plan.all()).unwrap(), plan.latencies);
+        let roster = Roster::of(topology);
+        let mut place = Place::new(build(topology, &roster.all()).unwrap(), roster.latencies);
         place.run_before(Stamp::NEVER, usize::MAX).unwrap();
         place.take_log()
     };

@@ -11,7 +11,7 @@ use crate::kernel::{Entry, judge};
 use crate::protocol::Record;
 use crate::report::{Names, Schedule, Status, Tally};
 use crate::time::{Span, Time};
-use crate::topology::{Plan, Topology, build, load};
+use crate::topology::{Roster, Topology, build, load};
 
 /// A user, a dispatcher and a site; messages take no time.
 fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
@@ -33,9 +33,9 @@ fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
 }
 
 fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let plan = Plan::of(topology);
-    let actors = build(topology, &plan.all()).unwrap();
-    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies)
+    let roster = Roster::of(topology);
+    let actors = build(topology, &roster.all()).unwrap();
+    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 /// Checks that the grid does what the cluster does alone.

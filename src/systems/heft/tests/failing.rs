@@ -12,7 +12,7 @@ use crate::kernel::{ActorId, Entry, judge};
 use crate::protocol::Record;
 use crate::report::{Names, Tally};
 use crate::time::{Span, Time};
-use crate::topology::{Plan, build, load};
+use crate::topology::{Roster, build, load};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 100 }))]
@@ -47,9 +47,9 @@ proptest! {
         let checkpoint = (every > 0).then_some(saves);
         topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts, checkpoint, ..Recovery::default() };
 
-        let plan = Plan::of(&topology);
-        let actors = build(&topology, &plan.all()).unwrap();
-        let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies);
+        let roster = Roster::of(&topology);
+        let actors = build(&topology, &roster.all()).unwrap();
+        let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
         let names = Names::of(&topology);
         let mut tally = Tally::new(&topology, &names);
         for entry in &log {
@@ -105,9 +105,9 @@ fn plans_reuse_the_time_of_abandoned_workflows() {
         );
         let mut read = |_: &str| Ok(text.clone().into_bytes());
         let topology = load("grid.toml", &[], &mut read).unwrap().topology;
-        let plan = Plan::of(&topology);
-        let actors = build(&topology, &plan.all()).unwrap();
-        let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies);
+        let roster = Roster::of(&topology);
+        let actors = build(&topology, &roster.all()).unwrap();
+        let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
         let ends = log.iter().filter_map(|entry| match entry.record {
             Record::Removed { job } | Record::Completed { job, .. } => Some((job.0, entry.stamp.time.seconds())),
             _ => None,

@@ -6,7 +6,7 @@ use super::{play, read};
 use crate::grid::TaskId;
 use crate::kernel::Entry;
 use crate::protocol::Record;
-use crate::topology::{Plan, Topology, build, load};
+use crate::topology::{Roster, Topology, build, load};
 
 /// The tasks with their sites, starts and ends, in seconds, in the order of starts; and the whole log.
 type Played = (Vec<(String, usize, f64, f64)>, Vec<Entry<Record>>);
@@ -220,6 +220,6 @@ fn a_leg_that_its_site_does_not_accept_is_told_before_the_run() {
                 [[workload]]\nsource = \"table\"\n[[workload.job]]\n\
                 tasks = [{ runtime = \"61 min\", cores = 1 }, { runtime = \"61 min\", cores = 1 }]\n";
     let topology = read(text);
-    let error = build(&topology, &Plan::of(&topology).all()).err().unwrap().to_string();
+    let error = build(&topology, &Roster::of(&topology).all()).err().unwrap().to_string();
     assert!(error.contains("its leg is at york, which accepts up to 1 h"), "{error}");
 }
