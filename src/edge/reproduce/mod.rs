@@ -153,5 +153,9 @@ const PAGE: &str = "report.html";
 fn publish(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
     files.iter().try_for_each(|(name, text)| replace(&out.join(name), text))?;
     figures.iter().try_for_each(|figure| replace(&out.join(figure.file), &figure.svg))?;
-    out::unless_quiet(&format!("{told}\nruns, tables and figures in {}, with a page: {}\n", out.display(), out.join(PAGE).display()))
+    out::unless_quiet(&format!(
+        "{told}\nruns, tables and figures in {}, with a page: {}\n",
+        out.display(),
+        out.join(PAGE).display()
+    ))
 }
