@@ -30,7 +30,7 @@ impl Page<'_> {
              <nav><a href=\"#verdicts\">Verdicts</a><a href=\"#figures\">Figures</a><a href=\"#tables\">Tables</a>\
              <a href=\"#ours\">Set-up</a><a href=\"#full\">Full form</a></nav></header>\n",
             escape(self.authors),
-            escape(self.head.trim())
+            escape(self.head.trim()).replace('\n', "<br>")
         );
         body.push_str(self.verdicts);
         body.push_str("<section><h2 id=\"figures\">Figures</h2>\n");

@@ -66,7 +66,7 @@ impl<'r, R> Findings<'r, R> {
         let mut html = format!(
             "<section><h2 id=\"verdicts\">Verdicts</h2>\n<p>{}.</p>\n{}",
             escape(&self.counts()),
-            table(&["#", "Claim", "Verdict"], self.all.iter().map(row))
+            table(&["#No.", "Claim", "Verdict"], self.all.iter().map(row))
         );
         for (claim, finding) in &self.all {
             let number = claim.number;

@@ -201,13 +201,16 @@ impl Finding {
         self.comparisons.iter().any(|comparison| names(&comparison.text) && fails(comparison))
     }
 
-    /// Reasons for tolerances without which the claim would not hold, each once.
+    /// Reasons for bounds, and for tolerances that are needed, each once.
     fn tolerances(&self) -> Vec<&'static str> {
         let mut reasons: Vec<&'static str> = Vec::new();
-        for comparison in self.comparisons.iter().filter(|one| one.verdict() == Verdict::WithinTolerance) {
-            if let Ours::Bound(why) | Ours::Slack(why) = comparison.ours
-                && !reasons.contains(&why)
-            {
+        for comparison in &self.comparisons {
+            let why = match comparison.ours {
+                Ours::Bound(why) => why,
+                Ours::Slack(why) if comparison.verdict() == Verdict::WithinTolerance => why,
+                Ours::Slack(_) | Ours::Nothing => continue,
+            };
+            if !reasons.contains(&why) {
                 reasons.push(why);
             }
         }
@@ -249,6 +252,9 @@ mod tests {
         assert_eq!((unused.verdict, unused.tolerances().len()), (Verdict::Holds, 0));
         let used = judged(|judge| judge.slack("noise", |judge| judge.at_most(&just(2.5), &just(2.0), 1.0)));
         assert_eq!((used.verdict, used.tolerances()), (Verdict::WithinTolerance, vec!["noise"]));
+        // A bound that fails is named, too.
+        let failing = judged(|judge| judge.bound("much is 2", |judge| judge.below(&just(2.0), &just(1.0))));
+        assert_eq!((failing.verdict, failing.tolerances()), (Verdict::DoesNotHold, vec!["much is 2"]));
         let missing = judged(|judge| {
             judge.below(&just(1.0), &just(2.0));
             judge.below(&Number::new("lost".to_owned(), None), &just(2.0));

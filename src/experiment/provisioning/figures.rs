@@ -12,6 +12,8 @@ const BOTH_WAYS: &[Named] = &[("provisioned", "provisioned"), ("best effort", "b
 const PROVISIONED: &[Named] = &[("provisioned", "")];
 /// Figures of single observations, whose points are not joined.
 const SCATTERED: [&str; 3] = ["5", "6", "8"];
+/// Figures without bars: fees have long tails, so that a deviation is larger than its mean.
+const WITHOUT_BARS: [&str; 6] = ["38", "39", "40", "41", "46", "48"];
 /// Figures that count observations.
 const COUNTED: [&str; 2] = ["4", "7"];
 const EXTREMES: &[Named] = &[("alpha 0", "alpha 0"), ("alpha 1", "alpha 1")];
@@ -105,7 +107,7 @@ impl Drawn<'_> {
             let is_count = COUNTED.contains(&figure);
             let value = if is_count { samples.len() as f64 } else { estimate.map_or(0.0, |estimate| estimate.mean) };
             line.points.push((*at as f64 / 1_000.0, value));
-            line.within.push(if is_count { 0.0 } else { super::deviation(samples).unwrap_or(0.0) });
+            line.within.push(super::deviation(samples).unwrap_or(0.0));
         }
         // A line without numbers is the ratio of a pair.
         if line.points.is_empty() {
@@ -118,7 +120,8 @@ impl Drawn<'_> {
             }
         }
         // Bars on dozens of points would hide them.
-        if line.points.len() > 12 {
+        let is_bare = COUNTED.contains(&figure) || WITHOUT_BARS.contains(&figure);
+        if is_bare || line.points.len() > 12 {
             line.within.clear();
         }
         line
@@ -132,10 +135,10 @@ fn axis(label: &'static str) -> Axis {
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let along = |x| Drawn { results: &outcome.results, x };
     let below = format!("{}; bars are one standard deviation", outcome.extent.words());
-    let figure = |file, title: &str, panels: Vec<Panel>| Figure {
-        file,
-        title: title.to_owned(),
-        svg: draw(title, &below, &panels),
+    let figure = |file: &'static str, title: &str, panels: Vec<Panel>| {
+        let number = file.split('-').next().unwrap_or_default().trim_start_matches('0');
+        let title = format!("Figure {number}: {}{}", title[..1].to_lowercase(), &title[1..]);
+        Figure { file, svg: draw(&title, &below, &panels), title }
     };
     let both = |figure, x, y, lines| along(x).sites(figure, y, [lines, lines]);
     let pair = |x, one: (&'static str, &'static str), other: (&'static str, &'static str), lines: [&[Named]; 2]| {
@@ -154,8 +157,8 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "06-starts.svg",
-            "When slots begin, and how long they last (one in seven is drawn)",
-            vec![along("Start (h from now)").one("", "6", "Duration (h)", EACH_SITE)],
+            "When slots begin, and how long they last",
+            vec![along("Start (h from now); one slot in seven").one("", "6", "Duration (h)", EACH_SITE)],
         ),
         figure(
             "07-sizes.svg",
@@ -164,8 +167,8 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "08-estimates.svg",
-            "When slots begin, and how long they last, with inexact estimates (one in seven is drawn)",
-            vec![along("Start (h from now)").one("", "8", "Duration (h)", EACH_SITE)],
+            "The same slots with inexact estimates",
+            vec![along("Start (h from now); one slot in seven").one("", "8", "Duration (h)", EACH_SITE)],
         ),
         figure(
             "13-makespan.svg",
@@ -197,7 +200,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         figure("16-cost.svg", "What they cost, by load", along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
         figure(
             "18-cybershake.svg",
-            "CyberShake on CTC, by load",
+            "Time and cost of CyberShake on CTC, by load",
             pair(LOAD, ("18 makespan", MAKESPAN), ("18 cost", COST), [BOTH_WAYS, BOTH_WAYS]),
         ),
         figure(
