@@ -1,12 +1,13 @@
 //! Topology files, read from disk.
 
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
-use super::disk::{io_reason, open_regular};
+use super::disk::{cannot, io_reason, open_regular, unreadable};
 use super::gzip::{INFLATED_MAX, inflate, is_packed, read_lines, without_mark};
 use super::{Failure, outside};
 use crate::near::nearest;
@@ -32,17 +33,43 @@ pub const STANDARD_INPUT: &str = "-";
 
 /// Reads and checks a topology. Reports all of its faults at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    load_by(topology::load, path, overrides).map_err(|(failure, _)| failure)
+    load_by(&topology::load, path, overrides).map_err(|(failure, _)| failure)
 }
 
 /// Like `load_topology`, with the faults also as a list, for programs.
 pub fn load_or_list(path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
-    load_by(topology::load, path, overrides)
+    load_by(&topology::load, path, overrides)
+}
+
+/// Reads a topology that a launcher has written, with the jobs that it has prepared in a folder, if there are any.
+pub fn load_launched(path: &str, overrides: &[Override], jobs: Option<&Path>) -> Result<Loaded, Failure> {
+    let Some(folder) = jobs else { return load_topology(path, overrides) };
+    let mut prepared = Vec::new();
+    for number in 0.. {
+        let path = folder.join(number.to_string());
+        match fs::read(&path) {
+            Ok(jobs) => prepared.push(Some(jobs).filter(|jobs| !jobs.is_empty())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(unreadable(&path, &error)),
+        }
+    }
+    let load: LoadTopology<'_> = &|path, _, read| topology::load_prepared(path, read, &prepared);
+    load_by(load, path, overrides).map_err(|(failure, _)| failure)
+}
+
+/// Writes the jobs of a topology into a new folder, by workload: an empty file if they are not worth it.
+pub fn write_prepared(topology: &Topology, folder: &Path) -> Result<(), Failure> {
+    fs::create_dir(folder).map_err(|error| cannot("create", folder, &error))?;
+    for (number, jobs) in topology.prepared_jobs().into_iter().enumerate() {
+        let path = folder.join(number.to_string());
+        fs::write(&path, jobs.unwrap_or_default()).map_err(|error| cannot("write", &path, &error))?;
+    }
+    Ok(())
 }
 
 /// Reads and checks a topology whose workloads are not used because the caller brings its own.
 pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    load_by(topology::load_idle, path, overrides).map_err(|(failure, _)| failure)
+    load_by(&topology::load_idle, path, overrides).map_err(|(failure, _)| failure)
 }
 
 /// Reads a topology that [`written_out`] has written.
@@ -55,9 +82,10 @@ pub fn load_text(text: &str) -> Result<Topology, Failure> {
     loaded.map(|loaded| loaded.topology).map_err(|diagnostics| Failure::Input(diagnostics.to_string()))
 }
 
-type LoadTopology = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::InvalidInput>;
+type LoadTopology<'l> =
+    &'l dyn Fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::InvalidInput>;
 
-fn load_by(load: LoadTopology, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
+fn load_by(load: LoadTopology<'_>, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
     let read = &mut |path: &str| read_typed(path).map_err(|error| reason(path, &error));
     let mut loaded = load(path, overrides, read).map_err(|diagnostics| {
         match Some(path).filter(|path| *path != STANDARD_INPUT).and_then(mistaken) {

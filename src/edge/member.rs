@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::drive_leaf::{self, LeafEnd, LeafIo};
 use super::identity::Identity;
-use super::input::{load_grid, load_topology};
+use super::input::{load_grid, load_launched};
 use super::keeper::WatchedRuntime;
 use super::lifeline::{self, Cleanup};
 use super::outside::{self, Stop};
@@ -17,7 +17,7 @@ use super::signals::on_interrupt;
 use super::{Failure, err, freight, out};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party, TopologyHash, label};
-use crate::topology::{self, ExternalDeciders, Loaded, Override, Roster, Topology};
+use crate::topology::{self, ExternalDeciders, Override, Roster, Topology};
 
 /// Settings of a process that takes part in a run.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Membership {
     pub topology: String,
     /// Hash of the whole topology, if the file lacks its workloads, which sites do not need. None if the file is whole.
     pub topology_hash: Option<TopologyHash>,
+    /// Folder with the jobs of its workloads, if a launcher has prepared them.
+    pub jobs: Option<PathBuf>,
     pub overrides: Vec<Override>,
     pub parties: Vec<Party>,
     pub identity: PathBuf,
@@ -69,9 +71,11 @@ fn join_and_play(
     endings: &mut mpsc::UnboundedReceiver<Failure>,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let load: fn(&str, &[Override]) -> Result<Loaded, Failure> =
-        if membership.topology_hash.is_some() { load_grid } else { load_topology };
-    let loaded = load(&membership.topology, &membership.overrides)?;
+    let Membership { topology, overrides, .. } = membership;
+    let loaded = match membership.topology_hash {
+        Some(_) => load_grid(topology, overrides),
+        None => load_launched(topology, overrides, membership.jobs.as_deref()),
+    }?;
     let topology = &loaded.topology;
     let hash = membership.topology_hash.unwrap_or_else(|| topology.hash());
     let roster = Roster::of(topology);

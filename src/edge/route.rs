@@ -15,7 +15,7 @@ use super::freight::shape::Shaper;
 use super::freight::{Freight, LiveLinks, Moved};
 use super::host::utc_now;
 use super::identity::Identity;
-use super::input::{default_out, load_topology, written_out};
+use super::input::{default_out, load_launched, written_out};
 use super::journal::{Head, Journal, is_whole};
 use super::keeper::WatchedRuntime;
 use super::launch::{Asked, JOINED, LISTENING};
@@ -37,6 +37,8 @@ use crate::topology::{self, ExternalDeciders, Loaded, Override, Role, Roster, To
 #[derive(Debug)]
 pub struct Routing {
     pub topology: String,
+    /// Folder with the jobs of its workloads, if a launcher has prepared them.
+    pub jobs: Option<PathBuf>,
     pub overrides: Vec<Override>,
     pub identity: PathBuf,
     pub bind: SocketAddr,
@@ -88,7 +90,7 @@ pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
 pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
     let identity = lifeline::identity(&routing.identity, &[Party::Router]);
-    let loaded = load_topology(&routing.topology, &routing.overrides)?;
+    let loaded = load_launched(&routing.topology, &routing.overrides, routing.jobs.as_deref())?;
     if routing.live.is_some() {
         check_live(&loaded.topology, &routing.topology)?;
     }

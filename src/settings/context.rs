@@ -86,7 +86,7 @@ impl<'a> NameIndex<'a> {
     }
 }
 
-static NOTHING_ATTACHED: Attached = Attached::new();
+static NOTHING_ATTACHED: Attached = Attached::NONE;
 
 impl Context<'_> {
     /// An unspecified grid: for lists of keys.

@@ -65,8 +65,19 @@ impl Table {
     }
 }
 
-/// Files that settings name, by the location of the name: the path relative to the current directory, and the content.
-pub type Attached = few::Map<Location, (String, FileContent)>;
+/// Content that a topology needs and does not hold itself.
+#[derive(Debug, Default)]
+pub struct Attached {
+    /// Files that settings name, by the location of the name: the path relative to the current directory, and the
+    /// content.
+    pub files: few::Map<Location, (String, FileContent)>,
+    /// Prepared jobs of workloads, by the location of the table: what another process made of its keys.
+    pub jobs: few::Map<Location, Arc<[u8]>>,
+}
+
+impl Attached {
+    pub const NONE: Attached = Attached { files: few::Map::new(), jobs: few::Map::new() };
+}
 
 /// Content of a file, which several settings may share, or the reason why it cannot be read.
 pub type FileContent = Result<Arc<[u8]>, String>;

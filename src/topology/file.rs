@@ -267,20 +267,34 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
 
 const INCLUDES_MAX: usize = 16;
 
-/// Reads the files that workloads name under `file`, and failures under `trace`. Does not parse them.
-pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) -> Attached {
-    let mut attached = Attached::new();
-    let tables = |(list, key): (&str, &'static str)| match root.get(list) {
-        Some(WrittenNode { value: Value::List(tables), .. }) => tables.iter().map(|table| (table, key)).collect(),
-        _ => Vec::new(),
+/// Reads the files that workloads name under `file`, and failures under `trace`. Does not parse them. Files of
+/// workloads whose jobs are prepared are not read.
+pub(crate) fn attach(
+    root: &Table,
+    path: &str,
+    prepared: &[Option<Vec<u8>>],
+    library: &mut Library<'_, '_>,
+) -> Attached {
+    let mut attached = Attached::NONE;
+    let list = |name: &str| match root.get(name) {
+        Some(WrittenNode { value: Value::List(tables), .. }) => &tables[..],
+        _ => &[],
     };
-    for (table, key) in [("workload", "file"), ("failure", "trace")].into_iter().flat_map(tables) {
-        let Value::Table(table) = &table.value else { continue };
+    let (workloads, failures) = (list("workload"), list("failure"));
+    for (table, jobs) in workloads.iter().zip(prepared) {
+        attached.jobs.extend(jobs.as_deref().map(|jobs| (table.location, jobs.into())));
+    }
+    let tables = workloads.iter().map(|table| (table, "file")).chain(failures.iter().map(|table| (table, "trace")));
+    for (WrittenNode { location: place, value }, key) in tables {
+        let Value::Table(table) = value else { continue };
         let Some(WrittenNode { location, value: Value::Text(name) }) = table.get(key) else { continue };
         let base = library.diagnostics.source(location.source()).path.clone();
         let path = beside(base.as_deref().unwrap_or(path), name);
-        let content = library.open_attached(&path);
-        attached.insert(*location, (path, content));
+        let content = match attached.jobs.contains_key(place) {
+            true => Err("its jobs are prepared".to_owned()),
+            false => library.open_attached(&path),
+        };
+        attached.files.insert(*location, (path, content));
     }
     attached
 }

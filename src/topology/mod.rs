@@ -58,6 +58,11 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// The jobs of each workload for [`load_prepared`]; None where preparing them is not worth it.
+    pub fn prepared_jobs(&self) -> Vec<Option<Vec<u8>>> {
+        self.workloads.iter().map(|workload| workload.source.job_source().prepared_jobs()).collect()
+    }
+
     /// Settings of a system; None if the topology does not use it.
     pub fn settings<S: System>(&self) -> Option<&S> {
         self.systems.iter().find_map(Service::settings)
@@ -160,15 +165,27 @@ impl Loaded {
 
 /// Reads the topology at `path` through `read`; `overrides` take precedence over the file. Reports all errors at once.
 pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, InvalidInput> {
-    load_as(path, overrides, read, false)
+    load_as(path, overrides, read, &[], false)
 }
 
 /// Like [`load`], for callers that add jobs themselves: the topology may have no workload.
 pub fn load_idle(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, InvalidInput> {
-    load_as(path, overrides, read, true)
+    load_as(path, overrides, read, &[], true)
 }
 
-fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) -> Result<Loaded, InvalidInput> {
+/// Like [`load`], of a topology that [`Topology::to_toml`] has written; takes the [`Topology::prepared_jobs`] of its
+/// workloads instead of reading their logs or drawing their jobs again.
+pub fn load_prepared(path: &str, read: &mut Read<'_>, jobs: &[Option<Vec<u8>>]) -> Result<Loaded, InvalidInput> {
+    load_as(path, &[], read, jobs, false)
+}
+
+fn load_as(
+    path: &str,
+    overrides: &[Override],
+    read: &mut Read<'_>,
+    prepared: &[Option<Vec<u8>>],
+    idle: bool,
+) -> Result<Loaded, InvalidInput> {
     let mut library = file::Library::new(read);
     let Some(mut root) = library.open(path, None) else { return library.diagnostics.verdict(None) };
     if !version::fits(&root, &library.diagnostics) {
@@ -186,7 +203,7 @@ fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) 
         return library.diagnostics.verdict(None);
     }
 
-    let attached = file::attach(&root, path, &mut library);
+    let attached = file::attach(&root, path, prepared, &mut library);
     let (topology, locations) = check::check(&root, &attached, &library.diagnostics, idle);
     let workload_locations = locations.into_iter().map(|location| library.diagnostics.locate(location)).collect();
     let command_places = file::commands(&root, &library.diagnostics);

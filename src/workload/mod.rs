@@ -106,6 +106,11 @@ pub trait JobSource {
     /// Upper bound of the total number of tasks.
     fn tasks_in_all(&self) -> u64;
 
+    /// Its jobs, for another process that then need not read or draw them again. None if that is not worth it.
+    fn prepared_jobs(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Noun for one job, and a phrase about their origin that follows the number of jobs.
     fn describe(&self) -> (&'static str, String);
 }

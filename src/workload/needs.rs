@@ -3,6 +3,8 @@
 //! The rules are those of the experiments in H. Casanova, M. Stillwell, F. Vivien, "Dynamic fractional resource
 //! scheduling vs. batch scheduling" (INRIA RR-7659).
 
+use serde::{Deserialize, Serialize};
+
 use super::rigid::{Kilobytes, Rigid, Unrunnable};
 use crate::grid::Needs;
 use crate::random::{SplitMix64, mix};
@@ -23,7 +25,7 @@ words! {
 }
 
 /// A job as tasks that share nodes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NeedsShape {
     pub tasks: u32,
     pub needs: Needs,

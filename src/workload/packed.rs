@@ -6,12 +6,16 @@
 //! about 12 bytes if a model has drawn it, and about 35 if a log has all of its fields. Every eighth job is stored
 //! independently, so any job is found by reading at most eight.
 
+use serde::{Deserialize, Serialize};
+
 use super::rigid::{Kilobytes, Rigid};
 use crate::time::{Span, Time};
 
 /// Jobs in order of insertion.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Packed {
+    /// Serialised apart ([`Packed::bytes`]), as texts would make them four times as long.
+    #[serde(skip)]
     bytes: Vec<u8>,
     /// Offset of each group of jobs.
     groups: Vec<usize>,
@@ -20,7 +24,7 @@ pub struct Packed {
 }
 
 /// Reference of the next job's number and submission.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Base {
     number: u64,
     submit: u64,
@@ -30,6 +34,15 @@ struct Base {
 const GROUP: usize = 8;
 
 impl Packed {
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Adds the bytes to a list that was serialised without them.
+    pub fn with_bytes(self, bytes: Vec<u8>) -> Packed {
+        Packed { bytes, ..self }
+    }
+
     pub fn len(&self) -> usize {
         self.count
     }

@@ -399,6 +399,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
     let routing = Routing {
         overrides: args.overrides.parse()?,
         topology: args.topology,
+        jobs: args.jobs,
         identity: args.identity,
         bind: args.bind,
         out: args.results.out,
@@ -426,6 +427,7 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
         overrides: args.overrides.parse()?,
         topology: args.topology,
         topology_hash: args.topology_hash,
+        jobs: args.jobs,
         parties: args.names.into_iter().map(role).collect(),
         identity: args.identity,
         router: args.router,

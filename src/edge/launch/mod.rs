@@ -22,7 +22,7 @@ use super::disk::{cannot, io_reason};
 use super::grouping::{Grouping, Machine, assign_processes};
 use super::host::{self, HostActivity};
 use super::identity::{Authority, Identity};
-use super::input::located;
+use super::input::{located, write_prepared};
 use super::lifeline::{HANDED_OVER, LauncherMessage};
 use super::run_dir::RunDir;
 use super::sanitize::sanitize_line_up_to;
@@ -94,6 +94,8 @@ pub const LISTENING: &str = "listening on ";
 pub const JOINED: &str = "joined ";
 
 const ASKED: &str = "asked.json";
+/// Folder with the prepared jobs of the workloads, beside the topology.
+const PREPARED: &str = "jobs";
 /// Time that a process has to leave by itself once the run is over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 /// Time that processes have to learn of a failed run before they are told to leave.
@@ -135,6 +137,8 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let idle = dir.path.join("sites.toml");
     let topology_hash = located.hash();
     write(&idle, &Topology { workloads: Vec::new(), ..located }.to_toml())?;
+    let jobs = dir.path.join(PREPARED);
+    write_prepared(launch.topology, &jobs)?;
     let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), other_cores, ..launch.asked.clone() };
     write(&dir.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
@@ -152,6 +156,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         authority: &authority,
         topology: &topology,
         idle: &idle,
+        jobs: &jobs,
         topology_hash,
         address,
         patience: launch.patience,
@@ -347,6 +352,8 @@ struct Meeting<'a> {
     topology: &'a Path,
     /// The topology without its workloads, for processes that play sites.
     idle: &'a Path,
+    /// The jobs of its workloads, for all others.
+    jobs: &'a Path,
     topology_hash: TopologyHash,
     address: SocketAddr,
     patience: Duration,
@@ -481,6 +488,8 @@ async fn start_member(
     let mut command = hansa(first.role(), if only_sites { meeting.idle } else { meeting.topology })?;
     if only_sites {
         command.arg("--topology-hash").arg(meeting.topology_hash.to_string());
+    } else {
+        command.arg("--jobs").arg(meeting.jobs);
     }
     command.arg("--router").arg(meeting.address.to_string());
     command.arg("--patience").arg(format!("{}us", meeting.patience.as_micros()));

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::{
-    ASKED, EarlyEnd, JOINED, LISTENING, LOOK_EVERY, Launch, Pulse, cannot_start, end_process, fell, hand_over, hansa,
-    how_it_went, system,
+    ASKED, EarlyEnd, JOINED, LISTENING, LOOK_EVERY, Launch, PREPARED, Pulse, cannot_start, end_process, fell,
+    hand_over, hansa, how_it_went, system,
 };
 use crate::edge::disk::RealDisk;
 use crate::edge::files::{SUMMARY, clear_after_the_dead, settle_after_the_dead};
@@ -268,6 +268,7 @@ impl<'a> Routers<'a> {
         };
         command.arg("--join-within").arg(self.join_within.as_secs().to_string());
         command.arg("--asked").arg(self.topology.with_file_name(ASKED));
+        command.arg("--jobs").arg(self.topology.with_file_name(PREPARED));
         command.stdout(Stdio::piped()).stderr(Stdio::inherit());
         Ok(command)
     }

@@ -301,7 +301,7 @@ impl WrittenFailure {
         if self.at.is_some() || self.mtbf.is_some() || !self.outages.is_empty() {
             return field.complain("expected no trace beside other outages");
         }
-        match known.attached.get(&field.location()) {
+        match known.attached.files.get(&field.location()) {
             None => field.wrong::<()>("the path of a trace").unwrap_or_default(),
             Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
             Some((path, Ok(bytes))) => match trace::read(bytes) {

@@ -16,7 +16,7 @@ mod round_trip;
 mod sharing;
 mod staging;
 
-use super::{InvalidInput, Loaded, Override, Rendered, Topology, load};
+use super::{InvalidInput, Loaded, Override, Rendered, Topology, load, load_prepared};
 
 /// A small and valid topology.
 const FINE: &str = r#"name = "fine"

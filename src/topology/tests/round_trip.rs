@@ -12,14 +12,16 @@ use crate::systems;
 use crate::topology::keys;
 use crate::workload;
 
+/// Two sites and two users with one workload.
+fn grid(system: &str, source: &str) -> String {
+    format!(
+        "name = \"base\"\n{system}\n[[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"leeds\"\ncores = 64\n\
+         [[user]]\nname = \"alice\"\n[[user]]\nname = \"bob\"\n[[workload]]\n{source}\n"
+    )
+}
+
 /// Topologies in which settings are changed; together they have every system and every source.
 fn bases() -> Vec<(String, String)> {
-    let grid = |system: &str, source: &str| {
-        format!(
-            "name = \"base\"\n{system}\n[[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"leeds\"\ncores = 64\n\
-             [[user]]\nname = \"alice\"\n[[user]]\nname = \"bob\"\n[[workload]]\n{source}\n"
-        )
-    };
     let task = "[[workload.job]]\ntasks = [{ runtime = \"1 min\", cores = 1 }";
     let sources = [
         ("market", "jobs = 2\ncores_max = 8".to_owned()),
@@ -265,6 +267,35 @@ fn survives(topology: &Topology, what: &str) {
     let again = read(&text, &[]).unwrap_or_else(|diagnostics| panic!("{what}\n{diagnostics}\n{text}"));
     assert_eq!(&again, topology, "{what}\n{text}");
     assert_eq!(again.hash(), topology.hash(), "{what}\n{text}");
+    let jobs = topology.prepared_jobs();
+    if jobs.iter().any(Option::is_some) {
+        let launched = with_prepared_jobs(&text, &jobs);
+        let launched = launched.unwrap_or_else(|diagnostics| panic!("{what}\n{diagnostics}\n{text}"));
+        assert_eq!(launched, again, "{what}, with prepared jobs\n{text}");
+    }
+}
+
+/// Loads a written topology as a launched process does: logs are not there.
+fn with_prepared_jobs(text: &str, jobs: &[Option<Vec<u8>>]) -> Result<Topology, String> {
+    let mut read = |path: &str| match path {
+        "grid.toml" => Ok(text.as_bytes().to_vec()),
+        "flow.dot" | "mosaic.json" => Ok(FLOW.as_bytes().to_vec()),
+        _ => Err("only what is not prepared is read".to_owned()),
+    };
+    let loaded = load_prepared("grid.toml", &mut read, jobs);
+    loaded.map(|loaded| loaded.topology).map_err(|diagnostics| diagnostics.to_string())
+}
+
+#[test]
+fn prepared_jobs_that_are_damaged_are_reported() {
+    let text = grid("[batch]", "source = \"swf\"\nfile = \"log.swf\"");
+    let topology = read(&text, &[]).unwrap();
+    let (text, mut jobs) = (topology.to_toml(), topology.prepared_jobs());
+    assert_eq!(with_prepared_jobs(&text, &jobs), Ok(topology));
+    let bytes = jobs[0].as_mut().expect("a log is prepared");
+    bytes.truncate(bytes.len() - 1);
+    let told = with_prepared_jobs(&text, &jobs).unwrap_err();
+    assert!(told.contains("its prepared jobs are damaged"), "{told}");
 }
 
 /// Keys that can be set to another value than their default in one of the bases.

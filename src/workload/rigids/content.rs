@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::handing::{Ahead, asks_for};
 use super::{Origin, Rigids};
@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 /// The jobs themselves.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Content {
     pub jobs: Arc<Packed>,
     /// Shape of each job on shared nodes; empty if all tasks have whole nodes.
@@ -50,6 +50,28 @@ pub struct Content {
 }
 
 impl Content {
+    /// Bytes for [`Content::of_prepared`]: lengths of the two parts, all but the jobs' own bytes as JSON, and those
+    /// bytes.
+    pub(super) fn prepared(&self) -> Option<Vec<u8>> {
+        let json = serde_json::to_vec(self).ok()?;
+        let length = (json.len() as u64).to_le_bytes();
+        let jobs = self.jobs.bytes();
+        Some([&length, &(jobs.len() as u64).to_le_bytes(), &json[..], jobs].concat())
+    }
+
+    /// Inverse of [`Content::prepared`]. None if the bytes are damaged.
+    pub(super) fn of_prepared(bytes: &[u8]) -> Option<Content> {
+        let (length, rest) = bytes.split_first_chunk::<8>()?;
+        let (jobs_length, rest) = rest.split_first_chunk::<8>()?;
+        let (json, jobs) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        if jobs.len() as u64 != u64::from_le_bytes(*jobs_length) {
+            return None;
+        }
+        let mut content: Content = serde_json::from_slice(json).ok()?;
+        content.jobs = Arc::new(Arc::unwrap_or_clone(content.jobs).with_bytes(jobs.to_vec()));
+        Some(content)
+    }
+
     /// The runnable jobs of a log in the window, counted from its start.
     pub fn of(trace: Trace, window: Window) -> Content {
         let Trace { jobs, mut faults, profiles, ids, .. } = trace;

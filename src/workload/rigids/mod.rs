@@ -214,6 +214,10 @@ impl JobSource for Rigids {
         self.count.into()
     }
 
+    fn prepared_jobs(&self) -> Option<Vec<u8>> {
+        if self.content.missing.is_none() { self.content.prepared() } else { None }
+    }
+
     fn tasks_in_all(&self) -> u64 {
         self.count.into()
     }

@@ -60,7 +60,7 @@ impl Rigids {
     fn open(&mut self, fields: &Fields<'_>, hash: Option<String>, count: Option<u32>, context: &Context<'_>) {
         let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. } = self else { return };
         let Some(field) = fields.get("file") else { return };
-        let Some((path, read)) = context.attached.get(&field.location()) else { return };
+        let Some((path, read)) = context.attached.files.get(&field.location()) else { return };
         log.path.clone_from(path);
         match (read, hash, count) {
             (Ok(bytes), hash, _) => {
@@ -177,6 +177,14 @@ impl Rigids {
 
     /// Selects the jobs, once all settings have been read.
     pub(super) fn settle(&mut self, fields: &Fields<'_>, context: &Context<'_>) {
+        if let Some(jobs) = context.attached.jobs.get(&fields.location()) {
+            match Content::of_prepared(jobs) {
+                Some(content) => *self.content = content,
+                None => fields.complain("its prepared jobs are damaged".to_owned()),
+            }
+            self.count = self.content.jobs.len() as u32;
+            return;
+        }
         if let Origin::Lublin(lublin) = &self.origin {
             let trace = Trace { jobs: lublin.generate(), ..Trace::default() };
             *self.content = Content::of(trace, Window::default());

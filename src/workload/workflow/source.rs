@@ -43,7 +43,7 @@ impl FromFile {
 }
 
 fn open(field: &Field<'_>, context: &Context<'_>) -> Option<Workflow> {
-    let (path, content) = context.attached.get(&field.location())?;
+    let (path, content) = context.attached.files.get(&field.location())?;
     let message = match content.as_ref().map(|bytes| read(path, bytes)) {
         Ok(Ok(WorkflowFile::Workflow(workflow))) => return Some(workflow),
         Ok(Ok(WorkflowFile::Table(_))) => format!("{path} has times for single processors: it is only for hansa plan"),

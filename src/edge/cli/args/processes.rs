@@ -65,6 +65,9 @@ pub struct RouterArgs {
     /// Name of this layout in the manifest
     #[arg(long, default_value = "machines", hide = true)]
     pub layout: String,
+    /// Folder with the jobs of the workloads, which are then not read or drawn again: for launchers
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub jobs: Option<PathBuf>,
     /// Exit when standard input closes: for launchers
     #[arg(long, hide = true)]
     pub held: bool,
@@ -108,6 +111,9 @@ pub struct MemberArgs {
     /// The hash of the whole topology, if the file lacks its workloads: for launchers
     #[arg(long, value_name = "HASH", hide = true)]
     pub topology_hash: Option<TopologyHash>,
+    /// Folder with the jobs of the workloads, which are then not read or drawn again: for launchers
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "topology_hash")]
+    pub jobs: Option<PathBuf>,
     /// Exit when standard input closes: for launchers
     #[arg(long, hide = true)]
     pub held: bool,
