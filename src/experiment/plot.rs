@@ -8,6 +8,7 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 use crate::few;
+use crate::math::{log10, pow};
 
 /// Name and content of a figure's file.
 pub struct Figure {
@@ -60,7 +61,7 @@ pub(super) struct PlotLine {
 impl PlotLine {
     /// PlotLine with logarithms in place of its numbers, without intervals.
     fn logarithmic(&self) -> PlotLine {
-        let points = self.points.iter().filter(|point| point.1 > 0.0).map(|(x, y)| (*x, y.log10())).collect();
+        let points = self.points.iter().filter(|point| point.1 > 0.0).map(|(x, y)| (*x, log10(*y))).collect();
         PlotLine { style: self.style, label: self.label, points, within: Vec::new(), is_scatter: self.is_scatter }
     }
 
@@ -170,7 +171,7 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
         .build_cartesian_2d(x, y)?;
     let shown = |axis: Axis| {
         move |number: &f64| match axis.is_log {
-            true => short(10f64.powf(*number)),
+            true => short(pow(10.0, *number)),
             false => short(number * axis.scale),
         }
     };

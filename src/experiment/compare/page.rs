@@ -401,7 +401,7 @@ impl Comparison {
         if !self.absent.is_empty() {
             let absent: Vec<String> = self.absent.iter().map(|name| format!("<code>{name}</code>")).collect();
             let (absent, metrics) = (absent.join(", "), counted(self.absent.len() as u64, "metric"));
-            let _ = write!(html, "<details><summary>{metrics} that no run has</summary><p>{absent}</p></details>\n");
+            let _ = writeln!(html, "<details><summary>{metrics} that no run has</summary><p>{absent}</p></details>");
         }
         html
     }

@@ -98,7 +98,8 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
     for sweep in &sweeps[1..] {
         let mut theirs: Vec<&str> = sweep.keys().into_iter().map(|(_, key)| key).collect();
         let mut ours = keys.clone();
-        (theirs.sort_unstable(), ours.sort_unstable());
+        theirs.sort_unstable();
+        ours.sort_unstable();
         if ours != theirs {
             let list = |keys: &[&str]| if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
             return Err(format!(
@@ -154,7 +155,7 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
             seen.insert((run.digest, there.digest)).then_some(pair)
         });
         let pairs: Vec<(f64, f64)> = pairs.collect();
-        let mean = |of: fn(&(f64, f64)) -> f64| Some(Estimate::of(&pairs.iter().map(of).collect::<Vec<_>>())?);
+        let mean = |of: fn(&(f64, f64)) -> f64| Estimate::of(&pairs.iter().map(of).collect::<Vec<_>>());
         Some(Cell {
             first: mean(|pair| pair.0)?.mean,
             other: mean(|pair| pair.1)?.mean,
