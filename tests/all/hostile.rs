@@ -239,7 +239,7 @@ async fn a_peer_that_breaks_off_within_a_frame_disturbs_no_other() {
 
     huge.sender.write(&[0, 0, 0, 0x80]).await.unwrap();
     let error = peers[2].receiver.next().await.unwrap_err();
-    assert_eq!(error, WireError::TooLong { length: 1 << 31, max: 4 << 20 });
+    assert_eq!(error, WireError::TooLong { length: 1 << 31, max: 32 << 20 });
     peers[2].connection.close(Close::Broken, &error.to_string());
     let told = huge.receiver.next().await.unwrap_err().to_string();
     assert!(told.contains("a frame of 2147483648 bytes was announced"), "{told}");
