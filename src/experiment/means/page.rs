@@ -34,14 +34,11 @@ pub fn page(means: &Means, facts: &[String]) -> String {
     let _ = writeln!(body, "<p class=\"lead\">{}</p></header>", combined(means));
     body.push_str(match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
         (false, _) => "<p>Each number is of a single run. Times are in seconds.</p>\n",
-        (true, true) => {
-            "<p>± is how far the true mean may be from that over the seeds, with a confidence of 95 %. Times are in \
-             seconds.</p>\n"
-        }
+        (true, true) => "<p>± is the 95 % confidence interval of the mean over the seeds. Times are in seconds.</p>\n",
         (true, false) => {
-            "<p>A number is the mean over the seeds; ± is how far the true mean may be from it, with a confidence of \
-             95 %, and charts show that as bars. Settings with the same seeds may differ more surely than their bars \
-             say: a tournament compares them seed by seed. Times are in seconds.</p>\n"
+            "<p>Numbers are means over the seeds; ± and the bars in charts are 95 % confidence intervals. Runs with \
+             one seed are paired, so overlapping bars do not rule out a difference: a tournament compares them seed \
+             by seed. Times are in seconds.</p>\n"
         }
     });
     if let Some(note) = means.note() {

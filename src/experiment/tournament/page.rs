@@ -24,10 +24,10 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
     let against = escape(&standings.entrants[standings.against].name);
     let _ = writeln!(
         body,
-        "<section><h2>How to read it</h2><p>A number is the mean over the seeds, and ± how far the true mean may be \
-         from it, with a confidence of 95 %. Below it stands the mean difference from {against}, seed by seed, where \
-         that can be told from zero. Bold is best: nobody's mean is better, or it cannot be told apart from the best \
-         one. A dash says that this system has no such number.</p></section>",
+        "<section><h2>How to read it</h2><p>Numbers are means over the seeds, with ± their 95 % confidence \
+         intervals. Below a number is the mean difference from {against}, seed by seed, if it differs significantly \
+         from zero. Bold: best, or not significantly different from the best (paired t, 95 %). A dash: the system \
+         has no such number.</p></section>",
     );
     if let Some(note) = &standings.note {
         let _ = writeln!(body, "<p><strong>{}</strong></p>", escape(note));
