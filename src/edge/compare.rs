@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use super::csv::CsvReader;
 use super::disk::{cannot, io_reason, write_named};
 use super::files::{self, EVENTS, JOBS, MANIFEST, STATE};
-use super::report::meaning;
+use super::report::{meaning, replayed};
 use super::sweep::{RUNS, SweepState};
 use super::terminal::Activity;
 use super::{Failure, out};
 use crate::experiment::compare::{
     Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, Sweep, compare, compare_sweeps,
 };
-use crate::report::{self, Course, SummaryFile, Unreplayable, Window, first_difference, replay};
+use crate::report::{self, Course, SummaryFile, Window, first_difference};
 use crate::settings::counted;
 use crate::time::Time;
 
@@ -103,7 +103,10 @@ fn comparison(folders: &[PathBuf]) -> Result<Comparison, Failure> {
         let report::Side { name, manifest, summary, events } = opened;
         let topology = meaning(folder, &manifest.topology, &manifest.names);
         let course = match topology {
-            Ok(topology) => Some(course(folder, &topology, &manifest, &summary, events, window)?),
+            Ok(topology) => {
+                let tally = replayed(folder, &topology, &manifest.names, &summary, events)?;
+                Some(Course::of(&tally, window, PARTS))
+            }
             // Made by another version, perhaps: its numbers can be compared all the same.
             Err(_) => None,
         };
@@ -119,28 +122,6 @@ fn window(opened: &[Opened]) -> Window {
     let from = results().filter_map(|results| results.first_arrival).map(time).min().unwrap_or(Time::ZERO);
     let ends = results().filter_map(|results| results.end.or(results.last_arrival)).map(time);
     Window { from, to: ends.max().unwrap_or(from).max(from) }
-}
-
-/// The course of a run, from its log, whose digest is checked.
-fn course(
-    folder: &Path,
-    topology: &crate::topology::Topology,
-    manifest: &report::Manifest,
-    summary: &SummaryFile,
-    events: BufReader<File>,
-    window: Window,
-) -> Result<Course, Failure> {
-    let path = folder.join(EVENTS);
-    let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", path.display()));
-    let (tally, digest) = replay(topology, &manifest.names, events).map_err(|error| match error {
-        Unreplayable::Io(error) => cannot("read", &path, &error),
-        wrong => damaged(wrong.to_string()),
-    })?;
-    let claimed = &summary.results.digest;
-    if digest != *claimed && summary.run.live.is_none() {
-        return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
-    }
-    Ok(Course::of(&tally, window, PARTS))
 }
 
 /// The log of a run beside that of the first one.

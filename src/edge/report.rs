@@ -1,5 +1,6 @@
 //! `hansa report`: a result folder as a page to read, and on request as a trace to look through.
 
+use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use super::input::load_text;
 use super::results::LIVE_PLOT;
 use super::{Failure, err, out, outside};
 use crate::grid::JobId;
-use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
+use crate::report::{Names, Status, Summary, SummaryFile, Tally, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
 /// Adds the page to a result folder, and the trace if it is wanted, or replaces an existing one; prints their paths.
@@ -26,17 +27,8 @@ pub fn report(folder: &Path, trace: bool) -> Result<(), Failure> {
 pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
     let side = files::open(folder)?;
     let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
-    let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", folder.join(EVENTS).display()));
-    let (mut tally, digest) = replay(&topology, &side.manifest.names, side.events).map_err(|error| match error {
-        Unreplayable::Io(error) => cannot("read", &folder.join(EVENTS), &error),
-        wrong => damaged(wrong.to_string()),
-    })?;
-    let claimed = &side.summary.results.digest;
     let live = side.summary.run.live.is_some();
-    if digest != *claimed && !live {
-        return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
-    }
-
+    let mut tally = replayed(folder, &topology, &side.manifest.names, &side.summary, side.events)?;
     if tally.lacks_logs() {
         match numbers(folder) {
             Ok(numbers) => tally.tell_numbers(numbers),
@@ -56,6 +48,27 @@ pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
         tally.trace(|event| file.write_all(event))?;
         file.flush()
     })
+}
+
+/// Replays the log of a result, and checks its digest against the summary, unless the run was live.
+pub fn replayed(
+    folder: &Path,
+    topology: &Topology,
+    names: &Names,
+    summary: &SummaryFile,
+    events: BufReader<File>,
+) -> Result<Tally, Failure> {
+    let path = folder.join(EVENTS);
+    let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", path.display()));
+    let (tally, digest) = replay(topology, names, events).map_err(|error| match error {
+        Unreplayable::Io(error) => cannot("read", &path, &error),
+        wrong => damaged(wrong.to_string()),
+    })?;
+    let claimed = &summary.results.digest;
+    if digest != *claimed && summary.run.live.is_none() {
+        return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
+    }
+    Ok(tally)
 }
 
 /// Numbers and names of jobs in their logs, from `jobs.csv`: a result is read without the logs.

@@ -8,7 +8,7 @@
 //! waits for the jobs that may start at the next instant, and even their ends come no sooner than the shortest job of
 //! the queue lasts.
 //!
-//! Where nodes fail, a lost job returns to the queue, as the topology says. The other senders handle their own losses:
+//! If nodes fail, a lost job returns to the queue, as the topology says. The other senders handle their own losses:
 //! the sender of a task that was to run at once, or was booked, is told, and decides what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
