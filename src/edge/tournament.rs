@@ -2,14 +2,18 @@
 
 use super::Failure;
 use super::disk::replace;
-use super::sweep::{FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, read_experiment, run_experiment};
+use super::sweep::{FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, dry_run, read_experiment, run_experiment};
 use crate::experiment::tournament::{compared, csv, page, standings, table};
 
-/// Runs the experiment in a file, except for runs that are complete, and writes standings next to its rows.
-pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
+/// Runs the experiment in a file, except for runs that are there, and writes standings next to its rows; `only_dry`
+/// prints what would be run.
+pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &Sweeping) -> Result<(), Failure> {
     let mut files = FileCache::default();
     let no_standings = |error| Failure::Input(format!("{path}: {error}"));
     compared(&read_experiment(path, &mut files)?, against).map_err(no_standings)?;
+    if only_dry {
+        return dry_run(path, &mut files, sweeping);
+    }
     let swept = run_experiment(path, &mut files, sweeping)?;
     if swept.part.is_some() {
         // A share has no standings, as these need all runs.

@@ -17,7 +17,7 @@
 //! set = { market.policy = "fifo", defaults.site.report_every = "1 min" }
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::metrics::{self, Metric};
@@ -122,6 +122,11 @@ impl Experiment {
             values: picked().map(|(axis, &pick)| axis.values[pick].clone()).collect(),
             overrides: self.fixed.iter().cloned().chain(settings).collect(),
         }
+    }
+
+    /// Keys of the axes with the values of a run.
+    pub fn settings(&self, values: &[String]) -> BTreeMap<String, String> {
+        self.axes.iter().map(|axis| axis.key.clone()).zip(values.iter().cloned()).collect()
     }
 
     pub fn count(&self) -> usize {

@@ -33,5 +33,6 @@ pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
 pub use metrics::{Metric, all as metrics};
 #[cfg(feature = "edge")]
 pub use plot::Figure;
-pub use rows::{RunRow, Table};
+pub use repeats::idle_seeds;
+pub use rows::{DIGEST, RunRow, Table};
 pub use statistics::Estimate;

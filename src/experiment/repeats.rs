@@ -39,14 +39,30 @@ pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Disti
     Distinct { repeated: rows.len() - kept.len(), rows: kept }
 }
 
+/// Keys of the seeds that change nothing in these runs, some of which differ in that seed alone.
+pub fn idle_seeds<'e>(experiment: &'e Experiment, rows: &[RunRow]) -> Vec<&'e str> {
+    let rows: Vec<&RunRow> = rows.iter().collect();
+    let axes = experiment.axes.iter().enumerate().filter(|(_, axis)| axis.is_seed());
+    let idle = axes.filter(|(column, _)| digests(&rows, *column).is_some_and(|digests| digests.len() < rows.len()));
+    idle.map(|(_, axis)| axis.key.as_str()).collect()
+}
+
 /// True if runs that differ only in this column have equal digests.
 fn is_idle(runs: &[&RunRow], column: usize) -> bool {
+    digests(runs, column).is_some()
+}
+
+/// The digest for each combination of values in other columns. None if a digest depends on this column.
+fn digests<'r>(runs: &[&'r RunRow], column: usize) -> Option<BTreeMap<Vec<&'r str>, &'r str>> {
     let mut digests: BTreeMap<Vec<&str>, &str> = BTreeMap::new();
-    runs.iter().all(|run| {
+    for run in runs {
         let others = run.values.iter().enumerate().filter(|(place, _)| *place != column);
         let others: Vec<&str> = others.map(|(_, value)| value.as_str()).collect();
-        *digests.entry(others).or_insert(run.digest.as_str()) == run.digest
-    })
+        if *digests.entry(others).or_insert(&run.digest) != run.digest {
+            return None;
+        }
+    }
+    Some(digests)
 }
 
 fn first_value<'r>(runs: &[&'r RunRow], column: usize) -> Vec<&'r RunRow> {
@@ -79,6 +95,17 @@ market.policy = ["fifo", "srtf"]
 seed = [1, 2]
 workload.0.seed = [7, 8, 9]
 "#;
+
+    #[test]
+    fn idle_seeds_are_named() {
+        let experiment = experiment::read("try.toml", &mut |_| Ok(FILE.into())).unwrap();
+        let row =
+            |run: Run| RunRow { run: run.number, digest: run.values[2].clone(), values: run.values, metrics: vec![] };
+        let rows: Vec<RunRow> = experiment.runs().map(row).collect();
+        assert_eq!(idle_seeds(&experiment, &rows), ["seed"]);
+        // Nothing is known of a seed with one value.
+        assert!(idle_seeds(&experiment, &rows[..3]).is_empty());
+    }
 
     /// Numbers of the runs that count if a digest depends on these values alone.
     fn kept(digest: impl Fn(&[String]) -> String) -> (Vec<usize>, usize) {

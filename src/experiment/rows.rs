@@ -66,7 +66,8 @@ impl Table {
     }
 }
 
-const DIGEST: usize = 32;
+/// Length of a digest, in letters.
+pub const DIGEST: usize = 32;
 
 pub(super) fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let cells: Vec<String> = cells.map(field).collect();

@@ -136,31 +136,165 @@ fn start(experiment: &str, out: &Path) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+const MARK: &str = "ffffffffffffffffffffffffffffffff";
+
+/// Replaces the digests in a folder, so that it shows which runs are made again; returns `runs.csv`.
+fn mark(out: &Path) -> String {
+    let digests: Vec<String> = runs(out).lines().skip(1).map(|row| row[row.len() - MARK.len()..].to_owned()).collect();
+    for file in ["runs.csv", "runs.jsonl"] {
+        let text = std::fs::read_to_string(out.join(file)).unwrap();
+        std::fs::write(out.join(file), digests.iter().fold(text, |text, digest| text.replace(digest, MARK))).unwrap();
+    }
+    runs(out)
+}
+
 #[test]
-fn a_finished_sweep_is_not_run_again_and_a_changed_one_is_refused() {
+fn a_finished_sweep_is_not_run_again_and_another_one_is_refused() {
     let scratch = Scratch::new();
     let first = experiment(&scratch, 40, "[1, 2]");
     let out = scratch.path("out");
     assert!(sweep(&first, &out, &[]).status.success());
-    // Existing rows are not recomputed: a row that no run produces shows that.
-    let before = runs(&out);
-    let digest = before.lines().nth(1).unwrap().rsplit(',').next().unwrap();
-    let marked = before.replacen(digest, &"f".repeat(32), 1);
-    std::fs::write(out.join("runs.csv"), &marked).unwrap();
+    let marked = mark(&out);
     assert!(sweep(&first, &out, &[]).status.success());
     assert_eq!(runs(&out), marked);
 
-    let second = experiment(&scratch, 40, "[1, 2, 3]");
-    let refused = sweep(&second, &out, &[]);
-    assert_eq!(refused.status.code(), Some(2));
-    let told = text(&refused.stderr);
-    assert!(
-        told.contains("6 of 6 runs of an earlier version of this experiment") && told.contains("--fresh"),
-        "{told}"
-    );
-    assert_eq!(runs(&out), marked);
+    // All of its runs have more jobs.
+    let second = experiment(&scratch, 50, "[1, 2]");
+    for flags in [&[][..], &["--dry-run"]] {
+        let refused = sweep(&second, &out, flags);
+        assert_eq!(refused.status.code(), Some(2));
+        let told = text(&refused.stderr);
+        assert!(
+            told.contains("6 of 6 runs of an earlier version of this experiment") && told.contains("--fresh"),
+            "{told}"
+        );
+        assert_eq!(runs(&out), marked);
+    }
     assert!(sweep(&second, &out, &["--fresh"]).status.success());
-    assert_eq!(runs(&out).lines().count(), 1 + 9);
+    assert!(!runs(&out).contains(MARK));
+}
+
+#[test]
+fn an_experiment_that_has_grown_runs_only_what_is_new() {
+    let scratch = Scratch::new();
+    let (out, whole) = (scratch.path("out"), scratch.path("whole"));
+    let vary = |rest: &str| {
+        let topology = shipped("market-40.toml");
+        let text = format!("name = \"try\"\ntopology = {topology:?}\n{rest}");
+        scratch.file("try.toml", &text).to_string_lossy().into_owned()
+    };
+    let marked = |settings: &str| {
+        let rows = runs(&out);
+        let found = rows.lines().find(|row| row.split_once(',').unwrap().1.starts_with(settings)).unwrap();
+        found.ends_with(MARK)
+    };
+    let all = ["means.csv", "runs.csv", "runs.jsonl", "sweep.html", "sweep.json"];
+    let files = || {
+        let mut names: Vec<_> = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let jobs = "[set]\nworkload.0.jobs = 40\n";
+    assert!(sweep(&vary(&format!("{jobs}[vary]\nseed = [1, 2]\n")), &out, &[]).status.success());
+    mark(&out);
+
+    // A value, in front of those that are there.
+    let grown = sweep(&vary(&format!("{jobs}[vary]\nseed = [3, 1, 2]\n")), &out, &[]);
+    let told = text(&grown.stderr);
+    assert!(told.contains("the experiment has changed: 2 of 3 runs are in") && !told.contains("belong"), "{told}");
+    assert_eq!([marked("3,"), marked("1,"), marked("2,")], [false, true, true]);
+
+    // Axes, and fewer metrics; what was fixed varies, and what varied is fixed. The topology's own policy is fifo.
+    let axes = "metrics = [\"slr\", \"value\"]\n[set]\nseed = 1\n[vary]\nworkload.0.jobs = [20, 40]\nmarket.policy = [\"fifo\", \"srtf\"]\n";
+    let dry = text(&sweep(&vary(axes), &out, &["--dry-run"]).stdout);
+    assert!(dry.contains("4 runs (2 of workload.0.jobs, 2 of market.policy)"), "{dry}");
+    assert!(dry.contains(": 1 there already, 3 to make\n") && dry.contains("2 earlier runs no longer belong"), "{dry}");
+    assert!(dry.contains(", from the times of 1 run there\n"), "{dry}");
+    let told = text(&sweep(&vary(axes), &out, &[]).stderr);
+    assert!(told.contains("1 of 4 runs are in") && told.contains("2 earlier runs no longer belong"), "{told}");
+    let kept = [marked("20,fifo,"), marked("20,srtf,"), marked("40,fifo,"), marked("40,srtf,")];
+    assert_eq!(kept, [false, false, true, false]);
+    assert_eq!(files(), all);
+
+    // Rows that were left out come back, with metrics that were not recorded; nothing is run.
+    let three = vary(&format!("{jobs}[vary]\nseed = [1, 2, 3]\n"));
+    assert!(text(&sweep(&three, &out, &["--dry-run"]).stdout).contains(": 3 there already, 0 to make\n"));
+    assert!(sweep(&three, &out, &[]).status.success() && sweep(&three, &whole, &[]).status.success());
+    assert_eq!([marked("1,"), marked("2,"), marked("3,")], [true, true, false]);
+    let unmarked =
+        |rows: &str| -> Vec<String> { rows.lines().map(|row| row[..row.len() - MARK.len()].to_owned()).collect() };
+    assert_eq!(unmarked(&runs(&out)), unmarked(&runs(&whole)));
+
+    // A damaged line is named; one that was cut short is run again.
+    let path = out.join("runs.jsonl");
+    let made = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{made}{{\"inputs\": 3")).unwrap();
+    assert!(sweep(&three, &out, &[]).status.success());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), made);
+    std::fs::write(&path, format!("{{}}\n{made}")).unwrap();
+    let refused = sweep(&three, &out, &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("runs.jsonl:1: this is not a run"), "{}", text(&refused.stderr));
+
+    // A folder of an earlier version of Hansa has rows only.
+    std::fs::remove_file(&path).unwrap();
+    let rows = mark_rows(&out);
+    assert!(sweep(&three, &out, &[]).status.success());
+    assert_eq!(runs(&out), rows);
+    assert_eq!(std::fs::read_to_string(&path).unwrap().matches(MARK).count(), 3);
+}
+
+/// Like `mark`, for a folder that has rows only.
+fn mark_rows(out: &Path) -> String {
+    std::fs::write(out.join("runs.jsonl"), "").unwrap();
+    let rows = mark(out);
+    std::fs::remove_file(out.join("runs.jsonl")).unwrap();
+    rows
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_estimates() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let three = experiment(&scratch, 40, "[1, 2, 3]");
+    let told = |experiment: &str, flags: &[&str]| {
+        let output = sweep(experiment, &out, &[&["--dry-run", "--threads", "2"], flags].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let dry = told(&three, &[]);
+    assert!(dry.starts_with("9 runs (3 of seed, 3 of market.policy) in "), "{dry}");
+    assert!(dry.contains(": 0 there already, 9 to make\n  run 1: seed=1, market.policy=fifo\n"), "{dry}");
+    assert!(dry.contains("about ") && dry.contains(" on 2 threads, from run 1 (seed=1, market.policy=fifo)"), "{dry}");
+    let share = told(&three, &["--part", "2/2"]);
+    assert!(share.starts_with("share 2/2: 4 runs ("), "{share}");
+    assert!(!out.exists() && !scratch.path("out.parts").exists());
+
+    assert!(sweep(&three, &out, &[]).status.success());
+    let before = runs(&out);
+    let dry = told(&experiment(&scratch, 40, "[1, 2, 3, 4, 5, 6, 7, 8]"), &[]);
+    assert!(dry.contains(": 9 there already, 15 to make\n  run 10: seed=4"), "{dry}");
+    assert!(dry.contains("  and 3 more\nabout ") && dry.contains(", from the times of 9 runs there\n"), "{dry}");
+    assert!(!dry.contains("changes nothing"), "{dry}");
+    assert_eq!(runs(&out), before);
+    assert!(json(&out.join("sweep.json"))["runs"] == 9);
+    assert!(told(&experiment(&scratch, 40, "[1]"), &["--fresh"]).contains(": 0 there already, 3 to make"));
+
+    // A workload that is written out draws from no seed.
+    let table = "name = \"t\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"ann\"\n[[workload]]\n\
+                 source = \"table\"\njob = [{ arrive = \"1 min\", tasks = [{ runtime = \"10 min\", cores = 1 }] }]\n";
+    scratch.file("table.toml", table);
+    let seeds = scratch.file("seeds.toml", "name = \"seeds\"\ntopology = \"table.toml\"\n[vary]\nseed = [1, 2]\n");
+    let (seeds, out) = (seeds.to_string_lossy().into_owned(), scratch.path("seeds"));
+    let said = sweep(&seeds, &out, &[]);
+    assert!(text(&said.stdout).contains("1 of 2 runs only repeat another run"), "{}", text(&said.stdout));
+    let dry = text(&sweep(&seeds, &out, &["--dry-run"]).stdout);
+    assert!(
+        dry.ends_with(
+            "0 to make\nseed changes nothing in the runs that are there (equal digests): one value is enough\n"
+        ),
+        "{dry}"
+    );
 }
 
 #[test]

@@ -144,9 +144,12 @@ fn apply_verbosity(VerbosityArgs { quiet, verbose }: VerbosityArgs) {
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run(args),
-        Command::Sweep { experiment, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
-        Command::Tournament { experiment, against, sweep: args } => {
-            tournament::tournament(&experiment, against.as_deref(), &args.sweeping())
+        Command::Sweep { experiment, dry_run: true, sweep: args } => {
+            sweep::dry_run(&experiment, &mut sweep::FileCache::default(), &args.sweeping())
+        }
+        Command::Sweep { experiment, dry_run: false, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
+        Command::Tournament { experiment, against, dry_run, sweep: args } => {
+            tournament::tournament(&experiment, against.as_deref(), dry_run, &args.sweeping())
         }
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };

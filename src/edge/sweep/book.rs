@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::Failure;
 use super::super::disk::{cannot, replace};
 use super::super::files::{MANIFEST, STATE};
 use super::super::input::read_plain;
+use super::super::{Failure, err};
+use super::made::{MADE, MadeRun, MadeRuns};
 use super::part::SweepPart;
 use crate::experiment::{Experiment, Run, RunRow, Table};
 use crate::few;
@@ -30,6 +31,8 @@ pub struct SweepWork<'a> {
     pub experiment: &'a Experiment,
     /// Hash of all that the rows depend on.
     pub fingerprint: &'a str,
+    /// Hash of what is run, for each run of the experiment.
+    pub inputs: &'a [String],
     pub part: Option<SweepPart>,
 }
 
@@ -51,6 +54,10 @@ impl SweepWork<'_> {
 
     pub fn count(&self) -> usize {
         self.numbers().len()
+    }
+
+    pub fn inputs_of(&self, run: &Run) -> &str {
+        &self.inputs[run.number - 1]
     }
 
     fn numbers(&self) -> impl ExactSizeIterator<Item = usize> {
@@ -96,19 +103,23 @@ impl SweepState {
 }
 
 /// The rows of a sweep, in memory and on disk.
-pub struct SweepBook {
+pub struct SweepBook<'a> {
     pub out: PathBuf,
+    work: &'a SweepWork<'a>,
     table: Table,
     state: SweepState,
     pub rows: BTreeMap<usize, RunRow>,
-    /// File to which rows are appended.
+    /// `runs.csv`, to which rows are appended.
     file: File,
+    /// `runs.jsonl`, to which runs are appended.
+    made: File,
     /// Lock that keeps other processes from sweeping into this folder.
     _lock: File,
 }
 
-impl SweepBook {
-    pub fn open(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<SweepBook, Failure> {
+impl<'a> SweepBook<'a> {
+    /// Opens a folder for this work, and takes the rows of its runs that are there.
+    pub fn open(out: &Path, work: &'a SweepWork<'a>, fresh: bool) -> Result<SweepBook<'a>, Failure> {
         fs::create_dir_all(out).map_err(|error| cannot("make", out, &error))?;
         let lock = File::open(out).map_err(|error| cannot("open", out, &error))?;
         if lock.try_lock().is_err() {
@@ -116,53 +127,85 @@ impl SweepBook {
         }
 
         remove_half_written(out)?;
-        let part = work.part.map(|part| part.to_string());
-        let rows = match SweepState::read(out) {
-            Err(Failure::Input(_)) if fresh => None,
-            Err(failure) => return Err(failure),
-            Ok(None) => {
-                check_empty(out)?;
-                None
-            }
-            Ok(Some(_)) if fresh => None,
-            Ok(Some(state)) => {
-                if state.fingerprint != work.fingerprint || state.part != part {
-                    return Err(changed(out, work, &state));
-                }
-                Some(read_rows(out, work)?)
-            }
-        };
-        if rows.is_none() {
-            // Old rows are removed before the new state is written, so that a process killed in between leaves no rows
-            // of another state.
-            remove(&out.join(RUNS))?;
+        let made = look(out, work, fresh)?;
+        if made.is_none() {
+            [RUNS, MADE].into_iter().try_for_each(|file| remove(&out.join(file)))?;
         }
-        let rows = rows.unwrap_or_default();
+        let made = made.unwrap_or_default();
+        if made.grown {
+            let (there, left_out) = (made.rows.len(), made.left_out());
+            let left_out = if left_out.is_empty() { left_out } else { format!("; {left_out}") };
+            err::note(&format!(
+                "note: the experiment has changed: {there} of {} are in {} already{left_out}",
+                counted(work.count() as u64, "run"),
+                out.display()
+            ));
+        }
 
-        if rows.len() < work.count() {
+        if made.rows.len() < work.count() || made.grown {
             remove_what_is_made_of_all(out)?;
         }
         let state = SweepState {
             experiment: work.experiment.name.clone(),
             fingerprint: work.fingerprint.to_owned(),
-            part,
+            part: work.part.map(|part| part.to_string()),
             runs: work.count(),
-            done: rows.len(),
+            done: made.rows.len(),
             status: Status::Partial("not finished yet".to_owned()),
         };
-        let table = Table::of(work.experiment);
         replace(&out.join(STATE), pretty(&state))?;
-        replace(&out.join(RUNS), text(&table, &rows))?;
-        let path = out.join(RUNS);
-        let file = OpenOptions::new().append(true).open(&path).map_err(|error| cannot("open", &path, &error))?;
-        Ok(SweepBook { out: out.to_owned(), table, state, rows, file, _lock: lock })
+        let table = Table::of(work.experiment);
+        let append = |name: &str| {
+            let path = out.join(name);
+            let file = OpenOptions::new().append(true).create(true).open(&path);
+            file.map_err(|error| cannot("open", &path, &error))
+        };
+        let file_of_made = append(MADE)?;
+        // A line that was cut short is removed.
+        let cut = file_of_made.set_len(made.bytes.unwrap_or(0));
+        cut.map_err(|error| cannot("write", &out.join(MADE), &error))?;
+        replace(&out.join(RUNS), text(&table, &made.rows))?;
+        let mut book = SweepBook {
+            file: append(RUNS)?,
+            out: out.to_owned(),
+            work,
+            table,
+            state,
+            rows: BTreeMap::new(),
+            made: file_of_made,
+            _lock: lock,
+        };
+        match made.bytes {
+            Some(_) => book.rows = made.rows,
+            None => book.adopt(made.rows)?,
+        }
+        Ok(book)
     }
 
-    /// Stores a row, on disk, too.
-    pub fn add(&mut self, row: RunRow) -> Result<(), Failure> {
+    /// Stores a run and its row, on disk, too.
+    pub fn add(&mut self, run: &Run, made: &MadeRun) -> Result<(), Failure> {
+        let row = made.row(self.work.experiment, run).expect("a run has all metrics");
         let line = self.table.line(&row);
         self.rows.insert(row.run, row);
+        self.write_made(made)?;
         self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.out.join(RUNS), &error))
+    }
+
+    /// Takes the rows of runs that were made elsewhere, in place of those that are here.
+    pub fn adopt(&mut self, rows: BTreeMap<usize, RunRow>) -> Result<(), Failure> {
+        for row in rows.values() {
+            if self.rows.get(&row.run) != Some(row) {
+                let inputs = &self.work.inputs[row.run - 1];
+                self.write_made(&MadeRun::from_row(self.work.experiment, row, inputs))?;
+            }
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    fn write_made(&mut self, made: &MadeRun) -> Result<(), Failure> {
+        let written = self.made.write_all(made.line().as_bytes());
+        written.map_err(|error| cannot("write", &self.out.join(MADE), &error))
     }
 
     /// Sorts the rows, and stores the status.
@@ -175,6 +218,17 @@ impl SweepBook {
         replace(&self.out.join(RUNS), text(&self.table, &self.rows))?;
         replace(&self.out.join(STATE), pretty(&self.state))?;
         Ok(self.rows.into_values().collect())
+    }
+}
+
+/// The runs that are in a folder. None if it has none to keep.
+pub fn look(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<Option<MadeRuns>, Failure> {
+    match SweepState::read(out) {
+        Err(Failure::Input(_)) if fresh => Ok(None),
+        Err(failure) => Err(failure),
+        Ok(None) => check_empty(out).map(|()| None),
+        Ok(Some(_)) if fresh => Ok(None),
+        Ok(Some(state)) => MadeRuns::find(out, work, &state).map(Some),
     }
 }
 
@@ -207,7 +261,10 @@ fn remove(path: &Path) -> Result<(), Failure> {
 }
 
 fn check_empty(out: &Path) -> Result<(), Failure> {
-    let mut entries = fs::read_dir(out).map_err(|error| cannot("read", out, &error))?;
+    let mut entries = match fs::read_dir(out) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(|error| cannot("read", out, &error))?,
+    };
     match entries.next() {
         None => Ok(()),
         Some(_) => {
@@ -221,7 +278,8 @@ fn check_empty(out: &Path) -> Result<(), Failure> {
     }
 }
 
-fn changed(out: &Path, work: &SweepWork<'_>, state: &SweepState) -> Failure {
+/// Refusal of a folder whose runs are of something else.
+pub fn changed(out: &Path, work: &SweepWork<'_>, state: &SweepState) -> Failure {
     let of_ours = state.experiment == work.experiment.name && state.part == work.part.map(|part| part.to_string());
     let now = match of_ours && state.runs != work.count() {
         true => format!(", which now has {}", counted(work.count() as u64, "run")),

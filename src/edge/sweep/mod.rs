@@ -1,25 +1,30 @@
 //! Runs the runs of an experiment, many at a time, and keeps a row of each.
 //!
 //! `runs.csv` grows by a row at the end of each run, so an early end of the sweep costs no more than the active runs;
-//! the next call continues with the missing ones. At the end, and after Ctrl-C, rows are in the order of their runs,
+//! the next call continues with the missing ones. An experiment that has changed takes the runs that still belong to it
+//! (`made.rs`). At the end, and after Ctrl-C, rows are in the order of their runs,
 //! which makes the file the same for any number of threads.
 //!
 //! Several machines may each run a share (`part.rs`), which is a sweep in a folder of its own. Their combination
 //! (`gather.rs`) is, byte for byte, the result of one machine.
 
 mod book;
+mod dry_run;
 mod gather;
+mod made;
 mod part;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
 use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork};
+pub use self::dry_run::dry_run;
 pub use self::gather::shares;
+use self::made::MadeRun;
 pub use self::part::SweepPart;
 use super::Failure;
 use super::disk::{io_reason, replace};
@@ -172,31 +177,44 @@ fn straight(path: &str) -> String {
     steps.join("/")
 }
 
-/// Runs the experiment at `path`, except runs whose rows exist already.
+impl Sweeping {
+    /// The folder of the whole, and that of the runs of this call, with its share.
+    fn places(&self, experiment: &Experiment) -> (PathBuf, PathBuf, Option<SweepPart>) {
+        let whole = self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
+        match &self.share {
+            SweepShare::Part(part) => (whole.clone(), part.folder(&whole), Some(*part)),
+            SweepShare::Whole | SweepShare::Gather { .. } => (whole.clone(), whole, None),
+        }
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+/// Runs the experiment at `path`, except runs that exist already.
 pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<Swept, Failure> {
-    let (experiment, CheckedExperiment { fingerprint, told }) = read_checked(path, files)?;
+    let (experiment, CheckedExperiment { fingerprint, inputs, told }) = read_checked(path, files)?;
     told.iter().for_each(|one| super::err::warning(one));
     let interrupted = watch_for_interrupts()?;
-    let whole = sweeping.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
     let table = Table::of(&experiment);
-
-    let (out, part) = match &sweeping.share {
-        SweepShare::Whole => (whole, None),
-        SweepShare::Part(part) => (part.folder(&whole), Some(*part)),
+    let (whole, out, part) = sweeping.places(&experiment);
+    let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part };
+    let rows = match &sweeping.share {
         SweepShare::Gather { from, wait } => {
-            let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, part: None };
             let rows = gather::gather(&work, &whole, from, *wait, &interrupted)?;
             let mut book = SweepBook::open(&whole, &work, sweeping.fresh)?;
-            book.rows = rows;
-            return Ok(Swept { rows: book.close(&Ok(()))?, out: whole, experiment, table, part: None });
+            book.adopt(rows)?;
+            book.close(&Ok(()))?
+        }
+        SweepShare::Whole | SweepShare::Part(_) => {
+            let mut book = SweepBook::open(&out, &work, sweeping.fresh)?;
+            let end = run_missing(&work, files, &mut book, sweeping.threads(), &interrupted);
+            let rows = book.close(&end)?;
+            end?;
+            rows
         }
     };
-    let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, part };
-    let mut book = SweepBook::open(&out, &work, sweeping.fresh)?;
-    let threads = sweeping.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let end = run_missing(&work, files, &mut book, threads, &interrupted);
-    let rows = book.close(&end)?;
-    end?;
     Ok(Swept { out, experiment, table, rows, part })
 }
 
@@ -204,6 +222,8 @@ pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) ->
 struct CheckedExperiment {
     /// Fingerprint of everything that its rows depend on.
     fingerprint: String,
+    /// Hash of what is run, for each run.
+    inputs: Vec<String>,
     /// Faults of its logs, each once.
     told: Vec<String>,
 }
@@ -222,14 +242,17 @@ fn read_checked(path: &str, files: &mut FileCache) -> Result<(Experiment, Checke
 
 /// Reads the topology of every run, so that a sweep begins only if it can be finished.
 fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedExperiment, Failure> {
-    let mut all = format!("{}\n{}", env!("CARGO_PKG_VERSION"), Table::of(experiment).header());
-    let (mut wrong, mut told): (Vec<String>, Vec<String>) = Default::default();
+    let version = env!("CARGO_PKG_VERSION");
+    let mut all = format!("{version}\n{}", Table::of(experiment).header());
+    let (mut wrong, mut told, mut inputs): (Vec<String>, Vec<String>, Vec<String>) = Default::default();
     for run in experiment.runs() {
         match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
             Ok(loaded) => {
-                all.push_str(&format!("{} {}\n", run.values.join(","), loaded.topology.hash()));
                 let programs = outside::files(&loaded.topology, &experiment.topology);
-                programs.iter().for_each(|file| all.push_str(&format!("{} {}\n", file.path, file.hash)));
+                let programs = programs.iter().map(|file| format!("{} {}\n", file.path, file.hash));
+                let of_run = format!("{}\n{}", loaded.topology.hash(), programs.collect::<String>());
+                inputs.push(hash(&format!("{version}\n{of_run}")));
+                all.push_str(&format!("{} {of_run}", run.values.join(",")));
                 told.extend(logs::faults(&loaded.topology));
                 told.sort_unstable();
                 told.dedup();
@@ -248,10 +271,14 @@ fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedEx
         }
     }
     if wrong.is_empty() {
-        Ok(CheckedExperiment { fingerprint: format!("{:032x}", xxh3_128(all.as_bytes())), told })
+        Ok(CheckedExperiment { fingerprint: hash(&all), inputs, told })
     } else {
         Err(Failure::Input(wrong.join("\n\n")))
     }
+}
+
+fn hash(text: &str) -> String {
+    format!("{:032x}", xxh3_128(text.as_bytes()))
 }
 
 const COMPLAINTS_MAX: usize = 50;
@@ -263,7 +290,7 @@ fn input(diagnostics: InvalidInput) -> Failure {
 fn run_missing(
     work: &SweepWork<'_>,
     files: &FileCache,
-    book: &mut SweepBook,
+    book: &mut SweepBook<'_>,
     threads: usize,
     stop: &Stop,
 ) -> Result<(), Failure> {
@@ -271,8 +298,10 @@ fn run_missing(
     let mut progress = ItemCounter::new("runs", work.count(), book.rows.len());
     let mut end = Ok(());
     let stopped = || stop.load(Ordering::Relaxed);
-    in_parallel(&missing, threads, &stopped, &|run| row(work.experiment, run, files, stop), &mut |result| {
-        let kept = result.and_then(Result::transpose).map_or(Ok(()), |row| row.and_then(|row| book.add(row)));
+    let one = |run: &Run| make(work, run, files, stop).map(|made| Some((run.clone(), made?)));
+    in_parallel(&missing, threads, &stopped, &one, &mut |result| {
+        let made = result.and_then(Result::transpose);
+        let kept = made.map_or(Ok(()), |made| made.and_then(|(run, made)| book.add(&run, &made)));
         if kept.is_err() && end.is_ok() {
             stop.store(true, Ordering::Relaxed);
             end = kept;
@@ -297,26 +326,34 @@ pub fn load(experiment: &Experiment, run: &Run, files: &FileCache) -> Result<Loa
 }
 
 /// Runs one run; `None` if it was stopped.
-fn row(experiment: &Experiment, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<RunRow>, Failure> {
+fn make(work: &SweepWork<'_>, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<MadeRun>, Failure> {
+    let experiment = work.experiment;
     let loaded = load(experiment, run, files)?;
+    let began = Instant::now();
     let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
         Ok(Some(summary)) => summary,
         // It may have been waiting for an external program.
         Ok(None) | Err(Failure::Interrupted(_)) => return Ok(None),
         Err(failure) => return Err(in_run(run, experiment, failure)),
     };
-    Ok(Some(RunRow {
-        run: run.number,
-        values: run.values.clone(),
-        metrics: experiment.metrics.iter().map(|metric| metric.of(&summary)).collect(),
+    Ok(Some(MadeRun {
+        inputs: work.inputs_of(run).to_owned(),
+        settings: experiment.settings(&run.values),
+        metrics: experiment::metrics().map(|metric| (metric.name.to_owned(), metric.of(&summary))).collect(),
         digest: summary.digest,
+        seconds: Some(began.elapsed().as_secs_f64()),
     }))
+}
+
+/// Settings of a run in words.
+fn settings_of(experiment: &Experiment, run: &Run) -> String {
+    let settings = experiment.axes.iter().zip(&run.values).map(|(axis, value)| format!("{}={value}", axis.key));
+    settings.collect::<Vec<_>>().join(", ")
 }
 
 /// Adds the run to a failure.
 fn in_run(run: &Run, experiment: &Experiment, mut failure: Failure) -> Failure {
-    let settings = experiment.axes.iter().zip(&run.values).map(|(axis, value)| format!("{}={value}", axis.key));
-    let which = format!("run {} ({}): ", run.number, settings.collect::<Vec<_>>().join(", "));
+    let which = format!("run {} ({}): ", run.number, settings_of(experiment, run));
     if let Failure::Input(text)
     | Failure::Breach(text)
     | Failure::Program(text)

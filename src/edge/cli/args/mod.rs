@@ -42,10 +42,13 @@ pub(super) struct Hansa {
 pub(super) enum Command {
     /// Run a topology: as local processes over QUIC, or in this process with --inline
     Run(RunArgs),
-    /// Run every combination of an experiment's settings, on all cores; resumes where an earlier call was stopped
+    /// Run every combination of an experiment's settings, on all cores, except those that earlier calls have run
     Sweep {
         /// An experiment file: a topology, and what varies in it
         experiment: String,
+        /// Only print how many runs there would be, which are there already, and about how long the others take
+        #[arg(long, conflicts_with = "gather")]
+        dry_run: bool,
         #[command(flatten)]
         sweep: SweepArgs,
     },
@@ -56,6 +59,9 @@ pub(super) enum Command {
         /// Compare all other entrants with this one [default: the first one]
         #[arg(long, value_name = "NAME")]
         against: Option<String>,
+        /// Only print how many runs there would be, which are there already, and about how long the others take
+        #[arg(long, conflicts_with = "gather")]
+        dry_run: bool,
         #[command(flatten)]
         sweep: SweepArgs,
     },
