@@ -55,7 +55,7 @@ pub use summary::{
 pub use table::summary_table;
 pub use tally::{Inconsistent, RecordError, Tally};
 pub(crate) use text::field;
-pub use verify::{Comparison, Difference, Found, Side, compare, first_difference, other_causes};
+pub use verify::{Comparison, Difference, Found, Side, changed_inputs, compare, first_difference};
 pub use witness::Witness;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::events::next_line;
 use super::records::told;
-use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
+use super::{EventReader, Input, Manifest, Names, Status, SummaryFile, Unreadable};
 use crate::kernel::{Digest, Entry};
 use crate::protocol::{Record, codec};
 use crate::settings::counted;
@@ -258,15 +258,16 @@ fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
     causes
 }
 
+/// Paths of inputs that two runs have with different contents.
+pub fn changed_inputs<'a>(left: &'a Manifest, right: &'a Manifest) -> impl Iterator<Item = &'a str> {
+    let changed =
+        |input: &&Input| right.inputs.iter().any(|other| other.path == input.path && other.hash != input.hash);
+    left.inputs.iter().filter(changed).map(|input| input.path.as_str())
+}
+
 /// Possible causes of differences besides settings: inputs, versions, and runs that ended early.
-pub fn other_causes((a, left): (&str, &Manifest), (b, right): (&str, &Manifest)) -> Vec<String> {
-    let mut causes = Vec::new();
-    for input in &left.inputs {
-        let other = right.inputs.iter().find(|other| other.path == input.path);
-        if other.is_some_and(|other| other.hash != input.hash) {
-            causes.push(format!("the input {} differs", input.path));
-        }
-    }
+fn other_causes((a, left): (&str, &Manifest), (b, right): (&str, &Manifest)) -> Vec<String> {
+    let mut causes: Vec<String> = changed_inputs(left, right).map(|path| format!("the input {path} differs")).collect();
     if left.version != right.version {
         causes.push(format!("the versions of Hansa differ: {} and {}", left.version, right.version));
     }

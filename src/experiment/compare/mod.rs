@@ -13,8 +13,9 @@ mod tests;
 mod text;
 
 use super::metrics::{self, Metric};
+use crate::few;
 use crate::numerals::count;
-use crate::report::{Better, Course, Difference, Manifest, Status, SummaryFile, Window, other_causes};
+use crate::report::{Better, Course, Difference, Manifest, Status, SummaryFile, Window, changed_inputs};
 use crate::settings::counted;
 
 use self::jobs::{JobChanges, Matching};
@@ -149,10 +150,19 @@ pub fn compare(sides: Vec<Side>, window: Window) -> Result<Comparison, String> {
 fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<String> {
     let mut notes = Vec::new();
     let named = |run: usize| format!("{} ({})", letter(run), sides[run].name);
-    let first = (letter(0), &sides[0].manifest);
+    let first = &sides[0].manifest;
+    let mut inputs: few::Map<&str, Vec<String>> = few::Map::new();
     for (run, side) in sides.iter().enumerate().skip(1) {
-        let causes = other_causes((&first.0, first.1), (&letter(run), &side.manifest));
-        notes.extend(causes.into_iter().filter(|cause| !cause.contains(" is partial")));
+        for path in changed_inputs(first, &side.manifest) {
+            inputs.or_insert_with(path, Vec::new).push(letter(run));
+        }
+        if side.manifest.version != first.version {
+            let (version, other) = (&side.manifest.version, &first.version);
+            notes.push(format!("{} was made by Hansa {version}, A by Hansa {other}", named(run)));
+        }
+    }
+    for (path, runs) in inputs {
+        notes.push(format!("the input {path} of {} differs from that of A", all_of(&runs)));
     }
     for (run, side) in sides.iter().enumerate() {
         if let Status::Partial(why) = &side.manifest.status {
@@ -187,6 +197,14 @@ fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<Str
         }
     }
     notes
+}
+
+/// Names in a sentence: B, C and D.
+fn all_of(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// Short name of a result: A for the first.

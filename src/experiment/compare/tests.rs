@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Comparison, JobReader, LogComparison, Side, Sweep, compare, compare_sweeps};
-use crate::report::{Course, Difference, Host, Manifest, Names, Status, SummaryFile, Window};
+use crate::report::{Course, Difference, Host, Input, Manifest, Names, Status, SummaryFile, Window};
 use crate::time::Time;
 
 const HEADING: &str = "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,\
@@ -128,6 +128,24 @@ fn jobs_are_matched_by_number() {
     assert_eq!(largest, [(&json!("2"), &json!(-2.0)), (&json!("3 (three)"), &json!(1.0))]);
     let notes = json["notes"].as_array().unwrap();
     assert_eq!(notes, &[json!("1 job of A is not in B"), json!("1 job of B is not in A")]);
+}
+
+#[test]
+fn inputs_and_versions_that_differ_name_their_runs() {
+    let with = |hash: &str, version: &str| {
+        let mut side = first();
+        side.manifest.inputs = vec![Input { path: "log.swf".to_owned(), hash: hash.to_owned() }];
+        side.manifest.version = version.to_owned();
+        side
+    };
+    let sides =
+        vec![with("1", "0.1.0"), with("2", "0.1.0"), with("1", "0.1.0"), with("2", "0.1.0"), with("3", "0.2.0")];
+    let json = comparison(sides).unwrap().json();
+    let notes = [
+        "E (out/a) was made by Hansa 0.2.0, A by Hansa 0.1.0",
+        "the input log.swf of B, D and E differs from that of A",
+    ];
+    assert_eq!(json["notes"], json!(notes));
 }
 
 #[test]
