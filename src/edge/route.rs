@@ -232,15 +232,15 @@ fn send_home(
         Ok(()) => (Close::Finished, String::new()),
         Err(failure) => (Close::Stopped, failure.to_string()),
     };
-    let senders = links.into_iter().map(LeafLink::into_sender).collect();
+    let ends = links.into_iter().map(LeafLink::into_ends).collect();
     if over {
         // Members that still look for a router are notified meanwhile.
         let end = results.outcome(outcome, setting);
-        kept.block_on(listener.close(senders, close, ""));
+        kept.block_on(listener.close(ends, close, ""));
         return end;
     }
     // Before the results, so that no member has to wait until they are written.
-    kept.block_on(listener.close(senders, close, reason.lines().next().unwrap_or_default()));
+    kept.block_on(listener.close(ends, close, reason.lines().next().unwrap_or_default()));
     results.outcome(outcome, setting)
 }
 

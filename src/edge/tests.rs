@@ -196,8 +196,8 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
     };
     let outcome = drive_hub(&kept, hub, &mut links, watch);
     let through = carried.load(Ordering::Relaxed) - full;
-    let senders = links.into_iter().map(LeafLink::into_sender).collect();
-    kept.block_on(listener.close(senders, Close::Finished, ""));
+    let ends = links.into_iter().map(LeafLink::into_ends).collect();
+    kept.block_on(listener.close(ends, Close::Finished, ""));
     let leaves = leaves.into_iter().map(|leaf| leaf.join().unwrap().map(drop)).collect();
     Ran { outcome, leaves, through, passed_on }
 }
@@ -329,8 +329,8 @@ fn falling(after: [u64; 3]) -> RunOutcome {
         }),
     };
     let outcome = drive_hub(&kept, hub, &mut links, watch);
-    let senders = links.into_iter().map(LeafLink::into_sender).collect();
-    kept.block_on(listener.close(senders, Close::Finished, ""));
+    let ends = links.into_iter().map(LeafLink::into_ends).collect();
+    kept.block_on(listener.close(ends, Close::Finished, ""));
     site.join().unwrap();
     outcome
 }

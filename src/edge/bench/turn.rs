@@ -15,7 +15,7 @@ use crate::edge::drive_leaf::{LeafIo, drive_leaf};
 use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::WatchedRuntime;
 use crate::edge::outside::ProgramFault;
-use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Peer, QuicOptions};
+use crate::edge::quic::{self, Close, Connection, FrameSender, JoinTerms, Joined, Listener, Peer, QuicOptions};
 use crate::edge::run_dir::RunDir;
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Event, Hub, Latencies, Leaf, Outbox};
@@ -91,7 +91,7 @@ fn party(index: u32) -> Party {
 struct TurnGrid {
     listener: Listener,
     peers: Vec<Peer>,
-    senders: Vec<FrameSender>,
+    ends: Vec<(Connection, FrameSender)>,
     children: Vec<Child>,
 }
 
@@ -119,7 +119,7 @@ impl TurnGrid {
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
         let not_joined = || Failure::NotJoined("the leaves of the measurement did not join".to_owned());
         let peers = admitted.ok().and_then(Result::ok).ok_or_else(not_joined)?;
-        Ok(TurnGrid { listener, peers, senders: Vec::new(), children })
+        Ok(TurnGrid { listener, peers, ends: Vec::new(), children })
     }
 
     /// Measures one ping to each leaf, then one echo from each.
@@ -171,7 +171,7 @@ impl TurnGrid {
             returns: None,
         };
         let outcome = drive_hub(kept, hub, &mut links, watch);
-        self.senders = links.into_iter().map(LeafLink::into_sender).collect();
+        self.ends = links.into_iter().map(LeafLink::into_ends).collect();
         outcome.end?;
         let mut all = Vec::new();
         while let Ok(time) = timed.try_recv() {
@@ -182,7 +182,7 @@ impl TurnGrid {
     }
 
     async fn end(mut self) {
-        self.listener.close(self.senders, Close::Finished, "").await;
+        self.listener.close(self.ends, Close::Finished, "").await;
         for child in &mut self.children {
             let _ = child.wait().await;
         }

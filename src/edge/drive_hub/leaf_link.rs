@@ -125,9 +125,9 @@ impl LeafLink {
         Ok(())
     }
 
-    /// The stream that is left to close once the run is over.
-    pub fn into_sender(self) -> FrameSender {
-        self.sender
+    /// The connection and the stream that are left to close once the run is over.
+    pub fn into_ends(self) -> (Connection, FrameSender) {
+        (self.connection, self.sender)
     }
 
     /// Writes the outgoing bytes. Meanwhile it reads incoming frames, because two full pipes would wait for each other.

@@ -163,8 +163,15 @@ impl Connection {
     /// Leaves as a leaf: waits until the router has all written data, closes, and gives the close time to arrive.
     pub async fn leave(&self, mut sender: FrameSender, close: Close, reason: &str) {
         let _ = timeout(FINISH_TIMEOUT, sender.finish()).await;
-        self.close(close, reason);
-        let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
+        // A router that has closed the connection wants no more of it.
+        if self.ended().is_none() {
+            self.close(close, reason);
+            let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        self.address().ip().is_loopback()
     }
 }
 
