@@ -1,7 +1,7 @@
 //! The run's log, in one total order, and its digest.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
@@ -17,39 +17,26 @@ pub struct Entry<R> {
     pub record: R,
 }
 
-/// Merges logs of places, each in log order, into the log of the run. Every actor lives at one place.
-fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
-    let mut sources: Vec<_> = logs.into_iter().map(|log| log.into_iter().peekable()).collect();
-    let mut heads: BinaryHeap<_> = (0..sources.len())
-        .filter_map(|source| sources[source].peek().map(|entry| Reverse((entry.stamp, entry.actor, source))))
-        .collect();
-    std::iter::from_fn(move || {
-        let Reverse((_, _, source)) = heads.pop()?;
-        let entry = sources[source].next();
-        if let Some(next) = sources[source].peek() {
-            heads.push(Reverse((next.stamp, next.actor, source)));
-        }
-        entry
-    })
-}
-
 /// Merges the logs of places while they grow: entries that are final in all of them are returned in the order of the
 /// run's log.
+///
+/// Every actor lives at one place. A place mostly adds many entries in a row to the run's log, so each entry costs one
+/// comparison with the next place, and O(log places) only where another place follows.
 pub struct LogMerger<R> {
-    logs: Vec<Vec<Entry<R>>>,
+    logs: Vec<VecDeque<Entry<R>>>,
     waiting: usize,
 }
 
 impl<R> LogMerger<R> {
     pub fn new(places: usize) -> LogMerger<R> {
-        LogMerger { logs: (0..places).map(|_| Vec::new()).collect(), waiting: 0 }
+        LogMerger { logs: (0..places).map(|_| VecDeque::new()).collect(), waiting: 0 }
     }
 
     /// Appends to the log of a place.
     pub fn add(&mut self, place: usize, log: Vec<Entry<R>>) {
         self.waiting += log.len();
         match self.logs[place].is_empty() {
-            true => self.logs[place] = log,
+            true => self.logs[place] = log.into(),
             false => self.logs[place].extend(log),
         }
     }
@@ -61,14 +48,25 @@ impl<R> LogMerger<R> {
 
     /// Returns the entries before this stamp; all logs must be complete up to there.
     pub fn settle(&mut self, before: Stamp) -> Vec<Entry<R>> {
-        let settled = self.logs.iter_mut().map(|log| match log.partition_point(|entry| entry.stamp < before) {
-            0 => Vec::new(),
-            whole => {
-                let rest = log.split_off(whole);
-                std::mem::replace(log, rest)
+        let counts: Vec<usize> =
+            self.logs.iter().map(|log| log.partition_point(|entry| entry.stamp < before)).collect();
+        let mut settled = Vec::with_capacity(counts.iter().sum());
+        let logs = self.logs.iter_mut().zip(counts);
+        let mut logs: Vec<_> = logs.map(|(log, count)| log.drain(..count).peekable()).collect();
+        let place = |entry: &Entry<R>| (entry.stamp, entry.actor);
+        let heads = logs.iter_mut().enumerate();
+        let mut heads: BinaryHeap<_> =
+            heads.filter_map(|(log, entries)| Some(Reverse((place(entries.peek()?), log)))).collect();
+        while let Some(Reverse((_, log))) = heads.pop() {
+            // The hub has two logs of its actors, the first of which comes first.
+            let next = heads.peek().map(|Reverse(next)| *next);
+            let comes_first = |entry: &Entry<R>| next.is_none_or(|next| (place(entry), log) < next);
+            while let Some(entry) = logs[log].next_if(comes_first) {
+                settled.push(entry);
             }
-        });
-        let settled: Vec<_> = merge(settled.collect()).collect();
+            heads.extend(logs[log].peek().map(|entry| Reverse((place(entry), log))));
+        }
+        drop(logs);
         self.waiting -= settled.len();
         settled
     }
