@@ -1,7 +1,5 @@
 //! Allocation of nodes to tasks. Allocations that do not fit are refused with a panic.
 
-use std::collections::BTreeMap;
-
 use crate::grid::{Demand, Layers, NodeSet, Share, TaskId};
 
 #[derive(Debug)]
@@ -10,8 +8,8 @@ pub(super) struct Nodes {
     /// Nodes without a task.
     free: NodeSet,
     free_count: u32,
-    /// Allocated part of each shared node.
-    shared: BTreeMap<u32, Taken>,
+    /// Allocated part of each node, up to the last one that has been shared.
+    shared: Vec<Taken>,
     /// Overcommitted nodes, each with the task that exceeded it; the same instant may correct it.
     doubtful: Vec<(TaskId, u32)>,
 }
@@ -34,7 +32,7 @@ impl Taken {
 
 impl Nodes {
     pub fn new(total: u32) -> Nodes {
-        Nodes { total, free: NodeSet::all(total), free_count: total, shared: BTreeMap::new(), doubtful: Vec::new() }
+        Nodes { total, free: NodeSet::all(total), free_count: total, shared: Vec::new(), doubtful: Vec::new() }
     }
 
     pub fn total(&self) -> u32 {
@@ -77,17 +75,36 @@ impl Nodes {
         }
         let cpu = given(demand.cpu, share);
         for node in nodes.each() {
-            if !self.shared.contains_key(&node) {
+            let at = node as usize;
+            if at >= self.shared.len() {
+                self.shared.resize(at + 1, Taken::default());
+            }
+            if self.shared[at].tasks == 0 {
                 let alone = NodeSet::run(node, node);
                 assert!(self.free.contains(&alone), "task {task} shares node {node}, which another task has to itself");
                 self.free.subtract(&alone);
                 self.free_count -= 1;
             }
-            let taken = self.shared.entry(node).or_default();
+            let taken = &mut self.shared[at];
             taken.tasks += 1;
             taken.cpu += cpu;
             taken.memory += demand.memory.billionths();
             if taken.is_too_much() {
+                self.doubtful.push((task, node));
+            }
+        }
+    }
+
+    /// Changes the share of its demand that a task gets on its nodes.
+    pub fn share_all(&mut self, task: TaskId, layers: &Layers, demand: Demand, before: f64, share: f64) {
+        if demand == Demand::NODE {
+            return;
+        }
+        let (before, cpu) = (given(demand.cpu, before), given(demand.cpu, share));
+        for node in layers.each().flat_map(NodeSet::each) {
+            let taken = &mut self.shared[node as usize];
+            taken.cpu = taken.cpu - before + cpu;
+            if cpu > before && taken.is_too_much() {
                 self.doubtful.push((task, node));
             }
         }
@@ -109,9 +126,11 @@ impl Nodes {
     /// Panics if a node is overcommitted after all orders of an instant.
     pub fn check(&mut self) {
         for (task, node) in self.doubtful.drain(..) {
-            let Some(Taken { cpu, memory, .. }) = self.shared.get(&node).filter(|taken| taken.is_too_much()) else {
+            let taken = self.shared[node as usize];
+            if !taken.is_too_much() {
                 continue;
-            };
+            }
+            let Taken { cpu, memory, .. } = taken;
             panic!("with task {task} node {node} is to give more than it has: {cpu} and {memory} billionths");
         }
     }
@@ -124,12 +143,11 @@ impl Nodes {
         }
         let cpu = given(demand.cpu, share);
         for node in nodes.each() {
-            let taken = self.shared.get_mut(&node).expect("what is given back was taken");
-            taken.tasks -= 1;
+            let taken = &mut self.shared[node as usize];
+            taken.tasks = taken.tasks.checked_sub(1).expect("what is given back was taken");
             taken.cpu -= cpu;
             taken.memory -= demand.memory.billionths();
             if taken.tasks == 0 {
-                self.shared.remove(&node);
                 self.free.insert(&NodeSet::run(node, node));
                 self.free_count += 1;
             }

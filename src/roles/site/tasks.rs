@@ -224,8 +224,7 @@ impl Tasks {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         running.settle_up(now);
         if let TaskState::Running(nodes) = &running.state {
-            self.nodes.give_back_all(nodes, running.demand, running.share);
-            self.nodes.take_all(running.task, nodes, running.demand, share);
+            self.nodes.share_all(running.task, nodes, running.demand, running.share, share);
         }
         running.share = share;
     }
