@@ -1,5 +1,7 @@
 //! The account of sites whose jobs share nodes, and of the sites compared with them.
 
+use std::thread;
+
 use super::fared::{SharedJob, moves_of};
 use super::{Sharing, SharingSites, SiteShared};
 use crate::report::account::{Account, OpenTable};
@@ -43,6 +45,26 @@ impl<'a> Accounting<'a> {
 
     fn gigabytes(&self, site: usize) -> f64 {
         self.sites.memory_kb[site] as f64 / 1e6
+    }
+
+    /// All sites, on all cores: the bound of each takes long.
+    fn sites(&self) -> Vec<SiteShared> {
+        let its = self.tally.sites_of(&self.sites.systems);
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let one_after_the_other =
+            |part: &[usize]| part.iter().map(|site| self.site(*site, &self.sums[*site])).collect::<Vec<_>>();
+        thread::scope(|scope| {
+            let parts = its.chunks(its.len().div_ceil(threads).max(1));
+            // There may be no more threads.
+            let started: Vec<_> = parts
+                .map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || one_after_the_other(part))))
+                .collect();
+            let done = started.into_iter().flat_map(|(part, thread)| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(_) => one_after_the_other(part),
+            });
+            done.collect()
+        })
     }
 
     fn site(&self, site: usize, sum: &SiteSums) -> SiteShared {
@@ -139,9 +161,7 @@ impl Account for Accounting<'_> {
     }
 
     fn close(&mut self, summary: &mut Summary) {
-        let its = self.tally.sites_of(&self.sites.systems);
-        let sites = its.into_iter().map(|site| self.site(site, &self.sums[site])).collect();
-        summary.put(&Sharing { sites });
+        summary.put(&Sharing { sites: self.sites() });
     }
 }
 
