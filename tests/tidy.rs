@@ -116,19 +116,62 @@ fn rooms_use_only_rooms_to_their_right() {
     let mut broken = Vec::new();
     let is_product = |path: &str| path.starts_with("src/") && path != "src/lib.rs" && !path.contains("tests");
     for (path, text) in sources().into_iter().filter(|(path, _)| is_product(path)) {
-        let text = text.split("#[cfg(test)]").next().unwrap();
+        let text = product(&text);
         let name = room(&path).replacen("src/", "", 1).replace(".rs", "");
         let here = floor(&name).unwrap_or_else(|| panic!("{name} is not in the diagram of ARCHITECTURE.md"));
-        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
-            for used in line.split("crate::").skip(1) {
-                let used: String = used.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                if used != name && floor(&used).is_some_and(|there| there < here) {
-                    broken.push(format!("{path}:{}: {name} uses {used}, which is to its left", index + 1));
-                }
+        for used in rooms_named(&text) {
+            if used != name && floor(&used).is_some_and(|there| there < here) {
+                broken.push(format!("{path}: {name} uses {used}, which is to its left"));
             }
         }
     }
     assert!(broken.is_empty(), "move the shared part down to the room that both may use:\n{}", broken.join("\n"));
+}
+
+/// The rooms after each `crate::`, be it one or a list in braces.
+fn rooms_named(text: &str) -> Vec<String> {
+    let name_of = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let named = text.split("crate::").skip(1).flat_map(|tail| {
+        let Some(list) = tail.strip_prefix('{') else { return vec![name_of(tail)] };
+        let mut depth = 1;
+        let entries = list.split_inclusive(['{', '}', ',']).map_while(|piece| {
+            let here = (depth, piece);
+            depth += i32::from(piece.ends_with('{')) - i32::from(piece.ends_with('}'));
+            (here.0 > 0).then_some(here)
+        });
+        entries.filter(|(depth, _)| *depth == 1).map(|(_, piece)| name_of(piece.trim_start())).collect()
+    });
+    named.collect()
+}
+
+/// The paths of ARCHITECTURE.md lead to files and functions that exist.
+#[test]
+fn the_paths_of_the_architecture_exist() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let paths =
+        text.split("## Six paths").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section of paths");
+    let sources: Vec<(String, String)> = sources().into_iter().filter(|(path, _)| path.starts_with("src/")).collect();
+    let mut missing = Vec::new();
+    for word in paths.split('`').skip(1).step_by(2) {
+        let defined = |name: &str| {
+            let keys = ["fn ", "struct ", "enum ", "trait ", "const ", "    ", ".", "\"", "::"];
+            let is_whole = |after: &str| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            let defines = |text: &str| {
+                let mut places = text.match_indices(name).map(|(at, _)| (&text[..at], &text[at + name.len()..]));
+                places.any(|(before, after)| is_whole(after) && keys.iter().any(|key| before.ends_with(key)))
+            };
+            sources.iter().any(|(_, text)| defines(text))
+        };
+        let is_code = word.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ':');
+        let found = match word.ends_with(".rs") {
+            true => sources.iter().any(|(path, _)| path.ends_with(&format!("/{word}"))),
+            false => !is_code || word.split("::").all(defined),
+        };
+        if !found {
+            missing.push(word);
+        }
+    }
+    assert!(missing.is_empty(), "paths of ARCHITECTURE.md that lead nowhere: {missing:?}");
 }
 
 /// Files that use each other in a circle can only be read together.
