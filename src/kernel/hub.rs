@@ -25,7 +25,7 @@
 
 use std::collections::VecDeque;
 
-use super::place::{BoxedActor, Lane, Latencies, Place, STEPS_MAX};
+use super::place::{BoxedActor, Latencies, Place, STEPS_MAX, Track};
 use super::{ActorId, Breach, Contract, Down, Entry, Envelope, Instruction, Message, Up};
 use crate::min_tree::MinTree;
 use crate::time::{Span, Stamp, Time};
@@ -251,36 +251,36 @@ impl<M: Message, R> Hub<M, R> {
 
     /// Stamp of the next batch here, if no leaf can precede it.
     pub fn due(&self) -> Option<Stamp> {
-        self.next_lane().and_then(|lane| self.place.next_in(lane))
+        self.next_track().and_then(|track| self.place.next_in(track))
     }
 
     /// Runs up to `batches` batches that no leaf can precede. True if there were that many.
     pub fn advance(&mut self, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
-            let Some(lane) = self.next_lane() else { return Ok(false) };
-            self.place.step(lane)?;
+            let Some(track) = self.next_track() else { return Ok(false) };
+            self.place.step(track)?;
             self.batches += 1;
             for envelope in std::mem::take(&mut self.place.leaving) {
                 self.post(envelope);
             }
-            if lane == Lane::Ahead {
-                self.lead.push_back(self.place.now_in(Lane::Ahead));
+            if track == Track::Ahead {
+                self.lead.push_back(self.place.now_in(Track::Ahead));
             }
             self.limit_lead();
         }
         Ok(true)
     }
 
-    /// The lane whose next batch may run: that of sources first, as what follows from it is always later.
-    fn next_lane(&self) -> Option<Lane> {
-        let [ahead, main] = [Lane::Ahead, Lane::Main].map(|lane| self.place.next_in(lane));
+    /// The track whose next batch may run: that of sources first, as what follows from it is always later.
+    fn next_track(&self) -> Option<Track> {
+        let [ahead, main] = [Track::Ahead, Track::Main].map(|track| self.place.next_in(track));
         let can_lead = self.has_sources && !self.catching_up && ahead.is_some_and(|next| next < self.sources_safe());
         if can_lead {
-            return Some(Lane::Ahead);
+            return Some(Track::Ahead);
         }
         // Nothing overtakes a message of a source, as it may cause something earlier.
         let is_first = |next: &Stamp| *next < self.safe() && ahead.is_none_or(|ahead| *next <= ahead);
-        main.filter(is_first).map(|_| Lane::Main)
+        main.filter(is_first).map(|_| Track::Main)
     }
 
     /// Messages of sources strictly before this may be handled here.
@@ -301,7 +301,7 @@ impl<M: Message, R> Hub<M, R> {
 
     /// True if the hub waits for sources only.
     fn waits_for_sources(&self) -> bool {
-        let is_open = || !self.sources_safe().is_never() || self.place.next_in(Lane::Ahead).is_some();
+        let is_open = || !self.sources_safe().is_never() || self.place.next_in(Track::Ahead).is_some();
         self.has_sources && !self.catching_up && is_open()
     }
 
@@ -395,14 +395,15 @@ impl<M: Message, R> Hub<M, R> {
 
     /// Everything before this has run here.
     pub fn done(&self) -> Stamp {
-        let done = |lane, safe| self.place.next_in(lane).unwrap_or(Stamp::NEVER).min(safe).max(self.place.now_in(lane));
-        let main = done(Lane::Main, self.safe());
-        if self.has_sources { main.min(done(Lane::Ahead, self.sources_safe())) } else { main }
+        let done =
+            |track, safe| self.place.next_in(track).unwrap_or(Stamp::NEVER).min(safe).max(self.place.now_in(track));
+        let main = done(Track::Main, self.safe());
+        if self.has_sources { main.min(done(Track::Ahead, self.sources_safe())) } else { main }
     }
 
     /// Stamp of the next event here.
     fn next_here(&self) -> Option<Stamp> {
-        [Lane::Main, Lane::Ahead].into_iter().filter_map(|lane| self.place.next_in(lane)).min()
+        [Track::Main, Track::Ahead].into_iter().filter_map(|track| self.place.next_in(track)).min()
     }
 
     /// Requests progress from the leaves whose missing records keep the run's log from being complete as far as it
@@ -433,7 +434,7 @@ impl<M: Message, R> Hub<M, R> {
         let peer = &self.leaves[leaf];
         // Where only sources make the hub send, nothing else can lead to anything new.
         let (safe, next) = match self.has_sources {
-            true => (self.sources_safe(), self.place.next_in(Lane::Ahead)),
+            true => (self.sources_safe(), self.place.next_in(Track::Ahead)),
             false => (self.safe(), self.place.next()),
         };
         let from_leaves = if peer.latency.is_zero() { safe } else { safe.after(peer.latency) };
@@ -449,7 +450,7 @@ impl<M: Message, R> Hub<M, R> {
     /// Takes the hub's records since the last call: those of all else, and those of messages handled ahead. Each is in
     /// order; of one stamp and actor, the first come before the second.
     pub fn take_logs(&mut self) -> [Vec<Entry<R>>; 2] {
-        [Lane::Main, Lane::Ahead].map(|lane| self.place.take_log_of(lane))
+        [Track::Main, Track::Ahead].map(|track| self.place.take_log_of(track))
     }
 
     /// Takes the records received from leaves so far, by leaf.

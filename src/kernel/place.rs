@@ -37,8 +37,8 @@ pub type Latencies = Arc<[Span]>;
 pub struct Place<M, R> {
     residents: Vec<Option<Resident<M, R>>>,
     latencies: Latencies,
-    /// Indexed by [`Lane`].
-    lanes: [LaneQueue<M, R>; 2],
+    /// Indexed by [`Track`].
+    tracks: [TrackState<M, R>; 2],
     contract: Contract,
     floors: Floors,
     /// Messages for actors that live elsewhere, in the order of sending.
@@ -50,16 +50,16 @@ pub struct Place<M, R> {
     events: u64,
 }
 
-/// The queue that a pending event is in.
+/// The agenda that a pending event is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum Track {
     Main,
     /// Messages of sources, if the contract names any: a hub handles them as soon as it has them.
     Ahead,
 }
 
 /// Pending events that are handled in order of their stamps, and the records of handling them.
-struct LaneQueue<M, R> {
+struct TrackState<M, R> {
     agenda: Agenda<M>,
     /// Records in log order.
     log: Vec<Entry<R>>,
@@ -94,7 +94,7 @@ impl<M: Message, R> Place<M, R> {
         let mut place = Place {
             residents: latencies.iter().map(|_| None).collect(),
             latencies,
-            lanes: [LaneQueue::new(), LaneQueue::new()],
+            tracks: [TrackState::new(), TrackState::new()],
             contract: Contract::default(),
             floors: Floors { kept, heap: BinaryHeap::new() },
             leaving: Vec::new(),
@@ -118,12 +118,12 @@ impl<M: Message, R> Place<M, R> {
 
     /// Stamp of the next event here.
     pub fn next(&self) -> Option<Stamp> {
-        self.next_in(Lane::Main)
+        self.next_in(Track::Main)
     }
 
     /// Stamp of the last batch that ran.
     pub fn now(&self) -> Stamp {
-        self.now_in(Lane::Main).max(self.now_in(Lane::Ahead))
+        self.now_in(Track::Main).max(self.now_in(Track::Ahead))
     }
 
     /// Events handled here.
@@ -133,40 +133,40 @@ impl<M: Message, R> Place<M, R> {
 
     /// Takes the records since the last call, in log order.
     pub fn take_log(&mut self) -> Vec<Entry<R>> {
-        self.take_log_of(Lane::Main)
+        self.take_log_of(Track::Main)
     }
 
     /// Records since the last [`Place::clear_log`], in log order.
     pub fn log(&self) -> &[Entry<R>] {
-        &self.lanes[Lane::Main as usize].log
+        &self.tracks[Track::Main as usize].log
     }
 
     /// Drops the records and keeps the allocation.
     pub fn clear_log(&mut self) {
-        self.lanes[Lane::Main as usize].log.clear();
+        self.tracks[Track::Main as usize].log.clear();
     }
 
     /// Runs up to `batches` batches, all strictly before `bound`. True if there were that many.
     pub fn run_before(&mut self, bound: Stamp, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
             match self.next() {
-                Some(next) if next < bound => self.step(Lane::Main)?,
+                Some(next) if next < bound => self.step(Track::Main)?,
                 _ => return Ok(false),
             }
         }
         Ok(true)
     }
 
-    pub(super) fn next_in(&self, lane: Lane) -> Option<Stamp> {
-        self.lanes[lane as usize].agenda.next().map(|(stamp, _)| stamp)
+    pub(super) fn next_in(&self, track: Track) -> Option<Stamp> {
+        self.tracks[track as usize].agenda.next().map(|(stamp, _)| stamp)
     }
 
-    pub(super) fn now_in(&self, lane: Lane) -> Stamp {
-        self.lanes[lane as usize].now
+    pub(super) fn now_in(&self, track: Track) -> Stamp {
+        self.tracks[track as usize].now
     }
 
-    pub(super) fn take_log_of(&mut self, lane: Lane) -> Vec<Entry<R>> {
-        std::mem::take(&mut self.lanes[lane as usize].log)
+    pub(super) fn take_log_of(&mut self, track: Track) -> Vec<Entry<R>> {
+        std::mem::take(&mut self.tracks[track as usize].log)
     }
 
     pub(super) fn lives_here(&self, id: ActorId) -> bool {
@@ -215,9 +215,9 @@ impl<M: Message, R> Place<M, R> {
         Stamp::NEVER
     }
 
-    /// Runs the next batch of a lane: all events of one actor at one stamp.
-    pub(super) fn step(&mut self, lane: Lane) -> Result<(), Breach> {
-        let Some(first) = self.lanes[lane as usize].agenda.pop() else { return Ok(()) };
+    /// Runs the next batch of a track: all events of one actor at one stamp.
+    pub(super) fn step(&mut self, track: Track) -> Result<(), Breach> {
+        let Some(first) = self.tracks[track as usize].agenda.pop() else { return Ok(()) };
         let (now, to) = (first.stamp, first.to);
         if now.step > STEPS_MAX {
             return Err(Breach::Livelock { actor: to, stamp: now, cause: first.name() });
@@ -225,12 +225,12 @@ impl<M: Message, R> Place<M, R> {
 
         let cause = first.name();
         let mut earliest = self.add_to_batch(first);
-        while self.lanes[lane as usize].agenda.next() == Some((now, to))
-            && let Some(next) = self.lanes[lane as usize].agenda.pop()
+        while self.tracks[track as usize].agenda.next() == Some((now, to))
+            && let Some(next) = self.tracks[track as usize].agenda.pop()
         {
             earliest = earliest.min(self.add_to_batch(next));
         }
-        if lane == Lane::Main && !self.contract.sources.is_empty() {
+        if track == Track::Main && !self.contract.sources.is_empty() {
             // Only sources make actors at the hub send.
             earliest = Stamp::NEVER;
         }
@@ -240,10 +240,10 @@ impl<M: Message, R> Place<M, R> {
         self.outbox.begin(now);
         resident.actor.handle(now, &mut self.batch, &mut self.outbox);
         self.batch.clear();
-        let lane = &mut self.lanes[lane as usize];
-        lane.now = now;
+        let track = &mut self.tracks[track as usize];
+        track.now = now;
         if !self.outbox.records.is_empty() {
-            lane.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
+            track.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
         }
         if self.outbox.actions.is_empty() && self.answers.is_empty() {
             return Ok(());
@@ -323,14 +323,14 @@ impl<M: Message, R> Place<M, R> {
                 self.floors.heap.push(Reverse((floor, pending.stamp)));
             }
         }
-        let lane = if self.contract.is_source(pending.from) { Lane::Ahead } else { Lane::Main };
-        self.lanes[lane as usize].agenda.push(pending);
+        let track = if self.contract.is_source(pending.from) { Track::Ahead } else { Track::Main };
+        self.tracks[track as usize].agenda.push(pending);
     }
 }
 
-impl<M, R> LaneQueue<M, R> {
-    fn new() -> LaneQueue<M, R> {
-        LaneQueue { agenda: Agenda::new(), log: Vec::new(), now: Stamp::ZERO }
+impl<M, R> TrackState<M, R> {
+    fn new() -> TrackState<M, R> {
+        TrackState { agenda: Agenda::new(), log: Vec::new(), now: Stamp::ZERO }
     }
 }
 
