@@ -194,7 +194,7 @@ impl NegotiatingManager {
         let fits = !enter.within.is_empty() && self.fits(now, sender, &enter);
         let submission = Submission { sender, origin: SenderKind::User, enter };
         if !fits {
-            return self.do_without(now, submission);
+            return self.queue_or_strand(now, submission);
         }
         self.wait_within(submission);
         self.start_within(now, task, orders);
@@ -210,7 +210,7 @@ impl NegotiatingManager {
     }
 
     /// Handles a task that cannot run in its bookings: it joins the queue, if it may.
-    fn do_without(&mut self, now: Time, submission: Submission) {
+    fn queue_or_strand(&mut self, now: Time, submission: Submission) {
         if submission.enter.is_leg() {
             self.stranded.insert(submission.enter.task, submission.sender);
         } else {
@@ -267,7 +267,7 @@ impl NegotiatingManager {
         } else if !self.fits(now, sender, enter) {
             let submission = self.leave(task);
             self.forget_within(&submission.enter);
-            self.do_without(now, submission);
+            self.queue_or_strand(now, submission);
         }
     }
 
