@@ -1,6 +1,6 @@
 //! A small run told by hand, and random ones; shared by the tests of all reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -180,15 +180,32 @@ pub(crate) fn manifest() -> Manifest {
     }
 }
 
-/// Compares with a file kept beside the code; `HANSA_GOLDEN=write` writes it anew.
 pub(crate) fn golden(name: &str, found: &[u8]) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/report/golden").join(name);
+    golden_in("report", name, found);
+}
+
+/// Compares with a file kept beside the code of a room; `HANSA_GOLDEN=write` writes it anew.
+pub(crate) fn golden_in(room: &str, name: &str, found: &[u8]) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src").join(room).join("golden").join(name);
     if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, found).unwrap();
     }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(String::from_utf8_lossy(found), expected, "{name} is not as it was");
+    let (expected, found) = (std::fs::read_to_string(&path).unwrap_or_default(), String::from_utf8_lossy(found));
+    if expected == found {
+        return;
+    }
+    let (before, now): (BTreeSet<&str>, BTreeSet<&str>) = (expected.lines().collect(), found.lines().collect());
+    let only = |sign: &str, text: &str, other: &BTreeSet<&str>| {
+        let lines = text.lines().filter(|line| !other.contains(line)).take(20);
+        lines.map(|line| format!("{sign} {line}\n")).collect::<String>()
+    };
+    panic!(
+        "src/{room}/golden/{name} is not as it was; its first lines that differ, before and now:\n{}{}if that is meant, \
+         `HANSA_GOLDEN=write cargo test` with the name of this test renews it",
+        only("-", &expected, &now),
+        only("+", &found, &before),
+    );
 }
 
 #[test]

@@ -219,5 +219,9 @@ fn the_reference_of_keys_equals_the_output_of_the_program() {
         std::fs::write(&path, &said).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == said, "docs/keys.md is not what `hansa show --keys` prints: run that and look at what has changed");
+    assert!(
+        kept == said,
+        "docs/keys.md is not what `hansa show --keys` prints: renew it (`hansa show --keys > docs/keys.md`), and look at what \
+         has changed"
+    );
 }

@@ -321,12 +321,8 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
 }
 
 fn order() -> impl Strategy<Value = QueueOrder> {
-    prop_oneof![
-        3 => Just(QueueOrder::Arrival),
-        1 => Just(QueueOrder::Shortest),
-        1 => Just(QueueOrder::Largest),
-        1 => Just(QueueOrder::MostStretched),
-    ]
+    let any = proptest::sample::select(QueueOrder::ALL).prop_map(|(_, order, _)| order);
+    prop_oneof![1 => Just(QueueOrder::Arrival), 1 => any]
 }
 
 fn jobs(width: u32) -> impl Strategy<Value = Vec<Rigid>> {

@@ -66,12 +66,6 @@ fn shipped() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
-/// Compares a text with the golden file; `HANSA_GOLDEN=write` renews the file.
 fn golden(name: &str, text: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/topology/golden").join(name);
-    if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
-        std::fs::write(&path, text).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == text, "{} differs; what came out is\n{text}", path.display());
+    crate::report::tests::golden_in("topology", name, text.as_bytes());
 }

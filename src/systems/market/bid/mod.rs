@@ -121,9 +121,20 @@ pub struct BidPolicyRow {
     pub build: fn(&Market, u64) -> Box<dyn BidPolicy>,
 }
 
-/// All policies, in the paper's order.
-pub const ALL: &[BidPolicyRow] =
-    &[random::ROW, fifo::ROW, srtf::ROW, lrtf::ROW, edf::ROW, p_slr::ROW, pv::ROW, pvd::ROW, pvdsq::ROW, pvr::ROW];
+/// All policies: those of the paper in its order, then any others.
+pub const ALL: &[BidPolicyRow] = &[
+    random::ROW,
+    fifo::ROW,
+    srtf::ROW,
+    lrtf::ROW,
+    edf::ROW,
+    p_slr::ROW,
+    pv::ROW,
+    pvd::ROW,
+    pvdsq::ROW,
+    pvr::ROW,
+    // One row a line.
+];
 
 pub fn find(name: &str) -> Option<&'static BidPolicyRow> {
     ALL.iter().find(|row| row.name == name)
