@@ -83,8 +83,8 @@ async fn last_frames_arrive_before_the_end() {
     for peer in &mut peers {
         peer.sender.write(&out).await.unwrap();
     }
-    let senders = peers.into_iter().map(|peer| peer.sender).collect();
-    world.listener.close(senders, Close::Finished, "all jobs are done").await;
+    let ends = peers.into_iter().map(|peer| (peer.connection, peer.sender)).collect();
+    world.listener.close(ends, Close::Finished, "all jobs are done").await;
     for leaf in reading {
         let end = WireError::Closed { close: Some(Close::Finished), reason: "all jobs are done".to_owned() };
         assert_eq!(leaf.await.unwrap(), end);
