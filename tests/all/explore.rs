@@ -22,7 +22,7 @@ fn told(chromium: &Path, page: &Path, script: &str) -> Vec<String> {
     let helpers = r#"
         const lines = [];
         const say = text => lines.push(String(text));
-        const key = (svg, name, shiftKey) => svg.dispatchEvent(new KeyboardEvent('keydown', { key: name, shiftKey, bubbles: true }));
+        const key = (svg, name, shiftKey) => svg.dispatchEvent(new KeyboardEvent('keydown', { key: name, shiftKey, bubbles: true, cancelable: true }));
         const point = (svg, type, share) => {
           const box = svg.getBoundingClientRect();
           const clientX = box.left + share * box.width, clientY = box.top + box.height / 2;
@@ -227,4 +227,101 @@ fn a_comparison_has_one_range_for_both_panels() {
         ",
     );
     assert_eq!(lines, ["matrix(2 0 0 1 -512 0)|matrix(2 0 0 1 -512 0)", "true", "2 0", "true"]);
+}
+
+#[test]
+fn the_words_of_marks_are_reached_by_keyboard() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let page = page_of(&scratch, "workflow.toml");
+    let lines = told(
+        &chromium,
+        &page,
+        r"
+        const tip = document.querySelector('#tip'), svg = document.querySelector('#dag-0 svg');
+        const titles = [...svg.querySelectorAll('.tasks title')].map(title => title.textContent);
+        say(titles.length + ' ' + svg.tabIndex + ' ' + svg.getAttribute('role') + ' ' + tip.hidden);
+        const now = () => document.activeElement.getAttribute('aria-label');
+        key(svg, 'ArrowRight');
+        say(tip.hidden + ' ' + (tip.textContent === titles[0]) + ' ' + (now() === titles[0]));
+        // Keys arrive at the mark that has the focus.
+        key(document.activeElement, 'ArrowDown');
+        say(now() === titles[1] && document.querySelectorAll('svg [tabindex]').length === 1);
+        key(document.activeElement, 'End');
+        key(document.activeElement, 'ArrowRight');
+        say(now() === titles[titles.length - 1]);
+        key(document.activeElement, 'Home');
+        key(document.activeElement, 'ArrowLeft');
+        say(now() === titles[0]);
+        const box = tip.getBoundingClientRect();
+        say(box.left >= 0 && box.right <= innerWidth && box.width > 20);
+        key(document.activeElement, 'Escape');
+        say(tip.hidden + ' ' + (document.activeElement === svg));
+        // In a chart over time, left and right move the crosshair, up and down go from mark to mark; Escape first hides
+        // the words, then resets the range.
+        const gantt = document.querySelector('#gantt svg'), range = () => gantt.querySelector('.plot').getAttribute('transform');
+        key(gantt, '+');
+        const zoomed = range();
+        key(gantt, 'ArrowRight');
+        say(tip.hidden + ' ' + gantt.querySelector('path.cross').getAttribute('d').startsWith('M'));
+        key(gantt, 'ArrowDown');
+        say(tip.hidden + ' ' + /^task /.test(now()));
+        key(document.activeElement, 'Escape');
+        say(tip.hidden + ' ' + (range() === zoomed));
+        key(gantt, 'Escape');
+        say(range());
+        // A touch shows the words, too.
+        svg.querySelector('.tasks g path').dispatchEvent(new MouseEvent('click', { bubbles: true }));
+        say(tip.textContent === titles[0]);
+        ",
+    );
+    let expected = [
+        "21 0 group true",
+        "false true true",
+        "true",
+        "true",
+        "true",
+        "true",
+        "true true",
+        "true true",
+        "false true",
+        "true true",
+        "null",
+        "true",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_sweep_shows_the_values_of_all_lines_at_a_place() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let topology = shipped("market-40.toml");
+    let experiment = format!(
+        "name = \"try\"\ntopology = {topology:?}\nmetrics = [\"value\"]\n[vary]\nworkload.0.jobs = [10, 20, 30]\n\
+         market.policy = [\"fifo\", \"srtf\", \"pvr\", \"pv\", \"pvd\", \"edf\", \"lrtf\", \"random\", \"pvdsq\"]\n"
+    );
+    let (experiment, out) = (scratch.file("try.toml", &experiment), scratch.path("out"));
+    hansa_ok(&["sweep".into(), experiment, "--quiet".into(), "--out".into(), out.clone()]);
+    let lines = told(
+        &chromium,
+        &out.join("sweep.html"),
+        r"
+        const figure = document.querySelector('figure'), svg = figure.querySelector('svg[data-at]');
+        const shown = () => [...figure.querySelectorAll('.now')].map(now => now.textContent);
+        const expected = place => [...svg.querySelectorAll('[data-v]')].map(mark => mark.dataset.v.split(';')[place]);
+        point(svg, 'pointermove', svg.dataset.at.split(' ')[2] / 960 - 0.01);
+        say(shown().length + ' ' + (shown().join() === expected(2).join()));
+        key(svg, 'ArrowLeft');
+        say(shown().join() === expected(1).join());
+        point(svg, 'pointerleave', 0.5);
+        say(shown().every(text => text === ''));
+        // The first and the ninth line share a colour, but not their entries.
+        const entries = figure.querySelectorAll('.legend li[role]');
+        entries[8].click();
+        const off = [...svg.querySelectorAll('.off')];
+        say(entries.length + ' ' + (off.length > 0 && off.every(mark => mark.matches('.l0.dashed'))));
+        ",
+    );
+    assert_eq!(lines, ["9 true", "true", "true", "9 true"]);
 }

@@ -43,19 +43,27 @@ pub(super) struct Curve {
 }
 
 pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> String {
-    let places = Range::over(across.numbers);
-    let x = |value: usize| LEFT + INSET + places.share(across.numbers[value]) * (WIDTH - LEFT - RIGHT - 2.0 * INSET);
+    let range_across = Range::over(across.numbers);
+    let x =
+        |value: usize| LEFT + INSET + range_across.share(across.numbers[value]) * (WIDTH - LEFT - RIGHT - 2.0 * INSET);
     let y = |number: f64| TOP + (1.0 - range.share(number)) * (HEIGHT - TOP - BOTTOM);
-    let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">", escape(about));
+    let mut order: Vec<usize> = (0..across.numbers.len()).collect();
+    few::sort_by(&mut order, |one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
+    // For crosshairs.
+    let places: Vec<String> = order.iter().map(|value| at(x(*value))).collect();
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\" data-at=\"{}\" data-bottom=\"{}\">",
+        escape(about),
+        places.join(" "),
+        HEIGHT - BOTTOM
+    );
     svg.push_str("<g class=\"axis\">");
     for value in range.lines() {
         let (left, right, y) = (LEFT, WIDTH - RIGHT, at(y(value)));
         let _ = write!(svg, "<path d=\"M{left} {y}H{right}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" ", left - 10.0);
         let _ = write!(svg, "text-anchor=\"end\">{}</text>", shown(value));
     }
-    let mut order: Vec<usize> = (0..across.numbers.len()).collect();
-    few::sort_by(&mut order, |one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
-    svg.push_str(&labels(across, &places, &order, &x));
+    svg.push_str(&labels(across, &range_across, &order, &x));
     let (middle, name) = (at((TOP + HEIGHT - BOTTOM) / 2.0), escape(name));
     let _ = write!(svg, "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{name}</text>");
     svg.push_str("</g>");
@@ -101,6 +109,7 @@ fn drawn(
 ) -> String {
     let colour = curve.style % COLOURS;
     let is_second = curve.style >= COLOURS;
+    let second = if is_second { " dashed" } else { "" };
     let (mut path, mut bars, mut dots) = (String::new(), String::new(), String::new());
     let mut is_drawing = false;
     for &value in order {
@@ -121,14 +130,15 @@ fn drawn(
         let told = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], plain(&estimate));
         let _ = write!(
             dots,
-            "<circle class=\"l{colour}\" cx=\"{middle}\" cy=\"{height}\" r=\"3.6\" fill=\"var(--{fill})\" \
+            "<circle class=\"l{colour}{second}\" cx=\"{middle}\" cy=\"{height}\" r=\"3.6\" fill=\"var(--{fill})\" \
              stroke-width=\"1.6\"><title>{}</title></circle>",
             escape(&told)
         );
     }
-    let dashes = if is_second { " stroke-dasharray=\"6 4\"" } else { "" };
+    let values = order.iter().map(|value| curve.points[*value].map_or(String::new(), |one| plain(&one)));
+    let values = values.collect::<Vec<_>>().join(";");
     format!(
-        "<path class=\"l{colour}\" d=\"{bars}\" stroke-width=\"1.3\" stroke-opacity=\".5\"/>\
-         <path class=\"line l{colour}\" d=\"{path}\"{dashes}/>{dots}\n"
+        "<path class=\"l{colour}{second}\" d=\"{bars}\" stroke-width=\"1.3\" stroke-opacity=\".5\"/>\
+         <path class=\"line l{colour}{second}\" data-v=\"{values}\" d=\"{path}\"/>{dots}\n"
     )
 }

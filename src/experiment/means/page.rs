@@ -254,11 +254,11 @@ impl<'m> Layout<'m> {
         for (line, value) in lines.values.iter().enumerate() {
             let (colour, dashed) = (line % COLOURS, line >= COLOURS);
             let style = match dashed {
-                true => format!(" style=\"border:1.5px dashed var(--c{colour})\""),
+                true => format!(" style=\"background:none;border:1.5px dashed var(--c{colour})\""),
                 false => String::new(),
             };
-            let class = if dashed { String::new() } else { format!(" class=\"f{colour}\"") };
-            let _ = write!(html, "<li><i{class}{style}></i>{}</li>", escape(value));
+            let class = if dashed { " dashed" } else { "" };
+            let _ = write!(html, "<li><i class=\"f{colour}{class}\"{style}></i>{}</li>", escape(value));
         }
         html.push_str("</ul>\n");
         html

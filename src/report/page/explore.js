@@ -1,5 +1,6 @@
 // Exploring a page: tables that sort and filter, legends that switch series off, charts over time that zoom and pan
-// together, a crosshair with values, a search for jobs, and charts saved as SVG. Without this script a page says the same.
+// together, crosshairs with values, the words of marks by keyboard, a search for jobs, and charts saved as SVG. Without
+// this script a page says the same.
 (() => {
 'use strict';
 const all = (selector, root) => [...(root || document).querySelectorAll(selector)];
@@ -85,24 +86,85 @@ all('table').forEach(table => {
 
 // Classes of the marks in a chart that a legend's class stands for.
 const KIN = { f: ['f', 'l'], s: ['h', 't'], q: ['q'] };
-const marks = (figure, name) => {
+const marks = (figure, icon) => {
+  const name = icon ? icon.classList[0] || '' : '';
   const [, letter, number] = /^([fsq])(\d+)$/.exec(name) || [];
-  const classes = letter ? KIN[letter].map(kin => kin + number) : { hatched: ['reserved'], 'hatched-down': ['down'] }[name] || [];
-  return classes.flatMap(kin => all(`svg .${kin}`, figure));
+  const classes = letter ? KIN[letter].map(kin => kin + number)
+    : { hatched: ['reserved'], 'hatched-down': ['down'], way: ['way'] }[name] || [];
+  const found = classes.flatMap(kin => all(`svg .${kin}`, figure));
+  // Where there are more lines than colours, dashed ones have a colour again.
+  const isDashed = mark => mark.classList.contains('dashed');
+  return found.some(isDashed) ? found.filter(mark => isDashed(mark) === isDashed(icon)) : found;
 };
 all('figure').forEach(figure => all('.legend li', figure).forEach(entry => {
   const icon = entry.querySelector('i');
-  const name = icon ? icon.classList[0] : '';
-  if (!name || !marks(figure, name).length) return;
+  if (!marks(figure, icon).length) return;
   entry.setAttribute('role', 'button');
   entry.setAttribute('aria-pressed', 'true');
   entry.title = 'Switch this series off or on';
   press(entry, () => {
     const isOn = entry.getAttribute('aria-pressed') !== 'true';
     entry.setAttribute('aria-pressed', isOn);
-    marks(figure, name).forEach(mark => mark.classList.toggle('off', !isOn));
+    marks(figure, icon).forEach(mark => mark.classList.toggle('off', !isOn));
   });
 }));
+
+// ---- Crosshairs ----
+
+// The series of a chart: their marks, and their values at each step or place.
+const seriesOf = svg => all('[data-v]', svg).map(mark => ({ mark, values: mark.dataset.v.split(';') }));
+// Name of the legend's entry for a mark.
+const keyOf = mark => {
+  const number = /\b[fl](\d+)\b/.exec(mark.getAttribute('class'));
+  return number ? `f${number[1]}${mark.classList.contains('dashed') ? ' dashed' : ''}` : '';
+};
+// Puts values beside the names of the legend; null clears them. Where a mark has no entry, its value is beside it.
+const tellLevels = (svg, series, place, x) => {
+  const told = new Map(), entries = all('.legend li', svg.closest('figure'));
+  const icons = entries.map(entry => entry.querySelector('i')).map(icon => icon && icon.getAttribute('class'));
+  all('text.beside', svg).forEach(text => text.remove());
+  series.forEach(({ mark, values }) => {
+    const key = keyOf(mark), value = place === null ? '' : values[Math.min(values.length - 1, place)];
+    if (place === null || mark.classList.contains('off')) return;
+    told.set(key, [...(told.get(key) || []), value || '–']);
+    if (icons.includes(key) || !value) return;
+    const { y, height } = mark.getBBox();
+    svg.append(draw('text', { class: 'cross beside', x: x + 5, y: y + height - 4 }, value));
+  });
+  entries.forEach((entry, number) => {
+    let now = entry.querySelector('.now');
+    const values = told.get(icons[number]);
+    if (values && !now) { now = make('b', { class: 'now' }); entry.append(now); }
+    if (now) now.textContent = values ? values.join(' · ') : '';
+  });
+};
+
+// Where a chart has a few places across, the nearest one is shown.
+all('svg[data-at]').forEach(svg => {
+  const places = svg.dataset.at.split(' ').map(Number), series = seriesOf(svg), line = draw('path', { class: 'cross' });
+  const bottom = Number(svg.dataset.bottom);
+  let place = null;
+  svg.append(line);
+  const show = next => {
+    place = next;
+    line.setAttribute('d', place === null ? '' : `M${places[place]} 12V${bottom}`);
+    tellLevels(svg, series, place, places[place]);
+  };
+  svg.addEventListener('pointermove', event => {
+    const box = svg.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
+    const away = places.map(other => Math.abs(other - x));
+    show(away.indexOf(Math.min(...away)));
+  });
+  svg.addEventListener('pointerleave', () => show(null));
+  svg.addEventListener('blur', () => show(null));
+  svg.tabIndex = 0;
+  svg.addEventListener('keydown', event => {
+    const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!sign || event.defaultPrevented) return;
+    event.preventDefault();
+    show(place === null ? 0 : Math.min(places.length - 1, Math.max(0, place + sign)));
+  });
+});
 
 // ---- Timelines ----
 
@@ -132,7 +194,6 @@ class Chart {
     [this.from, this.to] = axis.dataset.time.split(' ').map(Number);
     [this.left, this.right] = axis.dataset.x.split(' ').map(Number);
     Object.assign(this, { svg, axis, usual: axis.innerHTML, plots: [] });
-    this.figure = svg.closest('figure');
     const height = svg.viewBox.baseVal.height;
     const clip = draw('clipPath', { id: `clip-${charts.length}` });
     clip.append(draw('rect', { x: this.left, y: -height, width: this.right - this.left, height: 3 * height }));
@@ -142,7 +203,7 @@ class Chart {
     this.word = draw('text', { class: 'cross', y: 10 });
     svg.append(this.line, this.word);
     this.height = height;
-    this.series = all('[data-v]', svg).map(mark => ({ mark, values: mark.dataset.v.split(';') }));
+    this.series = seriesOf(svg);
     this.listen();
   }
 
@@ -214,21 +275,9 @@ class Chart {
       this.word.setAttribute('x', this.x(time) + (isRight ? -5 : 5));
       this.word.setAttribute('text-anchor', isRight ? 'end' : 'start');
     }
-    const told = new Map();
-    this.series.forEach(({ mark, values }) => {
-      const place = Math.min(values.length - 1, Math.floor((time - this.from) / (this.to - this.from) * values.length));
-      const number = /\b[fl](\d+)\b/.exec(mark.getAttribute('class'));
-      const dashed = mark.classList.contains('dashed');
-      const key = number ? `f${number[1]}${dashed ? ' dashed' : ''}` : '';
-      if (isIn) told.set(key, [...(told.get(key) || []), values[place]]);
-    });
-    all('.legend li', this.figure).forEach(entry => {
-      const icon = entry.querySelector('i');
-      let now = entry.querySelector('.now');
-      const values = told.get(icon ? icon.getAttribute('class') : '');
-      if (values && !now) { now = make('b', { class: 'now' }); entry.append(now); }
-      if (now) now.textContent = values ? values.join(' · ') : '';
-    });
+    const steps = this.series.length ? this.series[0].values.length : 0;
+    const place = Math.min(steps - 1, Math.floor((time - this.from) / (this.to - this.from) * steps));
+    tellLevels(this.svg, this.series, isIn && steps ? place : null, this.x(time));
   }
 
   listen() {
@@ -269,7 +318,7 @@ class Chart {
         '+': () => zoomBy(0.5), '=': () => zoomBy(0.5), '-': () => zoomBy(2), 0: () => zoomTo(null), Escape: () => zoomTo(null),
         ArrowLeft: () => step(-1, event.shiftKey), ArrowRight: () => step(1, event.shiftKey),
       };
-      if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
+      if (acts[event.key] && !event.defaultPrevented) { event.preventDefault(); acts[event.key](); }
     });
   }
 }
@@ -337,6 +386,69 @@ all('figure').forEach(figure => {
   figure.prepend(tools);
 });
 
+// ---- Words of marks ----
+
+const tip = make('div', { id: 'tip', role: 'tooltip' });
+tip.hidden = true;
+document.body.append(tip);
+let told = null;
+const hideTip = () => {
+  const mark = told;
+  // First: without its tabindex, a mark loses the focus, which comes back here.
+  told = null;
+  tip.hidden = true;
+  if (mark) ['tabindex', 'role', 'aria-label'].forEach(name => mark.removeAttribute(name));
+};
+const titleOf = mark => [...mark.children].find(child => child.localName === 'title');
+// Focuses a mark, and shows its words beside it.
+const showTip = mark => {
+  hideTip();
+  told = mark;
+  tip.textContent = titleOf(mark).textContent;
+  tip.hidden = false;
+  Object.entries({ tabindex: -1, role: 'img', 'aria-label': tip.textContent }).forEach(([name, value]) => mark.setAttribute(name, value));
+  mark.focus({ preventScroll: true });
+  mark.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  const box = mark.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = tip;
+  const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), document.documentElement.clientWidth - width - 8);
+  const top = box.top > height + 8 ? box.top - height - 6 : box.bottom + 6;
+  tip.style.left = `${left + scrollX}px`;
+  tip.style.top = `${top + scrollY}px`;
+};
+const MOVES = { ArrowDown: 1, ArrowUp: -1, ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
+all('figure svg[viewBox]').forEach(svg => {
+  const found = all('title', svg).map(title => title.parentNode).filter(mark => mark !== svg);
+  if (!found.length) return;
+  // Left and right move a crosshair, if there is one.
+  const hasCross = svg.matches('.timed,[data-at]');
+  svg.tabIndex = 0;
+  svg.setAttribute('role', 'group');
+  svg.setAttribute('aria-roledescription', 'chart');
+  const isSeen = mark => {
+    const box = mark.getBoundingClientRect(), frame = svg.getBoundingClientRect();
+    return box.width + box.height > 0 && box.right > frame.left && box.left < frame.right;
+  };
+  // Before the chart's own keys.
+  svg.addEventListener('keydown', event => {
+    const move = hasCross && /Left|Right/.test(event.key) ? 0 : MOVES[event.key];
+    if (event.key === 'Escape' && told) { event.preventDefault(); hideTip(); svg.focus({ preventScroll: true }); }
+    if (!move) return;
+    event.preventDefault();
+    const last = found.length - 1, from = found.indexOf(told), sign = Math.sign(move);
+    let place = from < 0 && Number.isFinite(move) ? (sign > 0 ? 0 : last) : Math.min(last, Math.max(0, from + move));
+    // At an end, marks that are not shown are left out in the other direction.
+    const way = place === 0 ? 1 : place === last ? -1 : sign;
+    while (found[place] && !isSeen(found[place])) place += way;
+    if (found[place]) showTip(found[place]);
+  }, true);
+  svg.addEventListener('click', event => {
+    let mark = event.target;
+    while (mark !== svg && !titleOf(mark)) mark = mark.parentNode;
+    if (mark !== svg) showTip(mark); else hideTip();
+  });
+  svg.addEventListener('focusout', event => { if (event.target === told) hideTip(); });
+});
+
 // ---- Search for a job ----
 
 const tasks = all('.tasks > g').filter(task => task.querySelector('title'));
@@ -345,9 +457,9 @@ const jobRows = all('table').filter(table => /^Job\b/.test((table.querySelector(
 const nav = document.querySelector('nav');
 if (nav && tasks.length + jobRows.length) {
   const box = make('input', { type: 'search', placeholder: 'Find a job', 'aria-label': 'Find a job by number or name' });
-  const told = make('span', { class: 'soft', 'aria-live': 'polite' });
+  const hitCount = make('span', { class: 'soft', 'aria-live': 'polite' });
   const tools = make('div', { class: 'tools' });
-  tools.append(box, told);
+  tools.append(box, hitCount);
   nav.after(tools);
   const find = () => {
     const wanted = box.value.trim();
@@ -357,7 +469,7 @@ if (nav && tasks.length + jobRows.length) {
       ...jobRows.filter(one => row.test(one.cells[0].textContent))] : [];
     all('.hit').forEach(hit => hit.classList.remove('hit'));
     hits.forEach(hit => hit.classList.add('hit'));
-    told.textContent = wanted ? `${hits.length} places` : '';
+    hitCount.textContent = wanted ? `${hits.length} ${hits.length === 1 ? 'place' : 'places'}` : '';
     return hits;
   };
   box.addEventListener('input', find);

@@ -119,3 +119,11 @@ pub fn definitions(facts: &[(&str, String)]) -> String {
     let facts: Vec<String> = facts.iter().map(|(what, words)| format!("<dt>{what}</dt><dd>{words}</dd>\n")).collect();
     format!("<dl class=\"facts\">{}</dl>\n", facts.concat())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_script_stays_small() {
+        assert!(super::SCRIPT.len() < 30_000, "{} bytes", super::SCRIPT.len());
+    }
+}

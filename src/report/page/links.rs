@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_axis};
+use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_axis, values};
 use super::hatching::{MOST, lines};
 use super::html::{at, counted, escape, number, percent, short, volume};
 use super::{PARTS, Page};
@@ -191,10 +191,11 @@ fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> String 
         "<g><title>{name}: {words}</title>\
          <text class=\"caption\" x=\"{LEFT}\" y=\"{}\"><tspan class=\"over\">{name}</tspan> {words}</text>\
          <rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{LANE}\"/>\
-         <path class=\"f0\" d=\"{}\"/></g>",
+         <path class=\"f0\"{} d=\"{}\"/></g>",
         at(upper - 5.0),
         at(upper),
         WIDTH - LEFT - RIGHT,
+        values(levels),
         area(levels, bottom, y)
     );
     svg

@@ -8,6 +8,7 @@
 mod busy;
 pub(crate) mod chart;
 mod competing;
+mod dag;
 mod gantt;
 mod hatching;
 mod how_it_ran;
@@ -107,6 +108,7 @@ impl Page<'_> {
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),
             ("cores", "Sites and tasks", gantt::gantt(self.topology, self.tally, self.window, &self.parts_of_work())),
+            ("dag", "Workflows", self.workflows()),
             ("links", "Links and transfers", self.links()),
             ("waits", "The longest waits", self.longest_waits()),
             ("what", "What ran", self.what_ran()),

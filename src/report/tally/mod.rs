@@ -11,6 +11,7 @@ mod stints;
 #[cfg(test)]
 pub(super) mod tests;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, btree_map};
 use std::io;
 
@@ -203,6 +204,23 @@ impl Tally {
     /// better ones, unless there are no other jobs.
     pub(super) fn slr_counts(&self, row: &JobRow) -> bool {
         self.totals.only_waiting == self.totals.jobs || !self.only_waits(row)
+    }
+
+    /// Tasks of the critical path of a job, ascending; among equal ones, the path of the first tasks.
+    pub(super) fn critical_tasks(&self, row: &JobRow) -> Vec<usize> {
+        let (job, system) = (&row.job, &self.systems[row.system as usize]);
+        let graph = Graph::new(job.tasks.len(), &job.edges);
+        let ranks = ranks(job, &graph, system);
+        let next = |task: &usize| {
+            let apart = |next: usize| match job.tasks[next].kind == job.tasks[*task].kind {
+                true => Span::ZERO,
+                false => output_delay(job.tasks[*task].runtime, system.ccr_millionths, system.tick),
+            };
+            let successors = graph.successors(*task).iter().map(|next| *next as usize);
+            successors.max_by_key(|next| (ranks[*next] + apart(*next), Reverse(*next)))
+        };
+        let first = (0..ranks.len()).max_by_key(|task| (ranks[*task], Reverse(*task)));
+        std::iter::successors(first, next).collect()
     }
 
     /// True if it only waits for nodes, as do all jobs of some subjects, and those of users that negotiate, unless they
@@ -445,10 +463,14 @@ fn with_service(topology: &Topology, has_one: bool) -> impl Iterator<Item = u32>
 
 /// The longest path through a job, by the rules of the system it was submitted to.
 fn critical_path(job: &Job, system: &Reckoning) -> Span {
-    if job.edges.is_empty() {
-        return job.tasks.iter().map(|task| task.runtime).max().unwrap_or(Span::ZERO);
+    match job.edges.is_empty() {
+        true => job.tasks.iter().map(|task| task.runtime).max().unwrap_or(Span::ZERO),
+        false => ranks(job, &Graph::new(job.tasks.len(), &job.edges), system).into_iter().max().unwrap_or(Span::ZERO),
     }
+}
+
+/// Longest path from the start of each task to the end of its job.
+fn ranks(job: &Job, graph: &Graph, system: &Reckoning) -> Vec<Span> {
     let delay = |task: usize| output_delay(job.tasks[task].runtime, system.ccr_millionths, system.tick);
-    let ranks = forced_ranks(job, &Graph::new(job.tasks.len(), &job.edges), delay);
-    ranks.into_iter().max().unwrap_or(Span::ZERO)
+    forced_ranks(job, graph, delay)
 }

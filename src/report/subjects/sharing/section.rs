@@ -108,7 +108,12 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> String {
             let _ = write!(path, "{begin}H{}", at(x(part + 1)));
             is_drawn = true;
         }
-        let _ = writeln!(body, "<path class=\"line l{group}\" d=\"{path}\"/>");
+        let yields = given.iter().zip(&there).map(|(given, there)| match *there <= 1e-9 {
+            true => String::new(),
+            false => number(given / there),
+        });
+        let yields = yields.collect::<Vec<_>>().join(";");
+        let _ = writeln!(body, "<path class=\"line l{group}\" data-v=\"{yields}\" d=\"{path}\"/>");
     }
     body.push_str(&time_axis(window, CHART - BOTTOM));
     Figure {
