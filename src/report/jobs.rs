@@ -1,67 +1,86 @@
 //! `jobs.csv`, one row per job, and `tasks.csv`, one row per task, where jobs have several.
 //!
-//! The first seventeen columns of both have the names, the order and the units (seconds) of Batsim's `jobs.csv`, so its
-//! tools read the files; ours follow. To Batsim a job is what holds cores, which here is a task: the rows of jobs with
-//! several tasks leave it to `tasks.csv` what was asked for. A field that is not known, or has no meaning for its row,
-//! is empty. There is no `hacky_job_id`: Batsim has had none since 2.0.
-//!
-//! | column | `jobs.csv` | `tasks.csv` |
-//! | --- | --- | --- |
-//! | `job_id` | its number | its number, when the tasks of all jobs are numbered through |
-//! | `workload_name` | the topology | the topology |
-//! | `profile` | `dag`, or `rigid` for a job of one task, or the profile that its Batsim workload names | `rigid` |
-//! | `submission_time` | when its user submitted it | the same |
-//! | `requested_number_of_resources`, `requested_time` | | cores and the time asked for |
-//! | `success` | 1 if all tasks ended | 1 if it ended |
-//! | `final_state` | see below | see below |
-//! | `starting_time` | of its first task | of the task |
-//! | `finish_time` | when the router saw it end, or removed it | when it ended |
-//! | `execution_time`, `waiting_time`, `turnaround_time`, `stretch` | from these, as Batsim has them | from these |
-//! | `allocated_resources` | all cores that its tasks were on, numbered through all sites | its last ones, likewise |
-//! | `consumed_energy`, `metadata` | | |
-//! | `job`, `task` | its number | that of its job, and its own in there, from 0 |
-//! | `user`, `site`, `kind` | the user that submitted it | and where it ran |
-//! | `cores` | | its cores, as its site numbers them |
-//! | `ready_time` | | when its last predecessor ended |
-//! | `last_end` | when the last of its tasks that did ended at its site | |
-//! | `starved`, `value`, `value_max`, `slr` | what its user got | |
-//! | `name` | its name in a workflow's file or, in tables, its id in a Batsim workload, if not its number | likewise |
-//! | `system` | where there are several: whose job it is, by the name of the system's table | likewise |
+//! The first seventeen columns of both have the names, the order and the units of Batsim's `jobs.csv`, so its tools
+//! read the files; ours follow. To Batsim a job is what holds cores, which here is a task: the rows of jobs of several
+//! tasks leave it to `tasks.csv` what was asked for. There is no `hacky_job_id`: Batsim has had none since 2.0.
 //!
 //! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and
 //! value count to, is later than its `last_end` by the way there and by what the site waits before it reports. The
 //! makespan of the summary and of plans is about the latter.
 //!
 //! Where jobs queue or hold reservations, a job is one task, and its row in `jobs.csv` is about both: it has the
-//! columns of the task too, and `finish_time` is when it ended at its site. The `job_id` of one that queues is the
-//! number that it has in its log, and `ready_time` that of a reservation is the time from which on its user wanted it;
-//! `waiting_time` counts from the submission all the same.
-//!
-//! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED`, `COMPLETED_KILLED` for what was removed
-//! after its final deadline, `REJECTED` for what was refused, and, where the log ends before the work does, `RUNNING`
-//! or `SUBMITTED`. A job that came too late to be worth anything was completed successfully all the same: `starved`
-//! tells.
+//! columns of the task too, and `finish_time` is when it ended at its site.
 
 use super::Tally;
 use super::account::{Account, OpenTable};
+use super::columns::{TableForm, number, seconds, text, whole};
 use super::tally::{Fate, JobRow, Standing, TaskRow};
 use super::text::{CsvRow, field, put_runs};
 use crate::grid::Task;
 use crate::time::Time;
 
+/// The columns of Batsim, and ours.
 macro_rules! batsim {
-    ($ours:literal) => {
-        concat!(
-            "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,",
-            "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,",
-            "allocated_resources,consumed_energy,metadata,",
-            $ours
-        )
+    ($($ours:expr),* $(,)?) => {
+        &[
+            whole("job_id", "number of the job: in its log, if it queues; in tasks.csv that of the task, if the tasks of all jobs are numbered through"),
+            text("workload_name", "the topology; with the workload of the job, if it has one of Batsim"),
+            text("profile", "`dag`, or `rigid` for one task, or the profile that its Batsim workload names"),
+            seconds("submission_time", "when its user submitted it"),
+            whole("requested_number_of_resources", "cores that a task asks for"),
+            seconds("requested_time", "the time that a task asks for"),
+            whole("success", "1 if all of its tasks ended, else 0"),
+            text("final_state", "`COMPLETED_SUCCESSFULLY`, even if it was worth nothing any more; `COMPLETED_WALLTIME_REACHED`; `COMPLETED_KILLED` if it was removed after its final deadline; `REJECTED` if it was refused; `RUNNING` or `SUBMITTED` if the log ends before it does"),
+            seconds("starting_time", "start of the first task, or of this one"),
+            seconds("execution_time", "from start to finish"),
+            seconds("finish_time", "when the router saw the job end, or removed it; of a task, and of a job that is one, when it ended at its site"),
+            seconds("waiting_time", "from submission to start"),
+            seconds("turnaround_time", "from submission to finish"),
+            number("stretch", "", "turnaround time in execution times"),
+            text("allocated_resources", "all cores that a job's tasks were on, or the last cores of a task, numbered through all sites: `0-3 7`"),
+            number("consumed_energy", "", "always empty"),
+            text("metadata", "always empty"),
+            whole("job", "number of the job, from 0, as events.jsonl has it"),
+            $($ours),*
+        ]
     };
 }
 
-const JOBS: &str = batsim!("job,user,site,kind,cores,ready_time,last_end,starved,value,value_max,slr,name");
-const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time,name");
+pub const JOBS: TableForm = TableForm {
+    file: "jobs.csv",
+    about: "One row per job. The first seventeen columns are Batsim's. A job that queues or reserves is one task, and its row is about both.",
+    columns: batsim![
+        text("user", "the user that submitted it"),
+        text("site", "where it ran, if it is one task"),
+        text("kind", "kind of core that it needs, if it is one task"),
+        text("cores", "its last cores, as its site numbers them, if it is one task"),
+        seconds("ready_time", "when its reservation was wanted, or it could have started, if it is one task"),
+        seconds("last_end", "when the last of its tasks that ended did so at its site"),
+        whole("starved", "1 if it ended or was removed without any worth, else 0"),
+        number("value", "", "what its user got"),
+        number("value_max", "", "what its user would have got at best"),
+        number("slr", "", "from submission to finish, in the time of its critical path"),
+        text("name", "its name in the input, if that is not its number"),
+        text(SYSTEM, "only where there are several systems: the table of the system whose job it is"),
+    ],
+};
+
+pub const TASKS: TableForm = TableForm {
+    file: "tasks.csv",
+    about: "One row per task, only if jobs have several. The first seventeen columns are Batsim's.",
+    columns: batsim![
+        whole("task", "number of the task in its job, from 0"),
+        text("user", "the user that submitted its job"),
+        text("site", "where it ran"),
+        text("kind", "kind of core that it needs"),
+        text("cores", "its last cores, as its site numbers them: `0-3 7`"),
+        seconds("ready_time", "when its last predecessor ended, or its reservation was wanted"),
+        text("name", "its name in the input, if that is not its number"),
+        text(SYSTEM, "only where there are several systems: the table of the system whose job it is"),
+    ],
+};
+
+const SYSTEM: &str = "system";
 
 /// `jobs.csv` in progress.
 pub(super) struct JobSheet<'a> {
@@ -93,7 +112,7 @@ impl Account for JobSheet<'_> {
     }
 
     fn tables(&mut self) -> Vec<OpenTable<'_>> {
-        vec![("jobs.csv", &mut self.text)]
+        vec![(JOBS.file, &mut self.text)]
     }
 }
 
@@ -103,7 +122,7 @@ impl Account for TaskSheet<'_> {
     }
 
     fn tables(&mut self) -> Vec<OpenTable<'_>> {
-        vec![("tasks.csv", &mut self.text)]
+        vec![(TASKS.file, &mut self.text)]
     }
 }
 
@@ -119,8 +138,8 @@ impl FieldNames {
         }
     }
 
-    fn heading(&self, columns: &str) -> Vec<u8> {
-        format!("{columns}{}\n", if self.systems.is_empty() { "" } else { ",system" }).into_bytes()
+    fn header(&self, table: &TableForm) -> Vec<u8> {
+        table.header(if self.systems.is_empty() { &[SYSTEM] } else { &[] })
     }
 
     fn user(&self, line: &mut CsvRow<'_>, row: &JobRow) {
@@ -150,7 +169,7 @@ impl FieldNames {
 impl<'a> JobSheet<'a> {
     pub fn new(tally: &'a Tally) -> JobSheet<'a> {
         let words = FieldNames::of(tally);
-        JobSheet { tally, text: words.heading(JOBS), words }
+        JobSheet { tally, text: words.header(&JOBS), words }
     }
 
     /// The row of a job that is its one task.
@@ -205,7 +224,7 @@ impl<'a> JobSheet<'a> {
 impl<'a> TaskSheet<'a> {
     pub fn new(tally: &'a Tally) -> TaskSheet<'a> {
         let words = FieldNames::of(tally);
-        TaskSheet { tally, text: words.heading(TASKS), words }
+        TaskSheet { tally, text: words.header(&TASKS), words }
     }
 
     fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use super::Tally;
+use super::columns::{TableForm, number, seconds, text, whole};
 use super::page::html::step;
 use super::palette::ON_LIGHT;
 use super::summary::LiveFacts;
@@ -26,7 +27,21 @@ struct MeasuredTransfer {
     measured: f64,
 }
 
-const HEADER: &str = "job,edge,from,to,bytes,released,model,measured,error\n";
+pub const LIVE: TableForm = TableForm {
+    file: "live.csv",
+    about: "One row per flow of a live run, whose bytes were really sent.",
+    columns: &[
+        whole("job", "number of the job whose data it is"),
+        text("edge", "the tasks between which it goes, as in transfers.csv"),
+        text("from", "the site that sends"),
+        text("to", "the site that receives"),
+        whole("bytes", "volume"),
+        seconds("released", "when it was sent"),
+        seconds("model", "time that it takes in the model"),
+        seconds("measured", "time that it took, in virtual time"),
+        number("error", "", "measured less model, in model times"),
+    ],
+};
 
 impl LiveFlows {
     /// The flows of a tally. `times` are seconds of real time, in order of release: the input of a job that is
@@ -68,7 +83,7 @@ impl LiveFlows {
 
     /// `live.csv`: one row per flow; seconds of virtual time.
     pub fn csv(&self) -> String {
-        let mut text = HEADER.to_owned();
+        let mut text = String::from_utf8(LIVE.header(&[])).expect("names are text");
         for row in &self.rows {
             let MeasuredTransfer { edge, from, to, bytes, released, model, measured } = row;
             let error = row.error().map_or(String::new(), |error| format!("{error:.6}"));
@@ -205,6 +220,6 @@ mod tests {
         }
         let live = LiveFlows::of(&tally, 2.0, &[(edge, 5.5), (edge, 11.0)]);
         let rows = "0,home-0,york,bath,7,10,10.000000,11.000000,0.100000\n0,home-0,york,york,7,30,20.000000,22.000000,0.100000\n";
-        assert_eq!(live.csv(), format!("{HEADER}{rows}"));
+        assert_eq!(live.csv(), format!("job,edge,from,to,bytes,released,model,measured,error\n{rows}"));
     }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 
 use super::Inconsistent;
+use super::columns::{TableForm, number, seconds, text, whole};
 use super::summary::Carried;
 use super::tally::SiteFacts;
 use super::text::{CsvRow, put_ends};
@@ -147,7 +148,7 @@ impl RunFlows {
             lets_go: false,
             numbers: BTreeMap::new(),
             sums: FlowSums::default(),
-            text: HEADER.as_bytes().to_vec(),
+            text: TRANSFERS.header(&[]),
         }
     }
 
@@ -381,4 +382,20 @@ impl FlowRow {
     }
 }
 
-const HEADER: &str = "job,edge,from,to,bytes,released,active,ended,rate,lone_rate,stretch\n";
+pub const TRANSFERS: TableForm = TableForm {
+    file: "transfers.csv",
+    about: "One row per flow, only for grids with links.",
+    columns: &[
+        whole("job", "number of the job whose data it is"),
+        text("edge", "the tasks between which it goes, `3-4`; `home` is where a job's data is before and after it"),
+        text("from", "the site that sends"),
+        text("to", "the site that receives"),
+        whole("bytes", "volume"),
+        seconds("released", "when it was sent"),
+        seconds("active", "from when on it used its links, after their latency"),
+        seconds("ended", "when all of it had arrived"),
+        number("rate", "bytes per second", "from release to end"),
+        number("lone_rate", "bytes per second", "the rate that it would have had without others"),
+        number("stretch", "", "time from release to end, in that without others"),
+    ],
+};

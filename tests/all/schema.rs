@@ -210,18 +210,20 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
     assert!(events.iter().all(|event| heard.contains(event)), "all there is to say has been said");
 }
 
-/// `HANSA_GOLDEN=write` renews it.
+/// `HANSA_GOLDEN=write` renews them.
 #[test]
-fn the_reference_of_keys_equals_the_output_of_the_program() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/keys.md");
-    let said = text(&hansa_ok(&["show", "--keys"]).stdout).to_string();
-    if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
-        std::fs::write(&path, &said).unwrap();
+fn the_references_equal_the_output_of_the_program() {
+    for (page, flag) in [("docs/keys.md", "--keys"), ("docs/columns.md", "--columns")] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+        let said = text(&hansa_ok(&["show", flag]).stdout).to_string();
+        if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
+            std::fs::write(&path, &said).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            kept == said,
+            "{page} is not what `hansa show {flag}` prints: renew it (`hansa show {flag} > {page}`), and look at what has \
+             changed"
+        );
     }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == said,
-        "docs/keys.md is not what `hansa show --keys` prints: renew it (`hansa show --keys > docs/keys.md`), and look at what \
-         has changed"
-    );
 }

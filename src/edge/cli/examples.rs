@@ -94,7 +94,15 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "hansa show mine.toml | hansa validate -",
         ],
     ),
-    ("show", &["hansa show", "hansa show topologies/quickstart.toml --set site.york.cores=500", "hansa show --keys"]),
+    (
+        "show",
+        &[
+            "hansa show",
+            "hansa show topologies/quickstart.toml --set site.york.cores=500",
+            "hansa show --keys",
+            "hansa show --columns",
+        ],
+    ),
     ("schema", &["hansa schema", "hansa schema --experiment"]),
     ("compose", &["hansa compose topologies/quickstart.toml --out docker-compose.yml"]),
     (

@@ -37,6 +37,7 @@ use super::{
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
 use crate::protocol::handshake::Party;
+use crate::report::reference;
 use crate::settings::count;
 use crate::topology;
 
@@ -196,6 +197,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             validate::validate(&topology.topology, &topology.overrides.parse()?, strict, json)
         }
         Command::Show { keys: true, .. } => out::always(&catalog::keys()),
+        Command::Show { columns: true, .. } => out::always(&reference::columns()),
         Command::Show { topology: None, .. } => out::always(&catalog::listing()),
         Command::Show { topology: Some(topology), overrides, .. } => {
             let loaded = load_topology(&topology, &overrides.parse()?)?;

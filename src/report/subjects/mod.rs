@@ -8,8 +8,8 @@ pub mod bargains;
 mod failures;
 pub mod plan;
 mod queues;
-mod requests;
-mod sharing;
+pub mod requests;
+pub mod sharing;
 mod side_by_side;
 
 use std::fmt;

@@ -170,6 +170,9 @@ pub(super) enum Command {
         /// Print the reference of all keys instead (Markdown)
         #[arg(long, conflicts_with_all = ["topology", "set", "seed"])]
         keys: bool,
+        /// Print the reference of all columns of a result's tables instead (Markdown)
+        #[arg(long, conflicts_with_all = ["topology", "set", "seed", "keys"])]
+        columns: bool,
         #[command(flatten)]
         overrides: OverrideArgs,
     },

@@ -27,6 +27,7 @@ use crate::numerals::{count, number, percent};
 use crate::protocol::ReserveAnswer;
 use crate::report::SummaryPart;
 use crate::report::account::{Account, OpenTable};
+use crate::report::columns::{self, TableForm, seconds, text, whole};
 use crate::report::page::Page;
 use crate::report::page::html;
 use crate::report::tally::{AnsweredRow, Fate, JobRow};
@@ -120,8 +121,31 @@ impl Reservations {
     }
 }
 
-const HEADER: &str = "request,user,arrival,ready,duration,deadline,nodes,answer,reason,site,start,end,allocated,\
-    slowdown,real_start,real_end,state,moved,compensation\n";
+pub const RESERVATIONS: TableForm = TableForm {
+    file: "reservations.csv",
+    about: "One row per request of an advance reservation.",
+    columns: &[
+        whole("request", "number of the job"),
+        text("user", "the user that asked"),
+        seconds("arrival", "when the request was made"),
+        seconds("ready", "the earliest start"),
+        seconds("duration", "the time asked for"),
+        seconds("deadline", "the latest end"),
+        whole("nodes", "nodes asked for"),
+        text("answer", "`accepted`, `declined` or `invalid`"),
+        text("reason", "why it is invalid"),
+        text("site", "where it is booked"),
+        seconds("start", "start of the first booking"),
+        seconds("end", "end of the first booking"),
+        text("allocated", "the booked nodes: `0-3 7`"),
+        columns::number("slowdown", "", "from the earliest start to the booked end, in durations"),
+        seconds("real_start", "when it started"),
+        seconds("real_end", "when it ended"),
+        text("state", "what became of it"),
+        whole("moved", "times that it was booked anew because nodes had failed"),
+        columns::number("compensation", "node seconds", "what its user got for a broken promise"),
+    ],
+};
 
 /// Facts from the topology.
 #[derive(Debug)]
@@ -138,7 +162,7 @@ impl Requests {
 
 impl SubjectReport for Requests {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
-        let text = tables.then(|| HEADER.as_bytes().to_vec());
+        let text = tables.then(|| RESERVATIONS.header(&[]));
         let (systems, sum) = (&self.systems, Reservations::default());
         Box::new(RequestAccount { tally, systems, text, sum, slowdowns: 0.0, late: BTreeMap::new() })
     }
@@ -254,7 +278,7 @@ impl Account for RequestAccount<'_> {
     }
 
     fn tables(&mut self) -> Vec<OpenTable<'_>> {
-        self.text.as_mut().map(|text| ("reservations.csv", text)).into_iter().collect()
+        self.text.as_mut().map(|text| (RESERVATIONS.file, text)).into_iter().collect()
     }
 
     fn close(&mut self, summary: &mut Summary) {
@@ -418,10 +442,11 @@ pub(in crate::report) mod tests {
     #[test]
     fn the_table_has_a_row_a_request() {
         let text = table(&tally(), "reservations.csv");
+        let header = String::from_utf8(RESERVATIONS.header(&[])).unwrap();
         assert_eq!(
             text,
             format!(
-                "{HEADER}\
+                "{header}\
                  0,bob,0,600,600,3600,2,accepted,,york,600,1200,0-1,1,600,840,finished,0,\n\
                  1,bob,60,600,600,3600,2,accepted,,york,1200,1800,0-1,2,,,unfinished,0,\n\
                  2,bob,120,600,600,3600,2,accepted,,york,1800,2400,0-1,3,,,cancelled,0,\n\
@@ -430,7 +455,7 @@ pub(in crate::report) mod tests {
             )
         );
         let columns = |line: &str| line.split(',').count();
-        assert!(text.lines().all(|line| columns(line) == columns(HEADER)));
+        assert!(text.lines().all(|line| columns(line) == RESERVATIONS.columns.len()));
     }
 
     /// Nodes 0 and 1 are down until 12 min, and a checkpoint takes half a minute after three minutes of work.

@@ -5,6 +5,7 @@ use std::thread;
 use super::fared::{SharedJob, moves_of};
 use super::{Sharing, SharingSites, SiteShared};
 use crate::report::account::{Account, OpenTable};
+use crate::report::columns::{TableForm, number, seconds, text, whole};
 use crate::report::tally::JobRow;
 use crate::report::text::CsvRow;
 use crate::report::{Summary, Tally};
@@ -34,13 +35,32 @@ const BOUND_MAX: usize = 20_000;
 /// seconds at most. Where jobs have to wait for very long there are more, and `hansa bound` takes longer for them.
 const PAIRS_MAX: usize = 4_000_000;
 
-const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,\
-                       migrations,paused_gb,migrated_gb\n";
+pub const SHARING: TableForm = TableForm {
+    file: "sharing.csv",
+    about: "One row per ended job, only where sites share nodes among jobs, for these and the sites compared with them.",
+    columns: &[
+        whole("job", "number of the job"),
+        text("site", "where it ran"),
+        whole("tasks", "number of its parallel tasks"),
+        number("cpu", "nodes", "processors that each task needs"),
+        number("memory", "nodes", "memory that each task needs"),
+        seconds("submission", "when it was submitted"),
+        seconds("start", "when it started"),
+        seconds("end", "when it ended"),
+        seconds("runtime", "time that it takes with nodes of its own"),
+        seconds("turnaround", "from submission to end"),
+        number("stretch", "", "turnaround in run times, both at least 10 s"),
+        whole("preemptions", "times that it was paused"),
+        whole("migrations", "times that it was moved"),
+        number("paused_gb", "GB", "memory that pauses put aside"),
+        number("migrated_gb", "GB", "memory that moves transferred"),
+    ],
+};
 
 impl<'a> Accounting<'a> {
     pub fn new(tally: &'a Tally, sites: &'a SharingSites, tables: bool) -> Accounting<'a> {
         let sums = tally.sites.iter().map(|_| SiteSums::default()).collect();
-        Accounting { tally, sites, sums, rows: tables.then(|| COLUMNS.as_bytes().to_vec()) }
+        Accounting { tally, sites, sums, rows: tables.then(|| SHARING.header(&[])) }
     }
 
     fn gigabytes(&self, site: usize) -> f64 {
@@ -157,7 +177,7 @@ impl Account for Accounting<'_> {
     }
 
     fn tables(&mut self) -> Vec<OpenTable<'_>> {
-        self.rows.as_mut().map(|rows| ("sharing.csv", rows)).into_iter().collect()
+        self.rows.as_mut().map(|rows| (SHARING.file, rows)).into_iter().collect()
     }
 
     fn close(&mut self, summary: &mut Summary) {

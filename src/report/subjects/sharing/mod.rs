@@ -11,6 +11,7 @@ mod section;
 use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
+pub use self::account::SHARING;
 use super::{Better, Measure, Subject, SubjectReport, Unit};
 use crate::report::SummaryPart;
 use crate::report::account::Account;
