@@ -673,12 +673,12 @@ mod verify {
             compare(a, b).unwrap().difference.unwrap().what
         };
         let elapsed = |used| Record::Elapsed { booking: BookingId(1), used: Area::from_micros(used) };
-        assert_eq!(what([1, 2].map(elapsed)), "the particulars");
+        assert_eq!(what([1, 2].map(elapsed)), "its details");
         let rejected = |tasks: &[(u64, u32, u16)]| {
             let job = Arc::new(job(3, 20, tasks, &[], true));
             Record::Rejected { job, user: BOB, why: Invalid::ALL[0] }
         };
-        assert_eq!(what([rejected(&[(5, 9, 1)]), rejected(&[(6, 9, 1)])]), "what the job is");
+        assert_eq!(what([rejected(&[(5, 9, 1)]), rejected(&[(6, 9, 1)])]), "content of its job");
     }
 
     #[test]

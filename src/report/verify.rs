@@ -205,14 +205,14 @@ fn describe<A: BufRead, B: BufRead>(a: &LogReader<'_, A>, b: &LogReader<'_, B>) 
 fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Record>, &Names)) -> String {
     let mut what = Vec::new();
     if a.stamp != b.stamp {
-        what.push("when it happens");
+        what.push("its time");
     }
     if a_names.of_actor(a.actor) != b_names.of_actor(b.actor) {
-        what.push("who it happens to");
+        what.push("its actor");
     }
     match (&a.record, &b.record) {
         (left, right) if std::mem::discriminant(left) != std::mem::discriminant(right) => {
-            what.push("what happens");
+            what.push("its kind");
         }
         (Record::Arrived { job: left, .. }, Record::Arrived { job: right, .. })
         | (Record::Refused { job: left, .. }, Record::Refused { job: right, .. })
@@ -220,15 +220,15 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
         | (Record::Rejected { job: left, .. }, Record::Rejected { job: right, .. })
             if left != right =>
         {
-            what.push(if left.id == right.id { "what the job is" } else { "which job it is" });
+            what.push(if left.id == right.id { "content of its job" } else { "number of its job" });
         }
         // A sentence omits details, and a number may differ in meaning between the two.
         (left, right) if left != right || told(left, a_names) != told(right, b_names) => {
-            what.push("the particulars");
+            what.push("its details");
         }
         _ => {}
     }
-    if what.is_empty() { "how it is written down".to_owned() } else { what.join(", ") }
+    if what.is_empty() { "its form".to_owned() } else { what.join(", ") }
 }
 
 /// An entry as a sentence.

@@ -87,7 +87,7 @@ fn second() -> Side {
     let topology = "seed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"fcfs\"\n";
     let mut second = side("out/b", topology, &rows, summary(4, Some(1.2), Some(0.75)));
     let (a, b) = (Some("one".to_owned()), Some("other".to_owned()));
-    second.log = LogComparison::Differs(Difference { line: 2, a, b, what: "when it happens".to_owned() });
+    second.log = LogComparison::Differs(Difference { line: 2, a, b, what: "its time".to_owned() });
     second
 }
 
@@ -196,7 +196,7 @@ fn three_results_are_in_one_table_and_one_picture() {
     let row = text.lines().find(|line| line.starts_with("job_wait, s")).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells, ["job_wait,", "s", "1.5", "1.2*", "-0.3", "0.8", "1.5", "0.0", "1.0"]);
-    assert!(text.contains("First event of B that differs from A: line 2 of events.jsonl (when it happens)"), "{text}");
+    assert!(text.contains("First event of B that differs from A: line 2 of events.jsonl (its time)"), "{text}");
     let verdict =
         "B against A: better in 2 metrics, worse in 0; of 3 jobs that ended in both, 1 took less time, 1 took more.";
     assert!(text.replace('\n', " ").contains(verdict), "{text}");
