@@ -47,7 +47,7 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Stepper {
     /// Virtual time at which the clock ends, in ns.
-    until: u64,
+    pub until: u64,
     /// Value of `stirred` at the last step. If it differs now, sleepers on futexes may have been woken since.
     stirred: u32,
     /// True if the next step looks at all threads, as signals or ends of processes may have woken any.

@@ -91,6 +91,19 @@ fn programs_see_the_virtual_date() {
     assert_eq!(text(&usual.stdout), "1767225600\n90 1767225690\n");
 }
 
+/// With the real one, a daemon would seem to be on a machine that starts again and again.
+#[test]
+fn the_uptime_of_the_system_is_virtual() {
+    if !is_there("python3") {
+        return;
+    }
+    let script = "import ctypes, time\nlibc, facts = ctypes.CDLL(None), (ctypes.c_long * 64)()\n\
+                  def uptime(): return libc.sysinfo(facts) or facts[0]\n\
+                  begun = uptime(); time.sleep(86400); print(uptime() - begun, uptime() - int(time.monotonic()))";
+    let output = clock(&[], &["python3", "-c", script]);
+    assert_eq!(text(&output.stdout), "86400 0\n", "{}", text(&output.stderr));
+}
+
 #[test]
 fn sleepers_wake_in_the_order_of_their_deadlines() {
     let script = "for i in 5 3 1 4 2; do (sleep $i; echo $i) & done; wait; \

@@ -25,8 +25,16 @@ pub struct ClockArgs {
     /// Process that this one keeps the clock for
     #[arg(long, hide = true)]
     pub keeper_of: Option<u32>,
+    /// Take orders from standard input: what to run, and up to when
+    #[arg(long, hide = true, conflicts_with = "command")]
+    pub driven: bool,
     /// The command to run, and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        required_unless_present = "driven",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     pub command: Vec<OsString>,
 }
 
@@ -39,7 +47,8 @@ impl ClockArgs {
         words.extend(self.until.map(|until| format!("--until={}", until.as_secs_f64()).into()));
         words.extend(self.wait.then(|| "--wait".into()));
         words.extend(self.all_cores.then(|| "--all-cores".into()));
-        words.push("--".into());
+        words.extend(self.driven.then(|| "--driven".into()));
+        words.extend((!self.driven).then(|| "--".into()));
         words.extend(self.command.iter().cloned());
         words
     }

@@ -5,6 +5,7 @@
 //! daemon that a program leaves behind stays a descendant of theirs.
 
 mod args;
+mod drive;
 mod page;
 mod proc;
 mod run;
@@ -16,6 +17,7 @@ mod world;
 mod preload;
 
 pub use args::ClockArgs;
+pub use drive::{ClockAnswer, ClockOrder, ClockedProgram};
 
 use std::process::Command;
 use std::time::Duration;

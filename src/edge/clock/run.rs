@@ -1,6 +1,7 @@
 //! The keeper: starts the command, and moves the clock until it has ended.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
     PidfdFlags, Signal, WaitOptions, getppid, kill_process, pidfd_open, set_child_subreaper,
-    set_parent_process_death_signal, wait,
+    set_parent_process_death_signal, setpgid, wait,
 };
 use rustix::thread::futex;
 use rustix::time::Timespec;
@@ -26,7 +27,7 @@ use super::super::{Failure, err, pin, signals};
 use super::args::ClockArgs;
 use super::page::MappedPage;
 use super::world::{Processes, pid};
-use super::{LIBRARY, end_descendants, proc};
+use super::{LIBRARY, drive, end_descendants, proc};
 use crate::clock::state::{NEVER, Page};
 use crate::clock::steps::{Step, Stepper};
 
@@ -56,13 +57,12 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     adopts.map_err(|error| system("cannot adopt processes", error.into()))?;
     let follows = set_parent_process_death_signal(Some(Signal::TERM));
     follows.map_err(|error| system("cannot follow the parent", error.into()))?;
-    let interrupts = Arc::new(AtomicU32::new(0));
-    let is_orphan = Arc::new(AtomicBool::new(false));
+    let wakers = Wakers::default();
     {
-        let (interrupts, is_orphan) = (interrupts.clone(), is_orphan.clone());
-        signals::on_interrupt(move || {
-            is_orphan.store(getppid() != pid(parent), SeqCst);
-            interrupts.fetch_add(1, SeqCst);
+        let wakers = wakers.clone();
+        signals::on_interrupt(move || match getppid() == pid(parent) {
+            true => drop(wakers.interrupts.fetch_add(1, SeqCst)),
+            false => wakers.end(),
         })?;
     }
     if getppid() != pid(parent) {
@@ -87,32 +87,36 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     let page = MappedPage::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
     page.start.store(args.start.0 * 1_000_000_000, SeqCst);
 
-    let program = args.command.first().map_or(OsStr::new(""), AsRef::as_ref);
-    let mut command = Command::new(program);
-    command.args(&args.command[1..]).env("HANSA_CLOCK", &path).env("LD_PRELOAD", preloads(&library));
     let is_alone = !args.all_cores && !pin::to_one_core().is_empty();
-    // The command takes it when its image begins.
-    page.reserve(None, std::process::id());
-    let begun = Instant::now();
-    let child = command.spawn().map_err(|error| {
-        let is_missing = error.kind() == ErrorKind::NotFound;
-        err::line(&format!("error: cannot run {}: {error}", Path::new(program).display()));
-        Failure::Told(if is_missing { NOT_FOUND } else { NOT_STARTED })
-    })?;
-    // The command is reaped like all other processes.
-    let child = child.id();
     let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
     let mut keeper = Keeper {
         page: &page,
         stepper: Stepper::new(until),
+        variables: [("HANSA_CLOCK", path.into()), ("LD_PRELOAD", preloads(&library))],
         processes: Processes::new(library, is_alone),
-        command: child,
-        status: None,
+        programs: BTreeMap::new(),
+        ended: Vec::new(),
         waits_for_all: args.wait,
-        interrupts,
-        is_orphan,
+        answers_within: None,
+        wakers: wakers.clone(),
         asked_to_end: None,
     };
+    if args.driven {
+        // The end of the process group of its driver must not end this process, which then ends its programs.
+        setpgid(None, None).map_err(|error| system("cannot lead a process group", error.into()))?;
+        let end = drive::drive(&mut keeper, &wakers);
+        end_descendants();
+        return end;
+    }
+    let program = args.command.first().map_or(OsStr::new(""), AsRef::as_ref);
+    let mut command = Command::new(program);
+    command.args(args.command.get(1..).unwrap_or_default());
+    let begun = Instant::now();
+    keeper.spawn(command, 0).map_err(|error| {
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        err::line(&format!("error: cannot run {}: {error}", Path::new(program).display()));
+        Failure::Told(if is_missing { NOT_FOUND } else { NOT_STARTED })
+    })?;
     let end = keeper.run();
     let real = begun.elapsed();
     let left: Vec<String> = proc::descendants(std::process::id())
@@ -120,7 +124,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         .map(|process| format!("{} (pid {process})", proc::name(process)))
         .collect();
     end_descendants();
-    if !left.is_empty() && keeper.status.is_some() && keeper.asked_to_end.is_none() {
+    if !left.is_empty() && !keeper.ended.is_empty() && keeper.asked_to_end.is_none() {
         let shown = left[..left.len().min(NAMED)].join(", ");
         let more = left.len().saturating_sub(NAMED);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -135,12 +139,10 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         many => err::warning(&format!("{many} processes were beyond the clock's reach")),
     }
     match end {
-        CommandEnd::Left(status) => match exit_code(status) {
-            0 => Ok(()),
-            code => Err(Failure::Told(code)),
-        },
-        CommandEnd::Over => Err(Failure::Told(TIMED_OUT)),
-        CommandEnd::Interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
+        KeeperEnd::Left(0) => Ok(()),
+        KeeperEnd::Left(code) => Err(Failure::Told(code)),
+        KeeperEnd::Over => Err(Failure::Told(TIMED_OUT)),
+        KeeperEnd::Paused | KeeperEnd::Interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
     }
 }
 
@@ -198,22 +200,47 @@ fn await_end((process, thread): (u32, u32)) -> bool {
     true
 }
 
-enum CommandEnd {
-    Left(ExitStatus),
+/// End of a stretch of the keeper's work.
+pub enum KeeperEnd {
+    /// The command has ended, with this exit code.
+    Left(u8),
+    /// The clock has come to its end.
     Over,
+    /// An answer is due.
+    Paused,
     Interrupted,
 }
 
-struct Keeper<'a> {
-    page: &'a Page,
-    stepper: Stepper,
-    processes: Processes,
-    command: u32,
-    /// Exit status of the command. None while it runs.
-    status: Option<ExitStatus>,
-    waits_for_all: bool,
+/// Requests to end, from other threads.
+#[derive(Clone, Default)]
+pub struct Wakers {
     interrupts: Arc<AtomicU32>,
+    /// True if nobody is left to wait for.
     is_orphan: Arc<AtomicBool>,
+}
+
+impl Wakers {
+    /// Ends the run, without time for the programs to end by themselves.
+    pub fn end(&self) {
+        self.is_orphan.store(true, SeqCst);
+        self.interrupts.fetch_add(1, SeqCst);
+    }
+}
+
+pub struct Keeper<'a> {
+    pub page: &'a Page,
+    pub stepper: Stepper,
+    processes: Processes,
+    /// Variables by which programs find the clock.
+    variables: [(&'static str, OsString); 2],
+    /// Numbers of the programs that run, by process: the command has 0.
+    programs: BTreeMap<u32, u32>,
+    /// Programs that have ended, with their exit codes.
+    ended: Vec<(u32, u8)>,
+    waits_for_all: bool,
+    /// Longest real time of a stretch of a driven clock. None if the clock is not driven.
+    pub answers_within: Option<Duration>,
+    wakers: Wakers,
     asked_to_end: Option<Instant>,
 }
 
@@ -224,7 +251,34 @@ const LONG: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_millis(50);
 
 impl Keeper<'_> {
-    fn run(&mut self) -> CommandEnd {
+    /// Starts a program under the clock. It is reaped like all other processes.
+    pub fn spawn(&mut self, mut command: Command, number: u32) -> std::io::Result<()> {
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        // The program takes it when its image begins.
+        let slot = self.page.reserve(None, std::process::id());
+        let child = command.spawn().inspect_err(|_| slot.into_iter().for_each(|slot| self.page.free(slot)))?;
+        self.programs.insert(child.id(), number);
+        Ok(())
+    }
+
+    /// Moves a driven clock to this time, in ns.
+    pub fn move_to(&mut self, until: u64) -> KeeperEnd {
+        self.stepper.until = until;
+        self.run()
+    }
+
+    pub fn take_ended(&mut self) -> Vec<(u32, u8)> {
+        std::mem::take(&mut self.ended)
+    }
+
+    pub fn is_interrupted(&self) -> bool {
+        self.wakers.interrupts.load(SeqCst) > 0
+    }
+
+    fn run(&mut self) -> KeeperEnd {
+        let begun = Instant::now();
         let mut pause = SHORT;
         // Start of the time since which the clock stands still, and of that since which all are asleep.
         let mut still_since: Option<Instant> = None;
@@ -238,8 +292,10 @@ impl Keeper<'_> {
                 (pause, still_since, idle_since, search_after) = (SHORT, None, None, SEARCH);
                 continue;
             }
-            if step == Step::Over {
-                return CommandEnd::Over;
+            let is_driven = self.answers_within.is_some();
+            if step == Step::Over || step == Step::Idle && is_driven {
+                self.page.advance(self.stepper.until);
+                return self.reap().filter(|_| is_driven).unwrap_or(KeeperEnd::Over);
             }
             let is_rung = self.wait(seen, pause, step == Step::Busy);
             if is_rung && self.page.all_asleep() && step == Step::Busy {
@@ -247,6 +303,9 @@ impl Keeper<'_> {
             }
             if let Some(end) = self.reap() {
                 return end;
+            }
+            if self.answers_within.is_some_and(|within| begun.elapsed() > within) {
+                return KeeperEnd::Paused;
             }
             let ending = (step == Step::Busy).then(|| self.processes.examine(self.page, &mut self.stepper)).flatten();
             let is_ending = ending.is_some_and(await_end);
@@ -289,37 +348,38 @@ impl Keeper<'_> {
     }
 
     /// Takes note of processes that have ended, and of signals.
-    fn reap(&mut self) -> Option<CommandEnd> {
+    fn reap(&mut self) -> Option<KeeperEnd> {
+        let is_driven = self.answers_within.is_some();
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((ended, status))) => {
                     self.stepper.look_at_all();
-                    if Some(ended) == pid(self.command) {
-                        self.status = Some(ExitStatus::from_raw(status.as_raw()));
-                    }
+                    let program = self.programs.remove(&ended.as_raw_nonzero().get().unsigned_abs());
+                    let status = exit_code(ExitStatus::from_raw(status.as_raw()));
+                    self.ended.extend(program.map(|number| (number, status)));
                 }
-                Ok(None) => break,
-                Err(_) => {
-                    // No process is left.
-                    return Some(self.status.map_or(CommandEnd::Interrupted, CommandEnd::Left));
+                // No process is left.
+                Err(_) if !is_driven => {
+                    return Some(self.ended.first().map_or(KeeperEnd::Interrupted, |(_, code)| KeeperEnd::Left(*code)));
                 }
+                Ok(None) | Err(_) => break,
             }
         }
-        if let Some(status) = self.status.filter(|_| !self.waits_for_all) {
-            return Some(CommandEnd::Left(status));
+        if let Some((_, code)) = self.ended.first().filter(|_| !is_driven && !self.waits_for_all) {
+            return Some(KeeperEnd::Left(*code));
         }
-        let interrupts = self.interrupts.load(SeqCst);
-        if interrupts == 0 {
+        if !self.is_interrupted() {
             return None;
         }
         let first = *self.asked_to_end.get_or_insert_with(|| {
-            if let Some(command) = pid(self.command) {
-                let _ = kill_process(command, Signal::TERM);
+            for program in self.programs.keys().copied().filter_map(pid) {
+                let _ = kill_process(program, Signal::TERM);
             }
             Instant::now()
         });
         self.stepper.look_at_all();
-        (interrupts > 1 || self.is_orphan.load(SeqCst) || first.elapsed() > GRACE).then_some(CommandEnd::Interrupted)
+        let is_over = self.wakers.interrupts.load(SeqCst) > 1 || self.wakers.is_orphan.load(SeqCst);
+        (is_over || first.elapsed() > GRACE).then_some(KeeperEnd::Interrupted)
     }
 }
 

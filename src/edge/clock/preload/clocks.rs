@@ -72,6 +72,17 @@ pub unsafe extern "C" fn times(buffer: *mut c_void) -> i64 {
     ((UPTIME + page().now()) / 10_000_000) as i64
 }
 
+/// Facts about the system, of which the first is the number of seconds since its start: with the real one, slurmctld
+/// would find that a node has just been started.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sysinfo(facts: *mut i64) -> c_int {
+    let done = unsafe { real!(sysinfo: fn(*mut i64) -> c_int)(facts) };
+    if done == 0 {
+        unsafe { *facts = ((UPTIME + page().now()) / 1_000_000_000) as i64 };
+    }
+    done
+}
+
 /// Programs cannot change the clock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_settime(_: c_int, _: *const Timespec) -> c_int {

@@ -1,0 +1,128 @@
+//! A clock that another program drives: it starts programs under the clock, and says up to when the clock goes.
+//!
+//! Orders are lines of JSON on standard input. Each has one answer, a line on standard output. The end of the input ends
+//! all programs.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, Write, stdin, stdout};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{Failure, thread};
+use super::run::{Keeper, KeeperEnd, Wakers};
+
+/// An order to the keeper of a driven clock.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ClockOrder {
+    /// Starts a program under the clock.
+    Start(ClockedProgram),
+    /// Moves the clock to this time, in ns since its start, or until `ANSWERED` of real time have passed.
+    MoveTo(u64),
+}
+
+/// A program to be started under the clock.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockedProgram {
+    /// Number under which its end is reported.
+    pub number: u32,
+    pub command: Vec<String>,
+    /// All of its environment, besides the variables of the clock.
+    pub variables: BTreeMap<String, String>,
+    pub folder: String,
+    /// File that its output is written to.
+    pub output: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct ClockAnswer {
+    /// Virtual time since the start, in ns.
+    pub now: u64,
+    /// True if the clock has come to the time of the order, and all programs block.
+    pub is_there: bool,
+    /// The earliest deadline, in ns. None if no program waits for one.
+    pub next: Option<u64>,
+    /// Programs that have ended since the last answer, with their exit codes.
+    pub ended: Vec<(u32, u8)>,
+    /// Moves of the clock so far.
+    pub steps: u64,
+    /// Reason why the order could not be carried out.
+    pub fault: Option<String>,
+}
+
+/// Longest real time to an answer.
+pub const ANSWERED: Duration = Duration::from_millis(500);
+
+/// Period in which a wait for an order checks for signals.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Carries out orders until there are no more, or until this process is to end.
+pub fn drive(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failure> {
+    let orders = orders(wakers)?;
+    keeper.answers_within = Some(ANSWERED);
+    while let Some(line) = next(&orders, keeper) {
+        let answer = match serde_json::from_str(&line) {
+            Ok(ClockOrder::Start(program)) => {
+                let fault = start(keeper, &program).err();
+                ClockAnswer { fault, ..answer(keeper, true) }
+            }
+            Ok(ClockOrder::MoveTo(until)) => match keeper.move_to(until) {
+                KeeperEnd::Over => answer(keeper, true),
+                KeeperEnd::Paused => answer(keeper, false),
+                KeeperEnd::Left(_) | KeeperEnd::Interrupted => break,
+            },
+            Err(error) => ClockAnswer { fault: Some(error.to_string()), ..answer(keeper, false) },
+        };
+        let mut line = serde_json::to_vec(&answer).map_err(|error| Failure::Internal(error.to_string()))?;
+        line.push(b'\n');
+        // Without a reader the input ends as well.
+        let _ = stdout().write_all(&line).and_then(|()| stdout().flush());
+    }
+    Ok(())
+}
+
+/// Reads orders on a thread of its own, so that the end of the input is seen while the clock moves.
+fn orders(wakers: &Wakers) -> Result<Receiver<String>, Failure> {
+    let (orders, read) = sync_channel(1);
+    let wakers = wakers.clone();
+    let reading = thread("orders", move || {
+        for line in stdin().lock().lines() {
+            if line.is_err() || line.is_ok_and(|line| orders.send(line).is_err()) {
+                break;
+            }
+        }
+        wakers.end();
+    });
+    reading.map(|_| read).map_err(|error| Failure::System(error.to_string()))
+}
+
+fn next(orders: &Receiver<String>, keeper: &Keeper<'_>) -> Option<String> {
+    loop {
+        match orders.recv_timeout(LOOK_EVERY) {
+            Ok(line) => return Some(line),
+            Err(RecvTimeoutError::Timeout) if !keeper.is_interrupted() => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn start(keeper: &mut Keeper<'_>, program: &ClockedProgram) -> Result<(), String> {
+    let [name, arguments @ ..] = &program.command[..] else { return Err("there is no command".to_owned()) };
+    let output = |error| format!("cannot write {}: {error}", program.output);
+    let file = File::create(&program.output).map_err(output)?;
+    let mut command = Command::new(name);
+    command.args(arguments).env_clear().envs(&program.variables).current_dir(&program.folder);
+    command.stdin(Stdio::null()).stdout(file.try_clone().map_err(output)?).stderr(file);
+    keeper.spawn(command, program.number).map_err(|error| format!("cannot run {name}: {error}"))
+}
+
+fn answer(keeper: &mut Keeper<'_>, is_there: bool) -> ClockAnswer {
+    let ended = keeper.take_ended();
+    let next = keeper.page.earliest().map(|(deadline, _)| deadline);
+    ClockAnswer { now: keeper.page.now(), is_there, next, ended, steps: keeper.stepper.steps, fault: None }
+}
