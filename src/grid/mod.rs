@@ -40,7 +40,7 @@ pub use news::News;
 pub use nodes::NodeSet;
 pub use order::QueueOrder;
 pub use outages::{Change, Expected, Outages};
-pub use program::{Endpoint, Program};
+pub use program::{Endpoint, Program, SlurmCluster};
 pub use recovery::{Bookings, Checkpoint, CheckpointSchedule, Every, Interrupted, Killed, Recovery};
 pub use request::{Invalid, Request};
 pub use site::{Behaviour, Named, Reserved, Site, Speed, User};

@@ -14,11 +14,39 @@ pub struct Program {
     pub socket: String,
     /// Wall time that it may take to answer.
     pub timeout: Span,
+    /// Read if the program is Slurm.
+    pub slurm: SlurmCluster,
+}
+
+/// A Slurm cluster of its own that manages a site.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SlurmCluster {
+    /// Number of its nodes, which share the cores of the site equally; 0 for a node a core.
+    pub nodes: u32,
+    /// File with lines for its slurm.conf; empty if there are none.
+    pub conf: String,
+    /// Folder of Slurm's programs; empty if they are where the system looks for programs.
+    pub programs: String,
+}
+
+impl SlurmCluster {
+    /// Most nodes of a cluster: each is a daemon under one clock.
+    pub const NODES_MAX: u32 = 64;
+
+    /// Number of its nodes, at a site with this many cores.
+    pub fn node_count(&self, cores: u32) -> u32 {
+        if self.nodes == 0 { cores } else { self.nodes }
+    }
 }
 
 impl Default for Program {
     fn default() -> Program {
-        Program { command: Vec::new(), socket: String::new(), timeout: Span::from_secs(5) }
+        Program {
+            command: Vec::new(),
+            socket: String::new(),
+            timeout: Span::from_secs(5),
+            slurm: SlurmCluster::default(),
+        }
     }
 }
 

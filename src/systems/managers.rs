@@ -47,9 +47,11 @@ pub enum Tongue {
     Lines,
     /// Batsim's protocol.
     Batsim,
+    /// The commands of Slurm.
+    Slurm,
 }
 
-pub const ALL: &[Kind] = &[dfrs::KIND, outside::LINES, outside::BATSIM];
+pub const ALL: &[Kind] = &[dfrs::KIND, outside::LINES, outside::BATSIM, outside::SLURM];
 
 /// The kind of manager of this name.
 pub fn find(name: &str) -> Option<&'static Kind> {

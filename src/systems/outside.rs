@@ -8,6 +8,7 @@ use crate::roles::site::Manager;
 
 const EXTERNAL: Named = Named { name: "external", about: "orders of an external program, in JSON lines" };
 const OF_BATSIM: Named = Named { name: "batsim", about: "orders of a scheduler written for Batsim 4" };
+const OF_SLURM: Named = Named { name: "slurm", about: "a real Slurm, in virtual time" };
 
 pub const LINES: Kind = Kind {
     names: || vec![EXTERNAL],
@@ -34,6 +35,22 @@ pub const BATSIM: Kind = Kind {
     move_cost: |_| MoveCost::default(),
     build,
 };
+
+pub const SLURM: Kind = Kind {
+    names: || vec![OF_SLURM],
+    grammar: &[],
+    pattern: "^slurm$",
+    about: OF_SLURM.about,
+    read: |name| (name == OF_SLURM.name).then(|| Ok(name.to_owned())),
+    warning: |_| Some(UNREPEATED.to_owned()),
+    runs: Runs::Outside(Tongue::Slurm),
+    least_yield: |_| 0.0,
+    move_cost: |_| MoveCost::default(),
+    build,
+};
+
+const UNREPEATED: &str = "Slurm's daemons race with each other, so another run may start a job a second later or \
+                          elsewhere, and then has another digest; hansa compare counts such jobs";
 
 fn build(site: &Site, fails: Option<&Fails>, decider: Option<ExternalDecider>) -> Result<Box<dyn Manager>, ActorError> {
     let decider = decider.and_then(|decider| decider.downcast::<Box<dyn Decides>>().ok());

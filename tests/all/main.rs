@@ -33,6 +33,7 @@ mod reservation;
 mod schema;
 mod siege;
 mod skip;
+mod slurm;
 mod starting;
 mod sweep;
 mod tournament;

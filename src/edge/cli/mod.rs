@@ -201,7 +201,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Show { topology: None, .. } => out::always(&catalog::listing()),
         Command::Show { topology: Some(topology), overrides, .. } => {
             let loaded = load_topology(&topology, &overrides.parse()?)?;
-            out::always(&written_out(&loaded.topology, loaded.path()))
+            let confs = outside::slurm_confs(&loaded.topology, loaded.path())?;
+            out::always(&(written_out(&loaded.topology, loaded.path()) + &confs))
         }
         Command::Schema { conversation: true, .. } => out::always(CONVERSATION),
         Command::Schema { experiment, .. } => {

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use super::starting::{how_to_get, why_not};
-use super::{Failure, Wanted, batsim, command, found, wanted, who};
+use super::{Failure, Wanted, batsim, command, found, slurm, wanted, who};
 use crate::few;
 use crate::systems::managers::Tongue;
 use crate::topology::{Loaded, Roster, Topology};
@@ -36,6 +36,10 @@ pub fn look_for(loaded: &Loaded) -> Absent {
     let (topology, written_in) = (&loaded.topology, loaded.path());
     let (mut absent, mut missed) = (Absent::default(), few::Set::new());
     for (_, wanted) in wanted(topology, &Roster::of(topology)) {
+        if let Wanted::Manager(site, Tongue::Slurm) = wanted {
+            absent.programs.extend(slurm::look_for(&topology.sites[site], written_in, |path| is_program(path).is_ok()));
+            continue;
+        }
         let Some((program, arguments)) = command(topology, wanted).split_first() else { continue };
         let key = key(topology, wanted);
         let place = loaded.command_place(&key).map(|place| format!("\n --> {place}")).unwrap_or_default();
@@ -74,10 +78,6 @@ fn key(topology: &Topology, wanted: Wanted<'_>) -> String {
 
 /// Looks for a program where the system would.
 fn find(program: &str) -> Result<(), Error> {
-    let is_program = |path: &Path| match path.is_file() {
-        true => access(path, Access::EXEC_OK).map_err(Error::from),
-        false => Err(ErrorKind::NotFound.into()),
-    };
     if program.contains('/') {
         return is_program(Path::new(program));
     }
@@ -91,6 +91,13 @@ fn find(program: &str) -> Result<(), Error> {
         }
     }
     worst
+}
+
+fn is_program(path: &Path) -> Result<(), Error> {
+    match path.is_file() {
+        true => access(path, Access::EXEC_OK).map_err(Error::from),
+        false => Err(ErrorKind::NotFound.into()),
+    }
 }
 
 fn is_script(word: &str) -> bool {

@@ -11,6 +11,7 @@ mod bidder;
 mod manager;
 mod planner;
 mod program;
+mod slurm;
 mod starting;
 mod talk;
 pub mod zmtp;
@@ -130,7 +131,11 @@ pub fn programs(topology: &Topology) -> BTreeMap<ActorId, String> {
 pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let mut files: Vec<Input> = Vec::new();
     for (_, wanted) in wanted(topology, &Roster::of(topology)) {
-        for word in command(topology, wanted) {
+        let conf = match wanted {
+            Wanted::Manager(site, Tongue::Slurm) => Some(&topology.sites[site].program.slurm.conf),
+            _ => None,
+        };
+        for word in command(topology, wanted).iter().chain(conf) {
             let path = found(word, written_in);
             let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
             if is_file
@@ -157,6 +162,7 @@ fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
     let command = command(topology, wanted).join(" ");
     match wanted {
         Wanted::Bidder(_) => format!("the bidder `{command}`"),
+        Wanted::Manager(site, Tongue::Slurm) => format!("site {}'s Slurm", topology.sites[site].name),
         Wanted::Manager(site, Tongue::Lines) => format!("site {}'s manager `{command}`", topology.sites[site].name),
         Wanted::Manager(site, Tongue::Batsim) => {
             let site = &topology.sites[site];
@@ -173,8 +179,8 @@ fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
 pub fn find_files(topology: &mut Topology, written_in: &str) {
     let of_sites = topology.sites.iter_mut().map(|site| &mut site.program);
     let of_users = topology.users.iter_mut().map(|user| &mut user.program);
-    for Program { command, .. } in of_sites.chain(of_users) {
-        for word in command {
+    for Program { command, slurm, .. } in of_sites.chain(of_users) {
+        for word in command.iter_mut().chain([&mut slurm.conf]) {
             let path = found(word, written_in);
             if path != *word
                 && let Ok(path) = std::path::absolute(&path)
@@ -183,6 +189,12 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
             }
         }
     }
+}
+
+/// The `slurm.conf` of each site that a Slurm manages, as comments below the topology.
+pub fn slurm_confs(topology: &Topology, written_in: &str) -> Result<String, Failure> {
+    let sites = topology.sites.iter().filter(|site| managers::tongue(&site.scheduler) == Some(Tongue::Slurm));
+    sites.map(|site| slurm::show(site, written_in)).collect::<Result<_, _>>().map_err(Failure::Input)
 }
 
 /// A word of a command; if it names a file beside the topology's, the path of that, as for a log.
@@ -216,6 +228,7 @@ enum Begun<'a> {
     Bidder(bidder::BegunBidder<'a>),
     Manager(manager::BegunManager),
     Batsim(batsim::BegunBatsim),
+    Slurm(Box<slurm::BegunSlurm>),
     Planner(planner::BegunPlanner),
 }
 
@@ -236,6 +249,7 @@ pub fn start(
             Wanted::Bidder(foreign) => bidder::begin(&around, who, foreign).map(Begun::Bidder),
             Wanted::Manager(site, Tongue::Lines) => manager::begin(&around, who, site).map(Begun::Manager),
             Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, who, site).map(Begun::Batsim),
+            Wanted::Manager(site, Tongue::Slurm) => slurm::begin(&around, who, site).map(Box::new).map(Begun::Slurm),
             Wanted::Planner(user) => planner::begin(&around, who, user).map(Begun::Planner),
         };
         begun.push((id, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
@@ -246,6 +260,7 @@ pub fn start(
             Begun::Bidder(begun) => bidder::greet(&around, begun),
             Begun::Manager(begun) => manager::greet(&around, begun),
             Begun::Batsim(begun) => batsim::greet(&around, begun),
+            Begun::Slurm(begun) => slurm::greet(&around, *begun),
             Begun::Planner(begun) => planner::greet(&around, begun),
         };
         let decider = greeted.map_err(|trouble| match trouble {

@@ -82,7 +82,7 @@ impl ManagerQuestion {
                 };
                 SiteEventLine::Ended { job: *job, how, nodes: on.to_string() }
             }
-            SiteEvent::Lost { job, on, waits } => {
+            SiteEvent::Lost { job, on, waits, .. } => {
                 let walltime = waits.map(|walltime| seconds(walltime.micros()));
                 SiteEventLine::Lost { job: *job, nodes: on.to_string(), waits: waits.is_some(), walltime }
             }

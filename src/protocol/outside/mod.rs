@@ -24,8 +24,9 @@ pub enum SiteEvent {
     Submitted { job: JobId, nodes: u32, walltime: Span, runtime: Span },
     /// A job has left these nodes for good, with this part of its work done.
     Ended { job: JobId, how: JobEnd, on: NodeSet, progress: f64 },
-    /// A running job has left all its nodes, as one failed; `waits` is its new walltime if it is queued here again.
-    Lost { job: JobId, on: NodeSet, waits: Option<Span> },
+    /// A running job has left all its nodes, as one failed; `waits` is its new walltime if it is queued here again, and
+    /// `runtime` what it then runs, which only the job itself knows.
+    Lost { job: JobId, on: NodeSet, waits: Option<Span>, runtime: Span },
     /// These nodes are down, and all others are up.
     Nodes { down: Vec<Expected> },
     /// A waiting job was recalled.

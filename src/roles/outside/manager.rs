@@ -30,6 +30,11 @@ pub trait Decides: Send {
 
     fn has_failed(&self) -> bool;
 
+    /// True if the program itself ends jobs at their walltimes, early or late. Otherwise the site does.
+    fn ends_at_walltimes(&self) -> bool {
+        false
+    }
+
     /// True if the program can be told of recalled jobs. Otherwise no job can be recalled.
     fn hears_of_recalls(&self) -> bool {
         true
@@ -254,7 +259,7 @@ impl Managed {
         let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
         let start = Start::whole(sender, task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
         Ok(Order::Start(Start {
-            walltime: self.stretched(walltime, nodes),
+            walltime: if self.decider.ends_at_walltimes() { Span::MAX } else { self.stretched(walltime, nodes) },
             // It may be killed at any time.
             ending: Ending::Reckoned,
             loss,
@@ -294,7 +299,8 @@ impl Manager for Managed {
         let job = ended.task.job;
         let Some(runs) = self.running.remove(&job) else { return };
         self.free.unite(&runs.on);
-        let how = if runs.work.walltime < runs.work.runtime { JobEnd::Walltime } else { JobEnd::Done };
+        let is_cut = runs.work.walltime < runs.work.runtime && !self.decider.ends_at_walltimes();
+        let how = if is_cut { JobEnd::Walltime } else { JobEnd::Done };
         let progress = self.progress(now, &runs);
         self.happened.push((now, SiteEvent::Ended { job, how, on: runs.on, progress }));
     }
@@ -304,13 +310,13 @@ impl Manager for Managed {
         let job = lost.task.job;
         let RunningJobs { on, work, .. } = self.running.remove(&job).expect("a lost job has run");
         self.free.unite(&on);
+        let nodes = work.nodes;
+        let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
         let waits = (!lost.loss.is_told).then(|| {
-            let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
-            let nodes = work.nodes;
             self.waiting.insert(job, ManagedJob { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
             self.stretched(walltime, nodes)
         });
-        self.happened.push((now, SiteEvent::Lost { job, on, waits }));
+        self.happened.push((now, SiteEvent::Lost { job, on, waits, runtime: self.stretched(runtime, nodes) }));
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {

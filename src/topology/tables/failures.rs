@@ -348,13 +348,14 @@ fn books_nodes(failure: &Failure, known: &FailureScope<'_>) -> bool {
 
 /// Reason why the nodes of a site must not fail.
 fn unbearable(site: &Site) -> Option<String> {
-    let is_batsim = managers::tongue(&site.scheduler) == Some(Tongue::Batsim);
-    is_batsim.then(|| {
-        format!(
-            "the nodes of {} cannot fail: Batsim's protocol has no message for a job that is lost with them",
-            site.name
-        )
-    })
+    let why = match managers::tongue(&site.scheduler)? {
+        Tongue::Batsim => "Batsim's protocol has no message for a job that is lost with them",
+        Tongue::Slurm if site.program.slurm.node_count(site.cores) < site.cores => {
+            "they are the cores of larger nodes of Slurm; a Slurm with one core a node can lose nodes"
+        }
+        Tongue::Slurm | Tongue::Lines => return None,
+    };
+    Some(format!("the nodes of {} cannot fail: {why}", site.name))
 }
 
 fn walk_shape(law: &mut Law, about: crate::settings::Key, drawn: bool, w: &mut dyn Walk) {

@@ -1,7 +1,9 @@
 //! Keys `command`, `socket` and `timeout`: an external program that decides for a site or for a user.
 
-use crate::grid::{Endpoint, Program};
-use crate::settings::{Field, Form, FormExt, List, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, key, quoted};
+use crate::grid::{Endpoint, Program, SlurmCluster};
+use crate::settings::{
+    Field, Form, FormExt, Layout, List, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, key, quoted,
+};
 use crate::systems::managers::Tongue;
 
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"manager.py\"]";
@@ -28,7 +30,9 @@ pub struct ProgramGaps {
 pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: ProgramGaps, w: &mut dyn Walk) {
     let batsim = tongue == Some(Tongue::Batsim);
     let listed = open.is_lost || w.purpose() == Purpose::List;
-    let fits = tongue.is_some() || listed || open.could && w.reads();
+    let slurm = tongue == Some(Tongue::Slurm);
+    let stays = listed || open.could && w.reads();
+    let fits = tongue.is_some() && !slurm || stays;
     let why = "expected a scheduler = \"external\" or \"batsim\" beside it";
     walk_command(program, fits, why, w);
     let only = "expected a scheduler = \"batsim\" beside it: others are talked to over their standard input and output";
@@ -37,6 +41,7 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Program
         .usual("nowhere");
     w.set(socket, &mut program.socket, Unless(SocketForm, String::new()));
     walk_timeout(program, fits, why, w);
+    walk_slurm(&mut program.slurm, slurm || stays, w);
     let Some(fields) = w.fields().filter(|_| !open.defaults) else { return };
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
     match tongue {
@@ -63,6 +68,25 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Program
         _ => {}
     }
 }
+
+fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
+    let about = "the cluster of a site that a real Slurm manages (docs/slurm.md)";
+    let its = key("slurm", about).only_if(fits, "expected a scheduler = \"slurm\" beside it").usual("a node a core");
+    let mut written = (*slurm != SlurmCluster::default()).then(|| slurm.clone());
+    w.maybe(its, Layout::Inline, &mut written, SlurmCluster::default, |slurm, w| {
+        let nodes = key("nodes", "the number of its nodes, which share the cores of the site equally");
+        let most = SlurmCluster::NODES_MAX;
+        w.set(nodes.usual("a node a core"), &mut slurm.nodes, Unless(1..=most, 0));
+        let conf = key("conf", "a file with lines for its slurm.conf, beside the topology");
+        w.set(conf.usual("none"), &mut slurm.conf, Unless(Text(CONF), String::new()));
+        let programs = key("programs", "the folder of slurmctld, slurmd, sbatch and their kin");
+        w.set(programs.usual("`PATH`, /usr/sbin and /sbin"), &mut slurm.programs, Unless(Text(FOLDER), String::new()));
+    });
+    *slurm = written.unwrap_or_default();
+}
+
+const CONF: &str = "the path of a file, such as \"extra.conf\"";
+const FOLDER: &str = "the path of a folder, such as \"/opt/slurm/sbin\"";
 
 /// Walks the program that decides for a user, if there is one; its keys may stay, too.
 pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defaults: bool, w: &mut dyn Walk) {

@@ -117,7 +117,7 @@ impl Decides for Scripted {
             match happened {
                 SiteEvent::Submitted { job, .. } => format!("{at} submitted {}", job.0),
                 SiteEvent::Ended { job, how, on, progress } => format!("{at} {how:?} {} {on} {progress}", job.0),
-                SiteEvent::Lost { job, on, waits } => {
+                SiteEvent::Lost { job, on, waits, .. } => {
                     let waits = waits.map_or("is gone".to_owned(), |left| format!("waits for {} s", left.seconds()));
                     format!("{at} lost {} {on}, {waits}", job.0)
                 }

@@ -11,12 +11,13 @@ use scheduler::{Scheduler, schedulers, takes_managers};
 use super::names::{FreshName, TakenNames};
 use super::programs::{ProgramGaps, walk_program};
 use super::{latency_key, tables, walk_count};
-use crate::grid::{Kind, Program, QueueOrder, Terms};
+use crate::grid::{Kind, Program, QueueOrder, SlurmCluster, Terms};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
     Diagnostic, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
     any_of, key,
 };
+use crate::systems::managers::Tongue;
 use crate::systems::{ALL, Service, SystemRow, host, managers};
 use crate::time::Span;
 use crate::topology::Site;
@@ -183,9 +184,12 @@ impl SiteScope<'_> {
         if !orders_queue(&rows, site) {
             site.order = QueueOrder::Arrival;
         }
-        if managers::tongue(&site.scheduler).is_none() {
-            site.program = Program::default();
-        }
+        let usual = Program::default();
+        site.program = match managers::tongue(&site.scheduler) {
+            None => usual,
+            Some(Tongue::Slurm) => Program { slurm: std::mem::take(&mut site.program.slurm), ..usual },
+            Some(Tongue::Lines | Tongue::Batsim) => Program { slurm: usual.slurm, ..std::mem::take(&mut site.program) },
+        };
         if !rows.iter().any(|row| row.traits.has_terms) {
             site.terms = Terms::default();
         }
@@ -313,6 +317,26 @@ pub fn walk(sites: &mut Vec<Described>, usual: &Described, known: &SiteScope<'_>
     w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(known, w));
 }
 
+/// Reason why the cores of a site do not make a Slurm cluster, and the key to change.
+fn misfit(site: &Site) -> Option<(&'static str, String)> {
+    if managers::tongue(&site.scheduler) != Some(Tongue::Slurm) {
+        return None;
+    }
+    let (cores, nodes, most) = (site.cores, site.program.slurm.nodes, SlurmCluster::NODES_MAX);
+    if nodes == 0 && cores > most {
+        let share = (1..=most).rev().find(|nodes| cores.is_multiple_of(*nodes)).unwrap_or(1);
+        return Some((
+            "slurm",
+            format!(
+                "expected slurm = {{ nodes = {share} }} for {cores} cores, or the like: Slurm manages at most {most} \
+                 nodes here, a node a core unless `nodes` is given"
+            ),
+        ));
+    }
+    (nodes > 0 && !cores.is_multiple_of(nodes))
+        .then(|| ("slurm.nodes", format!("expected a number of nodes that divides {cores} cores, found {nodes}")))
+}
+
 /// Checks that need all sites, or the final state of each.
 fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&SystemRow]) {
     let tables = field.listed().unwrap_or_default();
@@ -329,6 +353,13 @@ fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&SystemRow]) {
             let location = reserved.unwrap_or(field.location());
             field.diagnostics().add(Diagnostic::new(location, format!("site.{}.reserved", site.name), message));
         }
+    }
+    for (site, field) in sites.iter().zip(&tables) {
+        let Some((key, message)) = misfit(site) else { continue };
+        let table = field.as_table();
+        let written = table.as_ref().and_then(|table| table.get("slurm").or_else(|| table.get("cores")));
+        let location = written.map_or(field.location(), |written| written.location);
+        field.diagnostics().add(Diagnostic::new(location, format!("site.{}.{key}", site.name), message));
     }
     for (number, row) in rows.iter().enumerate() {
         let its = sites.iter().filter(|site| site.systems.contains(&number));

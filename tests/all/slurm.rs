@@ -1,0 +1,251 @@
+//! Sites that a real Slurm manages, in virtual time; skipped where it is not installed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::grid::{HANSA, Process, Scratch, shipped, text};
+use crate::skip::skip;
+
+fn has_slurm() -> bool {
+    let has =
+        ["/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/bin/sbatch"].iter().all(|path| Path::new(path).exists());
+    if !has {
+        skip("no slurmctld, slurmd and slurm-client here");
+    }
+    has
+}
+
+/// A site of eight cores under Slurm, with further keys of the site, and these jobs of arrival, cores, run time and
+/// walltime in seconds.
+fn topology(scratch: &Scratch, site: &str, rest: &str, jobs: &[(u32, u32, u32, u32)]) -> PathBuf {
+    let job = |&(arrive, cores, runtime, walltime): &(u32, u32, u32, u32)| {
+        format!(
+            "{{ arrive = \"{arrive} s\", tasks = [{{ cores = {cores}, runtime = \"{runtime} s\", walltime = \"{walltime} s\" }}] }}"
+        )
+    };
+    let jobs = jobs.iter().map(job).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "name = \"slurm\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"slurm\"\n{site}\n\
+         [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\njob = [{jobs}]\n{rest}"
+    );
+    scratch.file("slurm.toml", &text)
+}
+
+/// Runs a topology; all processes of the run have the folder of its result in their environment.
+fn run(topology: &Path, out: &Path, flags: &[&str]) -> Output {
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(topology).arg("--out").arg(out).args(flags).env("TMPDIR", out.parent().unwrap());
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// The jobs of a result by their numbers: state, start, end, and cores.
+fn rows(out: &Path) -> BTreeMap<u32, (String, f64, f64, String)> {
+    let table = fs::read_to_string(out.join("jobs.csv")).unwrap();
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    let column = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (job, state, start) = (column("job"), column("final_state"), column("starting_time"));
+    let (end, on) = (column("finish_time"), column("allocated_resources"));
+    let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+    lines
+        .map(|row| {
+            (
+                row[job].parse().unwrap(),
+                (row[state].to_owned(), number(row[start]), number(row[end]), row[on].to_owned()),
+            )
+        })
+        .collect()
+}
+
+/// Processes with this scratch folder in their environment, with their command lines.
+fn processes_of(scratch: &Scratch) -> Vec<(u32, String)> {
+    let mark = scratch.path("").to_string_lossy().into_owned();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let read = |process: u32, file: &str| {
+        String::from_utf8_lossy(&fs::read(format!("/proc/{process}/{file}")).unwrap_or_default()).replace('\0', " ")
+    };
+    let all = processes.filter(|process| *process != std::process::id());
+    all.filter(|process| read(*process, "environ").contains(&mark) || read(*process, "cmdline").contains(&mark))
+        .map(|process| (process, read(process, "cmdline")))
+        .collect()
+}
+
+/// Waits until no process is left that has this scratch folder in its environment.
+fn await_none(scratch: &Scratch) {
+    let begun = Instant::now();
+    while !processes_of(scratch).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", processes_of(scratch));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn jobs_start_and_end_as_slurm_decides_in_every_layout() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    // The second waits for the first; the third fits beside it, and is killed; the last one fills the gap.
+    let jobs = [(60, 8, 600, 1200), (60, 4, 500, 600), (70, 4, 2000, 120), (2000, 3, 30, 60)];
+    let topology = topology(&scratch, "slurm = { nodes = 4 }", "", &jobs);
+    for flags in [&["--inline"][..], &[]] {
+        let out = scratch.path("out");
+        let ran = run(&topology, &out, flags);
+        let said = text(&ran.stderr);
+        assert!(ran.status.success(), "{flags:?}: {said}");
+        assert!(said.contains("another run may start a job a second later"), "{said}");
+        let rows = rows(&out);
+        assert_eq!(rows.len(), 4);
+        for (job, earliest, lasts, on) in [(0, 60.0, 600.0, "0-7"), (1, 660.0, 500.0, "0-3"), (3, 2000.0, 30.0, "")] {
+            let (state, start, end, cores) = &rows[&job];
+            assert_eq!(state, "COMPLETED_SUCCESSFULLY");
+            assert!((earliest..earliest + 5.0).contains(start), "job {job} starts at {start}");
+            assert!((end - start - lasts).abs() < 1e-6, "job {job} runs from {start} to {end}");
+            assert!(on.is_empty() || cores == on, "job {job} is on {cores}");
+        }
+        // Slurm looks for such jobs every half a minute, and lets them go on to the end of that minute.
+        let (state, start, end, cores) = &rows[&2];
+        assert_eq!((state.as_str(), cores.as_str()), ("COMPLETED_WALLTIME_REACHED", "4-7"));
+        assert!((120.0..185.0).contains(&(end - start)), "{start} {end}");
+    }
+    await_none(&scratch);
+}
+
+#[test]
+fn jobs_on_failed_nodes_start_again_and_recalled_ones_never() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let failure = "[[failure]]\nsite = \"york\"\noutages = [{ component = 2, at = \"5 min\", for = \"1 h\" }]\n\
+                   [recovery]\nkilled = \"tail\"\n";
+    let jobs = [(60, 4, 600, 1200), (60, 4, 600, 1200)];
+    let failing = topology(&scratch, "", failure, &jobs);
+    let ran = run(&failing, &scratch.path("failing"), &["--inline"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let lost = rows(&scratch.path("failing"));
+    // Three nodes are idle until the other job ends, and node 2 is down until long after.
+    let (state, start, end, on) = &lost[&0];
+    assert_eq!(state, "COMPLETED_SUCCESSFULLY");
+    assert!(["3-6", "0-1 3-4"].contains(&on.as_str()), "{on}");
+    assert!((660.0..670.0).contains(&(end - 600.0)), "{start} {end}");
+    assert!((lost[&1].2 - 660.0).abs() < 5.0, "{:?}", lost[&1]);
+
+    // Bob's job waits behind a longer one, and he takes it back after a minute, to submit it elsewhere.
+    let resubmit = "[[site]]\nname = \"durham\"\ncores = 8\n";
+    let jobs = [(60, 8, 3600, 3600), (70, 8, 60, 120)];
+    let recalling = topology(&scratch, "", resubmit, &jobs);
+    let patience = ["--set", "user.alice.planner=resubmit", "--set", "user.alice.patience=1 min", "--inline"];
+    let ran = run(&recalling, &scratch.path("recalling"), &patience);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let recalled = &rows(&scratch.path("recalling"))[&1];
+    assert_eq!((recalled.1, recalled.2), (130.0, 190.0));
+}
+
+#[test]
+fn what_slurm_refuses_is_told_in_its_words() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let topology = topology(&scratch, "slurm = { conf = \"extra.conf\" }", "", &[(60, 1, 600, 600), (61, 1, 30, 60)]);
+    let told = |extra: &str| {
+        scratch.file("extra.conf", extra);
+        let ran = run(&topology, &scratch.path("out"), &["--inline"]);
+        (ran.status.code(), text(&ran.stderr))
+    };
+    let (code, said) = told("PriorityType=priority/basic\nNoSuchKey=3\n");
+    let unknown = "extra.conf line 2: error: _parse_next_key: Parsing error at unrecognized key: NoSuchKey";
+    assert!(code == Some(8) && said.contains(unknown), "{said}");
+    let (code, said) = told("NodeName=other\n");
+    assert!(code == Some(8) && said.contains("extra.conf line 1: leave NodeName out, as Hansa sets it"), "{said}");
+    // The second job fits into the limit.
+    let (code, said) = told("PartitionName=short Nodes=ALL MaxTime=2 Default=YES State=UP\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("site york's Slurm rejects job 0: sbatch: error: ") && said.contains("time limit"), "{said}");
+    assert!(!said.contains("rejects job 1"), "{said}");
+    let (code, said) = told("PartitionName=down Nodes=ALL Default=YES State=DOWN\n");
+    let in_vain = "site york's Slurm has let 2 jobs wait for 2 h although none runs: j0.0 (PartitionDown), j1.0 (";
+    assert!(code == Some(8) && said.contains(in_vain), "{said}");
+}
+
+#[test]
+fn a_killed_daemon_is_named_and_none_is_left() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    // A day behind each other: long enough to be killed in.
+    let jobs: Vec<_> = (0..20).map(|_| (60, 8, 86_000, 86_400)).collect();
+    let topology = topology(&scratch, "", "", &jobs);
+    for victim in ["slurmctld", "slurmd", "hansa clock", "hansa run"] {
+        let out = scratch.path("out");
+        let mut command = Command::new(HANSA);
+        command.arg("run").arg(&topology).arg("--out").arg(&out).arg("--inline").env("TMPDIR", scratch.path(""));
+        command.stdin(Stdio::null());
+        let mut process = Process::start("hansa", &mut command);
+        let begun = Instant::now();
+        // By then jobs run.
+        let chosen = loop {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no job runs");
+            let all = processes_of(&scratch);
+            if all.iter().any(|(_, words)| words.contains("job.sh")) {
+                break all.iter().find(|(_, words)| words.contains(victim)).unwrap().0;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(Command::new("kill").args(["-KILL", &chosen.to_string()]).status().unwrap().success());
+        let (code, said) = process.end(Duration::from_secs(60));
+        match victim {
+            "hansa run" => assert_eq!(code, None, "{said}"),
+            "hansa clock" => assert!(code == Some(8) && said.contains("site york's Slurm has ended"), "{said}"),
+            _ => {
+                assert!(code == Some(8) && said.contains(&format!("site york's Slurm has lost {victim}")), "{said}");
+                assert!(said.contains("which was killed by signal 9"), "{said}");
+            }
+        }
+        await_none(&scratch);
+    }
+}
+
+/// These need no Slurm.
+#[test]
+fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {
+    let scratch = Scratch::new();
+    let topology = topology(&scratch, "", "", &[(60, 1, 600, 600)]);
+    let told = |command: &str, flags: &[&str]| {
+        let ran = Command::new(HANSA).arg(command).arg(&topology).args(flags).env("PATH", "/nowhere").output().unwrap();
+        (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
+    };
+    let (code, shown, _) = told("show", &[]);
+    assert!(code == Some(0) && shown.contains("\n#   NodeName=n[0-7] NodeAddr=127.0.0.1 "), "{shown}");
+    let (code, _, said) = told("validate", &["--set", "site.york.cores=96"]);
+    assert!(code == Some(2) && said.contains("expected slurm = { nodes = 48 } for 96 cores"), "{said}");
+    let (code, _, said) = told("validate", &["--set", "site.york.slurm={ nodes = 3 }"]);
+    assert!(code == Some(2) && said.contains("expected a number of nodes that divides 8 cores, found 3"), "{said}");
+    if Path::new("/usr/sbin/slurmctld").exists() {
+        // Debian's daemons are where they are looked for in any case; the commands are not.
+        let (code, _, said) = told("validate", &["--strict"]);
+        let packages = "there is no sbatch, no scancel, no scontrol, no sinfo, no squeue; on Debian and Ubuntu: apt-get \
+                        install slurmctld slurmd slurm-client";
+        assert!(code == Some(8) && said.contains(packages), "{said}");
+    } else {
+        let (code, _, said) = told("validate", &[]);
+        assert!(code == Some(0) && said.contains("apt-get install slurmctld slurmd slurm-client"), "{said}");
+    }
+}
+
+#[test]
+fn the_shipped_topology_runs() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let ran = run(&shipped("slurm.toml"), &scratch.path("out"), &["--set", "workload.0.jobs=6"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    assert_eq!(rows(&scratch.path("out")).len(), 6);
+}
