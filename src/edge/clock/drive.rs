@@ -1,7 +1,7 @@
 //! A clock that another program drives: it starts programs under the clock, and says up to when the clock goes.
 //!
-//! Orders are lines of JSON on standard input. Each has one answer, a line on standard output. The end of the input ends
-//! all programs.
+//! Orders are lines of JSON on standard input. Each has one answer, a line on standard output. The end of the input
+//! ends all programs.
 
 use std::collections::BTreeMap;
 use std::fs::File;

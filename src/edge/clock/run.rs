@@ -215,7 +215,7 @@ pub enum KeeperEnd {
 #[derive(Clone, Default)]
 pub struct Wakers {
     interrupts: Arc<AtomicU32>,
-    /// True if nobody is left to wait for.
+    /// True if no caller is left to wait for.
     is_orphan: Arc<AtomicBool>,
 }
 

@@ -40,7 +40,7 @@ pub enum Reported {
     Killed(JobId),
     /// It has started on a node that has just failed, which Slurm does not know yet.
     StartsInVain(JobId),
-    /// Of a job that Slurm does not decide on any more.
+    /// A report about a job that Slurm does not decide on any more.
     Nothing,
 }
 
