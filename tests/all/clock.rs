@@ -1,6 +1,7 @@
 //! Real programs under `hansa clock`: they sleep for days of virtual time, and each test takes moments.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -89,6 +90,51 @@ fn programs_see_the_virtual_date() {
     assert_eq!(text(&dates.stdout), "2031-05-06T07:08:09\n2031-05-07T07:08:09\n", "{}", text(&dates.stderr));
     let usual = bash("date +%s; SECONDS=0; sleep 90; echo $SECONDS $EPOCHSECONDS");
     assert_eq!(text(&usual.stdout), "1767225600\n90 1767225690\n");
+}
+
+/// Another program says up to when the clock goes, as a site under Slurm does. The end of its orders ends all programs.
+#[test]
+fn a_clock_can_be_driven() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("").to_string_lossy().into_owned();
+    let mut command = Command::new(HANSA);
+    command.args(["clock", "--driven"]).env("MARK", &folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut clock = command.spawn().unwrap();
+    let mut orders = clock.stdin.take().unwrap();
+    let mut answers = BufReader::new(clock.stdout.take().unwrap());
+    let mut ask = |order: serde_json::Value| -> serde_json::Value {
+        writeln!(orders, "{order}").unwrap();
+        let mut line = String::new();
+        answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let start = |number: u32, script: &str| {
+        let command = ["/bin/bash", "-c", script];
+        let output = format!("{folder}/{number}");
+        let variables = serde_json::json!({ "PATH": "/usr/bin:/bin", "MARK": folder });
+        serde_json::json!({ "start": { "number": number, "command": command, "variables": variables, "folder": folder,
+            "output": output } })
+    };
+    let second = 1_000_000_000u64;
+    assert_eq!(ask(start(1, "sleep 10; echo $SECONDS; exit 3"))["fault"], serde_json::Value::Null);
+    assert_eq!(ask(start(2, "sleep 1000"))["fault"], serde_json::Value::Null);
+    let early = ask(serde_json::json!({ "move_to": 5 * second }));
+    assert_eq!((early["now"].as_u64(), early["is_there"].as_bool()), (Some(5 * second), Some(true)), "{early}");
+    assert_eq!((early["next"].as_u64(), early["ended"].as_array().unwrap().len()), (Some(10 * second), 0), "{early}");
+    let late = ask(serde_json::json!({ "move_to": 10 * second }));
+    assert_eq!((late["next"].as_u64(), &late["ended"]), (Some(1000 * second), &serde_json::json!([[1, 3]])), "{late}");
+    assert_eq!(fs::read_to_string(scratch.path("1")).unwrap(), "10\n");
+    let idle = ask(serde_json::json!({ "move_to": 2000 * second }));
+    assert_eq!((idle["now"].as_u64(), &idle["next"]), (Some(2000 * second), &serde_json::Value::Null), "{idle}");
+    let missing =
+        ask(serde_json::json!({ "start": { "number": 3, "command": ["/no/such"], "variables": {}, "folder": "/",
+        "output": format!("{folder}/3") } }));
+    assert!(missing["fault"].as_str().unwrap().contains("cannot run /no/such: No such file"), "{missing}");
+    assert_eq!(ask(start(4, "sleep 1000"))["fault"], serde_json::Value::Null);
+    assert!(marked(&folder).len() > 1);
+    drop(orders);
+    assert_eq!(clock.wait().unwrap().code(), Some(0));
+    assert_eq!(marked(&folder), Vec::<u32>::new());
 }
 
 /// With the real one, a daemon would seem to be on a machine that starts again and again.

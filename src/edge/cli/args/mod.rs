@@ -234,7 +234,7 @@ pub(super) enum Command {
         renew: bool,
     },
     /// Run a command and its children in virtual time: whenever all of them sleep, the clock jumps to the next deadline
-    #[command(after_help = clock::REACH)]
+    #[command(after_help = clock::REACH, override_usage = "hansa clock [OPTIONS] <COMMAND>...")]
     Clock(clock::ClockArgs),
     /// Measure this machine: the engine, a round trip over QUIC, and a small grid inline and as processes
     Bench {

@@ -225,6 +225,8 @@ impl Cluster {
             // A script that found the pipe full goes on once it has been read.
             let read = self.read_reports()?;
             if read.is_empty() {
+                // Scripts that start at the same moment race to the pipe; and cores are left before they are taken.
+                reports.sort();
                 return Ok(reports);
             }
             reports.extend(read);
@@ -326,7 +328,8 @@ fn make_pipe(path: &Path) -> std::io::Result<File> {
 /// Folders in which Slurm's programs are looked for.
 pub fn path(programs: &str) -> String {
     let usual = std::env::var("PATH").unwrap_or_else(|_| "/bin:/usr/bin".to_owned());
-    let first = if programs.is_empty() { String::new() } else { format!("{programs}:") };
+    // Programs are started in a folder of their own.
+    let first = std::path::absolute(programs).map(|folder| format!("{}:", folder.display())).unwrap_or_default();
     format!("{first}{usual}:/usr/sbin:/sbin")
 }
 
