@@ -205,20 +205,47 @@ pub fn name(process: u32) -> String {
     name.trim_end().to_owned()
 }
 
-/// True if a process has mapped a file; None if it is gone.
-pub fn has_mapped(process: u32, file: &Path) -> Option<bool> {
+/// True if a process has mapped a preloaded library; None if it is gone, or still being linked.
+pub fn has_mapped(process: u32, library: &Path) -> Option<bool> {
     match fs::read_to_string(format!("/proc/{process}/maps")) {
-        Ok(maps) if maps.is_empty() => None,
-        Ok(maps) => Some(file.to_str().is_some_and(|file| maps.lines().any(|line| line.ends_with(file)))),
+        Ok(maps) => maps_library(&maps, library),
         // That of another user, which the system has started without the library.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(false),
         Err(_) => None,
     }
 }
 
+/// True if these mappings have a preloaded library. None if they cannot have it yet: a linker, which the system maps
+/// with the program, maps preloaded libraries before the C library.
+fn maps_library(maps: &str, library: &Path) -> Option<bool> {
+    let has = |is_it: &dyn Fn(&str) -> bool| maps.lines().any(is_it);
+    if library.to_str().is_some_and(|library| has(&|line| line.ends_with(library))) {
+        return Some(true);
+    }
+    let is_linking =
+        has(&|line| line.contains("/ld-")) && !has(&|line| line.contains("/libc.") || line.contains("/libc-"));
+    (!maps.is_empty() && !is_linking).then_some(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_is_being_linked_may_get_the_library_yet() {
+        let maps = |files: &[&str]| -> String {
+            files.iter().map(|file| format!("7f00-7f01 r-xp 00000000 08:01 42      {file}\n")).collect()
+        };
+        let library = Path::new("/tmp/x/libhansa_clock.so");
+        let (linker, libc) = ("/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "/usr/lib/x86_64-linux-gnu/libc.so.6");
+        let has = |files: &[&str]| maps_library(&maps(files), library);
+        assert_eq!(has(&[]), None);
+        assert_eq!(has(&["/bin/static"]), Some(false));
+        assert_eq!(has(&["/bin/sleep", linker]), None);
+        assert_eq!(has(&["/bin/sleep", linker, "/tmp/x/libhansa_clock.so"]), Some(true));
+        assert_eq!(has(&["/bin/sleep", linker, libc]), Some(false));
+        assert_eq!(has(&["/bin/sleep", linker, "/tmp/x/libhansa_clock.so", libc]), Some(true));
+    }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
