@@ -19,7 +19,7 @@ words! {
         Whole = "whole",
         /// Tasks of one or two processors, with the memory that the log records.
         DualCore = "dual-core",
-        /// A task on one processor needs a quarter of a node's processors; memory is drawn at random, mostly a tenth.
+        /// A task on one processor needs a quarter of a node's; memory is drawn, mostly a tenth; for jobs of a model.
         QuadCore = "quad-core",
     }
 }
