@@ -161,7 +161,7 @@ fn charts_over_time_zoom_and_point_together() {
     assert_eq!(lines, expected);
 }
 
-/// A chart that is saved stands alone: it is XML, with its colours and without what the script added.
+/// A chart that is saved stands alone: it is XML with literal colours and its legend, and without what the script added.
 #[test]
 fn a_saved_chart_is_a_picture_of_its_own() {
     let Some(chromium) = chromium() else { return skip("a Chromium") };
@@ -178,9 +178,11 @@ fn a_saved_chart_is_a_picture_of_its_own() {
         const parsed = new DOMParser().parseFromString(saved.text, 'image/svg+xml');
         say(parsed.documentElement.nodeName + ' ' + parsed.querySelectorAll('parsererror').length);
         say(parsed.querySelectorAll('.cross').length + ' ' + parsed.querySelectorAll('[data-v]').length);
-        say(parsed.querySelector('style').textContent.includes('--c0:#0072b2'));
+        const texts = [...parsed.querySelectorAll('text')].map(text => text.textContent);
+        say(['york', 'durham', 'leeds'].every(site => texts.some(text => text.startsWith(site))));
+        say(saved.text.includes('rgb(0, 114, 178)') + ' ' + /var\(|class=|<style/.test(saved.text));
         ";
-    assert_eq!(told(&chromium, &page, script), ["utilisation.svg", "svg 0", "0 3", "true"]);
+    assert_eq!(told(&chromium, &page, script), ["utilisation.svg", "svg 0", "0 3", "true", "true false"]);
 }
 
 #[test]

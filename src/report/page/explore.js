@@ -347,17 +347,53 @@ const step = (sign, isShifted) => {
   pointAt(Math.min(to, Math.max(from, (pointed === null ? (from + to) / 2 : pointed) + sign * (to - from) / 100)));
 };
 
-// A chart as a file of its own, with the style of the page.
-const save = svg => {
-  const copy = svg.cloneNode(true);
-  const { width, height } = svg.viewBox.baseVal;
-  all('.cross,.brush', copy).forEach(mark => mark.remove());
-  copy.setAttribute('width', width);
-  copy.setAttribute('height', height);
-  copy.prepend(draw('style', {}, all('style').map(style => style.textContent).join('\n')),
-    draw('rect', { width: '100%', height: '100%', style: 'fill:var(--card)' }));
-  return new XMLSerializer().serializeToString(copy);
+// A chart as a file of its own, also for papers: with its legend, in light colours, and in attributes that every program
+// reads.
+const LOOKS = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-linejoin',
+  'paint-order', 'font-family', 'font-size', 'font-weight', 'text-anchor', 'dominant-baseline', 'shape-rendering'];
+const inLight = act => {
+  const roots = all('style').flatMap(style => [...style.sheet.cssRules]).filter(rule => rule.selectorText === ':root');
+  const own = document.documentElement.style;
+  roots.forEach(({ style }) => [...style].forEach(name => own.setProperty(name, style.getPropertyValue(name))));
+  try { return act(); } finally { document.documentElement.removeAttribute('style'); }
 };
+const paint = (mark, copy, above) => {
+  if (mark.matches('title,desc')) return;
+  const style = getComputedStyle(mark), looks = LOOKS.map(name => style.getPropertyValue(name));
+  if (style.display === 'none' || mark.matches('.cross,.brush,.beside')) return copy.remove();
+  looks.forEach((look, place) => { if (!above || look !== above[place]) copy.setAttribute(LOOKS[place], look); });
+  if (style.opacity !== '1') copy.setAttribute('opacity', style.opacity);
+  ['class', 'style', 'tabindex', 'role'].forEach(name => copy.removeAttribute(name));
+  const copies = [...copy.children];
+  [...mark.children].forEach((child, place) => paint(child, copies[place], looks));
+};
+const drawLegend = (figure, copy, width, top) => {
+  let x = 8, y = top;
+  all('.legend li', figure).filter(entry => entry.getAttribute('aria-pressed') !== 'false').forEach(entry => {
+    const icon = entry.querySelector('i'), words = entry.textContent, room = 34 + 7 * words.length;
+    if (x > 8 && x + room > width) { x = 8; y += 18; }
+    if (icon) {
+      const [mark] = marks(figure, icon), look = mark && getComputedStyle(mark), own = getComputedStyle(icon).backgroundColor;
+      const isLine = look && look.fill === 'none';
+      copy.append(isLine
+        ? draw('path', { d: `M${x} ${y - 4}h14`, stroke: look.stroke, 'stroke-width': look.strokeWidth, 'stroke-dasharray': look.strokeDasharray })
+        : draw('rect', { x, y: y - 9, width: 10, height: 10, fill: /^rgba\(.*, 0\)$/.test(own) && look ? look.fill : own }));
+    }
+    copy.append(draw('text', { x: x + (icon ? 19 : 0), y, fill: '#1d232b' }, words));
+    x += room;
+  });
+  return x > 8 ? y + 8 : top - 14;
+};
+const save = (figure, svg) => inLight(() => {
+  const copy = svg.cloneNode(true), { x, y, width, height } = svg.viewBox.baseVal;
+  paint(svg, copy);
+  const bottom = drawLegend(figure, copy, width, height + 14);
+  copy.setAttribute('viewBox', [x, y, width, bottom].join(' '));
+  copy.setAttribute('width', width);
+  copy.setAttribute('height', bottom);
+  copy.prepend(draw('rect', { x, y, width, height: bottom, fill: 'white' }));
+  return new XMLSerializer().serializeToString(copy);
+});
 
 all('figure').forEach(figure => {
   const svg = figure.querySelector('svg[viewBox]'), axis = figure.querySelector('.axis[data-time]');
@@ -379,7 +415,7 @@ all('figure').forEach(figure => {
   }
   button('SVG', 'Save this chart as SVG', () => {
     const link = make('a', { download: `${figure.id || 'chart'}.svg` });
-    link.href = URL.createObjectURL(new Blob([save(svg)], { type: 'image/svg+xml' }));
+    link.href = URL.createObjectURL(new Blob([save(figure, svg)], { type: 'image/svg+xml' }));
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
