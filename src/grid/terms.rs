@@ -42,8 +42,10 @@ pub struct Approach {
     pub strategy: String,
     /// Objective: 0 is the end, 1 is the cost.
     pub alpha: f64,
-    /// Lead time between the arrival of a job and its run.
-    pub ahead: Span,
+    /// Lead time between the arrival of a job and its wanted start; None if it has none.
+    pub ahead: Option<Span>,
+    /// Time from the arrival of a job by which it must have ended; None if it may end at any time.
+    pub deadline: Option<Span>,
     /// Sites where the parts of a job run at the same time, as indices into the topology's.
     pub legs: Vec<usize>,
     pub crash: Option<Crash>,
@@ -58,12 +60,6 @@ pub struct Crash {
 
 impl Default for Approach {
     fn default() -> Approach {
-        Approach {
-            strategy: String::new(),
-            alpha: 0.5,
-            ahead: Span::from_secs(4 * 3_600),
-            legs: Vec::new(),
-            crash: None,
-        }
+        Approach { strategy: String::new(), alpha: 0.5, ahead: None, deadline: None, legs: Vec::new(), crash: None }
     }
 }

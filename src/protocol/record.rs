@@ -183,6 +183,8 @@ words! {
         NotCommitted = "a site no longer held what it was to commit to",
         /// The job is given up, while other tasks of it are still negotiated.
         Lost = "a task was lost before all had been bought",
+        /// Sites named starts, but the job would end too late.
+        PastDeadline = "no start that sites named keeps the deadline",
     }
 }
 

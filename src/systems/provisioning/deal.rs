@@ -141,6 +141,16 @@ impl Deal<'_> {
         self.now + round + round + round
     }
 
+    /// The wanted start of the job; its arrival if its user wants none.
+    pub fn wanted(&self) -> Time {
+        self.run.job.arrive + self.approach.ahead.unwrap_or_default()
+    }
+
+    /// The time by which the job must have ended.
+    pub fn deadline(&self) -> Time {
+        self.approach.deadline.map_or(Time::NEVER, |deadline| self.run.job.arrive + deadline)
+    }
+
     /// The longest round trip of a message to a provider and its answer.
     pub fn round(&self) -> Span {
         let latency = self.world.providers.iter().map(|provider| provider.latency).max().unwrap_or_default();

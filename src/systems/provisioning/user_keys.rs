@@ -2,11 +2,16 @@
 
 use super::strategy;
 use crate::grid::{Approach, Crash, User};
-use crate::settings::{FormExt, Layout, List, NameIndex, Number, OneOf, POSITIVE_SPAN, Registered, Walk, Word, key};
+use crate::settings::{
+    FormExt, Layout, List, Maybe, NameIndex, Number, OneOf, POSITIVE_SPAN, Registered, Walk, Word, key,
+};
 use crate::time::Span;
 
 /// Bound on wanted starts and crashes: a probability is asked for each half minute up to them.
 const AHEAD_MAX: Span = Span::from_secs(30 * 86_400);
+
+/// Lead time of padded jobs, unless it is given.
+const PADS_AHEAD: Span = Span::from_secs(4 * 3_600);
 
 /// The way a `[[user]]` obtains time.
 pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &mut dyn Walk) {
@@ -35,6 +40,13 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     if w.reads() && !(fits && has(|row| row.has_ahead)) {
         approach.ahead = usual.ahead;
     }
+    if w.reads() && !(fits && has(|row| row.has_deadline)) {
+        approach.deadline = usual.deadline;
+    }
+    // Defaults of all users have no name, and leave the lead time open for those whose strategy needs none.
+    if w.reads() && fits && row.is_some_and(|row| row.pads) && !user.name.is_empty() {
+        approach.ahead = approach.ahead.or(Some(PADS_AHEAD));
+    }
     if w.reads() && !(fits && has(|row| row.has_legs)) {
         (approach.legs, approach.crash) = (usual.legs, usual.crash);
     }
@@ -42,10 +54,23 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     let alpha = key("alpha", "the objective: 0 is an early end, 1 is a low cost");
     let alpha = alpha.only_if(fits && has(|row| row.has_alpha), only("this strategy has nothing to weigh"));
     w.set(alpha, &mut approach.alpha, Number::from(0.0, 1.0, "a number from 0 to 1"));
-    let ahead = key("ahead", "the time from the arrival of a job to its desired start");
-    let wants = "only var and var-and-reserve have a wanted time for their jobs";
+    let ahead = key("ahead", "the time from the arrival of a job to its wanted start")
+        .usual("4 h under var and var-and-reserve; otherwise none");
+    let wants = "only reserve, coallocate, var and var-and-reserve have a wanted start for their jobs";
     let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
-    w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, at_most);
+    w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, Maybe(at_most));
+    let deadline = key("deadline", "the time from the arrival of a job by which its booking must have ended");
+    let keeps = "only reserve and coallocate keep a deadline";
+    let deadline = deadline.usual("none").only_if(fits && has(|row| row.has_deadline), only(keeps));
+    w.set(deadline, &mut approach.deadline, Maybe(POSITIVE_SPAN));
+    if let (Some(ahead), Some(deadline)) = (approach.ahead, approach.deadline)
+        && deadline <= ahead
+        && let Some(field) = w.fields().and_then(|fields| fields.get("deadline"))
+    {
+        field.complain(format!(
+            "expected a deadline after the wanted start, which is {ahead} after the arrival, found {deadline}"
+        ));
+    }
 
     let coallocates = fits && has(|row| row.has_legs);
     let parts = only("only coallocate runs the parts of a job at several sites at the same time");

@@ -67,6 +67,19 @@ fn a_topology_of_negotiating_users_reads_back() {
     assert_eq!((approach.strategy.as_str(), &approach.legs[..], approach.alpha), ("coallocate", &[0, 1][..], 0.5));
 }
 
+/// The default lead time is that of padded jobs only.
+#[test]
+fn defaults_of_all_users_leave_the_wanted_start_open() {
+    let text = BARGAINING.replace("[provisioning]", "[provisioning]\n[defaults.user]\nstrategy = \"var\"");
+    let ahead = |settings: &[&str]| {
+        let topology = load_text(&text, settings).unwrap();
+        topology.users.iter().map(|user| user.approach.ahead.map(Span::micros)).collect::<Vec<_>>()
+    };
+    let (hours, one) = (Some(4 * 3_600_000_000), Some(3_600_000_000));
+    assert_eq!(ahead(&["user.bob.strategy=\"reserve\""]), [hours, None]);
+    assert_eq!(ahead(&["user.bob.strategy=\"reserve\"", "defaults.user.ahead=\"1 h\""]), [one, one]);
+}
+
 #[test]
 fn errors_of_strategies_are_reported() {
     for (text, settings, expected) in [
@@ -75,7 +88,17 @@ fn errors_of_strategies_are_reported() {
         (BARGAINING, &["user.alice.strategy=\"moga\"", "user.alice.alpha=1.5"], "a number from 0 to 1"),
         (BARGAINING, &["user.alice.strategy=\"var\"", "user.alice.ahead=\"31 d\""], "at most 30 days ahead"),
         (BARGAINING, &["user.alice.strategy=\"var\"", "user.alice.ahead=\"-1 h\""], "a time"),
-        (BARGAINING, &["user.alice.ahead=\"1 h\""], "only var and var-and-reserve have a wanted time for their jobs"),
+        (
+            BARGAINING,
+            &["user.alice.ahead=\"1 h\""],
+            "only reserve, coallocate, var and var-and-reserve have a wanted start for their jobs",
+        ),
+        (BARGAINING, &["user.alice.deadline=\"1 h\""], "only reserve and coallocate keep a deadline"),
+        (
+            BARGAINING,
+            &["user.alice.strategy=\"reserve\"", "user.alice.ahead=\"2 h\"", "user.alice.deadline=\"2 h\""],
+            "expected a deadline after the wanted start, which is 2 h after the arrival, found 2 h",
+        ),
         (BARGAINING, &["user.alice.strategy=\"coallocate\""], "the sites of a job's tasks"),
         (BARGAINING, &["user.alice.legs=[\"york\"]"], "only coallocate runs the parts of a job at several sites"),
         (

@@ -1,13 +1,15 @@
 //! The account of users that negotiate.
 
-use super::{Bargaining, Earned, KnownUser, OneUser, Strategies, count_of};
+use std::cmp::Ordering;
+
+use super::{Bargaining, Earned, KnownUser, OneUser, Strategies, WantedTimes, count_of};
 use crate::few;
 use crate::grid::Area;
 use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
 use crate::report::account::Account;
 use crate::report::tally::{Fate, JobRow, Takings, Verdicts};
 use crate::report::{Summary, Tally};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 pub struct Accounts<'a> {
     tally: &'a Tally,
@@ -33,6 +35,30 @@ struct User {
     /// Processor time of tasks at all sites.
     area: Area,
     padding: Area,
+    wanted: WantedTimes,
+    /// Sum of the delays of late jobs, in microseconds.
+    delay: u128,
+}
+
+impl User {
+    /// Compares a job with its wanted start and its deadline.
+    fn compare(&mut self, row: &JobRow, (ahead, deadline): (Option<Span>, Option<Span>)) {
+        if let Some((start, ahead)) = row.start().zip(ahead) {
+            let wanted = row.job.arrive + ahead;
+            match start.cmp(&wanted) {
+                Ordering::Less => self.wanted.early += 1,
+                Ordering::Equal => self.wanted.punctual += 1,
+                Ordering::Greater => {
+                    self.wanted.late += 1;
+                    self.delay += u128::from((start - wanted).micros());
+                }
+            }
+        }
+        if let Some(deadline) = deadline {
+            let is_kept = matches!(row.fate, Fate::Completed { at, .. } if at <= row.job.arrive + deadline);
+            self.wanted.kept = Some(self.wanted.kept.unwrap_or(0) + u64::from(is_kept));
+        }
+    }
 }
 
 impl<'a> Accounts<'a> {
@@ -77,6 +103,7 @@ impl<'a> Accounts<'a> {
             refused: count_of(&counts.ends, Bargain::Refused),
             stale: count_of(&counts.ends, Bargain::Stale),
             given_up: count_of(&counts.ends, Bargain::GivenUp),
+            wanted: known.wanted.map(|_| WantedTimes { delay: mean(user.delay, user.wanted.late), ..user.wanted }),
         }
     }
 }
@@ -94,6 +121,9 @@ impl Account for Accounts<'_> {
         if let Some(wait) = row.wait() {
             user.started += 1;
             user.wait += u128::from(wait.micros());
+        }
+        if let Some(wanted) = known.wanted {
+            user.compare(row, wanted);
         }
         for (task, asked) in row.tasks.iter().zip(&row.job.tasks) {
             let Some(start) = task.start else { continue };

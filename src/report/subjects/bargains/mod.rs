@@ -167,6 +167,23 @@ pub struct OneUser {
     pub refused: u64,
     pub stale: u64,
     pub given_up: u64,
+    /// Results of wanted starts and deadlines; None if its jobs have neither, or are padded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<WantedTimes>,
+}
+
+/// Starts and ends of a user's jobs, against those that are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WantedTimes {
+    /// Numbers of jobs that started before the wanted start, at it, and after it.
+    pub early: u64,
+    pub punctual: u64,
+    pub late: u64,
+    /// Mean delay of the late ones, in seconds.
+    pub delay: Option<f64>,
+    /// Number of jobs that ended by their deadline; None if they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<u64>,
 }
 
 impl SummaryPart for Bargaining {
@@ -247,7 +264,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 #[derive(Debug)]
 struct Strategies {
     systems: Vec<u32>,
-    /// Strategy of each user, by its number; whether its jobs are requests, and their lead time.
+    /// Users by their numbers.
     users: Vec<KnownUser>,
 }
 
@@ -257,7 +274,10 @@ struct KnownUser {
     strategy: String,
     bargains: bool,
     is_whole_or_nothing: bool,
+    /// Lead time of padded jobs.
     ahead: Option<Span>,
+    /// Wanted start and deadline of other jobs, counted from their arrival, if there is either.
+    wanted: Option<(Option<Span>, Option<Span>)>,
 }
 
 impl Strategies {
@@ -268,12 +288,15 @@ impl Strategies {
     fn known(topology: &Topology, systems: Vec<u32>) -> Strategies {
         let known = |user: &crate::topology::User| {
             let entry = crate::systems::provisioning::strategy::find(&user.approach.strategy);
+            let (ahead, deadline) = (user.approach.ahead, user.approach.deadline);
+            let pads = entry.is_some_and(|entry| entry.pads);
             KnownUser {
                 name: user.name.clone(),
                 strategy: user.approach.strategy.clone(),
                 bargains: entry.is_some_and(|entry| entry.bargains),
                 is_whole_or_nothing: entry.is_some_and(|entry| entry.has_legs),
-                ahead: entry.filter(|entry| entry.has_ahead).map(|_| user.approach.ahead),
+                ahead: ahead.filter(|_| pads),
+                wanted: (!pads && ahead.or(deadline).is_some()).then_some((ahead, deadline)),
             }
         };
         Strategies { systems, users: topology.users.iter().map(known).collect() }

@@ -39,6 +39,7 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     html.push_str(&reasons("Why negotiations failed", &all.causes));
     html.push_str(&fared(&all.users));
     html.push_str(&bargained(&all.users));
+    html.push_str(&wanted(&all.users));
     if all.has_suffered() {
         html.push_str(&broken(&all.users));
     }
@@ -100,6 +101,24 @@ fn fared(users: &[OneUser]) -> String {
         "#Of it padding",
     ];
     table(&columns, users.iter().take(ROWS).map(row))
+}
+
+/// Wanted starts and deadlines; empty if no user has any.
+fn wanted(users: &[OneUser]) -> String {
+    let row = |user: &OneUser| {
+        let wanted = user.wanted?;
+        let delay = wanted.delay.map_or("–".to_owned(), span);
+        let kept = wanted.kept.map_or("–".to_owned(), count);
+        let starts = [wanted.early, wanted.punctual, wanted.late].map(count);
+        Some([short(&user.user, 40), count(user.jobs)].into_iter().chain(starts).chain([delay, kept]).collect())
+    };
+    let rows: Vec<Vec<String>> = users.iter().filter_map(row).take(ROWS).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns =
+        ["User", "#Jobs", "#Started early", "#When wanted", "#Late", "#Mean delay of these", "#Ended by the deadline"];
+    format!("<h3>Wanted times, by user</h3>\n{}", table(&columns, rows.into_iter()))
 }
 
 fn bargained(users: &[OneUser]) -> String {

@@ -246,7 +246,7 @@ fn play(strategy: &str, sites: [Trickster; 2]) -> Vec<Entry<Record>> {
     let approach = Approach {
         strategy: strategy.to_owned(),
         legs: vec![0, 1],
-        ahead: Span::from_secs(3_000),
+        ahead: row.pads.then_some(Span::from_secs(3_000)),
         ..Approach::default()
     };
     let world = World::with(&[CORES, CORES], LATENCY);
@@ -354,7 +354,7 @@ fn without_any_chance_it_is_the_reservation_or_nothing() {
     for (name, end) in [("var", Bargain::GivenUp), ("var-and-reserve", Bargain::Booked)] {
         let row = strategy::find(name).unwrap();
         let ahead = Span::from_secs(3_000);
-        let approach = Approach { strategy: name.to_owned(), ahead, ..Approach::default() };
+        let approach = Approach { strategy: name.to_owned(), ahead: Some(ahead), ..Approach::default() };
         let world = World::with(&[CORES], LATENCY);
         let rules = Provisioning::default();
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, vec![job(0, 100, 1)]);
@@ -397,7 +397,7 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
     for (price, is_kept) in [(1_000, true), (8_000, true), (9_000, false)] {
         let row = strategy::find("var-and-reserve").unwrap();
         let ahead = Span::from_secs(3_000);
-        let approach = Approach { strategy: row.name.to_owned(), ahead, ..Approach::default() };
+        let approach = Approach { strategy: row.name.to_owned(), ahead: Some(ahead), ..Approach::default() };
         let mut world = World::with(&[CORES], LATENCY);
         world.providers[0].rate = Rate(price);
         let (rules, negotiated) = (Provisioning::default(), vec![job(0, 100, 1)]);
@@ -419,7 +419,7 @@ fn nothing_stays_reserved_for_a_job_that_is_over() {
     for is_lost in [false, true] {
         let row = strategy::find("var-and-reserve").unwrap();
         let ahead = Span::from_secs(3_000);
-        let approach = Approach { strategy: row.name.to_owned(), ahead, ..Approach::default() };
+        let approach = Approach { strategy: row.name.to_owned(), ahead: Some(ahead), ..Approach::default() };
         let world = World::with(&[CORES], LATENCY).failing();
         let (rules, negotiated) = (Provisioning::default(), vec![job(0, 100, 1)]);
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);

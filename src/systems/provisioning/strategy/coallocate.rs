@@ -1,7 +1,8 @@
 //! All tasks of a job at several sites at the same time, or none: a two-phase commit with leases, coordinated by the
 //! user.
 //!
-//! First it asks for the starts that all sites could admit (`coallocation::Pool`). The protocol is that of
+//! First it asks for the starts that all sites could admit (`coallocation::Pool`), no earlier than its user wants, and
+//! drops those after which a task would end too late. The protocol is that of
 //! `coallocation::Coordinator`, which logs each decision before it announces it. Only the log survives a crash.
 
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub const ROW: StrategyRow = StrategyRow {
     name: "coallocate",
     about: "gets all tasks of a job at the same time, each at the site of its leg, or none of them",
     has_alpha: true,
+    has_ahead: true,
+    has_deadline: true,
     has_legs: true,
     build: |_| Box::new(Coallocate::default()),
     ..super::BARGAINING
@@ -47,6 +50,8 @@ struct VolatileState {
     from: Option<Time>,
     /// True if a start was ever found that all sites would admit.
     found: bool,
+    /// True if there were such starts, and all were too late for the deadline.
+    is_past_deadline: bool,
 }
 
 /// The task of each leg; legs are in the order of sites, tasks in that of the user's list.
@@ -85,6 +90,7 @@ impl VolatileState {
             booked,
             from: None,
             found: false,
+            is_past_deadline: false,
         }
     }
 
@@ -104,6 +110,12 @@ impl VolatileState {
         self.from = from;
     }
 
+    /// Asks for all starts, or for those from the wanted one on.
+    fn ask_for_wanted(&mut self, deal: &mut Deal<'_>) {
+        let from = deal.approach.ahead.map(|_| deal.wanted().max(self.soonest_asked(deal)));
+        self.ask_for_starts(from, deal);
+    }
+
     /// The time at which all could hold if the first is asked now: the legs are asked one after the other.
     fn held(&self, deal: &Deal<'_>) -> Time {
         self.ways(deal).fold(deal.now, |at, way| at + way + way)
@@ -113,6 +125,13 @@ impl VolatileState {
     fn soonest(&self, deal: &Deal<'_>) -> Time {
         let delta = deal.rules.delta;
         (self.held(deal) + delta + delta).max(self.within_reach(deal))
+    }
+
+    /// The earliest start by which all can have committed if starts are only asked for now: all are asked twice, as
+    /// some sites may not name the starts of others.
+    fn soonest_asked(&self, deal: &Deal<'_>) -> Time {
+        let round = deal.round();
+        self.soonest(deal) + round + round
     }
 
     /// The earliest start by which tasks can arrive.
@@ -164,11 +183,13 @@ impl VolatileState {
         }
         let mut starts = self.pool.as_ref().map(|pool| pool.ranked(deal.approach.alpha)).unwrap_or_default();
         starts.retain(|start| *start > deal.soonest() && *start >= self.within_reach(deal));
+        let (is_reached, deadline) = (!starts.is_empty(), deal.deadline());
+        let longest = self.coordinator.request().legs.iter().map(|leg| leg.span).max().unwrap_or_default();
+        starts.retain(|start| *start + longest <= deadline);
+        self.is_past_deadline |= is_reached && starts.is_empty();
         if starts.is_empty() && self.from.is_none() {
-            // Where nothing changes, sites name no start but now, which is too late for a hold. They answer, and say
-            // what starts cost that only others have named.
-            let round = deal.round();
-            self.ask_for_starts(Some(self.soonest(deal) + round + round), deal);
+            // Where nothing changes, sites name no start but now, which is too late for a hold.
+            self.ask_for_starts(Some(self.soonest_asked(deal)), deal);
             return None;
         }
         self.found |= !starts.is_empty();
@@ -190,7 +211,7 @@ impl Coallocate {
             let Some(bargaining) = &mut self.bargaining else { return };
             match deed {
                 Deed::LogEntry(entry) => self.log.push(entry),
-                Deed::Ask => bargaining.ask_for_starts(None, deal),
+                Deed::Ask => bargaining.ask_for_wanted(deal),
                 Deed::Tell { leg, hold, order } => {
                     let provider = bargaining.coordinator.request().legs[leg].site as usize;
                     deal.pledge(provider, hold, bargaining.pledge(leg, order));
@@ -208,11 +229,12 @@ impl Coallocate {
         self.log.contains(&LogEntry::Over(CoallocationOutcome::Whole))
     }
 
-    /// Reason of a failure, given whether starts were found.
-    fn cause(&self, found: bool) -> Reason {
-        match found {
+    /// Reason of a failure.
+    fn cause(&self, bargaining: &VolatileState) -> Reason {
+        match bargaining.found {
             _ if self.log.contains(&LogEntry::Compensate) => Reason::NotCommitted,
             true => Reason::NotHeld,
+            false if bargaining.is_past_deadline => Reason::PastDeadline,
             false => Reason::NoCommonStart,
         }
     }
@@ -223,7 +245,7 @@ impl Coallocate {
             // A success has been reported already.
             if !self.was_whole() {
                 let end = if bargaining.found { Bargain::GivenUp } else { Bargain::Refused };
-                deal.bargained(end, Some(self.cause(bargaining.found)));
+                deal.bargained(end, Some(self.cause(&bargaining)));
             }
             return deal.give_up();
         }
@@ -252,7 +274,7 @@ impl Strategy for Coallocate {
     fn begin(&mut self, deal: &mut Deal<'_>) {
         let coordinator = Coordinator::new(request(deal), patience(deal));
         let mut bargaining = VolatileState::new(coordinator);
-        bargaining.ask_for_starts(None, deal);
+        bargaining.ask_for_wanted(deal);
         self.bargaining = Some(bargaining);
     }
 

@@ -23,8 +23,12 @@ pub struct StrategyRow {
     pub about: &'static str,
     /// True if it weighs cost against time.
     pub has_alpha: bool,
-    /// True if its jobs have a wanted time.
+    /// True if its jobs may have a wanted start.
     pub has_ahead: bool,
+    /// True if its jobs always have one, and idle until then if they start earlier.
+    pub pads: bool,
+    /// True if its jobs may have a deadline.
+    pub has_deadline: bool,
     /// True if it runs the tasks of a job at several sites at once.
     pub has_legs: bool,
     /// True if each of its jobs is a request, which is booked or not.
@@ -40,6 +44,8 @@ const BARGAINING: StrategyRow = StrategyRow {
     about: "",
     has_alpha: false,
     has_ahead: false,
+    pads: false,
+    has_deadline: false,
     has_legs: false,
     bargains: true,
     is_rigid: false,

@@ -1,4 +1,5 @@
-//! One reservation for a job of one task: the best of all quoted starts by the weights of cost and time.
+//! One reservation for a job of one task: the best of all quoted starts by the weights of cost and time. Starts before
+//! the wanted one, and those after which the job may miss its deadline, are left out.
 
 use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
@@ -12,6 +13,8 @@ pub const ROW: StrategyRow = StrategyRow {
     name: "reserve",
     about: "a reservation at the best start by alpha that sites quote; otherwise best effort",
     has_alpha: true,
+    has_ahead: true,
+    has_deadline: true,
     is_rigid: true,
     build: |_| Box::new(ReserveStrategy::default()),
     ..super::BARGAINING
@@ -30,18 +33,22 @@ struct ReserveStrategy {
 impl ReserveStrategy {
     fn ask(&mut self, deal: &mut Deal<'_>) {
         let task = deal.run.job.tasks[0];
-        let providers = deal.fitting(0);
+        let (providers, start) = (deal.fitting(0), deal.wanted().max(deal.soonest_asked()));
         self.silent = providers.len();
         for provider in providers {
             let (procs, span) = (task.cores, deal.world.providers[provider].lasts(&task) + deal.slack());
-            deal.ask(provider, Query::PricesFrom(Part { procs, start: deal.soonest_asked(), span }));
+            deal.ask(provider, Query::PricesFrom(Part { procs, start, span }));
         }
     }
 
     fn book(&mut self, deal: &mut Deal<'_>) {
         let mut quotes = std::mem::take(&mut self.quotes);
-        let nothing = nothing_in(&quotes);
+        let named = nothing_in(&quotes);
         keep_in_time(&mut quotes, deal);
+        let nothing = if has_none(&quotes) { named } else { Reason::PastDeadline };
+        for (_, Quote { span, offers, .. }) in &mut quotes {
+            offers.retain(|offer| offer.start + *span <= deal.deadline());
+        }
         match choose_quoted(deal.approach.alpha, &quotes) {
             Some((provider, quote, start)) => {
                 deal.buy(provider, &quotes, (quote, start));
@@ -58,8 +65,11 @@ impl ReserveStrategy {
 
 /// Reason why the quotes have no start to choose.
 pub fn nothing_in(quotes: &[(usize, Quote)]) -> Reason {
-    let names_none = quotes.iter().all(|(_, quote)| quote.offers.is_empty());
-    if names_none { Reason::NoStart } else { Reason::TooSoon }
+    if has_none(quotes) { Reason::NoStart } else { Reason::TooSoon }
+}
+
+fn has_none(quotes: &[(usize, Quote)]) -> bool {
+    quotes.iter().all(|(_, quote)| quote.offers.is_empty())
 }
 
 /// Keeps the starts that are still possible when a claim arrives.

@@ -13,6 +13,7 @@ pub const ROW: StrategyRow = StrategyRow {
     name: "var",
     about: "a queued job, submitted early enough to be running when it is wanted; it may fail",
     has_ahead: true,
+    pads: true,
     is_rigid: true,
     build: |_| Box::new(Var { job: PaddedJob::default() }),
     ..super::BARGAINING
@@ -37,9 +38,8 @@ pub const WANTED: u64 = 2;
 
 /// The work of a job at a provider.
 pub fn work(provider: usize, deal: &Deal<'_>) -> Part {
-    let (job, task) = (&deal.run.job, deal.run.job.tasks[0]);
-    let start = job.arrive + deal.approach.ahead;
-    Part { procs: task.cores, start, span: deal.world.providers[provider].time(task.walltime) }
+    let task = deal.run.job.tasks[0];
+    Part { procs: task.cores, start: deal.wanted(), span: deal.world.providers[provider].time(task.walltime) }
 }
 
 impl PaddedJob {
@@ -89,7 +89,7 @@ impl PaddedJob {
 impl Strategy for Var {
     fn begin(&mut self, deal: &mut Deal<'_>) {
         self.job.ask(deal);
-        deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
+        deal.wake_at(deal.wanted(), WANTED);
     }
 
     fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}

@@ -15,6 +15,7 @@ pub const ROW: StrategyRow = StrategyRow {
     name: "var-and-reserve",
     about: "a reservation and a queued job; whichever is cheaper is used",
     has_ahead: true,
+    pads: true,
     is_rigid: true,
     build: |_| Box::new(Both::default()),
     ..super::BARGAINING
@@ -77,7 +78,7 @@ impl Both {
     /// Looks for the best time to submit a job. It is recalled if it has not started when its work is wanted.
     fn try_job(&mut self, deal: &mut Deal<'_>) {
         self.job.ask(deal);
-        deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
+        deal.wake_at(deal.wanted(), WANTED);
     }
 
     /// Uses the reservation, if there is one, because there is no job for this reason.

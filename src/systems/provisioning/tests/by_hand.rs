@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{play, read};
 use crate::grid::TaskId;
 use crate::kernel::Entry;
-use crate::protocol::Record;
+use crate::protocol::{Bargain, Reason, Record};
 use crate::topology::{Roster, Topology, build, load};
 
 /// The tasks with their sites, starts and ends, in seconds, in the order of starts; and the whole log.
@@ -222,4 +222,64 @@ fn a_leg_that_its_site_does_not_accept_is_told_before_the_run() {
     let topology = read(text);
     let error = build(&topology, &Roster::of(&topology).all()).err().unwrap().to_string();
     assert!(error.contains("its leg is at york, which accepts up to 1 h"), "{error}");
+}
+
+/// The ends of all negotiations, with their reasons.
+fn bargains(log: &[Entry<Record>]) -> Vec<(Bargain, Option<Reason>)> {
+    let bargained = log.iter().filter_map(|entry| match entry.record {
+        Record::Bargained { end, why, .. } => Some((end, why)),
+        _ => None,
+    });
+    bargained.collect()
+}
+
+/// A crowd holds all four cores until 100 s. The first job wants its four cores at 10 + 90 = 100 s and has them until
+/// 160 s. The second wants them at 20 + 90 = 110 s; they are free again at 160 s. The third wants them at 120 s and
+/// must have ended at 30 + 219 = 249 s: the next free 30 s begin at 220 s, so it joins the queue, and starts then all
+/// the same. With a second more it is booked.
+#[test]
+fn a_reservation_starts_when_it_is_wanted_or_as_soon_after_as_it_can() {
+    let run = |deadline: u32| {
+        let hurried = format!("strategy = \"reserve\"\nalpha = 0.0\nahead = \"90 s\"\ndeadline = \"{deadline} s\"");
+        let minute = "tasks = [{ runtime = \"60 s\", cores = 4 }]";
+        let users: &Users<'_> = &[
+            ("", &[(0, "tasks = [{ runtime = \"100 s\", cores = 4 }]")]),
+            ("strategy = \"reserve\"\nalpha = 0.0\nahead = \"90 s\"", &[(10, minute), (20, minute)]),
+            (&hurried, &[(30, "tasks = [{ runtime = \"30 s\", cores = 4 }]")]),
+        ];
+        let (rows, log) = schedule(&["cores = 4"], users);
+        assert_eq!(
+            rows.iter().map(|row| (row.2, row.3)).collect::<Vec<_>>(),
+            [(0.0, 100.0), (100.0, 160.0), (160.0, 220.0), (220.0, 250.0)]
+        );
+        *bargains(&log).last().unwrap()
+    };
+    assert_eq!(run(219), (Bargain::Refused, Some(Reason::PastDeadline)));
+    assert_eq!(run(220), (Bargain::Booked, None));
+}
+
+/// Only the second site has six cores: they are booked for 100 s from 590 s on. The pair wants a minute at both sites
+/// from 5 + 595 = 600 s on. The first would admit that; the second has no room before 690 s. So both tasks start then
+/// and end at 750 s, which is 745 s after the arrival.
+#[test]
+fn tasks_at_several_sites_start_together_when_they_are_wanted() {
+    let run = |deadline: u32| {
+        let pair = format!(
+            "strategy = \"coallocate\"\nlegs = [\"site-0\", \"site-1\"]\nahead = \"595 s\"\ndeadline = \"{deadline} s\""
+        );
+        let two = "tasks = [{ runtime = \"60 s\", cores = 4 }, { runtime = \"60 s\", cores = 4 }]";
+        let users: &Users<'_> = &[
+            (
+                "strategy = \"reserve\"\nalpha = 0.0\nahead = \"590 s\"",
+                &[(0, "tasks = [{ runtime = \"100 s\", cores = 6 }]")],
+            ),
+            (&pair, &[(5, two)]),
+        ];
+        let (rows, log) = schedule(&["cores = 4", "cores = 6"], users);
+        let rows: Vec<_> = rows.into_iter().map(|row| (row.1, row.2, row.3)).collect();
+        (rows, *bargains(&log).last().unwrap())
+    };
+    let reserved = (1, 590.0, 690.0);
+    assert_eq!(run(745), (vec![reserved, (0, 690.0, 750.0), (1, 690.0, 750.0)], (Bargain::Booked, None)));
+    assert_eq!(run(744), (vec![(0, 590.0, 690.0)], (Bargain::Refused, Some(Reason::PastDeadline))));
 }
