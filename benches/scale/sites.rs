@@ -182,7 +182,7 @@ fn topology(
             approach: hansa::grid::Approach::default(),
             program: hansa::grid::Program::default(),
         }],
-        workloads: vec![Workload { users: vec![0], system: 0, source }],
+        workloads: vec![Workload { users: vec![0], shares: Vec::new(), system: 0, source }],
     }
 }
 

@@ -185,14 +185,15 @@ pub(super) fn submit(
         }
         Ok::<_, DistributeError>(())
     })?;
-    let users = workload.users.len();
+    let turns = workload.turns();
+    let users = turns.len();
     if let Some(rest) = rest.map(Arc::new) {
-        for (&user, first) in workload.users.iter().cycle().skip(jobs.len() % users).take(users).zip(rest.places()) {
+        for (&user, first) in turns.iter().cycle().skip(jobs.len() % users).take(users).zip(rest.places()) {
             let places = (first..rest.places().end).step_by(users).collect();
             submissions[user].streamed.push(StreamedJobs::new(grid.hub(), rest.clone(), places));
         }
     }
-    for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
+    for (job, &user) in jobs.into_iter().zip(turns.iter().cycle()) {
         let (arrive, submit) = (job.arrive, Message::Submit(Submit { job: Arc::new(job) }));
         submissions[user].timed.push((arrive, grid.hub(), submit));
     }

@@ -32,11 +32,31 @@ pub use train::Train;
 /// Jobs and their users.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Workload {
-    /// Indices into the topology's users; job `k` is submitted by the `k mod n`-th of them.
+    /// Indices into the topology's users, who submit the jobs in turns.
     pub users: Vec<usize>,
+    /// Number of turns of each user in a round; empty if each has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<u32>,
     /// Receiver of the jobs, as an index into the topology's systems.
     pub system: usize,
     pub source: Source,
+}
+
+impl Workload {
+    /// The users in the order of their turns: the `k mod n`-th of them submits job `k`. The turns of each user are
+    /// spread evenly over the round.
+    pub fn turns(&self) -> Vec<usize> {
+        if self.shares.is_empty() {
+            return self.users.clone();
+        }
+        // The middle of each turn as a fraction of the round, in halves of a share.
+        let users = self.users.iter().zip(self.shares.iter().map(|share| u64::from(*share)));
+        let turns = users.flat_map(|(user, share)| (0..share).map(move |turn| (2 * turn + 1, share, *user)));
+        let mut turns: Vec<(u64, u64, usize)> = turns.collect();
+        // A stable sort: of turns with the same middle, that of the user named first comes first.
+        turns.sort_by(|one, other| (one.0 * other.1).cmp(&(other.0 * one.1)));
+        turns.into_iter().map(|turn| turn.2).collect()
+    }
 }
 
 /// A source that a topology may name.

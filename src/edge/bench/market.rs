@@ -212,6 +212,6 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
             approach: crate::grid::Approach::default(),
             program: crate::grid::Program::default(),
         }],
-        workloads: vec![Workload { users: vec![0], system: 0, source }],
+        workloads: vec![Workload { users: vec![0], shares: Vec::new(), system: 0, source }],
     }
 }

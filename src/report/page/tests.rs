@@ -227,7 +227,7 @@ fn numbered(numbers: &[u64]) -> Workload {
         count: numbers.len() as u32,
         content,
     };
-    Workload { users: vec![0], system: 0, source: Source::Rigid(rigids) }
+    Workload { users: vec![0], shares: Vec::new(), system: 0, source: Source::Rigid(rigids) }
 }
 
 /// A terminal says of jobs of one task each what became of them, and how long they waited, once.

@@ -112,12 +112,13 @@ impl System for Batch {
         grid: &Grid<'_>,
         distribution: &mut Distribution,
     ) -> Result<(), DistributeError> {
+        let turns = workload.turns();
         if let Source::Rigid(rigids) = &workload.source {
-            return distribute_rigid(rigids, &workload.users, grid, distribution);
+            return distribute_rigid(rigids, &turns, grid, distribution);
         }
         let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut distribution.next)?;
         let known: Vec<KnownSite> = known_sites(grid).collect();
-        for ((place, job), &user) in jobs.into_iter().enumerate().zip(workload.users.iter().cycle()) {
+        for ((place, job), &user) in jobs.into_iter().enumerate().zip(turns.iter().cycle()) {
             let (needs, staging) = (workload.source.needs(place), workload.source.staging(place));
             check(&job, &staging, grid, &mut distribution.data)?;
             let kind = job.tasks.first().map(|task| task.kind);
@@ -135,7 +136,7 @@ impl System for Batch {
 /// Distributes jobs that are created at their submission times: checks all of them, keeps none.
 fn distribute_rigid(
     rigids: &Rigids,
-    users: &[usize],
+    turns: &[usize],
     grid: &Grid<'_>,
     distribution: &mut Distribution,
 ) -> Result<(), DistributeError> {
@@ -143,9 +144,9 @@ fn distribute_rigid(
     let (first, staging) = (*next, rigids.staging());
     let site = rigids.site.map(|site| grid.site_ids[site]);
     let known: Vec<KnownSite> = known_sites(grid).collect();
-    let mut places: Vec<Vec<u32>> = vec![Vec::new(); users.len()];
-    let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); users.len()];
-    rigids.hand_out(next, users.len(), |Handed { place, job, user, after }| {
+    let mut places: Vec<Vec<u32>> = vec![Vec::new(); turns.len()];
+    let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); turns.len()];
+    rigids.hand_out(next, turns.len(), |Handed { place, job, user, after }| {
         check(&job, &staging, grid, data)?;
         // Logs and models have no kinds of cores.
         if !fits(&job, rigids.needs(place), Allowed { site, kind: None }, &known) {
@@ -158,7 +159,7 @@ fn distribute_rigid(
         Ok::<_, DistributeError>(())
     })?;
     let stock = Arc::new(Queued::new(rigids, first, site, followers.iter().flatten()));
-    for ((places, followers), &user) in places.into_iter().zip(followers).zip(users) {
+    for ((places, followers), &user) in places.into_iter().zip(followers).zip(turns) {
         submissions[user].streamed.push(StreamedJobs::new(grid.hub(), stock.clone(), places));
         submissions[user].followers.push(Followers::new(grid.hub(), stock.clone(), followers));
     }

@@ -86,7 +86,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
                 program: crate::grid::Program::default(),
             })
             .collect(),
-        workloads: vec![Workload { users: (0..users).collect(), system: 0, source }],
+        workloads: vec![Workload { users: (0..users).collect(), shares: Vec::new(), system: 0, source }],
     }
 }
 

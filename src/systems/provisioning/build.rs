@@ -105,13 +105,13 @@ impl System for Provisioning {
         grid: &Grid<'_>,
         distribution: &mut Distribution,
     ) -> Result<(), DistributeError> {
-        let users = &workload.users;
+        let turns = workload.turns();
         let Distribution { next, data, submissions, misfits } = distribution;
         let site = if let Source::Rigid(rigids) = &workload.source { rigids.site } else { None };
         let site = site.map(|site| grid.site_ids[site]);
         let providers: Vec<Provider> = grid.sites.iter().map(|(id, site)| Provider::of(*id, site, grid)).collect();
         let mut give = |Handed { job, user, after, .. }: Handed| {
-            let (_, owner) = grid.users[users[user]];
+            let (_, owner) = grid.users[turns[user]];
             grid.check_tellable(&job)?;
             let checked = check(&job, owner, self, grid).and_then(|()| data.take(&job.edges));
             checked.map_err(|error| DistributeError::Job { job: job.id, error })?;
@@ -120,15 +120,15 @@ impl System for Provisioning {
             if !job.tasks.iter().all(fits) {
                 misfits.add(job.id);
             }
-            submissions[users[user]].negotiated.push(NegotiatedJob { job: Arc::new(job), site, after });
+            submissions[turns[user]].negotiated.push(NegotiatedJob { job: Arc::new(job), site, after });
             Ok(())
         };
         if let Source::Rigid(rigids) = &workload.source {
-            return rigids.hand_out(next, users.len(), give);
+            return rigids.hand_out(next, turns.len(), give);
         }
         let jobs = workload.source.jobs(&grid.platform(), self.tick(), next)?;
         let mut jobs = jobs.into_iter().zip(0u32..);
-        jobs.try_for_each(|(job, place)| give(Handed { place, job, user: place as usize % users.len(), after: None }))
+        jobs.try_for_each(|(job, place)| give(Handed { place, job, user: place as usize % turns.len(), after: None }))
     }
 }
 

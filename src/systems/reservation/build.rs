@@ -79,7 +79,8 @@ impl System for Reservation {
     ) -> Result<(), DistributeError> {
         let asks = workload.source.asks(&mut distribution.next)?;
         let largest = grid.sites.iter().map(|(_, site)| site.cores).max().unwrap_or_default();
-        for (place, ((job, ask), &user)) in asks.into_iter().zip(workload.users.iter().cycle()).enumerate() {
+        let turns = workload.turns();
+        for (place, ((job, ask), &user)) in asks.into_iter().zip(turns.iter().cycle()).enumerate() {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
             grid.check_tellable(&job)?;
             let staging = workload.source.staging(place);

@@ -3,17 +3,21 @@
 use super::{Parts, context};
 use crate::grid::Site;
 use crate::settings::{
-    Context, Diagnostic, Field, Fields, FilePath, Form, Layout, Location, Maybe, NameIndex, OneOf, Registered, Shape,
-    Walk, Word, any_of, key, quoted,
+    Context, Field, Fields, FilePath, Form, Layout, List, Location, Maybe, NameIndex, OneOf, Registered, Shape, Unless,
+    Walk, Word, any_of, counted, key, quoted,
 };
 use crate::systems::{self, Service, SystemRow};
-use crate::topology::{User, Workload};
+use crate::topology::Workload;
 use crate::workload::{self, Source};
+
+/// Largest number of jobs in a round of the users of a workload.
+const TURNS_MAX: u32 = 1_000;
 
 /// A workload as written in its table; the source is None until it is read.
 pub struct WrittenWorkload {
     name: String,
     users: Vec<usize>,
+    shares: Vec<u32>,
     system: usize,
     source: Option<Source>,
     location: Option<Location>,
@@ -22,7 +26,6 @@ pub struct WrittenWorkload {
 /// Scope of the keys of workloads: the context of the jobs of each system.
 pub struct WorkloadScope<'a> {
     systems: &'a [Service],
-    people: &'a [User],
     contexts: Vec<Context<'a>>,
     /// True for each system with a site; None if the sites have errors.
     housed: Option<Vec<bool>>,
@@ -33,7 +36,7 @@ pub struct WorkloadScope<'a> {
 impl<'a> WorkloadScope<'a> {
     pub fn of(parts: &Parts<'a>) -> WorkloadScope<'a> {
         let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
-        WorkloadScope { systems: parts.systems, people: parts.users, contexts, housed: None, idle: false }
+        WorkloadScope { systems: parts.systems, contexts, housed: None, idle: false }
     }
 
     /// Adds the sites, if they have no errors.
@@ -50,7 +53,7 @@ impl<'a> WorkloadScope<'a> {
     /// A scope without any knowledge.
     pub fn unknown(systems: &'a [Service]) -> WorkloadScope<'a> {
         let contexts = systems.iter().map(|_| Context::unknown()).collect();
-        WorkloadScope { systems, people: &[], contexts, housed: None, idle: false }
+        WorkloadScope { systems, contexts, housed: None, idle: false }
     }
 
     /// True unless the system is known to have no sites.
@@ -68,8 +71,8 @@ pub fn read(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> V
     let mut written = Vec::new();
     walk(&mut written, known, w);
     let workload = |written: WrittenWorkload| {
-        let WrittenWorkload { users, system, source, location, .. } = written;
-        Some((Workload { users, system, source: source? }, location?))
+        let WrittenWorkload { users, shares, system, source, location, .. } = written;
+        Some((Workload { users, shares, system, source: source? }, location?))
     };
     let workloads: Vec<(Workload, Location)> = written.into_iter().filter_map(workload).collect();
 
@@ -77,33 +80,16 @@ pub fn read(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> V
     if let Some(field) = root.get("workload").filter(|_| tasks > u64::from(u32::MAX)) {
         field.complain(format!("expected at most {} tasks in all, found up to {tasks}", u32::MAX));
     }
-    check_users(&workloads, known, root);
     workloads
-}
-
-/// Checks that the negotiating users of a workload have one strategy.
-fn check_users(workloads: &[(Workload, Location)], known: &WorkloadScope<'_>, root: &Fields<'_>) {
-    for (number, (workload, location)) in workloads.iter().enumerate() {
-        let complain =
-            |text: String| root.diagnostics().add(Diagnostic::new(*location, format!("workload.{number}.users"), text));
-        let [first, rest @ ..] = &workload.users[..] else { continue };
-        if known.systems[workload.system].row().service.is_none() {
-            let strategy = |user: &usize| known.people[*user].approach.strategy.as_str();
-            if let Some(other) = rest.iter().find(|user| strategy(user) != strategy(first)) {
-                let [one, two] =
-                    [first, other].map(|user| format!("{} has {}", known.people[*user].name, strategy(user)));
-                complain(format!("expected users with the same strategy for the jobs of a workload: {one}, {two}"));
-            }
-        }
-    }
 }
 
 pub fn write(workloads: &[Workload], known: &WorkloadScope<'_>, w: &mut dyn Walk) {
     let written = |workload: &Workload| {
-        let Workload { users, system, source } = workload.clone();
+        let Workload { users, shares, system, source } = workload.clone();
         WrittenWorkload {
             name: source.job_source().name().to_owned(),
             users,
+            shares,
             system,
             source: Some(source),
             location: None,
@@ -117,6 +103,7 @@ pub fn walk(workloads: &mut Vec<WrittenWorkload>, known: &WorkloadScope<'_>, w: 
     let usual = || WrittenWorkload {
         name: String::new(),
         users: all.clone().collect(),
+        shares: Vec::new(),
         system: 0,
         source: None,
         location: None,
@@ -167,10 +154,25 @@ impl WrittenWorkload {
     fn walk_users(&mut self, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
         // The list of all users, of which there may be thousands, is the default and is not written.
         if w.writes() && self.users.iter().copied().eq(0..known.users().len()) {
-            return w.remark("users: all");
+            w.remark("users: all");
+        } else {
+            let users = key("users", "").means("the users who submit the jobs, in turns").usual("all users");
+            w.set(users, &mut self.users, Users { names: known.users() });
         }
-        let users = key("users", "").means("the users who submit the jobs, in turns").usual("all users");
-        w.set(users, &mut self.users, Users { names: known.users() });
+        let shares = key("shares", "the jobs that each of its users submits in a round, in the order of the users");
+        let each = List(1..=TURNS_MAX, "a list of whole numbers, one per user");
+        w.set(shares.usual("one each"), &mut self.shares, Unless(each, Vec::new()));
+        let Some(field) = w.fields().and_then(|fields| fields.get("shares")) else { return };
+        let (users, shares) = (self.users.len(), self.shares.len());
+        let turns: u64 = self.shares.iter().copied().map(u64::from).sum();
+        if shares != users {
+            field
+                .complain(format!("expected one number for each of {}, found {shares}", counted(users as u64, "user")));
+        } else if turns > u64::from(TURNS_MAX) {
+            field.complain(format!(
+                "expected a sum of at most {TURNS_MAX}, found {turns}: shares of 90 and 10 are 9 and 1"
+            ));
+        }
     }
 
     /// Sets the system of a workload: the configured one, or the only one that accepts jobs of the source.

@@ -66,6 +66,7 @@ fn defaults_are_those_of_the_market_paper() {
         workloads: vec![Workload {
             system: 0,
             users: vec![0],
+            shares: Vec::new(),
             source: Source::Market(Generator {
                 seed: 1,
                 jobs: 3,
@@ -382,7 +383,7 @@ fn workloads(users: usize, kinds: usize, tick: Span) -> impl Strategy<Value = Wo
             Source::Table(table::Table::of(jobs))
         }),
     ];
-    (submitters, source).prop_map(|(users, source)| Workload { users, system: 0, source })
+    (submitters, source).prop_map(|(users, source)| Workload { users, shares: Vec::new(), system: 0, source })
 }
 
 fn generators(kinds: usize) -> impl Strategy<Value = Generator> {

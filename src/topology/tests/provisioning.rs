@@ -80,6 +80,31 @@ fn defaults_of_all_users_leave_the_wanted_start_open() {
     assert_eq!(ahead(&["user.bob.strategy=\"reserve\"", "defaults.user.ahead=\"1 h\""]), [one, one]);
 }
 
+/// Ten per cent of the jobs of a workload reserve. The middles of nine turns lie at 1/18, 3/18, ... 17/18 of a round,
+/// and that of the tenth at 9/18, after the fifth of the nine. The jobs are those of one user.
+#[test]
+fn a_share_of_the_jobs_of_a_workload_follows_another_strategy() {
+    let jobs = |settings: &[&str]| {
+        let topology = load_text(BARGAINING, &[&["workload.0.jobs=30"], settings].concat()).unwrap();
+        assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+        let log = run(&topology);
+        let arrived = log.iter().filter_map(|entry| match &entry.record {
+            Record::Arrived { job, user } => Some((job.clone(), *user)),
+            _ => None,
+        });
+        let mut arrived: Vec<_> = arrived.collect();
+        arrived.sort_by_key(|(job, _)| job.id);
+        arrived
+    };
+    let both = "workload.0.users=[\"alice\", \"bob\"]";
+    let (alone, mixed) = (jobs(&[]), jobs(&[both, "workload.0.shares=[9, 1]", "user.bob.strategy=\"reserve\""]));
+    assert!(alone.iter().zip(&mixed).all(|((one, _), (other, _))| one == other));
+    let bobs = mixed.iter().filter(|(_, user)| *user != alone[0].1).map(|(job, _)| job.id.0);
+    assert_eq!(bobs.collect::<Vec<_>>(), [5, 15, 25]);
+    // Equal shares are turns.
+    assert_eq!(jobs(&[both, "workload.0.shares=[3, 3]"]), jobs(&[both]));
+}
+
 #[test]
 fn errors_of_strategies_are_reported() {
     for (text, settings, expected) in [
@@ -101,10 +126,12 @@ fn errors_of_strategies_are_reported() {
         ),
         (BARGAINING, &["user.alice.strategy=\"coallocate\""], "the sites of a job's tasks"),
         (BARGAINING, &["user.alice.legs=[\"york\"]"], "only coallocate runs the parts of a job at several sites"),
+        (BARGAINING, &["workload.0.shares=[9, 1]"], "expected one number for each of 1 user, found 2"),
+        (BARGAINING, &["workload.0.users=[\"alice\", \"bob\"]", "workload.0.shares=[9, 0]"], "1 to 1000"),
         (
             BARGAINING,
-            &["workload.0.users=[\"alice\", \"bob\"]", "user.bob.strategy=\"moga\""],
-            "the same strategy for the jobs of a workload",
+            &["workload.0.users=[\"alice\", \"bob\"]", "workload.0.shares=[900, 101]"],
+            "expected a sum of at most 1000, found 1001: shares of 90 and 10 are 9 and 1",
         ),
         (BARGAINING, &["provisioning.delta=\"31 s\""], "a lease of at least twice delta"),
         (BARGAINING, &["site.york.price=-1"], "a number"),

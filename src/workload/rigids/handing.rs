@@ -14,7 +14,7 @@ pub struct Handed {
     /// Index in the workload.
     pub place: u32,
     pub job: Job,
-    /// Index of its user among those of the workload.
+    /// Index of its user's turn in a round of the workload.
     pub user: usize,
     /// Predecessor, and the delay after its end; `None` for a fixed time.
     pub after: Option<(JobId, Span)>,
@@ -57,11 +57,11 @@ pub(super) fn asks_for(job: &Rigid, overestimate_millionths: u64) -> Span {
 }
 
 impl Rigids {
-    /// Assigns all jobs in order of submission to users, numbered from `next` on.
+    /// Assigns all jobs in order of submission to the turns of users, numbered from `next` on.
     pub fn hand_out<E: From<WorkloadError>>(
         &self,
         next: &mut Numbering,
-        users: usize,
+        turns: usize,
         mut take: impl FnMut(Handed) -> Result<(), E>,
     ) -> Result<(), E> {
         if let Some(why) = &self.content.missing {
@@ -81,7 +81,7 @@ impl Rigids {
                 Deal::RoundRobin => place,
             };
             let before = ahead.of_job(place as usize);
-            let user = before.map_or(key as usize % users.max(1), |before| whose[before] as usize);
+            let user = before.map_or(key as usize % turns.max(1), |before| whose[before] as usize);
             if let Some(mine) = whose.get_mut(place as usize) {
                 *mine = user as u32;
             }

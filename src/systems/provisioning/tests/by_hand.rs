@@ -283,3 +283,18 @@ fn tasks_at_several_sites_start_together_when_they_are_wanted() {
     assert_eq!(run(745), (vec![reserved, (0, 690.0, 750.0), (1, 690.0, 750.0)], (Bargain::Booked, None)));
     assert_eq!(run(744), (vec![(0, 590.0, 690.0)], (Bargain::Refused, Some(Reason::PastDeadline))));
 }
+
+/// The second of three jobs reserves: it wants both cores at 1 + 200 = 201 s. The third would start after it in a
+/// queue; so it starts at 100 s, when the first ends.
+#[test]
+fn one_job_of_three_reserves() {
+    let text = "name = \"shares\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 2\n[[user]]\nname = \"crowd\"\n\
+                [[user]]\nname = \"booker\"\nstrategy = \"reserve\"\nalpha = 0.0\nahead = \"200 s\"\n\
+                [[workload]]\nsource = \"table\"\nusers = [\"crowd\", \"booker\"]\nshares = [2, 1]\n\
+                [[workload.job]]\ntasks = [{ runtime = \"100 s\", cores = 2 }]\n\
+                [[workload.job]]\narrive = \"1 s\"\ntasks = [{ runtime = \"50 s\", cores = 2 }]\n\
+                [[workload.job]]\narrive = \"2 s\"\ntasks = [{ runtime = \"10 s\", cores = 2 }]\n";
+    let (rows, _) = rows(&read(text));
+    let rows: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.2, row.3)).collect();
+    assert_eq!(rows, [("0.0", 0.0, 100.0), ("2.0", 100.0, 110.0), ("1.0", 201.0, 251.0)]);
+}
