@@ -161,7 +161,8 @@ fn charts_over_time_zoom_and_point_together() {
     assert_eq!(lines, expected);
 }
 
-/// A chart that is saved stands alone: it is XML with literal colours and its legend, and without what the script added.
+/// A chart that is saved stands alone: it is XML with literal colours and its legend, and without additions of the
+/// script.
 #[test]
 fn a_saved_chart_is_a_picture_of_its_own() {
     let Some(chromium) = chromium() else { return skip("a Chromium") };
