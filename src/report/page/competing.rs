@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Page;
-use super::html::{Digits, count, escape, percent, span, table};
+use super::html::{Digits, count, counted, escape, percent, span, table};
 use super::value::worth;
 use crate::few;
 use crate::report::core::Mean;
@@ -74,11 +74,9 @@ fn mean(numbers: &[f64]) -> Option<f64> {
 impl Page<'_> {
     /// Tables of what competes; empty if nothing does.
     pub(super) fn competing(&self) -> String {
-        let sites = self.fared_at_sites();
-        let policies = by_policy(&sites);
-        let sites = if policies.len() > 1 && sites.len() > ROWS { policies } else { put_together(sites, "site") };
-        let users = put_together(self.fared_of_users(), "user");
-        self.table_of("Site", "Scheduler", sites) + &self.table_of("User", "", users)
+        let sites = few_of(self.fared_at_sites(), "site");
+        let users = few_of(self.fared_of_users(), "user");
+        self.table_of("Site", "Scheduler", sites) + &self.table_of("User", "Strategy", users)
     }
 
     fn fared_at_sites(&self) -> Vec<Row> {
@@ -126,7 +124,12 @@ impl Page<'_> {
             fared.stretches.extend(stretch(row));
             fared.value = (fared.value.0 + row.value().unwrap_or(0.0), fared.value.1 + worth(row));
         }
-        all.into_iter().map(|(name, fared)| Row { name: escape(&name), about: String::new(), fared }).collect()
+        let strategy = |name: &str| {
+            let user = self.topology.users.iter().position(|user| user.name == name)?;
+            self.tally.subjects.iter().find_map(|present| present.report.strategy(user))
+        };
+        let about = |name: &str| strategy(name).map_or(String::new(), |one| format!("<code>{}</code>", escape(one)));
+        all.into_iter().map(|(name, fared)| Row { about: about(&name), name: escape(&name), fared }).collect()
     }
 
     /// Empty for less than two rows. The best number of a column is bold.
@@ -135,8 +138,8 @@ impl Page<'_> {
             return String::new();
         }
         let single = self.tally.has_only_single_tasks();
-        let (is_site, counted) = (what == "Site", if single { "#Jobs" } else { "#Tasks" });
-        let counted = if is_site { counted } else { "#Jobs" };
+        let is_site = what == "Site";
+        let head_of_count = if is_site && !single { "#Tasks" } else { "#Jobs" };
         let stretch = if single { "stretch" } else { "SLR" };
         let has = |of: fn(&Fared) -> Option<f64>| rows.iter().any(|row| of(&row.fared).is_some());
         let head = |has: bool, head: String| if has { head } else { String::new() };
@@ -145,7 +148,7 @@ impl Page<'_> {
         let columns = [
             what.to_owned(),
             head(is_told, about.to_owned()),
-            counted.to_owned(),
+            head_of_count.to_owned(),
             "#Mean wait".to_owned(),
             head(has(Fared::stretch), format!("#Mean {stretch}")),
             head(has(Fared::worst), format!("#Largest {stretch}")),
@@ -180,16 +183,22 @@ impl Page<'_> {
     }
 }
 
-/// Sites put together by their schedulers, in order of these.
-fn by_policy(sites: &[Row]) -> Vec<Row> {
-    let mut policies: BTreeMap<&str, (usize, Fared)> = BTreeMap::new();
-    for row in sites {
+/// All rows, if they are few; otherwise one for each scheduler or strategy, if these differ.
+fn few_of(rows: Vec<Row>, what: &str) -> Vec<Row> {
+    let policies = by_policy(&rows, what);
+    if policies.len() > 1 && rows.len() > ROWS { policies } else { put_together(rows, what) }
+}
+
+/// Sites put together by their schedulers, or users by their strategies, in order of these.
+fn by_policy(rows: &[Row], what: &str) -> Vec<Row> {
+    let mut policies: BTreeMap<&str, (u64, Fared)> = BTreeMap::new();
+    for row in rows {
         let (count, fared) = policies.entry(&row.about).or_default();
         *count += 1;
         *fared = std::mem::take(fared).plus(&row.fared);
     }
-    let row = |(about, (sites, fared)): (&str, (usize, Fared))| Row {
-        name: format!("{} sites", count(sites as u64)),
+    let row = |(about, (rows, fared)): (&str, (u64, Fared))| Row {
+        name: counted(rows, what),
         about: about.to_owned(),
         fared,
     };
@@ -248,7 +257,7 @@ mod tests {
 
     #[test]
     fn sites_of_one_policy_are_one_row() {
-        let policies = by_policy(&rows(&[Some(1.0), Some(5.0), Some(3.0), None]));
+        let policies = by_policy(&rows(&[Some(1.0), Some(5.0), Some(3.0), None]), "site");
         let told: Vec<_> = policies.iter().map(|row| (&*row.about, &*row.name, row.fared.wait())).collect();
         assert_eq!(told, [("easy", "2 sites", Some(2.0)), ("fcfs", "2 sites", Some(5.0))]);
     }

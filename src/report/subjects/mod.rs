@@ -83,6 +83,11 @@ pub(super) trait SubjectReport: fmt::Debug + Send + Sync {
 
     /// The section's text; empty if there is none.
     fn section(&self, page: &Page<'_>) -> String;
+
+    /// Strategy of a user, by its number. None if users of this subject have none.
+    fn strategy(&self, _user: usize) -> Option<&str> {
+        None
+    }
 }
 
 /// A number of a run, by its name.

@@ -317,6 +317,10 @@ impl SubjectReport for Strategies {
     fn section(&self, page: &Page<'_>) -> String {
         section::strategies(self, page)
     }
+
+    fn strategy(&self, user: usize) -> Option<&str> {
+        self.users.get(user).map(|user| user.strategy.as_str())
+    }
 }
 
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
