@@ -26,7 +26,7 @@ use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, Task, Wo
 use crate::settings::{Context, Walk};
 use crate::time::Span;
 
-pub use rigid::{FAULTS_FEW, Fault, Faults, Rigid, Trace, Unrunnable};
+pub use rigid::{FAULTS_FEW, Fault, Faults, Rigid, Trace, Unrunnable, faults_by_kind};
 pub use train::Train;
 
 /// Jobs and their users.

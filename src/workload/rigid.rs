@@ -222,17 +222,40 @@ impl fmt::Display for Faults {
         if self.released > 0 {
             write!(f, ", {} without the job that they follow", self.released)?;
         }
-        let listed = if f.alternate() { LISTED } else { FAULTS_FEW }.min(self.first.len());
-        for Fault { place, what } in &self.first[..listed] {
-            write!(f, "\n  {place}: {what}")?;
+        let (lines, listed) = faults_by_kind(&self.first, if f.alternate() { LISTED } else { FAULTS_FEW });
+        for line in lines {
+            write!(f, "\n  {line}")?;
         }
-        let listed = listed as u64;
         match self.left_out + self.disordered + self.released {
             all if all > listed => write!(f, "\n  and {} more", all - listed)?,
             _ => {}
         }
         self.note().map_or(Ok(()), |note| write!(f, "\n  {note}"))
     }
+}
+
+/// One line for each kind of fault, of up to `most` kinds, and the number of faults in these lines.
+pub fn faults_by_kind(faults: &[Fault], most: usize) -> (Vec<String>, u64) {
+    let mut kinds: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Fault { place, what } in faults {
+        match kinds.iter_mut().find(|(kind, _)| kind == what) {
+            Some((_, places)) => places.push(place),
+            None => kinds.push((what, vec![place])),
+        }
+    }
+    kinds.truncate(most);
+    let listed = kinds.iter().map(|(_, places)| places.len() as u64).sum();
+    let line = |(what, places): &(&str, Vec<&str>)| {
+        // `job 3` and `job 7` are `jobs 3, 7`.
+        let word = places[0].split_once(' ').map_or("", |(word, _)| word);
+        let numbers: Option<Vec<&str>> =
+            places.iter().map(|place| place.strip_prefix(word)?.strip_prefix(' ')).collect();
+        match numbers.filter(|numbers| numbers.len() > 1) {
+            Some(numbers) => format!("{word}s {}: {what}", numbers.join(", ")),
+            None => format!("{}: {what}", places.join(", ")),
+        }
+    };
+    (kinds.iter().map(line).collect(), listed)
 }
 
 /// Largest number of a job in the Standard Workload Format.

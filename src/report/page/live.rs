@@ -26,7 +26,7 @@ impl Page<'_> {
             ));
         }
         if let Some(doubt) = live.doubt() {
-            html.push_str(&format!("<p><strong>{doubt}.</strong></p>\n"));
+            html.push_str(&format!("<p><strong>Note: {doubt}</strong></p>\n"));
         }
         html.push_str("<figure><div class=\"scroll\">");
         html.push_str(plot);

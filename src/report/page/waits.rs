@@ -1,7 +1,7 @@
 //! "The longest waits": whose first task took longest to start.
 
 use super::Page;
-use super::html::{Digits, count, counted, escape, micros, moment, number, table};
+use super::html::{Digits, count, counted, escape, micros, moment, table};
 use super::value::worth;
 use crate::report::summary::work;
 use crate::report::tally::{JobRow, Standing};
@@ -45,6 +45,8 @@ impl Page<'_> {
         };
         let hours = |row: &JobRow| work(row) as f64 / 3.6e9 * self.tally.part_of_nodes(row);
         let digits = Digits::of(waits.iter().take(LONGEST).map(|(_, row)| hours(row)));
+        let values =
+            Digits::of(waits.iter().take(LONGEST).flat_map(|(_, row)| [row.value().unwrap_or(0.0), worth(row)]));
         let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
             vec![
                 self.tally.label(row.job.id),
@@ -57,7 +59,7 @@ impl Page<'_> {
                 }),
                 digits.show(hours(row)),
                 match row.value() {
-                    Some(value) => format!("{} of {}", number(value), number(worth(row))),
+                    Some(value) => format!("{} of {}", values.show(value), values.show(worth(row))),
                     None => "–".to_owned(),
                 },
                 what(row),

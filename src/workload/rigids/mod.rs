@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::grid::JobId;
     use crate::time::Span;
-    use crate::workload::{Numbering, WorkloadError, swf};
+    use crate::workload::{Fault, Numbering, WorkloadError, faults_by_kind, swf};
 
     const LOG: &str = "\
 1 100 -1 10 1 -1 -1 1 20 -1 1 7 1 -1 -1 -1 -1 -1
@@ -274,6 +274,17 @@ mod tests {
              job 6: job 9 does not precede it, so it is submitted at its own time\n  \
              1 job requesting no time taken to request `overestimate` times their run time"
         );
+    }
+
+    #[test]
+    fn faults_of_one_kind_are_one_line() {
+        let fault = |place: &str, what: &str| Fault { place: place.to_owned(), what: what.to_owned() };
+        let faults = [fault("job 3", "unknown"), fault("line 9", "too short"), fault("job 7", "unknown")];
+        let all = (vec!["jobs 3, 7: unknown".to_owned(), "line 9: too short".to_owned()], 3);
+        assert_eq!(faults_by_kind(&faults, 3), all);
+        assert_eq!(faults_by_kind(&faults, 1), (vec!["jobs 3, 7: unknown".to_owned()], 2));
+        let unlike = [fault("job 3", "unknown"), fault("line 9", "unknown")];
+        assert_eq!(faults_by_kind(&unlike, 3).0, ["job 3, line 9: unknown"]);
     }
 
     #[test]

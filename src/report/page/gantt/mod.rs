@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use self::map::HeatMap;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
-use super::html::{at, counted, escape, micros, short};
+use super::html::{at, count, counted, escape, micros, short};
 use super::stacks::Strips;
 use crate::grid::JobId;
 use crate::report::Tally;
@@ -191,9 +191,10 @@ fn numbers(band: &SiteBand) -> String {
         let _ = write!(
             svg,
             "<path class=\"base\" d=\"M{} {y}H{LEFT}\"/>\
-             <text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{number}</text>",
+             <text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
             LEFT - 4.0,
-            LEFT - 7.0
+            LEFT - 7.0,
+            count(number)
         );
     }
     svg + "</g>\n"

@@ -15,10 +15,12 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 64.0;
 const CORE: f64 = 20.0;
 const FLOW: f64 = 11.0;
-/// Most height of a lane of flows: the rows of a link that many flows share at a time are lower.
+/// Most height of a lane of flows: the rows of a link that many flows share at a time are lower. A lane that is mostly
+/// empty has less, down to this share of it.
 const FLOWS: f64 = 110.0;
+const EMPTY: f64 = 0.4;
 /// Least height of a row of flows.
-const FLOW_MIN: f64 = 3.0;
+const FLOW_MIN: f64 = 0.5;
 /// Least height of a row with labels.
 const LABELLED: f64 = 9.0;
 const GAP: f64 = 8.0;
@@ -181,7 +183,9 @@ fn link_lanes(plan: &Schedule) -> Vec<GanttLane> {
                 tip: format!("{from} to {to}: {} to {} s", number(transfer.release), number(transfer.end)),
             });
         }
-        let height = (FLOWS / until.len() as f64).clamp(FLOW_MIN, FLOW);
+        let rows = until.len() as f64;
+        let used: f64 = bars.iter().map(|bar: &Bar| bar.end - bar.start).sum::<f64>() / (rows * plan.realistic);
+        let height = (FLOWS * used.clamp(EMPTY, 1.0) / rows).clamp(FLOW_MIN, FLOW);
         lanes.push(GanttLane { name: name.clone(), rows: until.len(), height, bars });
     }
     lanes

@@ -45,8 +45,9 @@ fn of_schedule(plan: &Schedule) -> String {
     );
     if plan.rounds.len() > 1 {
         let first = plan.rounds[0];
-        let circle = plan.cycle.map_or(String::new(), |cycle| {
-            format!("; from {} on, {} plans repeat in a cycle", cycle.first, cycle.period)
+        let circle = plan.cycle.map_or(String::new(), |cycle| match cycle.period {
+            1 => format!("; from {} on, plans are the same", cycle.first),
+            period => format!("; from {} on, {period} plans repeat in a cycle", cycle.first),
         });
         let _ = writeln!(
             text,

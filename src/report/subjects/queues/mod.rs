@@ -23,7 +23,7 @@ use crate::report::page::Page;
 use crate::report::page::html::number;
 use crate::report::{Summary, Tally};
 use crate::topology::Topology;
-use crate::workload::{FAULTS_FEW, Source};
+use crate::workload::{FAULTS_FEW, Source, faults_by_kind};
 
 pub const SUBJECT: Subject = Subject {
     systems: &["batch"],
@@ -180,12 +180,11 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("log", format!("{} of {file}", counted(*jobs, "job"))));
         let counts = log.counts("without the job that they follow");
         lines.extend(counts.map(|(many, what)| ("", format!("{} {what}", count(many)))));
-        let few = faults.iter().take(FAULTS_FEW);
-        lines.extend(few.map(|fault| ("", format!("  {}: {}", fault.place, fault.what))));
+        let (few, listed) = faults_by_kind(faults, FAULTS_FEW);
+        lines.extend(few.into_iter().map(|line| ("", format!("  {line}"))));
         let all = log.left_out + log.put_in_order + log.released;
-        if !faults.is_empty() && all > FAULTS_FEW as u64 {
-            let more = count(all - FAULTS_FEW as u64);
-            lines.push(("", format!("  and {more} more; `hansa validate` lists the first {}", faults.len())));
+        if !faults.is_empty() && all > listed {
+            lines.push(("", format!("  and {} more", count(all - listed))));
         }
         lines.extend(log.note.iter().map(|note| ("", note.clone())));
     }

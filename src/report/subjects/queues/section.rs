@@ -6,11 +6,12 @@ use super::fared::QueuedTimes;
 use super::log::LogFacts;
 use super::{Queues, Schedule};
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
-use crate::report::page::html::{at, count, counted, escape, micros, number, short, span, table};
+use crate::report::page::html::{Digits, at, count, counted, escape, micros, short, span, table};
 use crate::report::page::{CHART, LONG, PARTS, Page};
 use crate::report::palette::COLOURS;
 use crate::report::{Spread, Tally};
 use crate::time::Span;
+use crate::workload::faults_by_kind;
 
 const CLASSES: usize = 8;
 
@@ -111,17 +112,18 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
 }
 
 fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<QueuedTimes>]) -> String {
+    let slowdowns = |fared: &[QueuedTimes]| {
+        let bounded = || fared.iter().map(QueuedTimes::bounded_slowdown);
+        (!fared.is_empty()).then(|| [bounded().sum::<f64>() / fared.len() as f64, bounded().fold(0.0, f64::max)])
+    };
+    let digits = |column: usize| Digits::of(fared.iter().filter_map(|fared| slowdowns(fared)).map(|two| two[column]));
+    let digits = [digits(0), digits(1)];
     let row = |(&site, fared): (&usize, &Vec<QueuedTimes>)| {
         let waits = Spread::of(fared.iter().map(|fared| fared.wait).collect());
         let longest = fared.iter().map(|fared| fared.wait).max().unwrap_or(Span::ZERO);
-        let bounded = || fared.iter().map(QueuedTimes::bounded_slowdown);
-        let [mean, most] = match fared.len() {
-            0 => ["–".to_owned(), "–".to_owned()],
-            ran => {
-                let mean = bounded().sum::<f64>() / ran as f64;
-                [format!("{mean:.2}"), number(bounded().fold(0.0, f64::max))]
-            }
-        };
+        let [mean, most] = [0, 1].map(|column| {
+            slowdowns(fared).map_or("–".to_owned(), |slowdowns| digits[column].show(slowdowns[column]))
+        });
         let of_waits = |what: fn(Spread) -> f64| waits.map_or("–".to_owned(), |waits| span(what(waits)));
         vec![
             escape(&tally.sites[site].name),
@@ -258,8 +260,8 @@ fn about(log: &LogFacts) -> String {
     }
     if !faults.is_empty() {
         html.push_str("<ul>");
-        for fault in faults {
-            let _ = write!(html, "<li>{}: {}</li>", escape(&fault.place), escape(&fault.what));
+        for line in faults_by_kind(faults, faults.len()).0 {
+            let _ = write!(html, "<li>{}</li>", escape(&line));
         }
         html.push_str("</ul>\n");
     }

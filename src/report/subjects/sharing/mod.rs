@@ -147,10 +147,10 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         .filter_map(|site| {
             let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
             let words = format!(
-                "at {}, mean {mean:.2}; {} pauses, {} moves",
+                "at {}, mean {mean:.2}; {}, {}",
                 crate::report::page::html::escape(&site.name),
-                site.preemptions,
-                site.migrations
+                counted(site.preemptions, "pause"),
+                counted(site.migrations, "move")
             );
             Some(("Largest stretch", format!("{max:.2}"), words))
         })
