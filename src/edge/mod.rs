@@ -60,6 +60,7 @@ mod terminal;
 mod tests;
 mod tournament;
 mod validate;
+mod why;
 
 use std::sync::OnceLock;
 

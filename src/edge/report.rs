@@ -12,7 +12,7 @@ use super::input::load_text;
 use super::results::LIVE_PLOT;
 use super::{Failure, err, out, outside};
 use crate::grid::JobId;
-use crate::report::{Names, Status, Summary, SummaryFile, Tally, Unreplayable, page, replay};
+use crate::report::{Manifest, Names, Status, Summary, SummaryFile, Tally, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
 /// Adds the page to a result folder, and the trace if it is wanted, or replaces an existing one; prints their paths.
@@ -25,20 +25,12 @@ pub fn report(folder: &Path, trace: bool) -> Result<(), Failure> {
 /// Adds the page to a result folder, and the trace if it is wanted, or replaces existing ones; the rest is left as it
 /// is. A trace that is not wanted is kept, as it belongs to the same events.
 pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
-    let side = files::open(folder)?;
-    let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
-    let live = side.summary.run.live.is_some();
-    let mut tally = replayed(folder, &topology, &side.manifest.names, &side.summary, side.events)?;
-    if tally.lacks_logs() {
-        match numbers(folder) {
-            Ok(numbers) => tally.tell_numbers(numbers),
-            Err(why) => err::warning(&format!("jobs have the numbers of the run, not those of their log: {why}")),
-        }
-    }
-    let fresh = fresh_view(&side.summary.results, &side.manifest.topology, &topology)?;
+    let OpenedResult { manifest, summary, topology, tally } = OpenedResult::of(folder)?;
+    let live = summary.run.live.is_some();
+    let fresh = fresh_view(&summary.results, &manifest.topology, &topology)?;
     let path = folder.join(LIVE_PLOT);
     let plot = live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable(&path, &error))?;
-    let bytes = page(&side.manifest, &side.summary, &topology, &tally, fresh.as_ref(), plot.as_deref());
+    let bytes = page(&manifest, &summary, &topology, &tally, fresh.as_ref(), plot.as_deref());
     replace(&folder.join(PAGE), &bytes)?;
     if !trace {
         return Ok(());
@@ -48,6 +40,29 @@ pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
         tally.trace(|event| file.write_all(event))?;
         file.flush()
     })
+}
+
+/// A result folder with its log replayed.
+pub struct OpenedResult {
+    pub manifest: Manifest,
+    pub summary: SummaryFile,
+    pub topology: Topology,
+    pub tally: Tally,
+}
+
+impl OpenedResult {
+    pub fn of(folder: &Path) -> Result<OpenedResult, Failure> {
+        let side = files::open(folder)?;
+        let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
+        let mut tally = replayed(folder, &topology, &side.manifest.names, &side.summary, side.events)?;
+        if tally.lacks_logs() {
+            match numbers(folder) {
+                Ok(numbers) => tally.tell_numbers(numbers),
+                Err(why) => err::warning(&format!("jobs have the numbers of the run, not those of their log: {why}")),
+            }
+        }
+        Ok(OpenedResult { manifest: side.manifest, summary: side.summary, topology, tally })
+    }
 }
 
 /// Replays the log of a result, and checks its digest against the summary, unless the run was live.

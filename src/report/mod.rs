@@ -32,6 +32,7 @@ mod text;
 mod trace;
 mod transfers;
 mod verify;
+mod why;
 mod witness;
 
 pub use course::Course;

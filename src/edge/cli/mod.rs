@@ -32,7 +32,7 @@ use super::sanitize::sanitize_text;
 use super::{
     Failure, Verbosity, bench, bound, certs, clock, cluster, compare, compose, convert, err, files, generate, man, out,
     outside, plan, report, reproduce, runtime, set_verbosity, signals, sweep, tournament, typed_words, validate,
-    verbosity,
+    verbosity, why,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -193,6 +193,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Verify { a, b, json } => files::verify(&a, &b, json),
         Command::Compare { results, json, page } => compare::compare_results(&results, json, page.as_deref()),
         Command::Report { out, trace } => report::report(&out, trace),
+        Command::Why { out, job, json } => why::why(&out, &job, json),
         Command::Validate { topology, strict, json } => {
             validate::validate(&topology.topology, &topology.overrides.parse()?, strict, json)
         }

@@ -101,6 +101,16 @@ pub(super) enum Command {
         #[arg(long)]
         trace: bool,
     },
+    /// Explain why a job of a result waited: what was ahead of it, what was free, and what went first
+    Why {
+        /// A result folder
+        out: PathBuf,
+        /// Number of the job, as on the page and in jobs.csv; `12.3` is a task of a job, `#7` a number of the run
+        job: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Plan a workflow on the grid of a topology, and print the schedule, or the plans to choose from
     #[command(after_help = plan::policies())]
     Plan {

@@ -1,0 +1,394 @@
+//! The reasons of a wait: what was ahead of a job in the queue of its site, how many cores were free meanwhile, and
+//! which later jobs went first.
+
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use super::Tally;
+use super::tally::{JobRow, TaskRow};
+use crate::grid::JobId;
+use crate::numerals::{count, counted, percent, span};
+use crate::time::Time;
+
+/// Later jobs that are named.
+const NAMED: usize = 8;
+
+/// A wait in the queue of a site. Times are in seconds from the start of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Why {
+    pub job: String,
+    pub user: String,
+    pub site: String,
+    /// Cores of the site.
+    pub of: u32,
+    pub cores: u32,
+    pub requested: f64,
+    /// Time at which it could have started, if its site had had room.
+    pub wanted: f64,
+    /// Time at which the router gave it to the site.
+    pub came: f64,
+    /// None if it did not start.
+    pub started: Option<f64>,
+    /// Time to which the rest refers: the start, or the last moment of the log or the job.
+    pub until: f64,
+    /// What waited there when it came.
+    pub ahead: Amount,
+    /// What ran there when it came.
+    pub running: Amount,
+    /// The time at which the last of what was ahead had left the queue. None if nothing was ahead, or some still was.
+    pub first_from: Option<f64>,
+    /// Most cores that were free at a time, and the time for which as many were free as it needs. None if jobs share
+    /// cores there.
+    pub free: Option<Free>,
+    /// Jobs that came later and started before, those with most core time first.
+    pub overtaken_by: Vec<Later>,
+    /// The jobs that left their cores in the moment of its start.
+    pub freed_by: Vec<String>,
+}
+
+/// Jobs, and their cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    pub jobs: u64,
+    pub cores: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Free {
+    pub most: u64,
+    pub enough_for: f64,
+}
+
+/// A job that came later and started before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Later {
+    pub job: String,
+    pub cores: u32,
+    pub started: f64,
+    /// Time for which it was on its cores until the job in question started.
+    pub held: f64,
+}
+
+/// A task at a site.
+struct Stay<'a> {
+    row: &'a JobRow,
+    index: usize,
+    came: Time,
+    start: Option<Time>,
+    /// Time at which it left its cores or the queue.
+    end: Time,
+    cores: u32,
+}
+
+impl Tally {
+    /// The reasons for the wait of a job, by its number in the log, or of one of its tasks (`12.3`); `#7` is a number of
+    /// the run. O(tasks log tasks).
+    pub fn why(&self, job: &str) -> Result<Why, String> {
+        let (row, index) = self.find(job)?;
+        let label = self.task_label(row, index);
+        let site = row.tasks[index].site.ok_or_else(|| format!("job {label} was given to no site"))?;
+        let stays = self.stays(site);
+        let own = stays.iter().position(|stay| stay.row.job.id == row.job.id && stay.index == index);
+        let own = &stays[own.expect("a task with a site has been there")];
+        let key = |stay: &Stay<'_>| (stay.came, stay.row.job.id, stay.index);
+        let until = own.start.unwrap_or(own.end);
+        let seconds = |time: Time| time.micros() as f64 / 1e6;
+        let amount = |of: &dyn Fn(&Stay<'_>) -> bool| {
+            let these = stays.iter().filter(|stay| of(stay));
+            these.fold(Amount::default(), |sum, stay| Amount {
+                jobs: sum.jobs + 1,
+                cores: sum.cores + u64::from(stay.cores),
+            })
+        };
+        let leaves_queue = |stay: &Stay<'_>| stay.start.unwrap_or(stay.end);
+        let is_ahead = |stay: &Stay<'_>| key(stay) < key(own) && leaves_queue(stay) > own.came;
+        let last = stays.iter().filter(|stay| is_ahead(stay)).map(leaves_queue).max();
+        let is_later = |stay: &&Stay<'_>| key(stay) > key(own) && stay.start.is_some_and(|start| start < until);
+        let mut later: Vec<Later> = stays
+            .iter()
+            .filter(is_later)
+            .map(|stay| {
+                let start = stay.start.expect("it started");
+                let held = stay.end.min(until).since(start).micros() as f64 / 1e6;
+                let job = self.task_label(stay.row, stay.index);
+                Later { job, cores: stay.cores, started: seconds(start), held }
+            })
+            .collect();
+        later.sort_by(|one, other| {
+            let area = |later: &Later| later.held * f64::from(later.cores);
+            area(other).total_cmp(&area(one)).then_with(|| one.started.total_cmp(&other.started))
+        });
+        let facts = &self.sites[site as usize];
+        let freed = own.start.map_or_else(Vec::new, |start| {
+            let these = stays.iter().filter(|stay| stay.end == start && stay.start.is_some_and(|began| began < start));
+            these.map(|stay| self.task_label(stay.row, stay.index)).collect()
+        });
+        Ok(Why {
+            job: label,
+            user: self.names.of_actor(row.user),
+            site: facts.name.clone(),
+            of: facts.cores,
+            cores: own.cores,
+            requested: row.job.tasks[index].walltime.micros() as f64 / 1e6,
+            wanted: seconds(self.wanted_at(row, index).min(own.came)),
+            came: seconds(own.came),
+            started: own.start.map(seconds),
+            until: seconds(until),
+            ahead: amount(&is_ahead),
+            running: amount(&|stay| {
+                stay.start.is_some_and(|start| start <= own.came) && stay.end > own.came && !std::ptr::eq(stay, own)
+            }),
+            first_from: last.filter(|last| *last <= until).map(seconds),
+            free: (!facts.is_shared).then(|| free(&stays, facts.cores, own, until)),
+            overtaken_by: later,
+            freed_by: freed,
+        })
+    }
+
+    fn find(&self, job: &str) -> Result<(&JobRow, usize), String> {
+        let (number, task) = match job.split_once('.') {
+            Some((number, task)) => (number, Some(task.parse::<usize>().ok())),
+            None => (job, None),
+        };
+        let found: Vec<&JobRow> = match number.strip_prefix('#') {
+            Some(own) => own.parse().ok().and_then(|own| self.jobs.get(&JobId(own))).into_iter().collect(),
+            None => {
+                let number = number.parse::<u64>().ok();
+                self.jobs.values().filter(|row| Some(self.number(row.job.id)) == number).collect()
+            }
+        };
+        let row = match found[..] {
+            [row] => row,
+            [] => {
+                let numbers = self.jobs.keys().map(|id| self.number(*id));
+                let range = numbers.clone().min().zip(numbers.max());
+                let range = range.map_or(String::new(), |(least, most)| format!("; numbers go from {least} to {most}"));
+                return Err(format!("there is no job {number}{range}"));
+            }
+            [first, ..] => {
+                return Err(format!(
+                    "{} jobs have the number {number} in their workloads: name one by its number in the run, such as #{}",
+                    count(found.len() as u64),
+                    first.job.id.0
+                ));
+            }
+        };
+        match (task, row.tasks.len()) {
+            (None, 1) => Ok((row, 0)),
+            (None, tasks) => {
+                Err(format!("job {number} has {}: name one, such as {number}.0", counted(tasks as u64, "task")))
+            }
+            (Some(Some(task)), tasks) if task < tasks => Ok((row, task)),
+            (Some(_), tasks) => {
+                Err(format!("there is no task {job}; those of job {number} go from 0 to {}", tasks - 1))
+            }
+        }
+    }
+
+    fn task_label(&self, row: &JobRow, index: usize) -> String {
+        let job = self.label(row.job.id);
+        if row.tasks.len() == 1 { job } else { format!("{job}.{index}") }
+    }
+
+    /// Time from which on a task could have run.
+    fn wanted_at(&self, row: &JobRow, index: usize) -> Time {
+        let mut ready = Vec::new();
+        row.ready_into(&mut ready);
+        ready[index].unwrap_or(self.last)
+    }
+
+    /// All tasks that were given to a site.
+    fn stays(&self, site: u32) -> Vec<Stay<'_>> {
+        let mut stays = Vec::new();
+        for row in self.jobs.values() {
+            let there = |(_, task): &(usize, &TaskRow)| task.site == Some(site);
+            for (index, task) in row.tasks.iter().enumerate().filter(there) {
+                stays.push(Stay {
+                    row,
+                    index,
+                    came: task.assigned.or(task.start).unwrap_or(row.wanted()),
+                    start: task.start,
+                    end: task.end.or(row.given_up().filter(|_| task.start.is_none())).unwrap_or(self.last),
+                    cores: row.job.tasks[index].cores,
+                });
+            }
+        }
+        stays
+    }
+}
+
+/// The free cores of a site from the arrival of a job until it started. Cores that were down count as free.
+fn free(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
+    let mut changes: Vec<(Time, i64)> = Vec::new();
+    for stay in stays.iter().filter(|stay| !std::ptr::eq(*stay, own)) {
+        let Some(start) = stay.start else { continue };
+        changes.push((start.max(own.came), -i64::from(stay.cores)));
+        changes.push((stay.end.max(own.came), i64::from(stay.cores)));
+    }
+    changes.sort_by_key(|(time, _)| *time);
+    let (mut free, mut since, mut most, mut enough) = (i64::from(of), own.came, 0, 0);
+    let mut pass = |free: i64, from: Time, to: Time| {
+        let to = to.min(until);
+        if to > from {
+            most = most.max(free);
+            enough += if free >= i64::from(own.cores) { to.since(from).micros() } else { 0 };
+        }
+    };
+    for (time, change) in changes {
+        if time > since {
+            pass(free, since, time);
+            since = time;
+        }
+        free += change;
+    }
+    pass(free, since, until);
+    Free { most: most.max(0).cast_unsigned(), enough_for: enough as f64 / 1e6 }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = |seconds: f64| Time::from_micros((seconds * 1e6) as u64 / 1_000_000 * 1_000_000).to_string();
+        let Why { job, user, site, of, cores, .. } = self;
+        let asked = counted((*cores).into(), "core");
+        writeln!(
+            f,
+            "job {job} of {user}: {asked} of the {} of {site}, for {}",
+            count((*of).into()),
+            span(self.requested)
+        )?;
+        let mut line = |label: &str, text: String| writeln!(f, "{label:<14}{text}");
+        line("wanted", moment(self.wanted))?;
+        if self.came > self.wanted {
+            line("at the site", format!("{}, {} later", moment(self.came), span(self.came - self.wanted)))?;
+        }
+        let wait = self.until - self.came;
+        let share = |seconds: f64| {
+            if wait > 0.0 { format!(" ({} of the wait)", percent(seconds / wait)) } else { String::new() }
+        };
+        let Amount { jobs, cores: of_ahead } = self.ahead;
+        let running = format!("{} ran on {}", counted(self.running.jobs, "job"), counted(self.running.cores, "core"));
+        match jobs {
+            0 => line("ahead", format!("nothing waited when it came; {running}"))?,
+            _ => {
+                line("ahead", format!("{} waited for {}; {running}", counted(jobs, "job"), counted(of_ahead, "core")))?
+            }
+        }
+        if wait == 0.0 && self.started.is_some() {
+            return line("started", "at once".to_owned());
+        }
+        match self.first_from {
+            Some(from) => line(
+                "first from",
+                format!("{}, after {}{}", moment(from), span(from - self.came), share(from - self.came)),
+            )?,
+            None if jobs > 0 => line("first from", "never: some that were ahead still waited".to_owned())?,
+            None => {}
+        }
+        if let Some(Free { most, enough_for }) = self.free {
+            let enough = match enough_for {
+                0.0 => "never enough at a time".to_owned(),
+                some => format!("enough for {}{}, kept for others", span(some), share(some)),
+            };
+            line("free cores", format!("{} at most; {enough}", count(most)))?;
+        }
+        match self.overtaken_by.len() {
+            0 => line("overtaken by", "no later job".to_owned())?,
+            all => line("overtaken by", counted(all as u64, "later job"))?,
+        }
+        for Later { job, cores, started, held } in self.overtaken_by.iter().take(NAMED) {
+            let on = counted((*cores).into(), "core");
+            line("", format!("job {job} on {on} from {}, for {} of the wait", moment(*started), span(*held)))?;
+        }
+        if self.overtaken_by.len() > NAMED {
+            line("", format!("and {} more, with less core time", count((self.overtaken_by.len() - NAMED) as u64)))?;
+        }
+        let Some(started) = self.started else {
+            return line("started", format!("never; until {} it had waited {}", moment(self.until), span(wait)));
+        };
+        let mut end = format!("{}, after {}", moment(started), span(started - self.came));
+        if let [first, rest @ ..] = &self.freed_by[..] {
+            let _ = write!(end, ", when job {first} left its cores");
+            if !rest.is_empty() {
+                let _ = write!(end, " (and {})", counted(rest.len() as u64, "other"));
+            }
+        }
+        line("started", end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::grid::{Job, Kind, NodeSet, Task, TaskId};
+    use crate::kernel::Entry;
+    use crate::protocol::Record;
+    use crate::report::Names;
+    use crate::report::tests::{ANN, ROUTER, YORK, topology};
+    use crate::time::{Span, Stamp};
+
+    /// On 8 cores: job 0 has 6 of them until 100 s, job 1 wants 8, and job 2, which came later, has 2 until 60 s.
+    fn tally() -> Tally {
+        let mut topology = topology();
+        topology.sites[0].cores = 8;
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        let jobs = [(0, 0, 6, Some(0), 100), (1, 10, 8, Some(100), 150), (2, 20, 2, Some(20), 60), (3, 30, 8, None, 0)];
+        let mut story = Vec::new();
+        for (id, came, cores, start, end) in jobs {
+            let task = TaskId { job: JobId(id), index: 0 };
+            let tasks = vec![Task::new(Span::from_secs(60), cores, Kind(0))];
+            let job = Job { id: task.job, arrive: at(came), first_task: id, tasks, edges: Vec::new(), worth: None };
+            story.push((came, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN }));
+            story.push((came, ROUTER, Record::Assigned { task, site: YORK }));
+            if let Some(start) = start {
+                let first = if id == 2 { 6 } else { 0 };
+                let cores = NodeSet::run(first, first + cores - 1);
+                story.push((start, YORK, Record::Started { task, cores }));
+                story.push((end, YORK, Record::Finished { task }));
+            }
+        }
+        // Ends come before starts of their moment.
+        story.sort_by_key(|(seconds, _, record)| (*seconds, matches!(record, Record::Started { .. })));
+        for (seconds, actor, record) in story {
+            tally.add(&Entry { stamp: Stamp::at(at(seconds)), actor, record }).unwrap();
+        }
+        tally
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_wait_is_explained_by_what_was_ahead_what_was_free_and_what_went_first() {
+        let why = tally().why("1").unwrap();
+        assert_eq!((why.came, why.started, why.ahead), (10.0, Some(100.0), Amount::default()));
+        assert_eq!(why.running, Amount { jobs: 1, cores: 6 });
+        // 2 cores are free from 10 s to 20 s and from 60 s on.
+        assert_eq!(why.free, Some(Free { most: 2, enough_for: 0.0 }));
+        assert_eq!(why.overtaken_by, [Later { job: "2".to_owned(), cores: 2, started: 20.0, held: 40.0 }]);
+        assert_eq!(why.freed_by, ["0"]);
+        let text = why.to_string();
+        assert!(text.ends_with("started       00:01:40, after 1 min 30 s, when job 0 left its cores\n"), "{text}");
+        assert!(tally().why("2").unwrap().to_string().ends_with("started       at once\n"));
+    }
+
+    #[test]
+    fn a_job_that_never_started_waits_to_the_end() {
+        let why = tally().why("3").unwrap();
+        assert_eq!((why.started, why.until, why.ahead), (None, 150.0, Amount { jobs: 1, cores: 8 }));
+        // All cores but those of job 1: none from 100 s on.
+        assert_eq!((why.first_from, why.free), (Some(100.0), Some(Free { most: 2, enough_for: 0.0 })));
+        assert!(why.to_string().contains("started       never; until 00:02:30 it had waited 2 min 00 s"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let told = |job| tally().why(job).unwrap_err();
+        assert_eq!(told("9"), "there is no job 9; numbers go from 0 to 3");
+        assert_eq!(told("x"), "there is no job x; numbers go from 0 to 3");
+        assert_eq!(told("1.4"), "there is no task 1.4; those of job 1 go from 0 to 0");
+    }
+}
