@@ -32,9 +32,9 @@ pub struct Why {
     pub started: Option<f64>,
     /// Time to which the rest refers: the start, or the last moment of the log or the job.
     pub until: f64,
-    /// What waited there when it came.
+    /// Jobs that waited there when it came.
     pub ahead: Amount,
-    /// What ran there when it came.
+    /// Jobs that ran there when it came.
     pub running: Amount,
     /// The time at which the last of what was ahead had left the queue. None if nothing was ahead, or some still was.
     pub first_from: Option<f64>,
@@ -82,8 +82,8 @@ struct Stay<'a> {
 }
 
 impl Tally {
-    /// The reasons for the wait of a job, by its number in the log, or of one of its tasks (`12.3`); `#7` is a number of
-    /// the run. O(tasks log tasks).
+    /// The reasons for the wait of a job, by its number in the log, or of one of its tasks (`12.3`); `#7` is a number
+    /// of the run. O(tasks log tasks).
     pub fn why(&self, job: &str) -> Result<Why, String> {
         let (row, index) = self.find(job)?;
         let label = self.task_label(row, index);
