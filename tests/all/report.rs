@@ -1,5 +1,7 @@
 //! `hansa report`: its additions to a result folder, and its messages about incomplete results.
 
+use std::path::Path;
+
 use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
 
 #[test]
@@ -34,6 +36,18 @@ fn a_report_is_added_to_a_result_that_stays_the_same() {
 }
 
 /// Ids of a Batsim workload may be any text, so a row of a table may span several lines.
+#[test]
+fn a_run_adds_its_page_if_asked_to() {
+    let scratch = Scratch::new();
+    let topology = shipped("one-site.toml").to_string_lossy().into_owned();
+    for (flags, page) in [(&["--inline"][..], true), (&["--processes", "2"], true), (&["--inline", "--json"], false)] {
+        let out = scratch.path(&flags.concat()).to_string_lossy().into_owned();
+        let said = hansa_ok(&[&["run", &topology, "--report", "--out", &out], flags].concat());
+        assert!(Path::new(&out).join("report.html").exists(), "{flags:?}");
+        assert_eq!(text(&said.stdout).contains("\npage  "), page, "{}", text(&said.stdout));
+    }
+}
+
 #[test]
 fn names_with_line_ends_are_read_back_from_tables() {
     let scratch = Scratch::new();

@@ -306,12 +306,15 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     }
     if args.inline {
         let parquet = args.results.format.is_some();
-        return inline::run(&loaded, began, args.results.out, args.results.keep, format(args.results.json), parquet);
+        let out = args.results.out.clone();
+        inline::run(&loaded, began, out, args.results.keep, format(args.results.json), parquet)?;
+        return add_page(&args, &args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology)));
     }
     if args.live.is_some() {
         check_live(&loaded.topology, &path)?;
     }
     let out = args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
+    let page_of = out.clone();
     let mut router_flags = watching(&args);
     let mut cores = args.cores;
     if let Some(speed) = args.live {
@@ -360,7 +363,17 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         // The router has reported the failure, but does not know the place in the user's file.
         err::line(&format!(" --> {location}"));
     }
-    ended
+    ended?;
+    add_page(&args, &page_of)
+}
+
+/// Adds the page to a result, if it was asked for. It is named on standard output, unless that is JSON.
+fn add_page(args: &RunArgs, out: &Path) -> Result<(), Failure> {
+    match (args.report, args.results.json) {
+        (false, _) => Ok(()),
+        (true, false) => report::report(out, false),
+        (true, true) => report::make(out, false),
+    }
 }
 
 /// Resumes a run that ended early.
@@ -372,7 +385,7 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
         topology: &topology,
         grouping: Grouping::As(head.groups),
         cores: args.cores,
-        out,
+        out: out.clone(),
         resume: Some(folder),
         began,
         asked: Asked::new(head.inputs),
@@ -381,7 +394,8 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
         restarts: args.restarts,
         patience: args.patience,
         replace_after: args.replace_after,
-    }))
+    }))?;
+    add_page(args, &out)
 }
 
 /// Flags that a launcher passes on to its router: how the run is watched and reported.

@@ -339,6 +339,9 @@ pub(super) struct RunArgs {
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub results: ResultArgs,
+    /// Add report.html, a page on the run, as `hansa report` does
+    #[arg(long)]
+    pub report: bool,
     /// Run everything in this process, without a network
     #[arg(long)]
     pub inline: bool,
