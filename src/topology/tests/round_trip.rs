@@ -123,6 +123,7 @@ fn bases() -> Vec<(String, String)> {
         "scheduler = \"external\"\ncommand = [\"manage\"]",
         "scheduler = \"batsim\"\nsocket = \"ipc:///tmp/scheduler\"",
         "scheduler = \"batsim\"\ncommand = [\"schedule\", \"{socket}\"]\ntimeout = \"1 min\"",
+        "scheduler = \"slurm\"\nslurm = { nodes = 32 }",
     ] {
         let one = queued("").replacen("cores = 64", &format!("cores = 64\n{outside}"), 1);
         bases.push((format!("outside {outside}"), one));
@@ -330,7 +331,13 @@ impl Base {
             _ => None,
         };
         let is_choosy = leaf.source.is_some() || matches!(leaf.shape, Shape::List { .. });
-        let attempts = words.as_ref().map_or(if is_choosy { 24 } else { 4 }, |words| words.len().min(12));
+        let attempts = match &words {
+            Some(words) => words.len().min(12),
+            // Few numbers divide the 64 cores of its site.
+            None if leaf.path.ends_with("slurm.nodes") => 64,
+            None if is_choosy => 24,
+            None => 4,
+        };
         let mut taken = 0;
         for attempt in 0..attempts {
             if taken == 2 {
