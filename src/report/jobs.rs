@@ -54,9 +54,15 @@ pub const JOBS: TableForm = TableForm {
         text("site", "where it ran, if it is one task"),
         text("kind", "kind of core that it needs, if it is one task"),
         text("cores", "its last cores, as its site numbers them, if it is one task"),
-        seconds("ready_time", "when its reservation was wanted, or it could have started, if it is one task"),
+        seconds(
+            "ready_time",
+            "the time from which on its reservation was wanted, or its submission, if it is one task"
+        ),
         seconds("last_end", "when the last of its tasks that ended did so at its site"),
-        whole("starved", "1 if it ended or was removed without any worth, else 0"),
+        whole(
+            "starved",
+            "1 if its user got nothing, as it ended after its final deadline or never, else 0; empty if it has no deadline"
+        ),
         number("value", "", "what its user got"),
         number("value_max", "", "what its user would have got at best"),
         number("slr", "", "from submission to finish, in the time of its critical path"),

@@ -1,14 +1,4 @@
 //! Traffic of the links: a part of the summary, and `transfers.csv` with one row per flow, in order of release.
-//!
-//! | column | what |
-//! | --- | --- |
-//! | `job`, `edge` | whose data: its job, and between which tasks, as `0-3`; `home-0` is input, `0-home` is output |
-//! | `from`, `to` | the sites |
-//! | `bytes` | its volume |
-//! | `released`, `active`, `ended` | when it was asked for, when the latencies had elapsed, when all was there, in s |
-//! | `rate` | the effective rate in bytes a second: `bytes / (ended - released)` |
-//! | `lone_rate` | the same, had it been alone on its links |
-//! | `stretch` | how many times as long as alone it took |
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -387,15 +377,15 @@ pub const TRANSFERS: TableForm = TableForm {
     about: "One row per flow, only for grids with links.",
     columns: &[
         whole("job", "number of the job whose data it is"),
-        text("edge", "the tasks between which it goes, `3-4`; `home` is where a job's data is before and after it"),
+        text("edge", "the tasks between which it goes: `3-4`; `home-0` is input, `0-home` is output"),
         text("from", "the site that sends"),
         text("to", "the site that receives"),
         whole("bytes", "volume"),
         seconds("released", "when it was sent"),
-        seconds("active", "from when on it used its links, after their latency"),
+        seconds("active", "when the latencies had elapsed"),
         seconds("ended", "when all of it had arrived"),
-        number("rate", "bytes per second", "from release to end"),
-        number("lone_rate", "bytes per second", "the rate that it would have had without others"),
-        number("stretch", "", "time from release to end, in that without others"),
+        number("rate", "bytes per second", "effective rate, from release to end"),
+        number("lone_rate", "bytes per second", "the same, had it been alone on its links"),
+        number("stretch", "", "how many times as long as alone it took"),
     ],
 };

@@ -9,6 +9,7 @@ use super::Tally;
 use super::tally::{JobRow, TaskRow};
 use crate::grid::JobId;
 use crate::numerals::{count, counted, percent, span};
+use crate::protocol::ReserveAnswer;
 use crate::time::Time;
 
 /// Later jobs that are named.
@@ -26,8 +27,10 @@ pub struct Why {
     pub requested: f64,
     /// Time at which it could have started, if its site had had room.
     pub wanted: f64,
-    /// Time at which the router gave it to the site.
+    /// Time at which it reached the site.
     pub came: f64,
+    /// Start of its booking, if it has one: it waits for that, and for nothing else.
+    pub booked: Option<f64>,
     /// None if it did not start.
     pub started: Option<f64>,
     /// Time to which the rest refers: the start, or the last moment of the log or the job.
@@ -89,6 +92,10 @@ impl Tally {
         let label = self.task_label(row, index);
         let site = row.tasks[index].site.ok_or_else(|| format!("job {label} was given to no site"))?;
         let stays = self.stays(site);
+        let booked = row.answered.as_ref().and_then(|answered| match &answered.answer {
+            ReserveAnswer::Accepted { start, .. } => Some(*start),
+            ReserveAnswer::Declined | ReserveAnswer::Invalid(_) => None,
+        });
         let own = stays.iter().position(|stay| stay.row.job.id == row.job.id && stay.index == index);
         let own = &stays[own.expect("a task with a site has been there")];
         let key = |stay: &Stay<'_>| (stay.came, stay.row.job.id, stay.index);
@@ -133,6 +140,7 @@ impl Tally {
             requested: row.job.tasks[index].walltime.micros() as f64 / 1e6,
             wanted: seconds(self.wanted_at(row, index).min(own.came)),
             came: seconds(own.came),
+            booked: booked.map(seconds),
             started: own.start.map(seconds),
             until: seconds(until),
             ahead: amount(&is_ahead),
@@ -200,14 +208,15 @@ impl Tally {
 
     /// All tasks that were given to a site.
     fn stays(&self, site: u32) -> Vec<Stay<'_>> {
-        let mut stays = Vec::new();
+        let (mut stays, latency) = (Vec::new(), self.sites[site as usize].latency);
         for row in self.jobs.values() {
             let there = |(_, task): &(usize, &TaskRow)| task.site == Some(site);
             for (index, task) in row.tasks.iter().enumerate().filter(there) {
+                let assigned = task.assigned.or(task.start).unwrap_or(row.wanted());
                 stays.push(Stay {
                     row,
                     index,
-                    came: task.assigned.or(task.start).unwrap_or(row.wanted()),
+                    came: task.start.unwrap_or(Time::NEVER).min(assigned + latency),
                     start: task.start,
                     end: task.end.or(row.given_up().filter(|_| task.start.is_none())).unwrap_or(self.last),
                     cores: row.job.tasks[index].cores,
@@ -263,6 +272,13 @@ impl fmt::Display for Why {
             line("at the site", format!("{}, {} later", moment(self.came), span(self.came - self.wanted)))?;
         }
         let wait = self.until - self.came;
+        if let Some(booked) = self.booked {
+            line("booked", format!("from {} on, for which it waits", moment(booked)))?;
+            return match self.started {
+                Some(started) => line("started", format!("{}, after {}", moment(started), span(started - self.came))),
+                None => line("started", "never".to_owned()),
+            };
+        }
         let share = |seconds: f64| {
             if wait > 0.0 { format!(" ({} of the wait)", percent(seconds / wait)) } else { String::new() }
         };
@@ -288,7 +304,7 @@ impl fmt::Display for Why {
         if let Some(Free { most, enough_for }) = self.free {
             let enough = match enough_for {
                 0.0 => "never enough at a time".to_owned(),
-                some => format!("enough for {}{}, kept for others", span(some), share(some)),
+                some => format!("enough for {}{}", span(some), share(some)),
             };
             line("free cores", format!("{} at most; {enough}", count(most)))?;
         }
@@ -326,6 +342,7 @@ mod tests {
     use crate::kernel::Entry;
     use crate::protocol::Record;
     use crate::report::Names;
+    use crate::report::subjects::requests::tests as reservations;
     use crate::report::tests::{ANN, ROUTER, YORK, topology};
     use crate::time::{Span, Stamp};
 
@@ -382,6 +399,15 @@ mod tests {
         // All cores but those of job 1: none from 100 s on.
         assert_eq!((why.first_from, why.free), (Some(100.0), Some(Free { most: 2, enough_for: 0.0 })));
         assert!(why.to_string().contains("started       never; until 00:02:30 it had waited 2 min 00 s"));
+    }
+
+    #[test]
+    fn a_booked_job_waits_for_its_booking() {
+        let why = reservations::tally().why("0").unwrap();
+        assert_eq!((why.booked, why.started), (Some(600.0), Some(600.0)));
+        let text = why.to_string();
+        assert!(text.contains("booked        from 00:10:00 on, for which it waits\n"), "{text}");
+        assert!(!text.contains("free cores") && !text.contains("overtaken"), "{text}");
     }
 
     #[test]

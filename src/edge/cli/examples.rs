@@ -45,7 +45,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("report", &["hansa report out/quickstart"]),
-    ("why", &["hansa why out/batch 17", "hansa why out/batch 17 --json"]),
+    ("why", &["hansa why out/batch 886", "hansa why out/batch 17 --json"]),
     (
         "plan",
         &[

@@ -2,8 +2,8 @@
 //!
 //! `runs.csv` grows by a row at the end of each run, so an early end of the sweep costs no more than the active runs;
 //! the next call continues with the missing ones. An experiment that has changed takes the runs that still belong to it
-//! (`made.rs`). At the end, and after Ctrl-C, rows are in the order of their runs,
-//! which makes the file the same for any number of threads.
+//! (`made.rs`). At the end, and after Ctrl-C, rows are in the order of their runs, which makes the file the same for
+//! any number of threads.
 //!
 //! Several machines may each run a share (`part.rs`), which is a sweep in a folder of its own. Their combination
 //! (`gather.rs`) is, byte for byte, the result of one machine.

@@ -370,7 +370,8 @@ const paint = (mark, copy, above) => {
 const drawLegend = (figure, copy, width, top) => {
   let x = 8, y = top;
   all('.legend li', figure).filter(entry => entry.getAttribute('aria-pressed') !== 'false').forEach(entry => {
-    const icon = entry.querySelector('i'), words = entry.textContent, room = 34 + 7 * words.length;
+    const icon = entry.querySelector('i'), now = entry.querySelector('.now');
+    const words = entry.textContent.slice(0, entry.textContent.length - (now ? now.textContent.length : 0)), room = 34 + 7 * words.length;
     if (x > 8 && x + room > width) { x = 8; y += 18; }
     if (icon) {
       const [mark] = marks(figure, icon), look = mark && getComputedStyle(mark), own = getComputedStyle(icon).backgroundColor;

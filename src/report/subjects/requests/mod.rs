@@ -1,17 +1,4 @@
 //! Results of requests for reservations: a part of the summary, and `reservations.csv` with one row per request.
-//!
-//! | column | what |
-//! | --- | --- |
-//! | `request`, `user` | its number, and its user |
-//! | `arrival`, `ready`, `duration`, `deadline`, `nodes` | what was asked for; times in seconds |
-//! | `answer` | `accepted`, `declined` or `invalid` |
-//! | `reason` | why it made no sense |
-//! | `site`, `start`, `end`, `allocated` | what was booked |
-//! | `slowdown` | (`end` - `ready`) / `duration` |
-//! | `real_start`, `real_end` | when the job ran |
-//! | `state` | `finished`, `cancelled`, `given_up` (late input), `broken` (nodes), `unfinished`; empty if not booked |
-//! | `moved` | how often other nodes were booked as some had failed; `site` to `slowdown` are of the last booking |
-//! | `compensation` | what the user was given for a broken promise, in node seconds |
 
 mod calendar;
 mod section;
@@ -135,13 +122,16 @@ pub const RESERVATIONS: TableForm = TableForm {
         text("answer", "`accepted`, `declined` or `invalid`"),
         text("reason", "why it is invalid"),
         text("site", "where it is booked"),
-        seconds("start", "start of the first booking"),
-        seconds("end", "end of the first booking"),
-        text("allocated", "the booked nodes: `0-3 7`"),
-        columns::number("slowdown", "", "from the earliest start to the booked end, in durations"),
+        seconds("start", "start of the last booking"),
+        seconds("end", "end of the last booking"),
+        text("allocated", "nodes of the last booking: `0-3 7`"),
+        columns::number("slowdown", "", "(`end` - `ready`) / `duration`"),
         seconds("real_start", "when it started"),
         seconds("real_end", "when it ended"),
-        text("state", "what became of it"),
+        text(
+            "state",
+            "`finished`, `cancelled`, `given_up` (late input), `broken` (nodes) or `unfinished`; empty if not booked",
+        ),
         whole("moved", "times that it was booked anew because nodes had failed"),
         columns::number("compensation", "node seconds", "what its user got for a broken promise"),
     ],
