@@ -35,7 +35,6 @@ fn a_report_is_added_to_a_result_that_stays_the_same() {
     assert!(verify.status.success(), "{}", text(&verify.stderr));
 }
 
-/// Ids of a Batsim workload may be any text, so a row of a table may span several lines.
 #[test]
 fn a_run_adds_its_page_if_asked_to() {
     let scratch = Scratch::new();
@@ -48,6 +47,7 @@ fn a_run_adds_its_page_if_asked_to() {
     }
 }
 
+/// Ids of a Batsim workload may be any text, so a row of a table may span several lines.
 #[test]
 fn names_with_line_ends_are_read_back_from_tables() {
     let scratch = Scratch::new();
