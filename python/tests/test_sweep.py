@@ -110,10 +110,14 @@ def test_an_experiment_goes_on_where_it_was(root, tmp_path, capsys, monkeypatch)
     assert "30" in capsys.readouterr().err, "tqdm's bar has counted"
     again = hansa.sweep(file, out=tmp_path / "out", progress=False)
     assert again.runs.equals(first.runs) and capsys.readouterr().err == ""
+    made = (tmp_path / "out" / "runs.jsonl").read_text()
     file.write_text(text.replace("0.7, ", ""))
+    assert len(hansa.sweep(file, out=tmp_path / "out").runs) == 20, "what no longer belongs to it is left out"
+    assert (tmp_path / "out" / "runs.jsonl").read_text() == made, "and nothing is run again"
+    file.write_text(text.replace("seed = [1]", "seed = [2]"))
     with pytest.raises(hansa.HansaError, match="an earlier version of this experiment"):
         hansa.sweep(file, out=tmp_path / "out")
-    assert len(hansa.sweep(file, out=tmp_path / "out", fresh=True).runs) == 20
+    assert len(hansa.sweep(file, out=tmp_path / "out", fresh=True).runs) == 30
 
 
 def test_what_is_wrong_is_raised(topologies, tmp_path):
