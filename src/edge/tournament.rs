@@ -2,7 +2,9 @@
 
 use super::Failure;
 use super::disk::replace;
-use super::sweep::{FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, dry_run, read_experiment, run_experiment};
+use super::sweep::{
+    FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, dry_run, read_experiment, run_experiment, told_verdicts,
+};
 use crate::experiment::tournament::{compared, csv, page, standings, table};
 
 /// Runs the experiment in a file, except for runs that are there, and writes standings next to its rows; `only_dry`
@@ -20,8 +22,9 @@ pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &
         return super::out::unless_quiet(&swept.told());
     }
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
+    let findings = swept.judge(path)?;
     replace(&swept.out.join(STANDINGS), csv(&standings))?;
-    replace(&swept.out.join(STANDINGS_PAGE), page(&standings, &swept.facts(path, STANDINGS)))?;
+    replace(&swept.out.join(STANDINGS_PAGE), page(&standings, findings.as_ref(), &swept.facts(path, STANDINGS)))?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
         0 | 1 if standings.note.is_some() => "one distinct run of each does not show which is better".to_owned(),
@@ -31,8 +34,9 @@ pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &
     let note = standings.note.as_ref().map_or(String::new(), |note| format!("{note}\n"));
     let page = swept.out.join(STANDINGS_PAGE);
     super::out::unless_quiet(&format!(
-        "{}{note}{stars}\n{}: the page, with differences from {other} and charts\n",
+        "{}{note}{stars}\n{}{}: the page, with differences from {other} and charts\n",
         table(&standings),
+        told_verdicts(findings.as_ref()),
         page.display()
     ))
 }

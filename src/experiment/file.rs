@@ -15,11 +15,16 @@
 //! [[entrant]]                         # what is compared under a name, where one key cannot say it
 //! name = "patient"
 //! set = { market.policy = "fifo", defaults.site.report_every = "1 min" }
+//!
+//! [[claim]]                           # what the results are judged by (claims/written.rs)
+//! text = "SRTF starves fewer jobs than FIFO"
+//! compare = ["starved(srtf) < starved(fifo)"]
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::claims::{self, Cells, WrittenClaim};
 use super::metrics::{self, Metric};
 use crate::few;
 use crate::settings::{
@@ -38,6 +43,8 @@ pub struct Experiment {
     /// Entrants; they are the values of the first axis, if there are any.
     pub entrants: Vec<Entrant>,
     pub metrics: Vec<Metric>,
+    /// Statements that the results are judged by.
+    pub claims: Vec<WrittenClaim>,
     fixed: Vec<Override>,
 }
 
@@ -132,6 +139,13 @@ impl Experiment {
     pub fn count(&self) -> usize {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
+
+    /// The numbers that claims are about, without those of any run.
+    pub(super) fn cells(&self) -> Cells<'_> {
+        let axes = self.axes.iter().filter(|axis| !axis.is_seed());
+        let axes = axes.map(|axis| (axis.key.as_str(), &axis.values[..])).collect();
+        Cells::new(axes, self.metrics.iter().map(|metric| metric.name).collect())
+    }
 }
 
 /// Removes the last digit of a number in this base, and returns it.
@@ -148,12 +162,14 @@ struct FileKeys {
     topology: String,
     metrics: Vec<Metric>,
     entrants: Vec<Entrant>,
+    claims: Vec<WrittenClaim>,
 }
 
 impl FileKeys {
     fn usual() -> FileKeys {
         let metrics = metrics::all().collect();
-        FileKeys { name: String::new(), about: None, topology: String::new(), metrics, entrants: Vec::new() }
+        let (name, topology) = (String::new(), String::new());
+        FileKeys { name, about: None, topology, metrics, entrants: Vec::new(), claims: Vec::new() }
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
@@ -193,6 +209,7 @@ impl FileKeys {
             &set.usual("nothing"),
             Shape::Free { what: SETTINGS, example: "{ workload.0.jobs = 1000 }", json: r#"{ "type": "object" }"# },
         );
+        claims::walk(&mut self.claims, w);
     }
 }
 
@@ -232,8 +249,14 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
             diagnostics.add(Diagnostic::new(vary.location, "vary", message));
         }
     }
-    let FileKeys { name, about, topology, metrics, entrants } = written;
-    Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, fixed }
+    let FileKeys { name, about, topology, metrics, entrants, claims } = written;
+    let experiment =
+        Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, claims, fixed };
+    // Axes that could not be read would be missing in every claim.
+    if diagnostics.is_empty() {
+        claims::check(&experiment.claims, &experiment.cells(), diagnostics);
+    }
+    experiment
 }
 
 /// Form of a list of metrics, each once.

@@ -29,6 +29,7 @@ mod statistics;
 mod tests;
 pub mod tournament;
 
+pub use claims::{Findings, verdicts};
 pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
 pub use metrics::{Metric, all as metrics};
 #[cfg(feature = "edge")]

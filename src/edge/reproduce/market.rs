@@ -20,7 +20,7 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
         return out::unless_quiet(&swept.told());
     }
 
-    let outcome = Outcome::of(extent, &swept.table, &swept.rows)
+    let outcome = Outcome::of(extent, &swept.experiment, &swept.rows)
         .ok_or_else(|| Failure::Internal("the rows are not those of the experiment".to_owned()))?;
     let (summary, verdicts) = (outcome.summary_text(), outcome.verdicts());
     let told = format!("{summary}\n{verdicts}");

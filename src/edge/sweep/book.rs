@@ -25,6 +25,8 @@ pub const MEANS: &str = "means.csv";
 pub const MEANS_PAGE: &str = "sweep.html";
 pub const STANDINGS: &str = "standings.csv";
 pub const STANDINGS_PAGE: &str = "tournament.html";
+/// Verdicts of the claims of an experiment.
+pub const VERDICTS: &str = "verdicts.txt";
 
 /// The runs to make: an experiment, or a share of it.
 pub struct SweepWork<'a> {
@@ -234,13 +236,13 @@ pub fn look(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<Option<Made
 
 /// Removes files computed from all rows, which must not exist before all rows do.
 fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
-    [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE].into_iter().try_for_each(|file| remove(&out.join(file)))
+    [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS].into_iter().try_for_each(|file| remove(&out.join(file)))
 }
 
 /// Removes files that a killed sweep was writing. The folder is locked, so none is being written.
 fn remove_half_written(out: &Path) -> Result<(), Failure> {
     let is_half = |name: &str| {
-        let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE];
+        let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS];
         files.iter().any(|file| name.starts_with(&format!(".{file}.partial-")))
     };
     for entry in fs::read_dir(out).map_err(|error| cannot("read", out, &error))? {

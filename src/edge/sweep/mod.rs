@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
-use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork};
+use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS};
 pub use self::dry_run::dry_run;
 pub use self::gather::shares;
 use self::made::MadeRun;
@@ -35,7 +35,7 @@ use super::outside::{self, Stop};
 use super::pool::in_parallel;
 use super::terminal::ItemCounter;
 use crate::experiment::means::{csv, means, page};
-use crate::experiment::{self, Experiment, Run, RunRow, Table};
+use crate::experiment::{self, Experiment, Findings, Run, RunRow, Table, verdicts};
 use crate::few;
 use crate::settings::counted;
 use crate::topology::{self, InvalidInput, Loaded};
@@ -70,7 +70,6 @@ pub enum SweepShare {
 pub struct Swept {
     pub out: PathBuf,
     pub experiment: Experiment,
-    pub table: Table,
     /// The rows in order.
     pub rows: Vec<RunRow>,
     /// The share, if it is not all.
@@ -87,6 +86,17 @@ impl Swept {
         }
     }
 
+    /// Judges the claims of the file, and writes their verdicts. None if it has none.
+    pub fn judge(&self, path: &str) -> Result<Option<Findings>, Failure> {
+        let findings = verdicts(&self.experiment, &self.rows);
+        if let Some(findings) = &findings {
+            let runs = counted(self.rows.len() as u64, "run");
+            let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.counts());
+            replace(&self.out.join(VERDICTS), head + &findings.text())?;
+        }
+        Ok(findings)
+    }
+
     /// Facts on a page: its origin, and the file with its numbers.
     pub fn facts(&self, path: &str, numbers: &str) -> [String; 2] {
         let runs = counted(self.rows.len() as u64, "run");
@@ -97,6 +107,12 @@ impl Swept {
     }
 }
 
+/// Verdicts for the terminal.
+pub fn told_verdicts(findings: Option<&Findings>) -> String {
+    let told = |findings: &Findings| format!("claims: {}\n{}", findings.counts(), findings.list());
+    findings.map_or(String::new(), told)
+}
+
 /// Runs the experiment in a file.
 pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     let swept = run_experiment(path, &mut FileCache::default(), sweeping)?;
@@ -105,12 +121,14 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
         return super::out::unless_quiet(&swept.told());
     }
     let means = means(&swept.experiment, &swept.rows);
+    let findings = swept.judge(path)?;
     replace(&swept.out.join(MEANS), csv(&means))?;
-    replace(&swept.out.join(MEANS_PAGE), page(&means, &swept.facts(path, MEANS)))?;
+    replace(&swept.out.join(MEANS_PAGE), page(&means, findings.as_ref(), &swept.facts(path, MEANS)))?;
     let note = means.note().map_or(String::new(), |note| format!("{note}\n"));
     super::out::unless_quiet(&format!(
-        "{}{note}{}: the page of their means\n",
+        "{}{note}{}{}: the page of their means\n",
         swept.told(),
+        told_verdicts(findings.as_ref()),
         swept.out.join(MEANS_PAGE).display()
     ))
 }
@@ -197,7 +215,6 @@ pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) ->
     let (experiment, CheckedExperiment { fingerprint, inputs, told }) = read_checked(path, files)?;
     told.iter().for_each(|one| super::err::warning(one));
     let interrupted = watch_for_interrupts()?;
-    let table = Table::of(&experiment);
     let (whole, out, part) = sweeping.places(&experiment);
     let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part };
     let rows = match &sweeping.share {
@@ -215,7 +232,7 @@ pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) ->
             rows
         }
     };
-    Ok(Swept { out, experiment, table, rows, part })
+    Ok(Swept { out, experiment, rows, part })
 }
 
 /// Facts about an experiment before it is run.

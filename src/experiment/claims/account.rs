@@ -4,47 +4,81 @@ use std::fmt::Write;
 
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
 use crate::numerals;
-#[cfg(feature = "edge")]
 use crate::report::html::{escape, table};
 use crate::settings::counted;
 
-/// Verdicts of all claims of a paper.
-pub(in crate::experiment) struct Findings<'r, R: 'static> {
-    results: &'r R,
-    all: Vec<(&'static Claim<R>, Finding)>,
+/// Verdicts of some claims.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Findings {
+    pub(super) all: Vec<JudgedClaim>,
 }
 
-impl<'r, R> Findings<'r, R> {
-    pub(in crate::experiment) fn of(claims: &'static [Claim<R>], results: &'r R) -> Findings<'r, R> {
-        Findings { results, all: claims.iter().map(|claim| (claim, claim.judge(results))).collect() }
+/// A claim with its verdict, in words.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct JudgedClaim {
+    pub number: u32,
+    pub text: String,
+    /// Its source: the paper's words, with their places.
+    pub says: Vec<String>,
+    /// The weaker statement, if there is one.
+    pub weaker: Option<String>,
+    pub notes: Vec<String>,
+    pub finding: Finding,
+}
+
+impl Findings {
+    pub(in crate::experiment) fn of<R>(claims: &[Claim<R>], results: &R) -> Findings {
+        let judged = |claim: &Claim<R>| {
+            let finding = claim.judge(results);
+            JudgedClaim {
+                number: claim.number,
+                text: claim.text.to_owned(),
+                says: claim.says.iter().map(Says::words).collect(),
+                weaker: claim.weaker.as_ref().map(|weaker| weaker.text.to_owned()),
+                notes: claim.notes(results, &finding),
+                finding,
+            }
+        };
+        Findings { all: claims.iter().map(judged).collect() }
+    }
+
+    #[cfg(test)]
+    pub(in crate::experiment) fn finding(&self, number: u32) -> &Finding {
+        &self.all.iter().find(|claim| claim.number == number).unwrap().finding
     }
 
     /// Counts such as `3 hold, 1 holds only within our tolerance`; verdicts that no claim has are left out.
-    pub(in crate::experiment) fn counts(&self) -> String {
+    pub fn counts(&self) -> String {
         let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
-            let count = self.all.iter().filter(|(_, finding)| finding.verdict == verdict).count();
+            let count = self.all.iter().filter(|claim| claim.finding.verdict == verdict).count();
             (count > 0).then(|| format!("{count} {}", many(verdict, count)))
         });
         counts.collect::<Vec<_>>().join(", ")
     }
 
-    /// `verdicts.txt` below its head: a list of all verdicts, then each claim with the paper's words and the numbers.
-    pub(in crate::experiment) fn text(&self) -> String {
-        let mut text = String::from("\n");
+    /// A line for each claim, with its verdict.
+    pub fn list(&self) -> String {
+        let mut text = String::new();
         let wide = Verdict::ALL.map(|verdict| verdict.words().len()).into_iter().max().unwrap_or(0);
-        for (claim, finding) in &self.all {
-            let verdict = finding.verdict.words();
+        for claim in &self.all {
+            let verdict = claim.finding.verdict.words();
             let line = format!("{:>2}. {verdict:<wide$}  {}", claim.number, claim.text);
             let _ = writeln!(text, "{}", wrapped(&line, wide + 6));
         }
-        for (claim, finding) in &self.all {
-            let head = format!("{:>2}. {}: {}", claim.number, finding.verdict.words(), claim.text);
+        text
+    }
+
+    /// `verdicts.txt` below its head: a list of all verdicts, then each claim with the paper's words and the numbers.
+    pub fn text(&self) -> String {
+        let mut text = format!("\n{}", self.list());
+        for claim in &self.all {
+            let head = format!("{:>2}. {}: {}", claim.number, claim.finding.verdict.words(), claim.text);
             let _ = writeln!(text, "\n{}", wrapped(&head, 4));
-            for says in claim.says {
-                let _ = writeln!(text, "      {}", wrapped(&says.words(), 6));
+            for says in &claim.says {
+                let _ = writeln!(text, "      {}", wrapped(says, 6));
             }
-            text.push_str(&pairs(&finding.pairs));
-            for line in self.lines(claim, finding) {
+            text.push_str(&pairs(&claim.finding.pairs));
+            for line in claim.lines() {
                 let _ = writeln!(text, "      {}", wrapped(&line, 6));
             }
         }
@@ -52,14 +86,13 @@ impl<'r, R> Findings<'r, R> {
     }
 
     /// Sections of a page: a table of all verdicts, then each claim.
-    #[cfg(feature = "edge")]
-    pub(in crate::experiment) fn html(&self) -> String {
-        let row = |(claim, finding): &(&Claim<R>, Finding)| {
+    pub fn html(&self) -> String {
+        let row = |claim: &JudgedClaim| {
             let number = claim.number;
-            let verdict = finding.verdict.words();
+            let verdict = claim.finding.verdict.words();
             vec![
                 number.to_string(),
-                format!("<a href=\"#claim-{number}\">{}</a>", escape(claim.text)),
+                format!("<a href=\"#claim-{number}\">{}</a>", escape(&claim.text)),
                 format!("<strong>{verdict}</strong>"),
             ]
         };
@@ -68,26 +101,29 @@ impl<'r, R> Findings<'r, R> {
             escape(&self.counts()),
             table(&["#No.", "Claim", "Verdict"], self.all.iter().map(row))
         );
-        for (claim, finding) in &self.all {
-            let number = claim.number;
+        for claim in &self.all {
+            let (number, finding) = (claim.number, &claim.finding);
             let head = format!("{number}. {}: {}", finding.verdict.words(), claim.text);
             let _ = writeln!(html, "<h3 id=\"claim-{number}\">{}</h3>", escape(&head));
-            for says in claim.says {
-                let _ = writeln!(html, "<p class=\"soft\">{}</p>", escape(&says.words()));
+            for says in &claim.says {
+                let _ = writeln!(html, "<p class=\"soft\">{}</p>", escape(says));
             }
             if !finding.pairs.is_empty() {
                 let row = |pair: &Pair| vec![escape(&pair.what), escape(&pair.paper), escape(&pair.ours())];
                 html.push_str(&table(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row)));
             }
-            let lines = self.lines(claim, finding);
+            let lines = claim.lines();
             let lines: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
             let _ = writeln!(html, "<ul>\n{lines}</ul>");
         }
         html + "</section>\n"
     }
+}
 
-    /// The decisive comparisons, tolerances, reasons and notes of a finding.
-    fn lines(&self, claim: &Claim<R>, finding: &Finding) -> Vec<String> {
+impl JudgedClaim {
+    /// The decisive comparisons, tolerances, reasons and notes.
+    fn lines(&self) -> Vec<String> {
+        let finding = &self.finding;
         let mut lines: Vec<String> = Vec::new();
         let evidence = finding.evidence();
         lines.extend(evidence.iter().take(SHOWN).map(|comparison| comparison.sentence()));
@@ -101,10 +137,10 @@ impl<'r, R> Findings<'r, R> {
             lines.push(format!("{held} of {} hold", counted(all as u64, "comparison")));
         }
         lines.extend(finding.tolerances().iter().map(|why| format!("our tolerance: {why}")));
-        if let (Some(weaker), Some(verdict)) = (&claim.weaker, finding.weaker)
+        if let (Some(weaker), Some(verdict)) = (&self.weaker, finding.weaker)
             && finding.verdict != Verdict::Holds
         {
-            lines.push(format!("a weaker statement, which is ours: {}: {}", weaker.text, verdict.words()));
+            lines.push(format!("a weaker statement, which is ours: {weaker}: {}", verdict.words()));
         }
         lines.extend(finding.untold.iter().map(|reason| format!("cannot be told: {reason}")));
         if !finding.missing.is_empty() {
@@ -121,7 +157,7 @@ impl<'r, R> Findings<'r, R> {
             });
         }
         lines.extend(finding.remarks.iter().cloned());
-        lines.extend(claim.notes(self.results, finding));
+        lines.extend(self.notes.iter().cloned());
         lines
     }
 }
@@ -137,12 +173,17 @@ fn many(verdict: Verdict, count: usize) -> &'static str {
 
 impl Says {
     fn words(&self) -> String {
-        let at = |place: &str| if place.is_empty() { "the paper".to_owned() } else { format!("the paper, {place}") };
         match self {
-            Says::Quote(place, words) => format!("{}: \"{words}\"", at(place)),
-            Says::Sense(place, words) => format!("{} (in our words): {words}", at(place)),
+            Says::Quote(place, words) => said(place, words, true),
+            Says::Sense(place, words) => said(place, words, false),
         }
     }
+}
+
+/// Words of a source, with their place in it if that is known.
+pub(super) fn said(place: &str, words: &str, is_quote: bool) -> String {
+    let at = if place.is_empty() { "the paper".to_owned() } else { format!("the paper, {place}") };
+    if is_quote { format!("{at}: \"{words}\"") } else { format!("{at} (in our words): {words}") }
 }
 
 impl Pair {

@@ -1,7 +1,9 @@
 //! Numbers with names, and the comparisons of a claim.
 
+use std::borrow::Cow;
+
 use super::super::statistics::{chance, ratio};
-use super::{Comparison, Ours, Pair};
+use super::{Comparison, Finding, Ours, Pair, Verdict, worst};
 
 /// Collects the comparisons of a claim.
 pub(in crate::experiment) struct Judge<'r, R> {
@@ -88,7 +90,7 @@ impl Number {
             _ => Vec::new(),
         };
         let alone = self.alone || other.alone;
-        Number { pulls, alone, ..Number::new(format!("({} - {})", self.name, other.told()), value) }
+        Number { pulls, alone, ..Number::new(format!("({} - {})", self.told(), other.told()), value) }
     }
 
     /// Its name, or its value if it has no name.
@@ -99,10 +101,32 @@ impl Number {
         }
     }
 
+    pub(super) fn add(&self, other: &Number) -> Number {
+        Number { name: format!("({} + {})", self.told(), other.told()), ..self.minus(&other.times(-1.0)) }
+    }
+
+    /// Quotient of two numbers.
+    pub(super) fn over(&self, other: &Number) -> Number {
+        let value = self.value.zip(other.value).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite());
+        // To first order, a sample moves the quotient as it moves the difference to this multiple of the divisor.
+        let apart = self.minus(&other.times(value.unwrap_or(0.0)));
+        let pulls = apart.pulls.iter().map(|pull| pull / other.value.unwrap_or(1.0)).collect();
+        Number { pulls, alone: apart.alone, ..Number::new(format!("{} / {}", self.told(), other.told()), value) }
+    }
+
+    pub(super) fn absolute(&self) -> Number {
+        let sign = if self.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
+        let inner = self.name.strip_prefix('(').and_then(|name| name.strip_suffix(')')).unwrap_or(&self.name);
+        Number { name: format!("|{inner}|"), ..self.times(sign) }
+    }
+
     pub(in crate::experiment) fn distance(&self, other: &Number) -> Number {
-        let apart = self.minus(other);
-        let sign = if apart.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
-        Number { name: format!("|{} - {}|", self.name, other.told()), ..apart.times(sign) }
+        self.minus(other).absolute()
+    }
+
+    /// The value of a number without a name.
+    pub(super) fn constant(&self) -> Option<f64> {
+        self.value.filter(|_| self.name.is_empty())
     }
 
     /// True if the samples of both are paired.
@@ -138,14 +162,23 @@ impl<'r, R> Judge<'r, R> {
         Judge { results, comparisons, pairs, missing, untold, remarks, ours: Ours::Nothing }
     }
 
+    /// The finding, with the verdict of a weaker statement.
+    pub(super) fn finding(self, weaker: Option<Verdict>) -> Finding {
+        let Judge { comparisons, pairs, missing, untold, remarks, .. } = self;
+        let is_whole = !comparisons.is_empty() && missing.is_empty() && untold.is_empty();
+        let least = if is_whole { Verdict::Holds } else { Verdict::CannotBeTold };
+        let verdict = worst(&comparisons).unwrap_or(least).max(least);
+        Finding { verdict, comparisons, pairs, missing, untold, remarks, weaker }
+    }
+
     /// Compares against bounds of ours, because the paper gives none: what holds is within our tolerance at best.
-    pub(in crate::experiment) fn bound(&mut self, why: &'static str, compare: impl FnOnce(&mut Self)) {
-        self.with(Ours::Bound(why), compare);
+    pub(in crate::experiment) fn bound(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
+        self.with(Ours::Bound(why.into()), compare);
     }
 
     /// Compares with tolerances of ours, which count only where a comparison needs them.
-    pub(in crate::experiment) fn slack(&mut self, why: &'static str, compare: impl FnOnce(&mut Self)) {
-        self.with(Ours::Slack(why), compare);
+    pub(in crate::experiment) fn slack(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
+        self.with(Ours::Slack(why.into()), compare);
     }
 
     fn with(&mut self, ours: Ours, compare: impl FnOnce(&mut Self)) {
@@ -177,7 +210,7 @@ impl<'r, R> Judge<'r, R> {
         self.compare(low, high, tolerance, false);
     }
 
-    fn compare(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
+    pub(super) fn compare(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
         let shown = |number: &Number| match number.value {
             // A bound that was computed has more digits than say anything.
             Some(value) if number.name.is_empty() && value.abs() >= 1e-3 => number.told(),
@@ -189,7 +222,7 @@ impl<'r, R> Judge<'r, R> {
         let text = format!("{} {sign} {}", shown(low), shown(high));
         let Some((left, right)) = low.value.zip(high.value) else { return self.missing.push(text) };
         let chance = low.chance(high);
-        let ours = self.ours;
+        let ours = self.ours.clone();
         self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict, chance, ours });
     }
 }

@@ -3,11 +3,24 @@
 //! The paper's own words and numbers are the claim. Where it gives no number for "close" or "much", a bound of ours is
 //! marked as such, and what holds by it holds only within our tolerance.
 
-mod account;
-mod judge;
+//!
+//! Claims of experiments that need a program are compared by functions; those of experiment files are written as
+//! formulas (`written.rs`).
 
-pub(super) use account::Findings;
+mod account;
+mod cells;
+mod formula;
+mod judge;
+mod verdicts;
+mod written;
+
+use std::borrow::Cow;
+
+pub use account::Findings;
+pub(super) use cells::Cells;
 pub(super) use judge::{Judge, Number, just};
+pub use verdicts::verdicts;
+pub(super) use written::{WrittenClaim, check, walk};
 
 /// A statement of a paper, in words and as comparisons.
 pub struct Claim<R> {
@@ -83,11 +96,11 @@ pub enum Verdict {
 }
 
 /// The part of a comparison that is ours, not the paper's, and the reason for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ours {
     Nothing,
-    Bound(&'static str),
-    Slack(&'static str),
+    Bound(Cow<'static, str>),
+    Slack(Cow<'static, str>),
 }
 
 /// A comparison: one number is below another one.
@@ -115,11 +128,7 @@ impl<R> Claim<R> {
             (weaker.compare)(&mut judge);
             worst(&judge.comparisons)
         });
-        let Judge { comparisons, pairs, missing, untold, remarks, .. } = judge;
-        let is_whole = !comparisons.is_empty() && missing.is_empty() && untold.is_empty();
-        let least = if is_whole { Verdict::Holds } else { Verdict::CannotBeTold };
-        let verdict = worst(&comparisons).unwrap_or(least).max(least);
-        Finding { verdict, comparisons, pairs, missing, untold, remarks, weaker }
+        judge.finding(weaker)
     }
 
     fn notes(&self, results: &R, finding: &Finding) -> Vec<String> {
@@ -202,15 +211,15 @@ impl Finding {
     }
 
     /// Reasons for bounds, and for tolerances that are needed, each once.
-    fn tolerances(&self) -> Vec<&'static str> {
-        let mut reasons: Vec<&'static str> = Vec::new();
+    fn tolerances(&self) -> Vec<&str> {
+        let mut reasons: Vec<&str> = Vec::new();
         for comparison in &self.comparisons {
-            let why = match comparison.ours {
+            let why = match &comparison.ours {
                 Ours::Bound(why) => why,
                 Ours::Slack(why) if comparison.verdict() == Verdict::WithinTolerance => why,
                 Ours::Slack(_) | Ours::Nothing => continue,
             };
-            if !reasons.contains(&why) {
+            if !reasons.contains(&&**why) {
                 reasons.push(why);
             }
         }

@@ -1,9 +1,10 @@
 //! The experiment of "Bidding policies for market-based HPC workflow scheduling" (A. Burkimsher, L. S. Indrusiak): ten
 //! policies at eight loads, or at fifteen, and the paper's conclusions.
 //!
+//! It is an experiment as users write them, with claims (`experiments/papers/market.toml`); here are its sizes and figures.
+//!
 //! The paper gives the workloads' distributions, not their seeds; those are ours.
 
-mod claims;
 #[cfg(feature = "edge")]
 mod figures;
 #[cfg(test)]
@@ -11,16 +12,15 @@ mod tests;
 
 use std::fmt::Write;
 
-use super::claims::Findings;
+use super::claims::{Findings, verdicts};
 use super::figures::text_table;
-use super::metrics::{SLR_CENSORED, STARVED};
+use super::file::Experiment;
 #[cfg(feature = "edge")]
 use super::reproduction::Page;
 use super::rows::{self, RunRow, Table};
 use super::statistics::Estimate;
 use crate::few;
 
-pub use claims::CLAIMS;
 #[cfg(feature = "edge")]
 pub use figures::figures;
 
@@ -45,6 +45,9 @@ pub type Load = u32;
 pub const LOADS: [Load; 8] = [70, 80, 90, 100, 110, 120, 130, 140];
 /// Loads of the tables and those halfway between.
 const FINE_LOADS: [Load; 15] = [70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120, 125, 130, 135, 140];
+
+/// The experiment in its small form, with the claims.
+const PAPER: &str = include_str!("../../../experiments/papers/market.toml");
 
 /// Platform and workload.
 pub const TOPOLOGY: &str = include_str!("../../../topologies/market-paper.toml");
@@ -74,11 +77,13 @@ impl Extent {
         let seeds = list(&mut self.seeds().map(|seed| seed.to_string()));
         let loads = list(&mut self.loads.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
         let policies = list(&mut POLICIES.iter().map(|(name, _)| format!("{name:?}")));
+        let (_, claims) = PAPER.split_once("[[claim]]").expect("the paper makes claims");
         format!(
             "# The market paper's experiment, as `hansa reproduce market` runs it.\n\n\
              name = \"reproduce-market\"\ntopology = {topology:?}\n\n\
              [set]\nworkload.0.jobs = {}\n\n\
-             [vary]\n{SEED} = [{seeds}]\n{LOAD} = [{loads}]\n{POLICY} = [{policies}]\n",
+             [vary]\n{SEED} = [{seeds}]\n{LOAD} = [{loads}]\n{POLICY} = [{policies}]\n\n\
+             [[claim]]{claims}",
             self.jobs
         )
     }
@@ -94,33 +99,17 @@ impl Extent {
     }
 }
 
-/// Means over workloads, by policy and load.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Results {
-    pub cells: few::Map<(String, Load), Cell>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cell {
-    /// Value obtained, as a fraction of all value.
-    pub value: f64,
-    /// Fraction of starved jobs.
-    pub starved: f64,
-    /// Mean censored SLR by tenths of the jobs, ascending by work.
-    pub slr_censored: [Option<f64>; 10],
-    /// Fraction of starved jobs, by tenths of the jobs.
-    pub starved_by_work: [Option<f64>; 10],
-}
-
 /// Estimates over the workloads.
 pub struct Outcome {
     pub extent: Extent,
     estimates: few::Map<(String, Load, &'static str), Estimate>,
+    findings: Findings,
 }
 
 impl Outcome {
     /// Evaluates rows; None if they are not of this experiment.
-    pub fn of(extent: Extent, table: &Table, rows: &[RunRow]) -> Option<Outcome> {
+    pub fn of(extent: Extent, experiment: &Experiment, rows: &[RunRow]) -> Option<Outcome> {
+        let table = Table::of(experiment);
         let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
         let mut samples: few::Map<(String, Load, &'static str), Vec<f64>> = few::Map::new();
         for row in rows {
@@ -132,7 +121,7 @@ impl Outcome {
             }
         }
         let estimates = samples.into_iter().filter_map(|(key, numbers)| Some((key, Estimate::of(&numbers)?)));
-        Some(Outcome { extent, estimates: estimates.collect() })
+        Some(Outcome { extent, estimates: estimates.collect(), findings: verdicts(experiment, rows)? })
     }
 
     pub fn estimate(&self, policy: &str, load: Load, metric: &'static str) -> Option<Estimate> {
@@ -141,22 +130,6 @@ impl Outcome {
 
     pub fn mean(&self, policy: &str, load: Load, metric: &'static str) -> Option<f64> {
         self.estimate(policy, load, metric).map(|estimate| estimate.mean)
-    }
-
-    /// Numbers that the claims are about.
-    pub fn results(&self) -> Results {
-        let mut results = Results::default();
-        for (policy, _) in POLICIES {
-            for &load in self.extent.loads {
-                let mean = |metric| self.mean(policy, load, metric);
-                if let (Some(value), Some(starved)) = (mean("value"), mean("starved")) {
-                    let (slr_censored, starved_by_work) = (SLR_CENSORED.map(mean), STARVED.map(mean));
-                    let cell = Cell { value, starved, slr_censored, starved_by_work };
-                    results.cells.insert((policy.to_owned(), load), cell);
-                }
-            }
-        }
-        results
     }
 
     /// `summary.txt`: the main numbers as text.
@@ -190,17 +163,15 @@ impl Outcome {
 
     /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
-        let results = self.results();
-        let findings = Findings::of(CLAIMS, &results);
-        format!("{}{}", self.head(&findings.counts()), findings.text())
+        format!("{}{}", self.head(&self.findings.counts()), self.findings.text())
     }
 
     fn head(&self, counts: &str) -> String {
         let mut text = format!(
             "The paper's claims, judged by {}: {counts}.\n\
-             p is the value obtained as a share of all there was, z the share of jobs that starved, SLRn the mean SLR\n\
-             of the n-th tenth of the jobs by work, where starved ones count with their final deadline, and zn the share of\n\
-             them that starved.\n",
+             value is the value obtained as a share of all there was, starved the share of jobs that starved,\n\
+             slr_censored_N the mean SLR of the N-th tenth of the jobs by work, where starved ones count with their final\n\
+             deadline, and starved_N the share of them that starved.\n",
             self.extent.words(),
         );
         if self.extent.jobs < SMALL.jobs || self.extent.workloads < SMALL.workloads {
@@ -215,13 +186,11 @@ impl Outcome {
     /// The page of the reproduction.
     #[cfg(feature = "edge")]
     pub fn page(&self) -> String {
-        let results = self.results();
-        let findings = Findings::of(CLAIMS, &results);
         Page {
             paper: "Bidding policies for market-based HPC workflow scheduling",
             authors: "A. Burkimsher, L. S. Indrusiak",
-            head: &self.head(&findings.counts()),
-            verdicts: &findings.html(),
+            head: &self.head(&self.findings.counts()),
+            verdicts: &self.findings.html(),
             figures: &figures(self),
             tables: &self.summary_text(),
             ours: OURS,

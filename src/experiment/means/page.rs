@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::claims::Findings;
 use super::super::dots::{self, Dot};
 use super::super::figures::{axis_name, capital, figure, mean, plain, words};
 use super::super::file::ENTRANT;
@@ -24,8 +25,8 @@ const ROWS_MAX: usize = 200;
 const PICTURES_MAX: usize = 300;
 const MARKS_MAX: usize = 100_000;
 
-/// The page; `facts` name the file and the grid.
-pub fn page(means: &Means, facts: &[String]) -> String {
+/// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
+pub fn page(means: &Means, findings: Option<&Findings>, facts: &[String]) -> String {
     let name = escape(&means.name);
     let mut body = format!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n");
     if let Some(about) = &means.about {
@@ -44,6 +45,8 @@ pub fn page(means: &Means, facts: &[String]) -> String {
     if let Some(note) = means.note() {
         let _ = writeln!(body, "<p><strong>{}</strong></p>", escape(&note));
     }
+
+    body.push_str(&findings.map_or(String::new(), Findings::html));
 
     let (mut absent, mut constant, mut shown_metrics) = (Vec::new(), Vec::new(), Vec::new());
     for (metric, what) in means.metrics.iter().enumerate() {

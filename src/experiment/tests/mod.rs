@@ -1,2 +1,3 @@
+mod claims;
 mod file;
 mod rows;

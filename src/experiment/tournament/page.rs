@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::super::claims::Findings;
 use super::super::dots::{self, Dot};
 use super::super::figures::{axis_name, figure, mean, words};
 use super::super::range::{NONE, Range, Scale, shown};
@@ -10,8 +11,8 @@ use super::text::settings;
 use super::{Cell, Column, Entrant, Panel, Standings};
 use crate::report::html::{Digits, counted, document, escape, table};
 
-/// The page; `facts` name the file and the grid.
-pub fn page(standings: &Standings, facts: &[String]) -> String {
+/// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
+pub fn page(standings: &Standings, findings: Option<&Findings>, facts: &[String]) -> String {
     let name = escape(&standings.name);
     let mut body = format!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n");
     let about = standings.about.as_ref().map_or(String::new(), |about| format!("{} ", escape(about.trim())));
@@ -42,6 +43,7 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
         body.push_str("</section>\n");
     }
     body.push_str(&legend(standings));
+    body.push_str(&findings.map_or(String::new(), Findings::html));
     let _ =
         writeln!(body, "<footer>{}</footer>", facts.iter().map(|fact| escape(fact)).collect::<Vec<_>>().join("<br>"));
     document(&format!("{name}: a tournament of Hansa"), &body)

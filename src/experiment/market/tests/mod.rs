@@ -29,37 +29,60 @@ fn the_experiment_is_the_papers() {
     }
 }
 
+/// What the command runs in its small form is what the file says.
+#[test]
+fn the_small_form_is_the_shipped_file() {
+    let experiments = [
+        experiment_of(SMALL),
+        experiment::read("experiments/papers/market.toml", &mut |path| match path {
+            "experiments/papers/market.toml" => Ok(PAPER.into()),
+            "topologies/market-paper.toml" => Ok(TOPOLOGY.into()),
+            _ => Err(format!("there is no {path}")),
+        })
+        .unwrap(),
+    ];
+    let [command, file] = experiments.map(|experiment| {
+        let runs: Vec<String> =
+            experiment.runs().map(|run| format!("{:?}", (run.values, run.overrides.len()))).collect();
+        (experiment.name.clone(), runs, experiment.claims.len())
+    });
+    assert_eq!(command, file);
+    assert_eq!(file.2, 25);
+}
+
 #[test]
 fn every_policy_of_the_paper_is_in_the_catalogue() {
     let known = crate::systems::market::bid::policies();
     assert!(POLICIES.iter().all(|(name, _)| known.iter().any(|row| row.name == *name)));
 }
 
+/// The experiment in this size.
+fn experiment_of(extent: Extent) -> Experiment {
+    experiment::read("experiment.toml", &mut |path| read(path, extent)).unwrap()
+}
+
+const TWO: Extent = Extent { workloads: 2, jobs: 10, ..SMALL };
+
 /// Two workloads in which every number is a simple function of policy and load.
-fn rows() -> (Table, Vec<RunRow>) {
-    let axes = ["workload.0.seed", "workload.0.load", "market.policy"].map(str::to_owned).into();
-    let metrics: Vec<&'static str> = experiment::metrics().map(|metric| metric.name).collect();
-    let mut rows = Vec::new();
-    for seed in [1, 2] {
-        for load in LOADS {
-            for (index, (policy, _)) in POLICIES.into_iter().enumerate() {
-                let number = 1.0 - f64::from(load) * 0.001 * (index + 1) as f64 + f64::from(seed) * 0.01;
-                rows.push(RunRow {
-                    run: rows.len() + 1,
-                    values: vec![seed.to_string(), format!("{:.2}", f64::from(load) / 100.0), policy.to_owned()],
-                    metrics: vec![Some(number); metrics.len()],
-                    digest: "0".repeat(32),
-                });
-            }
+fn rows() -> Vec<RunRow> {
+    let experiment = experiment_of(TWO);
+    let row = |run: experiment::Run| {
+        let [seed, load, policy] = &run.values[..] else { unreachable!("there are three axes") };
+        let index = POLICIES.iter().position(|(name, _)| name == policy).unwrap();
+        let number = 1.0 - load.parse::<f64>().unwrap() * 0.1 * (index + 1) as f64 + f64::from(run.number > 80) * 0.01;
+        RunRow {
+            run: run.number,
+            metrics: vec![Some(number + 0.01); experiment.metrics.len()],
+            digest: format!("{seed:0>32}"),
+            values: run.values,
         }
-    }
-    (Table { axes, metrics }, rows)
+    };
+    experiment.runs().map(row).collect()
 }
 
 #[test]
 fn means_are_over_workloads() {
-    let (table, rows) = rows();
-    let outcome = Outcome::of(Extent { workloads: 2, jobs: 10, ..SMALL }, &table, &rows).unwrap();
+    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows()).unwrap();
     let estimate = outcome.estimate("fifo", 100, "value").unwrap();
     assert!((estimate.mean - 0.815).abs() < 1e-9 && estimate.count == 2);
     assert!(outcome.summary_text().contains("Means over 2 workloads of 10 jobs"));
@@ -69,12 +92,12 @@ fn means_are_over_workloads() {
 
 #[test]
 fn columns_of_the_summary_stay_apart() {
-    let (table, mut rows) = rows();
+    let mut rows = rows();
     for row in &mut rows {
-        let is_first = row.values[0] == "1";
+        let is_first = row.values[0] == "7919";
         row.metrics.iter_mut().for_each(|number| *number = Some(if is_first { 0.0 } else { 2.0 }));
     }
-    let text = Outcome::of(Extent { workloads: 2, jobs: 10, ..SMALL }, &table, &rows).unwrap().summary_text();
+    let text = Outcome::of(TWO, &experiment_of(TWO), &rows).unwrap().summary_text();
     let wide: Vec<&str> = text.lines().filter(|line| line.contains('±')).collect();
     assert!(!wide.is_empty());
     for line in wide {
@@ -85,8 +108,7 @@ fn columns_of_the_summary_stay_apart() {
 #[cfg(feature = "edge")]
 #[test]
 fn figures_have_a_line_for_each_policy() {
-    let (table, rows) = rows();
-    let outcome = Outcome::of(SMALL, &table, &rows).unwrap();
+    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows()).unwrap();
     let drawn = figures(&outcome);
     assert_eq!(drawn.len(), 6);
     for figure in &drawn {
@@ -95,6 +117,6 @@ fn figures_have_a_line_for_each_policy() {
         }
         assert!(!figure.svg.contains("NaN"));
     }
-    let nothing = figures(&Outcome::of(SMALL, &table, &[]).unwrap());
+    let nothing = figures(&Outcome::of(TWO, &experiment_of(TWO), &[]).unwrap());
     assert!(nothing[0].svg.contains("There is no data to show."));
 }
