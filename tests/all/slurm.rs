@@ -193,7 +193,7 @@ fn a_killed_daemon_is_named_and_none_is_left() {
         let chosen = loop {
             assert!(begun.elapsed() < Duration::from_secs(60), "no job runs");
             let all = processes_of(&scratch);
-            if all.iter().any(|(_, words)| words.contains("job.sh")) {
+            if all.iter().any(|(_, words)| words.contains("slurm_script")) {
                 break all.iter().find(|(_, words)| words.contains(victim)).unwrap().0;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -72,6 +72,8 @@ pub fn drive(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failure> {
                 ClockAnswer { fault, ..answer(keeper, true) }
             }
             Ok(ClockOrder::MoveTo(until)) => match keeper.move_to(until) {
+                // Programs that this process has just asked to end must not pass for lost ones.
+                _ if keeper.is_interrupted() => break,
                 KeeperEnd::Over => answer(keeper, true),
                 KeeperEnd::Paused => answer(keeper, false),
                 KeeperEnd::Left(_) | KeeperEnd::Interrupted => break,
