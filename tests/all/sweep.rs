@@ -51,6 +51,39 @@ fn rows_are_equal_with_any_number_of_threads() {
 }
 
 #[test]
+fn claims_of_the_file_are_judged() {
+    let scratch = Scratch::new();
+    let path = experiment(&scratch, 40, "[1, 2, 3]");
+    let claims = "[[claim]]\ntext = \"FIFO obtains some value\"\ncompare = [\"value(fifo) > 0\"]\n\
+                  [[claim]]\ntext = \"FIFO obtains twice as much as SRTF\"\ncompare = [\"value(fifo) > 2 * value(srtf)\"]\n";
+    let text_of = std::fs::read_to_string(&path).unwrap() + claims;
+    std::fs::write(&path, &text_of).unwrap();
+    let out = scratch.path("out");
+    let done = sweep(&path, &out, &[]);
+    let said = text(&done.stdout);
+    assert!(said.contains("claims: 1 holds, 1 does not hold\n 1. holds "), "{said}");
+    let verdicts = std::fs::read_to_string(out.join("verdicts.txt")).unwrap();
+    assert!(
+        verdicts.contains("judged by 9 runs: 1 holds, 1 does not hold.") && verdicts.contains(" fails by "),
+        "{verdicts}"
+    );
+    assert!(
+        std::fs::read_to_string(out.join("sweep.html")).unwrap().contains("<a href=\"#claim-2\">FIFO obtains twice")
+    );
+    // Other claims need no new runs, and none leaves no verdicts behind.
+    std::fs::write(&path, text_of.replace("> 2 *", "<= 2 *")).unwrap();
+    let rows = runs(&out);
+    let said = text(&sweep(&path, &out, &[]).stdout);
+    assert!(said.contains("claims: 2 hold\n") && runs(&out) == rows, "{said}");
+    std::fs::write(&path, text_of.replace(claims, "")).unwrap();
+    assert!(sweep(&path, &out, &[]).status.success() && !out.join("verdicts.txt").exists());
+    std::fs::write(&path, text_of.replace("value(srtf)", "value(sjf)")).unwrap();
+    let refused = sweep(&path, &out, &[]);
+    let said = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("no axis has the value sjf"), "{said}");
+}
+
+#[test]
 fn a_row_has_the_digest_of_its_run() {
     let scratch = Scratch::new();
     let experiment = experiment(&scratch, 40, "[9]");

@@ -19,7 +19,7 @@ pub(in crate::experiment) struct Cells<'e> {
 /// Most combinations of values for which one comparison is made.
 const POINTS_MAX: usize = 10_000;
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Debug)]
 struct Bound {
     name: String,

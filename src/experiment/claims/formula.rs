@@ -144,7 +144,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// A word of a choice; quoted ones are values, whatever they look like.
+/// A word of a choice; a quoted one is a value in any case.
 #[derive(Clone, Debug, PartialEq)]
 struct Token {
     text: String,
@@ -250,7 +250,7 @@ impl<'t> Parser<'t> {
         if self.rest.trim().is_empty() { Ok(()) } else { Err(format!("expected nothing more{}", self.found())) }
     }
 
-    /// What comes next, for messages.
+    /// The rest of the text, for messages.
     fn found(&self) -> String {
         match self.rest.trim() {
             "" => ", found the end".to_owned(),

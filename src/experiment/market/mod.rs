@@ -1,7 +1,8 @@
 //! The experiment of "Bidding policies for market-based HPC workflow scheduling" (A. Burkimsher, L. S. Indrusiak): ten
 //! policies at eight loads, or at fifteen, and the paper's conclusions.
 //!
-//! It is an experiment as users write them, with claims (`experiments/papers/market.toml`); here are its sizes and figures.
+//! It is an experiment as users write them, with claims (`experiments/papers/market.toml`); here are its sizes and
+//! figures.
 //!
 //! The paper gives the workloads' distributions, not their seeds; those are ours.
 

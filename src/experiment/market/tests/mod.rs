@@ -29,7 +29,7 @@ fn the_experiment_is_the_papers() {
     }
 }
 
-/// What the command runs in its small form is what the file says.
+/// The command runs the shipped file in its small form.
 #[test]
 fn the_small_form_is_the_shipped_file() {
     let experiments = [
