@@ -255,7 +255,7 @@ fn remove_half_written(out: &Path) -> Result<(), Failure> {
 }
 
 /// Removes a file, if there is one.
-fn remove(path: &Path) -> Result<(), Failure> {
+pub fn remove(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", path, &error)),
         _ => Ok(()),

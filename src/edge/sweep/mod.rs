@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
-use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS};
+use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove};
 pub use self::dry_run::dry_run;
 pub use self::gather::shares;
 use self::made::MadeRun;
@@ -88,11 +88,15 @@ impl Swept {
 
     /// Judges the claims of the file, and writes their verdicts. None if it has none.
     pub fn judge(&self, path: &str) -> Result<Option<Findings>, Failure> {
-        let findings = verdicts(&self.experiment, &self.rows);
-        if let Some(findings) = &findings {
-            let runs = counted(self.rows.len() as u64, "run");
-            let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.counts());
-            replace(&self.out.join(VERDICTS), head + &findings.text())?;
+        let (findings, file) = (verdicts(&self.experiment, &self.rows), self.out.join(VERDICTS));
+        match &findings {
+            Some(findings) => {
+                let runs = counted(self.rows.len() as u64, "run");
+                let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.counts());
+                replace(&file, head + &findings.text())?;
+            }
+            // Those of an earlier version of the file would look like its own.
+            None => remove(&file)?,
         }
         Ok(findings)
     }
