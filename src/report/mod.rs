@@ -50,6 +50,8 @@ pub use replay::{Unreplayable, replay};
 pub use subjects::bargains::Bargaining;
 #[cfg(test)]
 pub use subjects::bargains::calendars_fit;
+#[cfg(test)]
+pub use subjects::sharing::Sharing;
 pub use subjects::{Better, Measure, Reservations, Schedule, Systems, Unit, measures, plan};
 pub use summary::{
     Carried, Counts, LiveFacts, MovedFacts, RunFacts, SizeGroup, Spread, Staleness, Stretch, Summary, SummaryFile,

@@ -1,3 +1,5 @@
+mod grid;
+
 use super::published::{LIMITS, TABLE_2, TABLE_3, TABLE_5};
 use super::*;
 use crate::experiment::claims::Verdict;

@@ -1,5 +1,7 @@
 //! Some of a site's jobs book their start at a price, the others queue: figures 23 to 31.
 
+use std::sync::Arc;
+
 use super::load::{Estimates, Logs, Site};
 use super::slots::hours;
 use super::{Extent, Rows, SEED, WARM, mean, trial};
@@ -65,7 +67,7 @@ pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
 
 fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &mut Rows) {
     let Setting { site, load, share, alpha, planner, estimates } = setting;
-    let History { fee, reserved_wait, queued_wait } = history(extent, logs, &setting, SEED ^ mix(u64::from(number)));
+    let History { fee, reserved_wait, queued_wait } = history(extent, logs, &setting, number);
     let name = site.name();
     let percent = f64::from(site.priced_loads()[load]) / 10.0;
     let mut put = |figure: &'static str, line: String, at: f64, value: Option<f64>| {
@@ -105,14 +107,27 @@ fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &m
     }
 }
 
-fn history(extent: &Extent, logs: &Logs, setting: &Setting, seed: u64) -> History {
-    let Setting { site, load, share, alpha, planner, estimates } = *setting;
-    let days = WARM + extent.days;
-    let jobs = logs.background(site, site.priced_loads()[load], days, estimates, seed);
+impl Setting {
+    /// The jobs of the site in the history of this number, and the seed of that history.
+    pub(super) fn jobs(&self, extent: &Extent, logs: &Logs, number: u32) -> (Arc<[Rigid]>, u64) {
+        let seed = SEED ^ mix(u64::from(number));
+        let days = WARM + extent.days;
+        (logs.background(self.site, self.site.priced_loads()[self.load], days, self.estimates, seed), seed)
+    }
+}
+
+/// Jobs with true for those that reserve, and their own weights of cost. Jobs that reserve at a small share do so at a
+/// larger one too, and with the same weight.
+pub(super) fn split(jobs: &[Rigid], setting: &Setting, seed: u64) -> Vec<(Rigid, bool, f64)> {
     let mut draw = SplitMix64::new(seed ^ 0x23);
-    // Jobs that reserve at a small share do so at a larger one too, and with the same weight.
-    let chosen: Vec<(Rigid, bool, f64)> =
-        jobs.iter().map(|job| (*job, draw.unit() * 100.0 < f64::from(share), draw.unit())).collect();
+    jobs.iter().map(|job| (*job, draw.unit() * 100.0 < f64::from(setting.share), draw.unit())).collect()
+}
+
+fn history(extent: &Extent, logs: &Logs, setting: &Setting, number: u32) -> History {
+    let Setting { site, alpha, planner, .. } = *setting;
+    let days = WARM + extent.days;
+    let (jobs, seed) = setting.jobs(extent, logs, number);
+    let chosen = split(&jobs, setting, seed);
     let queue: Vec<Rigid> = chosen.iter().filter(|chosen| !chosen.1).map(|chosen| chosen.0).collect();
     let submits: Vec<Time> = queue.iter().map(|job| job.submit).collect();
 

@@ -1,3 +1,5 @@
+mod grid;
+
 use super::load::utilisation;
 use super::*;
 use crate::experiment::claims::{Finding, Verdict};

@@ -1,3 +1,5 @@
+mod grid;
+
 use super::*;
 use crate::experiment::claims::Verdict;
 

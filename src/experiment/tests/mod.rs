@@ -1,3 +1,4 @@
 mod claims;
 mod file;
+pub(super) mod grid;
 mod rows;
