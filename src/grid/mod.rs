@@ -46,7 +46,7 @@ pub use request::{Invalid, Request};
 pub use site::{Behaviour, Named, Reserved, Site, Speed, User};
 pub use slots::{
     Advert, Allocation, Area, BadPart, BookingId, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote,
-    QuoteId, Rate, Receipt, Slot,
+    QuoteId, Rate, Receipt, Slot, fees_of,
 };
 pub use staging::{Staging, Volumes};
 pub use terms::{Approach, Crash, PlanMode, Terms};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Area;
 use crate::time::Span;
 use crate::words::words;
 
@@ -11,6 +12,8 @@ pub struct Terms {
     pub mode: PlanMode,
     /// Price of a processor-second, in millionths.
     pub price_millionths: u64,
+    /// Charge for each booking, beside rent and fee.
+    pub charge: Area,
     /// Fraction of the surcharge that is lost when a booking is cancelled, in millionths.
     pub cancelled_millionths: u64,
     /// Longest accepted run.
@@ -31,7 +34,13 @@ words! {
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { mode: PlanMode::default(), price_millionths: 1_000_000, cancelled_millionths: 100_000, longest: None }
+        Terms {
+            mode: PlanMode::default(),
+            price_millionths: 1_000_000,
+            charge: Area::ZERO,
+            cancelled_millionths: 100_000,
+            longest: None,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use super::diagnostic::{Diagnostic, Diagnostics, Location};
-use super::units::{self, CapacityError, Inexact, SpanError};
+use super::units::{self, CapacityError, CoreTimeError, Inexact, SpanError};
 use super::written::{Keyed, Path, Table, Value, WrittenNode};
 use crate::near::nearest;
 use crate::time::Span;
@@ -286,6 +286,30 @@ impl<'a> Field<'a> {
                         diagnostic.hint(format!("for example \"{} Mbps\"", written.trim_matches('"')))
                     }
                     CapacityError::UnitUnknown { meant } => diagnostic.meant(meant),
+                    _ => diagnostic,
+                });
+                None
+            }
+        }
+    }
+
+    /// Core time in core microseconds.
+    pub fn core_time(&self) -> Option<u64> {
+        let read = match &self.node.value {
+            Value::Text(text) => units::core_time(text),
+            Value::Integer(_) | Value::Float(_) => Err(CoreTimeError::UnitMissing),
+            _ => Err(CoreTimeError::Malformed),
+        };
+        match read {
+            Ok(micros) => Some(micros),
+            Err(error) => {
+                let diagnostic = self.mismatch(&error)?;
+                let written = self.diagnostics.written(self.node.location);
+                let number = written.trim_matches('"').trim_end_matches(|c: char| !c.is_ascii_digit());
+                self.diagnostics.add(match error {
+                    CoreTimeError::UnitMissing | CoreTimeError::UnitUnknown => {
+                        diagnostic.hint(format!("for example \"{number} core h\""))
+                    }
                     _ => diagnostic,
                 });
                 None

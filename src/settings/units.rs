@@ -53,6 +53,53 @@ pub fn span(text: &str) -> Result<Span, SpanError> {
     }
 }
 
+/// Most core time in core microseconds: a hundred million core hours, far below the range in which sums overflow.
+const CORE_TIME_MAX: u64 = 100_000_000 * 3_600_000_000;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CoreTimeError {
+    #[error("core time such as \"90 core s\" or \"2.5 core h\"")]
+    Malformed,
+    #[error("core time with its unit, such as \"90 core s\" or \"2.5 core h\"")]
+    UnitMissing,
+    #[error("core time in core us, core ms, core s, core min, core h or core d")]
+    UnitUnknown,
+    #[error("core time that is not negative")]
+    Negative,
+    #[error("core time of whole core microseconds")]
+    TooFine,
+    #[error("core time of at most 100000000 core h")]
+    TooLarge,
+}
+
+/// Reads `2.5 core h` in core microseconds.
+pub fn core_time(text: &str) -> Result<u64, CoreTimeError> {
+    let (number, unit) = number_and_unit(text);
+    if !number.contains(|c: char| c.is_ascii_digit()) {
+        return Err(CoreTimeError::Malformed);
+    }
+    let of_time = unit.strip_prefix("core").filter(|rest| rest.starts_with(' ')).map(str::trim_start);
+    let size = of_time.and_then(|of_time| Span::UNITS.iter().find(|(name, _)| *name == of_time));
+    let size = match size {
+        Some((_, size)) => *size,
+        None if unit.is_empty() => return Err(CoreTimeError::UnitMissing),
+        None => return Err(CoreTimeError::UnitUnknown),
+    };
+    match exact(number, size) {
+        Ok(micros) if micros > CORE_TIME_MAX => Err(CoreTimeError::TooLarge),
+        Ok(micros) => Ok(micros),
+        Err(Inexact::Malformed) => Err(CoreTimeError::Malformed),
+        Err(Inexact::Negative) => Err(CoreTimeError::Negative),
+        Err(Inexact::TooFine) => Err(CoreTimeError::TooFine),
+        Err(Inexact::TooLarge) => Err(CoreTimeError::TooLarge),
+    }
+}
+
+/// Core time in the largest unit of which it is a whole number.
+pub fn core_time_text(micros: u64) -> String {
+    Span::from_micros(micros).to_string().replacen(' ', " core ", 1)
+}
+
 fn number_and_unit(text: &str) -> (&str, &str) {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
@@ -274,6 +321,35 @@ mod tests {
             ("99999999999999999999999999999999 d", SpanError::TooLong),
         ] {
             assert_eq!(span(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn core_time_is_read_exactly_and_written_back() {
+        for (text, micros, written) in [
+            ("90 core s", 90_000_000, "90 core s"),
+            ("0.025 core h", 90_000_000, "90 core s"),
+            ("2core  h", 7_200_000_000, "2 core h"),
+            ("48 core h", 172_800_000_000, "2 core d"),
+            ("0 core h", 0, "0 core s"),
+            ("100000000 core h", CORE_TIME_MAX, "100000000 core h"),
+        ] {
+            assert_eq!((core_time(text), core_time_text(micros).as_str()), (Ok(micros), written), "{text}");
+            assert_eq!(core_time(written), Ok(micros));
+        }
+        for (text, error) in [
+            ("much", CoreTimeError::Malformed),
+            ("1.2.3 core h", CoreTimeError::Malformed),
+            ("5", CoreTimeError::UnitMissing),
+            ("5 h", CoreTimeError::UnitUnknown),
+            ("5 coreh", CoreTimeError::UnitUnknown),
+            ("5 core hours", CoreTimeError::UnitUnknown),
+            ("-5 core h", CoreTimeError::Negative),
+            ("0.5 core us", CoreTimeError::TooFine),
+            ("100000001 core h", CoreTimeError::TooLarge),
+            ("99999999999999999999 core h", CoreTimeError::TooLarge),
+        ] {
+            assert_eq!(core_time(text), Err(error), "{text}");
         }
     }
 

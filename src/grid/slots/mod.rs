@@ -10,4 +10,4 @@ mod tests;
 pub use area::{Area, Rate};
 pub use free::{Allocation, FreeList, FreeSlot};
 pub use offer::{Advert, BookingId, Denial, Grant, HoldId, Offer, Quote, QuoteId, Receipt};
-pub use slot::{BadPart, Part, Slot};
+pub use slot::{BadPart, Part, Slot, fees_of};

@@ -1,5 +1,7 @@
 //! A slot: processors that a site offers for some time at a price, and the parts of it that may be taken.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Area, Rate};
@@ -97,6 +99,12 @@ impl Slot {
         }
         Ok(())
     }
+}
+
+/// Fee of each part that is taken out of slots at once: the fee of a slot is paid once, with the first of its parts.
+pub fn fees_of(parts: &[(u32, Part)], fee: Area) -> Vec<Area> {
+    let mut paid = BTreeSet::new();
+    parts.iter().map(|(slot, _)| if paid.insert(*slot) { fee } else { Area::ZERO }).collect()
 }
 
 impl Part {

@@ -129,6 +129,8 @@ struct OpenBooking {
     user: ActorId,
     job: JobId,
     receipt: Receipt,
+    /// The fixed part of its fee.
+    charge: Area,
     was_held: bool,
 }
 
@@ -138,6 +140,8 @@ pub struct Takings {
     pub bookings: u64,
     pub rents: Area,
     pub fees: Area,
+    /// The fixed part of the fees.
+    pub charges: Area,
     pub penalties: Area,
     pub compensation: Area,
     /// The part of the bookings on which tasks ran.
@@ -159,6 +163,8 @@ pub struct NegotiationCounts {
     /// Payments for bookings that were not returned in time, and for returns.
     pub rents: Area,
     pub fees: Area,
+    /// The fixed part of the fees.
+    pub charges: Area,
     pub penalties: Area,
     /// Number of bookings revoked and postponed because nodes failed, and the user's compensation.
     pub revoked: u64,

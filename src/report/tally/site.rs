@@ -1,7 +1,7 @@
 //! The facts about a site that accounts need.
 
 use super::{JobRow, Stint};
-use crate::grid::{Kind, MoveCost, Needs};
+use crate::grid::{Area, Kind, MoveCost, Needs};
 use crate::kernel::ActorId;
 use crate::systems::managers;
 use crate::time::Span;
@@ -17,6 +17,8 @@ pub struct SiteFacts {
     pub first_core: u64,
     pub latency: Span,
     pub report_every: Span,
+    /// Its charge for a booking.
+    pub charge: Area,
     /// Systems of the topology that use it.
     pub systems: Vec<usize>,
     /// True if jobs share its nodes.
@@ -43,6 +45,7 @@ impl SiteFacts {
             first_core,
             latency: site.latency,
             report_every: site.report_every,
+            charge: site.terms.charge,
             systems: site.systems.clone(),
             is_shared: managers::shares_nodes(&site.scheduler),
             move_cost: managers::move_cost(site),

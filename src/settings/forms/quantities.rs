@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use super::form::{Form, Shape, quoted};
+use crate::grid::Area;
 use crate::settings::fields::Field;
 use crate::settings::units::{self, MILLION};
 use crate::time::{Span, Time};
@@ -179,6 +180,25 @@ impl Form<u64> for Rate {
 
     fn shape(&self) -> Shape {
         Shape::Rate
+    }
+}
+
+/// Core time, as an area or a payment.
+#[derive(Clone, Copy, Debug)]
+pub struct CoreTime;
+
+impl Form<Area> for CoreTime {
+    fn read(&self, field: &Field<'_>) -> Option<Area> {
+        field.core_time().map(Area::from_micros)
+    }
+
+    fn text(&self, value: &Area) -> Option<String> {
+        Some(quoted(&units::core_time_text(value.micros())))
+    }
+
+    fn shape(&self) -> Shape {
+        let pattern = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*core\s+(us|ms|s|min|h|d)\s*$";
+        Shape::Text { what: "core time", pattern: Some(pattern), example: "2.5 core h" }
     }
 }
 

@@ -140,6 +140,7 @@ impl Provisioning {
         };
         DeskTerms {
             rate: Rate((site.terms.price_millionths / 1_000) as u32),
+            charge: site.terms.charge,
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             quotes_last: self.quotes_last,
             lease: self.lease,

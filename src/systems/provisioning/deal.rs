@@ -10,7 +10,7 @@ use super::run::{Assignment, Padded, Run, Transfer};
 use super::sent::{ArrivalOrder, SentTasks};
 use super::world::{Provider, World};
 use crate::few;
-use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
+use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId, fees_of};
 use crate::protocol::{
     Bargain, Claim, Coordinate, Enter, HoldStep, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
 };
@@ -196,9 +196,10 @@ impl Deal<'_> {
         self.books.sent.since(provider, asked)
     }
 
-    /// Claims parts of advertised slots, which have no fee. The answer carries the returned number.
+    /// Claims parts of advertised slots, whose fee is the charge of the site. The answer carries the returned number.
     pub fn take(&mut self, provider: usize, version: u64, parts: Vec<(u32, Part)>) -> u64 {
-        let wanted = parts.iter().map(|(_, part)| (*part, Area::ZERO)).collect();
+        let fees = fees_of(&parts, self.world.providers[provider].charge);
+        let wanted = parts.iter().map(|(_, part)| *part).zip(fees).collect();
         self.claim(provider, Lot::Slots { version, parts }, wanted)
     }
 

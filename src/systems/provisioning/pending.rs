@@ -150,16 +150,20 @@ impl RequestKind {
 
 fn is_advert(advert: &Advert, provider: &Provider) -> bool {
     advert.slots.iter().all(|slot| {
-        slot.whole().check().is_ok() && slot.procs <= provider.cores && slot.rate == provider.rate && slot.fee.is_zero()
+        slot.whole().check().is_ok()
+            && slot.procs <= provider.cores
+            && slot.rate == provider.rate
+            && slot.fee == provider.charge
     })
 }
 
-/// Checks that each start occurs once, in ascending order, at the known rate of the site.
+/// Checks that each start occurs once, in ascending order, at the known rate of the site, and that no fee is below its
+/// charge.
 fn is_quote(quote: &Quote, wanted: (u32, Span), provider: &Provider) -> bool {
     let Quote { procs, span, rate, offers, .. } = quote;
     let is_part = |start| Part { procs: *procs, start, span: *span }.check().is_ok();
     (*procs, *span) == wanted
         && *rate == provider.rate
         && offers.is_sorted_by(|one, other| one.start < other.start)
-        && offers.iter().all(|offer| is_part(offer.start))
+        && offers.iter().all(|offer| is_part(offer.start) && offer.fee >= provider.charge)
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::planner;
-use crate::grid::{PlanMode, Site};
-use crate::settings::{FormExt, LATENCY, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Walk, key};
+use crate::grid::{Area, PlanMode, Site};
+use crate::settings::{CoreTime, FormExt, LATENCY, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Unless, Walk, key};
 use crate::time::Span;
 
 /// Settings for all sites and users.
@@ -92,6 +92,9 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     let price_form =
         Millionths::to(PRICE_MAX).that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));
     w.set(price, &mut terms.price_millionths, price_form);
+    let charge = key("charge", "the fixed part of the fee of a booking, at the price of best effort");
+    let charge = charge.usual("none").only_if(fits, why);
+    w.set(charge, &mut terms.charge, Unless(CoreTime, Area::ZERO));
     let cancelled = key("cancelling", "the share of its fee that cancelling a booking costs").only_if(fits, why);
     let part = Millionths::to(1).that("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
     w.set(cancelled, &mut terms.cancelled_millionths, part);

@@ -1,6 +1,7 @@
 //! Users and sites together, where nodes fail.
 
 mod by_hand;
+mod payments;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! A user's view of the grid: its sites, and the ways of data between them.
 
-use crate::grid::{EdgeId, Invalid, Job, Kind, Rate, Site, Speed, Step, Task, User, Workflow};
+use crate::grid::{Area, EdgeId, Invalid, Job, Kind, Rate, Site, Speed, Step, Task, User, Workflow};
 use crate::kernel::ActorId;
 use crate::network::Paths;
 use crate::protocol::{Message, Ship};
@@ -28,6 +28,8 @@ pub struct Provider {
     pub cores: u32,
     pub kind: Kind,
     pub rate: Rate,
+    /// Fixed part of the fee of a booking.
+    pub charge: Area,
     /// Share of its fee that cancelling a booking costs, in thousandths.
     pub cancelling: u32,
     speed_millionths: u64,
@@ -155,6 +157,7 @@ impl World {
             cores: *cores,
             kind: Kind(0),
             rate: Rate::ONE,
+            charge: Area::ZERO,
             cancelling: 100,
             speed_millionths: 1_000_000,
             longest: None,
@@ -187,6 +190,7 @@ impl Provider {
             cores: site.cores,
             kind: site.kind,
             rate: Rate(u32::try_from(site.terms.price_millionths / 1_000).unwrap_or(u32::MAX)),
+            charge: site.terms.charge,
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             speed_millionths: site.speed_millionths,
             longest: site.terms.longest,

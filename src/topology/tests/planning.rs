@@ -111,6 +111,24 @@ fn alpha_chooses_from_undominated_plans() {
     assert_eq!(front(0.0), front(1.0));
 }
 
+/// The tasks of the fork have an hour on four cores each. York charges five core hours for a booking, and leeds is dearer
+/// by half. Under moga all tasks at york are in one slot, which costs its charge once.
+#[test]
+fn plans_include_the_fixed_charges_of_bookings() {
+    let charging = BARGAINING.replace("cores = 4\n", "cores = 4\nprice = 1.5\n");
+    let charging = charging.replace("cores = 8\n", "cores = 8\ncharge = \"5 core h\"\n");
+    let cost = |policy: &str, alpha: f64| {
+        let of = choices(&charging, policy, &fork(4, 60), alpha, 0);
+        let plan = of.plans[of.chosen];
+        (plan.cost / 3_600.0, plan.makespan / 3_600.0, plan.bookings)
+    };
+    // All at york: 3 * 4 + 5, and all at leeds: 3 * 6, an hour later.
+    assert_eq!(cost("moga", 1.0), (17.0, 2.0, 3));
+    assert_eq!(cost("greedy", 1.0), (18.0, 3.0, 3));
+    // One of the two tasks that run at the same time has to be at york: 6 + 6 + 4 + 5.
+    assert_eq!(cost("greedy", 0.0), (21.0, 2.0, 3));
+}
+
 #[test]
 fn a_moment_contains_the_jobs_submitted_by_then() {
     let idle = choices(&busy(), "moga", &fork(4, 60), 0.0, 0);

@@ -135,6 +135,13 @@ fn errors_of_strategies_are_reported() {
         ),
         (BARGAINING, &["provisioning.delta=\"31 s\""], "a lease of at least twice delta"),
         (BARGAINING, &["site.york.price=-1"], "a number"),
+        (
+            BARGAINING,
+            &["site.york.charge=5"],
+            "expected core time with its unit, such as \"90 core s\" or \"2.5 core h\", found 5",
+        ),
+        (BARGAINING, &["site.york.charge=\"5 h\""], "for example \"5 core h\""),
+        (BARGAINING, &["site.york.charge=\"-5 core h\""], "core time that is not negative"),
         (BARGAINING, &["provisioning.bandwidth=\"fast\""], "expected"),
         (PAIR, &["user.alice.legs=[\"york\", \"leads\"]"], "leads"),
         (PAIR, &["user.alice.legs=[\"york\", \"york\"]"], "expected each site only once"),

@@ -81,6 +81,7 @@ impl<'a> Accounts<'a> {
             wait: mean(user.wait, user.started),
             cost: hours(queued + counts.rents + counts.fees + counts.penalties),
             fees: hours(counts.fees),
+            charges: hours(counts.charges),
             penalties: hours(counts.penalties),
             paid_for_nothing: hours(unused + user.padding + counts.penalties),
             padding: hours(user.padding),
@@ -187,13 +188,14 @@ impl Accounts<'_> {
             let facts = &self.tally.sites[site];
             let takings = self.tally.bargains.sites.get(&facts.actor).copied().unwrap_or_default();
             let queue = self.areas.get(&site).copied().unwrap_or_default().saturating_sub(takings.used);
-            let Takings { bookings, rents, fees, penalties, compensation, .. } = takings;
+            let Takings { bookings, rents, fees, charges, penalties, compensation, .. } = takings;
             let sum = queue + rents + fees + penalties;
             (earned, given) = (earned + sum, given + compensation);
-            let [earned, queue, rents, fees, penalties, compensation] =
-                [sum, queue, rents, fees, penalties, compensation].map(hours);
+            let [earned, queue, rents, fees, charges, penalties, compensation] =
+                [sum, queue, rents, fees, charges, penalties, compensation].map(hours);
             let site = facts.name.clone();
-            self.all.sites.push(Earned { site, earned, queue, rents, fees, penalties, compensation, bookings });
+            let one = Earned { site, earned, queue, rents, fees, charges, penalties, compensation, bookings };
+            self.all.sites.push(one);
         }
         let (mut paid, mut got) = (self.tally.bargains.pending(), Area::ZERO);
         for (at, user) in self.users.iter().enumerate() {

@@ -115,9 +115,12 @@ pub struct Earned {
     pub earned: f64,
     /// Income from its queue.
     pub queue: f64,
-    /// Income from bookings: at its rate, for displacing the queue, and from cancellations.
+    /// Income from bookings: at its rate, for displacing the queue with the fixed charges, and from cancellations.
     pub rents: f64,
     pub fees: f64,
+    /// The fixed charges, as part of the fees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub charges: f64,
     pub penalties: f64,
     /// Compensation to users for revoked bookings.
     pub compensation: f64,
@@ -137,6 +140,9 @@ pub struct OneUser {
     /// Payments for bookings with their fees, for cancellations, and for queued work.
     pub cost: f64,
     pub fees: f64,
+    /// The fixed charges, as part of the fees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub charges: f64,
     pub penalties: f64,
     /// Bookings that were not used, idle time before the work was due, and penalties.
     pub paid_for_nothing: f64,
@@ -214,6 +220,7 @@ impl Bargaining {
             queue: sum(|site| site.queue),
             rents: sum(|site| site.rents),
             fees: sum(|site| site.fees),
+            charges: sum(|site| site.charges),
             penalties: sum(|site| site.penalties),
             compensation: sum(|site| site.compensation),
             bookings: self.sites.iter().map(|site| site.bookings).sum(),
@@ -378,9 +385,10 @@ fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
         } else {
             String::new()
         };
-        let Earned { earned, queue, rents, fees, penalties, .. } = site;
+        let Earned { earned, queue, rents, fees, charges, penalties, .. } = site;
+        let fixed = if *charges > 0.0 { format!(" ({charges:.1} of them charges)") } else { String::new() };
         format!(
-            "{earned:.1} core h: {queue:.1} for {whose}, {rents:.1} rent, {fees:.1} fees, {penalties:.1} \
+            "{earned:.1} core h: {queue:.1} for {whose}, {rents:.1} rent, {fees:.1} fees{fixed}, {penalties:.1} \
              penalties{given}"
         )
     };

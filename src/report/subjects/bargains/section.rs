@@ -74,8 +74,9 @@ fn left_out(shown: usize, all: usize, what: &str) -> String {
 fn fared(users: &[OneUser]) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("–".to_owned(), span);
     let hours = Digits::of(users.iter().flat_map(|user| [user.cost, user.fees, user.paid_for_nothing, user.padding]));
+    let has_charges = users.iter().any(|user| user.charges > 0.0);
     let row = |user: &OneUser| {
-        vec![
+        let known = [
             short(&user.user, 40),
             format!("<code>{}</code>", escape(&user.strategy)),
             count(user.jobs),
@@ -84,22 +85,14 @@ fn fared(users: &[OneUser]) -> String {
             time(user.wait),
             hours.show(user.cost),
             hours.show(user.fees),
-            hours.show(user.paid_for_nothing),
-            hours.show(user.padding),
-        ]
+        ];
+        let charges = has_charges.then(|| hours.show(user.charges));
+        let unused = [hours.show(user.paid_for_nothing), hours.show(user.padding)];
+        known.into_iter().chain(charges).chain(unused).collect::<Vec<String>>()
     };
-    let columns = [
-        "User",
-        "Strategy",
-        "#Jobs",
-        "#Finished",
-        "#Mean makespan",
-        "#Mean wait",
-        "#Cost, core h",
-        "#Fees",
-        "#Paid but unused",
-        "#Of it padding",
-    ];
+    let columns = ["User", "Strategy", "#Jobs", "#Finished", "#Mean makespan", "#Mean wait", "#Cost, core h", "#Fees"];
+    let columns = columns.into_iter().chain(has_charges.then_some("#Of them charges"));
+    let columns: Vec<&str> = columns.chain(["#Paid but unused", "#Of it padding"]).collect();
     table(&columns, users.iter().take(ROWS).map(row))
 }
 
@@ -166,25 +159,22 @@ fn earned(all: &Bargaining) -> String {
     if all.sites.is_empty() {
         return String::new();
     }
+    let has_charges = all.sites.iter().any(|site| site.charges > 0.0);
     let of = |site: &Earned| {
-        let Earned { queue, rents, fees, penalties, earned, compensation, .. } = *site;
-        [queue, rents, fees, penalties, earned, compensation]
+        let Earned { queue, rents, fees, charges, penalties, earned, compensation, .. } = *site;
+        let hours = [Some(queue), Some(rents), Some(fees), has_charges.then_some(charges), Some(penalties)];
+        hours.into_iter().chain([Some(earned), Some(compensation)]).flatten()
     };
     let digits = Digits::of(all.sites.iter().chain([&all.all_sites()]).flat_map(of));
     let row = |name: String, site: &Earned| {
-        let (bookings, hours) = (&site.bookings, of(site).map(|hours| digits.show(hours)));
-        [name, count(*bookings)].into_iter().chain(hours).collect::<Vec<String>>()
+        [name, count(site.bookings)]
+            .into_iter()
+            .chain(of(site).map(|hours| digits.show(hours)))
+            .collect::<Vec<String>>()
     };
-    let columns = [
-        "Site",
-        "#Bookings",
-        "#For its queue, core h",
-        "#Rent",
-        "#Fees",
-        "#Penalties",
-        "#Earned",
-        "#Compensation paid",
-    ];
+    let columns = ["Site", "#Bookings", "#For its queue, core h", "#Rent", "#Fees"].into_iter();
+    let columns = columns.chain(has_charges.then_some("#Of them charges"));
+    let columns: Vec<&str> = columns.chain(["#Penalties", "#Earned", "#Compensation paid"]).collect();
     let each = all.sites.iter().take(ROWS).map(|site| row(short(&site.site, 40), site));
     let more = all.sites.len().saturating_sub(ROWS) as u64;
     let more = if more > 0 {

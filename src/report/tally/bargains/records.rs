@@ -47,9 +47,11 @@ impl Tally {
             return Err(Inconsistent::BookedTwice(receipt.booking, self.names.of_actor(by.actor)));
         }
         let was_held = self.bargains.committing.take() == Some((by.actor, *job));
-        self.bargains.open.insert(key, OpenBooking { user: *user, job: *job, receipt: *receipt, was_held });
+        let charge = self.site_of.get(&by.actor).map_or(Area::ZERO, |site| self.sites[*site as usize].charge);
+        let open = OpenBooking { user: *user, job: *job, receipt: *receipt, charge: charge.min(receipt.fee), was_held };
+        self.bargains.open.insert(key, open);
         self.bargains.of(*user).booked += 1;
-        self.bargains.at(by.actor).charge(receipt);
+        self.bargains.at(by.actor).charge(&open);
         if was_held {
             self.bargains.legs.insert(key, *job);
             let together = self.bargains.together.entry(*job).or_default();
@@ -65,12 +67,12 @@ impl Tally {
         counts.returned += 1;
         match penalty {
             Some(penalty) => counts.penalties += *penalty,
-            None => counts.charge(&open.receipt, *used),
+            None => counts.charge(&open, *used),
         }
         let takings = self.bargains.at(by.actor);
         match penalty {
             Some(penalty) => {
-                takings.give_back(&open.receipt);
+                takings.give_back(&open);
                 takings.penalties += *penalty;
             }
             None => takings.used += *used,
@@ -82,7 +84,7 @@ impl Tally {
 
     pub fn elapsed(&mut self, by: Reporter, booking: &BookingId, used: &Area) -> CountResult {
         let open = self.close_booking(by, *booking)?;
-        self.bargains.of(open.user).charge(&open.receipt, *used);
+        self.bargains.of(open.user).charge(&open, *used);
         self.bargains.at(by.actor).used += *used;
         self.bargains.leg_over(by.actor, *booking, |_| {});
         self.see_booking(by, &open, *used, false);
@@ -106,7 +108,7 @@ impl Tally {
         counts.used += *used;
         counts.compensation += *compensation;
         let takings = self.bargains.at(by.actor);
-        takings.give_back(&open.receipt);
+        takings.give_back(&open);
         takings.rents += *paid;
         takings.used += *used;
         takings.compensation += *compensation;
@@ -126,9 +128,8 @@ impl Tally {
         let user = open.user;
         self.bargains.of(user).postponed += 1;
         let takings = self.bargains.at(by.actor);
-        takings.give_back(&before);
-        takings.rents += receipt.rent;
-        takings.fees += receipt.fee;
+        takings.rents = takings.rents.saturating_sub(before.rent) + receipt.rent;
+        takings.fees = takings.fees.saturating_sub(before.fee) + receipt.fee;
         Ok(None)
     }
 
@@ -139,7 +140,7 @@ impl Tally {
 
     /// Records a booking up to now, for the page.
     fn see_booking(&mut self, by: Reporter, open: &OpenBooking, used: Area, is_revoked: bool) {
-        let OpenBooking { user, job, receipt, was_held } = *open;
+        let OpenBooking { user, job, receipt, was_held, .. } = *open;
         let Part { procs, start, .. } = receipt.part;
         if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
             let area = receipt.part.area();
@@ -247,23 +248,26 @@ impl Tally {
 }
 
 impl NegotiationCounts {
-    fn charge(&mut self, receipt: &Receipt, used: Area) {
-        self.rents += receipt.rent;
-        self.fees += receipt.fee;
-        self.area += receipt.part.area();
+    fn charge(&mut self, open: &OpenBooking, used: Area) {
+        self.rents += open.receipt.rent;
+        self.fees += open.receipt.fee;
+        self.charges += open.charge;
+        self.area += open.receipt.part.area();
         self.used += used;
     }
 }
 
 impl Takings {
-    fn charge(&mut self, receipt: &Receipt) {
+    fn charge(&mut self, open: &OpenBooking) {
         self.bookings += 1;
-        self.rents += receipt.rent;
-        self.fees += receipt.fee;
+        self.rents += open.receipt.rent;
+        self.fees += open.receipt.fee;
+        self.charges += open.charge;
     }
 
-    fn give_back(&mut self, receipt: &Receipt) {
-        self.rents = self.rents.saturating_sub(receipt.rent);
-        self.fees = self.fees.saturating_sub(receipt.fee);
+    fn give_back(&mut self, open: &OpenBooking) {
+        self.rents = self.rents.saturating_sub(open.receipt.rent);
+        self.fees = self.fees.saturating_sub(open.receipt.fee);
+        self.charges = self.charges.saturating_sub(open.charge);
     }
 }

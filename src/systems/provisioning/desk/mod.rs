@@ -27,7 +27,7 @@ use self::plan::DeskPlan;
 pub use self::prices::WantedStarts;
 use super::forecast::Forecast;
 use super::planner::Planner;
-use crate::grid::{BookingId, Denial, HoldId, Part, Quote, QuoteId, Rate, TaskId};
+use crate::grid::{Area, BookingId, Denial, HoldId, Part, Quote, QuoteId, Rate, TaskId};
 use crate::roles::queue::Ask;
 use crate::time::{Span, Time};
 
@@ -37,6 +37,8 @@ pub struct DeskTerms {
     pub procs: u32,
     pub mode: PlanningMode,
     pub rate: Rate,
+    /// Fixed part of the fee of a booking.
+    pub charge: Area,
     /// Part of its fee that cancelling a booking costs, in thousandths.
     pub cancelling: u32,
     pub quotes_last: Span,
@@ -146,6 +148,7 @@ impl DeskTerms {
             procs,
             mode,
             rate: Rate::ONE,
+            charge: Area::ZERO,
             cancelling: 100,
             quotes_last: Span::from_secs(60),
             lease: Span::from_secs(60),

@@ -1,4 +1,4 @@
-//! Prices: the fee of a reservation is the delay it would cause to the queue.
+//! Prices: the fee of a reservation is the charge of the site, and the delay it would cause to the queue.
 
 use super::Desk;
 use super::bookings::BookingState;
@@ -79,14 +79,14 @@ impl Desk {
     /// Fee of an admissible part beside the rate. `all` are the processors occupied, with the planned queue.
     fn fee(&mut self, part: &Part, all: &Counts) -> Area {
         if all.most(part.start, part.end()) + part.procs <= self.terms.procs {
-            return Area::ZERO;
+            return self.terms.charge;
         }
         let mut moved = std::mem::take(&mut self.plan.moved);
         self.what_if(Some(part), &mut moved);
         let lost = self.queue.iter().zip(self.plan.afresh.iter().zip(&moved));
-        let fee = lost.map(|(queued, (before, after))| Area::of(queued.ask.nodes, after.since(*before))).sum();
+        let lost: Area = lost.map(|(queued, (before, after))| Area::of(queued.ask.nodes, after.since(*before))).sum();
         self.plan.moved = moved;
-        fee
+        self.terms.charge + lost
     }
 
     /// The fee of the quote, if it is still valid, or else the present fee.

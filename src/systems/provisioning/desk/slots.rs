@@ -2,7 +2,7 @@
 
 use super::Desk;
 use super::bookings::BookingState;
-use crate::grid::{Advert, Area, Denial, FreeSlot, Part, Receipt, Slot};
+use crate::grid::{Advert, Denial, FreeSlot, Part, Receipt, Slot, fees_of};
 use crate::time::{Span, Time};
 
 /// Horizon of slots without end: from now, and from the end of all present parts.
@@ -56,10 +56,9 @@ impl Desk {
             }
         }
 
-        let receipts: Vec<Receipt> = parts
-            .iter()
-            .map(|(_, part)| self.enter(*part, Area::ZERO, BookingState::Booked { since: now }, None))
-            .collect();
+        let booked = parts.iter().zip(fees_of(parts, self.terms.charge));
+        let receipts: Vec<Receipt> =
+            booked.map(|((_, part), fee)| self.enter(*part, fee, BookingState::Booked { since: now }, None)).collect();
         receipts.iter().for_each(|receipt| self.charge(receipt));
         if is_carved {
             self.plan.free = free.unrooted();
@@ -76,7 +75,7 @@ impl Desk {
             procs: free.procs,
             span: end.since(free.start),
             rate: self.terms.rate,
-            fee: Area::ZERO,
+            fee: self.terms.charge,
             divisible: is_edge,
             extensible: is_edge,
         }

@@ -247,6 +247,50 @@ fn a_hold_costs_what_was_quoted_for_it() {
     assert_eq!(busy(Some(QuoteId(7))), Area::of(8, Span::from_secs(60)));
 }
 
+/// The charge is part of the fee: a tenth of it is lost. Two parts of one slot pay it once, so the second is returned
+/// for nothing. A hold that is cancelled four minutes after its commit loses nothing, and later a tenth.
+#[test]
+fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
+    let charge = Area::of(1, Span::from_secs(100));
+    let terms = DeskTerms { charge, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
+    let claim = |number, lot| Message::Claim(Claim { number, job: JobId(1), lot });
+    let back = |booking| Message::Return(Return { booking: BookingId(booking) });
+    let slots = Lot::Slots { version: 0, parts: vec![(0, part(2, 400, 50)), (0, part(1, 500, 20))] };
+    let alice = vec![
+        (1, Message::Inquire(Inquire { number: 1, query: Query::Slots })),
+        (1, claim(2, slots)),
+        (2, back(0)),
+        (3, back(1)),
+        (4, Message::Inquire(Inquire { number: 3, query: Query::Price(part(4, 600, 10)) })),
+        (5, claim(4, Lot::Quote { quote: QuoteId(0), start: second(600) })),
+        (6, back(2)),
+        (7, wants(5, part(3, 900, 50))),
+        (8, pledge(5, Pledge::Commit)),
+        (248, pledge(5, Pledge::Cancel)),
+        (300, wants(6, part(3, 900, 50))),
+        (301, pledge(6, Pledge::Commit)),
+        (542, pledge(6, Pledge::Cancel)),
+    ];
+    let desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new()));
+    let played = play_at(desk, None, vec![alice]);
+    let seconds = |area: &Area| area.seconds();
+    let told = played.log.iter().filter_map(|entry| match &entry.record {
+        Record::Advertised { slots, .. } => Some(("slot", seconds(&slots[0].fee))),
+        Record::Quoted { offers, .. } => Some(("quote", seconds(&offers[0].fee))),
+        Record::Held { fee, .. } => Some(("hold", seconds(fee))),
+        Record::Booked { receipt, .. } => Some(("booked", seconds(&receipt.fee))),
+        Record::Returned { penalty, .. } => Some(("back", seconds(&penalty.unwrap()))),
+        _ => None,
+    });
+    let expected = [
+        [("slot", 100.0), ("booked", 100.0), ("booked", 0.0), ("back", 10.0), ("back", 0.0)].to_vec(),
+        [("quote", 100.0), ("booked", 100.0), ("back", 10.0)].to_vec(),
+        [("hold", 100.0), ("booked", 100.0), ("back", 0.0)].to_vec(),
+        [("hold", 100.0), ("booked", 100.0), ("back", 10.0)].to_vec(),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), expected.concat());
+}
+
 #[test]
 fn what_is_longer_than_is_taken_has_no_chance_and_the_rest_has() {
     let jobs = (0..30).map(|job| (u64::from(job), enter(job, 1, (1, 60), &[])));

@@ -12,10 +12,15 @@ use crate::topology::{Roster, Topology, build, load};
 type Played = (Vec<(String, usize, f64, f64)>, Vec<Entry<Record>>);
 
 /// The settings of each user, and its jobs: the arrival of each, and its tasks.
-type Users<'a> = [(&'a str, &'a [(u32, &'a str)])];
+pub type Users<'a> = [(&'a str, &'a [(u32, &'a str)])];
 
 /// The schedule of these users at these sites.
 fn schedule(sites: &[&str], users: &Users<'_>) -> Played {
+    rows(&topology_of(sites, users))
+}
+
+/// These users at these sites.
+pub fn topology_of(sites: &[&str], users: &Users<'_>) -> Topology {
     let mut text = "name = \"by-hand\"\n[provisioning]\n".to_owned();
     for (number, said) in sites.iter().enumerate() {
         text += &format!("[[site]]\nname = \"site-{number}\"\n{said}\n");
@@ -27,7 +32,7 @@ fn schedule(sites: &[&str], users: &Users<'_>) -> Played {
             text += &format!("[[workload.job]]\narrive = \"{arrive} s\"\n{tasks}\n");
         }
     }
-    rows(&read(&text))
+    read(&text)
 }
 
 fn rows(topology: &Topology) -> Played {
