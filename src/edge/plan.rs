@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::disk::{unreadable, write_named};
 use super::input::{load_grid, read_typed};
 use super::{Failure, out};
+use crate::grid::Area;
 use crate::near::nearest;
 use crate::report::plan::{json, picture as drawn, table};
 use crate::settings::units;
@@ -22,6 +23,8 @@ pub struct PlanOptions {
     /// None selects the policy of the topology.
     pub policy: Option<PlanningPolicy>,
     pub alpha: Option<f64>,
+    pub budget: Option<Area>,
+    pub deadline: Option<Span>,
     pub at: Option<Span>,
     pub json: bool,
     pub svg: Option<PathBuf>,
@@ -41,7 +44,12 @@ pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
     let loaded = load_grid(&wish.topology, &wish.overrides)?;
     let topology = &loaded.topology;
     let PlanningPolicy { row, maker } = wish.policy.map_or_else(|| usual(topology), Ok)?;
-    for (flag, is_there) in [("--alpha", wish.alpha.is_some()), ("--at", wish.at.is_some())] {
+    for (flag, is_there) in [
+        ("--alpha", wish.alpha.is_some()),
+        ("--budget", wish.budget.is_some()),
+        ("--deadline", wish.deadline.is_some()),
+        ("--at", wish.at.is_some()),
+    ] {
         if is_there && !maker.bargains {
             let names = names(|maker| maker.bargains);
             return Err(Failure::Input(format!(
@@ -68,6 +76,8 @@ pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
             work: &work,
             name: path,
             alpha: wish.alpha.unwrap_or(ALPHA),
+            budget: wish.budget,
+            deadline: wish.deadline,
             at,
             load: &context.load,
         })
@@ -127,6 +137,19 @@ pub fn policies() -> String {
 pub fn alpha(text: &str) -> Result<f64, String> {
     let alpha = text.parse().ok().filter(|alpha| (0.0..=1.0).contains(alpha));
     alpha.ok_or_else(|| "expected a number from 0 (an early end) to 1 (a low cost)".to_owned())
+}
+
+/// Parses the most that a plan may cost.
+pub fn budget(text: &str) -> Result<Area, String> {
+    units::core_time(text).map(Area::from_micros).map_err(|error| format!("expected {error}"))
+}
+
+/// Parses the longest time that a plan may take.
+pub fn deadline(text: &str) -> Result<Span, String> {
+    match moment(text)? {
+        Span::ZERO => Err("expected a time above zero".to_owned()),
+        span => Ok(span),
+    }
 }
 
 /// Parses a time, counted from the start.

@@ -55,6 +55,8 @@ pub struct Approach {
     pub ahead: Option<Span>,
     /// Time from the arrival of a job by which it must have ended; None if it may end at any time.
     pub deadline: Option<Span>,
+    /// The most that the bookings of a job may cost; None if there is no limit.
+    pub budget: Option<Area>,
     /// Sites where the parts of a job run at the same time, as indices into the topology's.
     pub legs: Vec<usize>,
     pub crash: Option<Crash>,
@@ -69,6 +71,14 @@ pub struct Crash {
 
 impl Default for Approach {
     fn default() -> Approach {
-        Approach { strategy: String::new(), alpha: 0.5, ahead: None, deadline: None, legs: Vec::new(), crash: None }
+        Approach {
+            strategy: String::new(),
+            alpha: 0.5,
+            ahead: None,
+            deadline: None,
+            budget: None,
+            legs: Vec::new(),
+            crash: None,
+        }
     }
 }

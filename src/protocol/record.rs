@@ -185,6 +185,12 @@ words! {
         Lost = "a task was lost before all had been bought",
         /// Sites named starts, but the job would end too late.
         PastDeadline = "no start that sites named keeps the deadline",
+        /// There are plans, but each would end too late.
+        LatePlan = "no plan on the slots that sites advertised keeps the deadline",
+        /// Each plan or start costs too much.
+        OverBudget = "all that sites offered costs more than the budget",
+        /// Some plans or starts keep the one, and some the other.
+        DearOrLate = "what keeps the deadline costs more than the budget",
     }
 }
 

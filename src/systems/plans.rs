@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Grid, Service, Submissions};
-use crate::time::Time;
+use crate::grid::Area;
+use crate::time::{Span, Time};
 use crate::workload::workflow::WorkflowFile;
 
 /// A policy that plans ahead.
@@ -31,6 +32,9 @@ pub struct Order<'a> {
     pub name: &'a str,
     /// The goal: 0 is an early end, 1 is a low cost.
     pub alpha: f64,
+    /// The most that a plan may cost, and how long it may take, if there are limits.
+    pub budget: Option<Area>,
+    pub deadline: Option<Span>,
     /// The moment of planning.
     pub at: Time,
     /// The jobs that the system's users submit themselves, by user number.
@@ -130,6 +134,13 @@ pub struct Choices {
     pub evaluated: usize,
     /// Least processor time of the tasks: no plan costs less at the default price.
     pub work: f64,
+    /// Limits of cost and makespan, and the number of plans, or of purchases, that break them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<usize>,
     /// The plans, the cheapest first. None dominates another, unless it is marked.
     pub plans: Vec<Choice>,
     /// The plan that alpha selects.

@@ -173,7 +173,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
             reproduce::provisioning(extent, logs.as_deref(), &making.making(out))
         }
-        Command::Plan { topology, workflow, policy, alpha, at, json, svg } => {
+        Command::Plan { topology, workflow, policy, alpha, budget, deadline, at, json, svg } => {
             let overrides = topology.overrides.parse()?;
             plan::plan(&plan::PlanOptions {
                 topology: topology.topology,
@@ -181,6 +181,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
                 workflow,
                 policy,
                 alpha,
+                budget,
+                deadline,
                 at,
                 json,
                 svg,

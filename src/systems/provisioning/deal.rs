@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::application::Application;
+use super::application::{Application, Limits};
 use super::pending::{PendingKey, PendingReplies, PendingReply, RequestKind};
 use super::rules::Provisioning;
 use super::run::{Assignment, Padded, Run, Transfer};
@@ -149,6 +149,11 @@ impl Deal<'_> {
     /// The time by which the job must have ended.
     pub fn deadline(&self) -> Time {
         self.approach.deadline.map_or(Time::NEVER, |deadline| self.run.job.arrive + deadline)
+    }
+
+    /// Its budget and that deadline.
+    pub fn limits(&self) -> Limits {
+        Limits { budget: self.approach.budget.unwrap_or(Area::MAX), deadline: self.deadline() }
     }
 
     /// The longest round trip of a message to a provider and its answer.

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use super::application::{Application, ApplicationPlan, GreedyPlan, MogaSettings, PriceWish, dominates, plan};
+use super::application::{
+    Application, ApplicationPlan, Cost, GreedyPlan, Limits, MogaSettings, PriceWish, choose, dominates, plan,
+};
 use super::desk::{Desk, WantedStarts, longest};
 use super::forecast::History;
 use super::planner;
@@ -15,7 +17,8 @@ use super::strategy;
 use super::trial::SiteTrial;
 use super::world::World;
 use crate::few;
-use crate::grid::{Site, Slot, Speed, Workflow};
+use crate::grid::{Area, Site, Slot, Speed, Workflow};
+use crate::settings::units;
 use crate::systems::NegotiatedJob;
 use crate::systems::plans::{Choice, Choices, Maker, Order, PlacedTask, Planned, PlanningSite, Unplannable};
 use crate::time::{Span, Time};
@@ -57,8 +60,14 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
         generations: moment.rules.generations as usize,
         ..MogaSettings::new(order.grid.seed)
     };
-    let front = plan(&moment.application, order.at, &slots, settings);
-    let Some(chosen) = front.choose(order.alpha) else { return Err(moment.nothing(&adverts)) };
+    let mut front = plan(&moment.application, order.at, &slots, settings);
+    if front.plans.is_empty() {
+        return Err(moment.nothing(&adverts));
+    }
+    let all: Vec<Cost> = front.plans.iter().map(|plan| plan.cost).collect();
+    let within = |limits: Limits| all.iter().copied().filter(|cost| limits.keep(order.at, cost)).collect::<Vec<_>>();
+    front.plans.retain(|plan| moment.limits().keep(order.at, &plan.cost));
+    let Some(chosen) = front.choose(order.alpha) else { return Err(moment.beyond(within)) };
     let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
     let choice = |plan: &ApplicationPlan| Choice {
         cost: plan.cost.allocation.seconds(),
@@ -68,7 +77,7 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
     };
     let placed = chosen.tasks.iter().map(|task| (task.task, task.site, task.start, task.end)).collect();
     let plans = front.plans.iter().map(choice).collect();
-    Ok(moment.told(front.evaluated, plans, at, placed))
+    Ok(moment.told((front.evaluated, all.len() - front.plans.len()), plans, at, placed))
 }
 
 fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
@@ -76,8 +85,21 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let mut alphas: Vec<f64> = ALPHAS.into_iter().chain([order.alpha]).collect();
     alphas.sort_by(f64::total_cmp);
     alphas.dedup();
-    let plans: Vec<GreedyPlan<'_>> = alphas.iter().map(|alpha| moment.buy(*alpha)).collect::<Result<_, _>>()?;
-    let wanted = &plans[alphas.iter().position(|alpha| *alpha == order.alpha).expect("it is one of them")];
+    let within = |limits: Limits| -> Result<Vec<(f64, GreedyPlan<'_>)>, Unplannable> {
+        let bought = |alpha: &f64| moment.buy(*alpha, limits).map(|bought| bought.map(|plan| (*alpha, plan)));
+        alphas.iter().filter_map(|alpha| bought(alpha).transpose()).collect()
+    };
+    let (kept, plans): (Vec<f64>, Vec<GreedyPlan<'_>>) = within(moment.limits())?.into_iter().unzip();
+    // With this alpha there may be no plan within the limits, but with others.
+    let by_weights = || {
+        let options: Vec<(u64, u64)> = plans.iter().map(|plan| plan.cost().aims()).collect();
+        choose(order.alpha, &options)
+    };
+    let Some(wanted) = kept.iter().position(|alpha| *alpha == order.alpha).or_else(by_weights) else {
+        let costs = |limits| within(limits).unwrap_or_default().iter().map(|(_, plan)| plan.cost()).collect();
+        return Err(moment.beyond(costs));
+    };
+    let wanted = &plans[wanted];
     let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
     few::sort_by_key(&mut costs, |(cost, _)| (cost.allocation, cost.makespan));
     costs.dedup();
@@ -91,7 +113,8 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let told = told.collect::<Vec<_>>();
     let at = told.iter().position(|(cost, _)| *cost == wanted.cost()).expect("it is told of in any case");
     let placed = wanted.all().iter().map(|(task, _)| (task.task, task.site, task.start, task.end)).collect();
-    Ok(moment.told(plans.len(), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
+    let broken = alphas.len() - plans.len();
+    Ok(moment.told((alphas.len(), broken), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
 }
 
 impl<'a> PlanningMoment<'a> {
@@ -173,23 +196,76 @@ impl<'a> PlanningMoment<'a> {
         sites
     }
 
-    /// Buys task after task, each at the best price by alpha.
-    fn buy(&self, alpha: f64) -> Result<GreedyPlan<'_>, Unplannable> {
+    fn limits(&self) -> Limits {
+        let deadline = self.order.deadline.map_or(Time::NEVER, |deadline| self.order.at + deadline);
+        Limits { budget: self.order.budget.unwrap_or(Area::MAX), deadline }
+    }
+
+    /// The error if no plan keeps the limits; `within` returns the costs of those that keep others.
+    fn beyond(&self, within: impl Fn(Limits) -> Vec<Cost>) -> Unplannable {
+        let Limits { budget, deadline } = self.limits();
+        let cost = |cost: Area| units::core_time_text(cost.micros());
+        let cheapest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.allocation, plan.makespan)).copied();
+        let earliest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.makespan, plan.allocation)).copied();
+        let of_all = |what: &str, plan: Option<Cost>| {
+            let of = |Cost { allocation, makespan }| {
+                format!("the {what} of all costs {} and takes {}", cost(allocation), makespan)
+            };
+            plan.map_or_else(|| "none was found without that limit".to_owned(), of)
+        };
+        let by_budget = || {
+            let in_time = cheapest(&within(Limits { budget: Area::MAX, deadline }));
+            in_time.map(|plan| format!("the cheapest that takes no longer costs {}", cost(plan.allocation)))
+        };
+        let by_deadline = || {
+            let affordable = earliest(&within(Limits { budget, deadline: Time::NEVER }));
+            affordable.map(|plan| format!("the earliest that costs no more takes {}", plan.makespan))
+        };
+        let all = within(Limits::NONE);
+        Unplannable(match (self.order.budget, self.order.deadline) {
+            (Some(most), None) => {
+                format!("no plan costs {} or less: {}", cost(most), of_all("cheapest", cheapest(&all)))
+            }
+            (None, Some(longest)) => format!("no plan takes {longest} or less: {}", of_all("earliest", earliest(&all))),
+            (most, longest) => {
+                let most = cost(most.unwrap_or_default());
+                let told = [
+                    by_budget().unwrap_or_else(|| of_all("earliest", earliest(&all))),
+                    by_deadline().unwrap_or_else(|| of_all("cheapest", cheapest(&all))),
+                ];
+                format!(
+                    "no plan both costs {most} or less and takes {} or less: {}",
+                    longest.unwrap_or_default(),
+                    told.join("; ")
+                )
+            }
+        })
+    }
+
+    /// Buys task after task, each at the best price by alpha. None, if the limits leave no start for a task.
+    fn buy(&self, alpha: f64, limits: Limits) -> Result<Option<GreedyPlan<'_>>, Unplannable> {
         let now = self.order.at;
         let mut desks: Vec<Desk> = self.sites.iter().map(|site| site.desk.clone()).collect();
         let procs = desks.iter().map(|desk| desk.terms().procs).collect();
-        let mut buying = GreedyPlan::new(&self.application, alpha, now, procs);
+        let least = |site: usize, area: Area| {
+            let terms = self.sites[site].desk.terms();
+            area.at(terms.rate) + terms.charge
+        };
+        let mut buying = GreedyPlan::new(&self.application, alpha, now, procs).within(limits, least);
         loop {
             let wishes = buying.wishes(now);
             if wishes.is_empty() {
-                return Ok(buying);
+                return Ok(Some(buying));
             }
             let price = |wish: &PriceWish| {
                 let wanted = WantedStarts::From(wish.part.start);
                 let quote = desks[wish.site].price(now, wish.part.procs, wish.part.span, wanted);
                 quote.ok().map(|quote| (wish.site, quote))
             };
-            let quotes: Vec<_> = wishes.iter().filter_map(price).collect();
+            let mut quotes: Vec<_> = wishes.iter().filter_map(price).collect();
+            if buying.keep_limits(&mut quotes).is_some() {
+                return Ok(None);
+            }
             let bought = buying.choose(&quotes).and_then(|(site, quote, start)| {
                 desks[site].book(now, quote, start).ok().map(|receipt| (site, receipt))
             });
@@ -219,7 +295,7 @@ impl<'a> PlanningMoment<'a> {
 
     fn told(
         &self,
-        evaluated: usize,
+        (evaluated, left_out): (usize, usize),
         plans: Vec<Choice>,
         chosen: usize,
         placed: Vec<(u32, u32, Time, Time)>,
@@ -258,6 +334,9 @@ impl<'a> PlanningMoment<'a> {
             sites: order.grid.sites.iter().zip(&self.sites).map(market).collect(),
             evaluated,
             work: work.sum(),
+            budget: order.budget.map(Area::seconds),
+            deadline: order.deadline.map(seconds),
+            left_out: (order.budget.is_some() || order.deadline.is_some()).then_some(left_out),
             plans,
             chosen,
             tasks: placed.iter().map(placed_task).collect(),

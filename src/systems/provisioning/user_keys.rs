@@ -3,7 +3,7 @@
 use super::strategy;
 use crate::grid::{Approach, Crash, User};
 use crate::settings::{
-    FormExt, Layout, List, Maybe, NameIndex, Number, OneOf, POSITIVE_SPAN, Registered, Walk, Word, key,
+    CoreTime, FormExt, Layout, List, Maybe, NameIndex, Number, OneOf, POSITIVE_SPAN, Registered, Walk, Word, key,
 };
 use crate::time::Span;
 
@@ -43,6 +43,9 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     if w.reads() && !(fits && has(|row| row.has_deadline)) {
         approach.deadline = usual.deadline;
     }
+    if w.reads() && !(fits && has(|row| row.has_budget)) {
+        approach.budget = usual.budget;
+    }
     // Defaults of all users have no name, and leave the lead time open for those whose strategy needs none.
     if w.reads() && fits && row.is_some_and(|row| row.pads) && !user.name.is_empty() {
         approach.ahead = approach.ahead.or(Some(PADS_AHEAD));
@@ -60,9 +63,13 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
     w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, Maybe(at_most));
     let deadline = key("deadline", "the time from the arrival of a job by which its booking must have ended");
-    let keeps = "only reserve and coallocate keep a deadline";
+    let keeps = "only moga, greedy, reserve and coallocate keep a deadline";
     let deadline = deadline.usual("none").only_if(fits && has(|row| row.has_deadline), only(keeps));
     w.set(deadline, &mut approach.deadline, Maybe(POSITIVE_SPAN));
+    let budget = key("budget", "the most that the bookings of a job may cost, at the price of best effort");
+    let keeps = "only moga, greedy and reserve keep a budget";
+    let budget = budget.usual("none").only_if(fits && has(|row| row.has_budget), only(keeps));
+    w.set(budget, &mut approach.budget, Maybe(CoreTime));
     if let (Some(ahead), Some(deadline)) = (approach.ahead, approach.deadline)
         && deadline <= ahead
         && let Some(field) = w.fields().and_then(|fields| fields.get("deadline"))

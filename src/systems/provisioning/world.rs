@@ -212,6 +212,11 @@ impl Provider {
         self.kind == task.kind && self.cores >= task.cores
     }
 
+    /// The least cost of a booking of so much time.
+    pub fn least(&self, area: Area) -> Area {
+        area.at(self.rate) + self.charge
+    }
+
     /// True if its nodes fail.
     pub fn fails(&self) -> bool {
         self.fails.is_some()

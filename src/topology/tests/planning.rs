@@ -2,7 +2,7 @@
 
 use super::provisioning::BARGAINING;
 use super::*;
-use crate::grid::{Edge, Step, Workflow};
+use crate::grid::{Area, Edge, Step, Workflow};
 use crate::systems::plans::{Choices, Order, Planned, Unplannable};
 use crate::systems::{self, provisioning};
 use crate::time::{Span, Time};
@@ -18,13 +18,27 @@ fn fork(cores: u32, minutes: u64) -> WorkflowFile {
 }
 
 fn make(text: &str, policy: &str, work: &WorkflowFile, alpha: f64, hours: u64) -> Result<Planned, Unplannable> {
+    make_within((None, None), text, policy, work, alpha, hours)
+}
+
+/// A plan within a budget and a deadline.
+fn make_within(
+    (budget, deadline): (Option<Area>, Option<Span>),
+    text: &str,
+    policy: &str,
+    work: &WorkflowFile,
+    alpha: f64,
+    hours: u64,
+) -> Result<Planned, Unplannable> {
     let topology = load_text(text, &[]).unwrap();
     let rows = || systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |entry| (row, entry)));
     let (row, entry) = rows().find(|(_, entry)| entry.name == policy).unwrap();
     let at = Time::ZERO + Span::from_minutes(60 * hours);
     let look = |context: &crate::topology::PlanningContext<'_>| {
         let (service, grid, links, load) = (&context.service, &context.grid, context.links.clone(), &context.load[..]);
-        (entry.make)(&Order { policy: entry.name, service, grid, links, work, name: "fork.json", alpha, at, load })
+        let name = "fork.json";
+        let policy = entry.name;
+        (entry.make)(&Order { policy, service, grid, links, work, name, alpha, budget, deadline, at, load })
     };
     with_planning_context(&topology, row, hours > 0, look).unwrap()
 }
@@ -127,6 +141,55 @@ fn plans_include_the_fixed_charges_of_bookings() {
     assert_eq!(cost("greedy", 1.0), (18.0, 3.0, 3));
     // One of the two tasks that run at the same time has to be at york: 6 + 6 + 4 + 5.
     assert_eq!(cost("greedy", 0.0), (21.0, 2.0, 3));
+}
+
+/// York has eight cores at price 3, leeds four at price 1. The fork takes 3 * 4 core hours: at york 36 for two hours, at
+/// leeds 12 for three; greedy also finds that with one of the last two tasks at york, for 4 + 4 + 12 and two hours.
+#[test]
+fn plans_that_break_a_budget_or_a_deadline_are_left_out() {
+    let text = BARGAINING.replace("cores = 8\n", "cores = 8\nprice = 3.0\n");
+    let hours = |hours: u64| Span::from_minutes(60 * hours);
+    let within = |policy: &str, alpha: f64, budget: u64, deadline: u64| {
+        let budget = (budget > 0).then(|| Area::of(1, hours(budget)));
+        let deadline = (deadline > 0).then(|| hours(deadline));
+        match make_within((budget, deadline), &text, policy, &fork(4, 60), alpha, 0) {
+            Ok(Planned::Choices(of)) => {
+                let costs = of.plans.iter().map(|plan| (plan.cost / 3_600.0, plan.makespan / 3_600.0));
+                Ok((costs.collect::<Vec<_>>(), of.chosen, of.left_out))
+            }
+            Ok(Planned::Schedule(_)) => panic!("{policy} gives choices"),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    let (cheap, fast, mixed) = ((12.0, 3.0), (36.0, 2.0), (20.0, 2.0));
+    assert_eq!(within("moga", 1.0, 0, 0), Ok((vec![cheap, fast], 0, None)));
+    assert_eq!(within("moga", 1.0, 0, 2), Ok((vec![fast], 0, Some(1))));
+    assert_eq!(within("moga", 0.0, 35, 0), Ok((vec![cheap], 0, Some(1))));
+    assert_eq!(within("moga", 0.0, 36, 3), Ok((vec![cheap, fast], 1, Some(0))));
+    assert_eq!(within("greedy", 1.0, 0, 0), Ok((vec![cheap, mixed], 0, None)));
+    // Enough time is left for what follows: all alphas come to the same then.
+    assert_eq!(within("greedy", 1.0, 0, 2), Ok((vec![mixed], 0, Some(0))));
+    assert_eq!(within("greedy", 0.0, 20, 2), Ok((vec![mixed], 0, Some(0))));
+    assert_eq!(within("greedy", 0.0, 19, 0), Ok((vec![cheap], 0, Some(0))));
+    let told = |policy, budget, deadline| within(policy, 0.5, budget, deadline).unwrap_err();
+    for policy in ["moga", "greedy"] {
+        assert_eq!(
+            told(policy, 11, 0),
+            "no plan costs 11 core h or less: the cheapest of all costs 12 core h and takes 3 h"
+        );
+        assert!(told(policy, 0, 1).starts_with("no plan takes 1 h or less: the earliest of all costs "), "{policy}");
+        assert!(told(policy, 11, 2).ends_with("; the cheapest of all costs 12 core h and takes 3 h"), "{policy}");
+    }
+    assert_eq!(
+        told("moga", 35, 2),
+        "no plan both costs 35 core h or less and takes 2 h or less: the cheapest that takes no longer costs 36 core h; \
+         the earliest that costs no more takes 3 h"
+    );
+    assert_eq!(
+        told("greedy", 19, 2),
+        "no plan both costs 19 core h or less and takes 2 h or less: the cheapest that takes no longer costs 20 core h; \
+         the earliest that costs no more takes 3 h"
+    );
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn errors_of_strategies_are_reported() {
             &["user.alice.ahead=\"1 h\""],
             "only reserve, coallocate, var and var-and-reserve have a wanted start for their jobs",
         ),
-        (BARGAINING, &["user.alice.deadline=\"1 h\""], "only reserve and coallocate keep a deadline"),
+        (BARGAINING, &["user.alice.deadline=\"1 h\""], "only moga, greedy, reserve and coallocate keep a deadline"),
         (
             BARGAINING,
             &["user.alice.strategy=\"reserve\"", "user.alice.ahead=\"2 h\"", "user.alice.deadline=\"2 h\""],
@@ -140,6 +140,8 @@ fn errors_of_strategies_are_reported() {
             &["site.york.charge=5"],
             "expected core time with its unit, such as \"90 core s\" or \"2.5 core h\", found 5",
         ),
+        (BARGAINING, &["user.alice.budget=\"1 core h\""], "only moga, greedy and reserve keep a budget"),
+        (BARGAINING, &["user.alice.strategy=\"moga\"", "user.alice.budget=2"], "for example \"2 core h\""),
         (BARGAINING, &["site.york.charge=\"5 h\""], "for example \"5 core h\""),
         (BARGAINING, &["site.york.charge=\"-5 core h\""], "core time that is not negative"),
         (BARGAINING, &["provisioning.bandwidth=\"fast\""], "expected"),

@@ -125,6 +125,12 @@ pub(super) enum Command {
         /// The objective for users who negotiate, from 0 (an early end) to 1 (a low cost) [default: 0.5]
         #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
         alpha: Option<f64>,
+        /// Leave out plans that cost more, such as "40 core h"
+        #[arg(long, value_name = "CORE TIME", value_parser = plan::budget)]
+        budget: Option<crate::grid::Area>,
+        /// Leave out plans that end later than this after the moment of planning, such as "3 h"
+        #[arg(long, value_name = "TIME", value_parser = plan::deadline)]
+        deadline: Option<crate::time::Span>,
         /// Plan this long after the start, beside the jobs of users who only queue [default: at the start, on idle
         /// sites]
         #[arg(long, value_name = "TIME", value_parser = plan::moment)]

@@ -28,6 +28,9 @@ pub(super) fn table(of: &Choices) -> String {
         number(of.work),
         of.alpha
     );
+    if let Some(limits) = limits(of) {
+        let _ = writeln!(text, "{limits}");
+    }
 
     let row = |(place, plan): (usize, &Choice)| {
         let star = if place == of.chosen { "*" } else { "" };
@@ -45,6 +48,15 @@ pub(super) fn table(of: &Choices) -> String {
     let rows: Vec<Vec<String>> = of.tasks.iter().map(row).collect();
     text.push_str(&columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2..5));
     text
+}
+
+/// The limits of plans, if there are any.
+fn limits(of: &Choices) -> Option<String> {
+    let left_out = of.left_out?;
+    let most = [of.budget.map(|most| format!("cost at most {} processor-s", number(most)))];
+    let longest = of.deadline.map(|longest| format!("take at most {} s", number(longest)));
+    let limits: Vec<String> = most.into_iter().flatten().chain(longest).collect();
+    Some(format!("plans {}; {left_out} that would not are left out", limits.join(" and ")))
 }
 
 fn headline(of: &Choices) -> String {
@@ -73,10 +85,11 @@ pub(super) fn scatter(of: &Choices) -> String {
         costs: PaddedRange::of(costs(of)),
     };
     let title = escape(&headline(of)).to_string();
-    let below = format!(
+    let mut below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
         of.alpha
     );
+    limits(of).into_iter().for_each(|limits| below.push_str(&format!("; {limits}")));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
          viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\

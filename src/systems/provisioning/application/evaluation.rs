@@ -13,6 +13,13 @@ pub struct Cost {
     pub makespan: Span,
 }
 
+impl Cost {
+    /// Both aims as numbers: cost, then time.
+    pub fn aims(&self) -> (u64, u64) {
+        (self.allocation.micros(), self.makespan.micros())
+    }
+}
+
 /// The place of a task: site, start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskPlace {

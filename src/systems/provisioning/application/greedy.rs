@@ -1,7 +1,7 @@
 //! Purchase of one start after another. Slots quoted in answer to different questions may overlap, so prices are asked
 //! for one task, a start is chosen and booked, and only then the next task follows.
 
-use super::{Application, Cost, TaskPlace, choose_quoted};
+use super::{Application, Broken, Cost, Limits, TaskPlace, choose_quoted};
 use crate::grid::{Area, Part, Quote, QuoteId, Receipt};
 use crate::time::{Span, Time};
 
@@ -15,6 +15,10 @@ pub struct GreedyPlan<'a> {
     sites: Vec<u32>,
     placed: Vec<(u32, Time)>,
     bought: Vec<(TaskPlace, Receipt)>,
+    limits: Limits,
+    /// For each task, in the order of purchase: the least cost of all tasks bought after it, and the least time of those
+    /// that depend on it. Empty without limits.
+    rest: Vec<(Area, Span)>,
 }
 
 /// A question for the price of a task at a site, from a start on.
@@ -27,7 +31,42 @@ pub struct PriceWish {
 impl<'a> GreedyPlan<'a> {
     pub fn new(application: &'a Application, alpha: f64, now: Time, sites: Vec<u32>) -> GreedyPlan<'a> {
         let placed = vec![(0, Time::ZERO); application.tasks()];
-        GreedyPlan { application, alpha, now, sites, placed, bought: Vec::new() }
+        let (bought, rest) = (Vec::new(), Vec::new());
+        GreedyPlan { application, alpha, now, sites, placed, bought, limits: Limits::NONE, rest }
+    }
+
+    /// Like this plan, within limits. `least` is the least cost of so much time at a site. A start is only bought if
+    /// the limits leave enough for the tasks after it, at the least cost and the shortest run times.
+    pub fn within(self, limits: Limits, least: impl Fn(usize, Area) -> Area) -> GreedyPlan<'a> {
+        if limits == Limits::NONE {
+            return self;
+        }
+        let GreedyPlan { application, sites, .. } = &self;
+        let fits =
+            |task: usize, site: &usize| sites[*site] >= application.procs(task) && application.suits(task, *site);
+        let cheapest = |task: usize| {
+            let area = |site| Area::of(application.procs(task), application.runtime(task, site));
+            (0..sites.len()).filter(|site| fits(task, site)).map(|site| least(site, area(site))).min()
+        };
+        let after = application.after(|task| {
+            let runtimes = (0..sites.len()).filter(|site| fits(task, site)).map(|site| application.runtime(task, site));
+            runtimes.min().unwrap_or_default()
+        });
+        let mut cost = Area::ZERO;
+        let mut rest: Vec<(Area, Span)> = Vec::new();
+        for task in application.order().iter().rev().map(|task| *task as usize) {
+            rest.push((cost, after[task]));
+            cost += cheapest(task).unwrap_or_default();
+        }
+        rest.reverse();
+        GreedyPlan { limits, rest, ..self }
+    }
+
+    /// Drops the starts of the next task after which the limits cannot be kept. If there are some, and none is left,
+    /// returns the limit that left none.
+    pub fn keep_limits(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
+        let (cost, time) = *self.rest.get(self.bought.len())?;
+        self.limits.less(self.cost().allocation + cost, time).keep_of(quotes)
     }
 
     /// The questions to ask now: the next task, at each site that is large enough. Empty when all tasks have been

@@ -70,7 +70,7 @@ pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings:
 impl Front {
     /// The best plan if cost has the weight `alpha` and time the rest.
     pub fn choose(&self, alpha: f64) -> Option<&ApplicationPlan> {
-        let options = self.plans.iter().map(|plan| (plan.cost.allocation.micros(), plan.cost.makespan.micros()));
+        let options = self.plans.iter().map(|plan| plan.cost.aims());
         choose(alpha, &options.collect::<Vec<_>>()).map(|place| &self.plans[place])
     }
 }

@@ -114,6 +114,17 @@ impl Application {
         &self.order
     }
 
+    /// For each task, the least time from its end to the end of all tasks that depend on it, given the run times.
+    pub fn after(&self, runtime: impl Fn(usize) -> Span) -> Vec<Span> {
+        let mut after = vec![Span::ZERO; self.tasks()];
+        // Tasks are in topological order, and edges ascend.
+        for &(from, to) in self.edges.iter().rev() {
+            let (from, to) = (from as usize, to as usize);
+            after[from] = after[from].max(runtime(to) + after[to]);
+        }
+        after
+    }
+
     /// Position of a task in that order.
     pub fn place(&self, task: usize) -> u32 {
         self.places[task]

@@ -3,9 +3,9 @@
 //! than it can arrive.
 
 use super::reserve::{keep_in_time, nothing_in};
-use super::{JustInTime, Strategy, StrategyRow, TRIES};
+use super::{JustInTime, Strategy, StrategyRow, TRIES, broken};
 use crate::few;
-use crate::grid::{Denial, Quote, Receipt};
+use crate::grid::{Area, Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, GreedyPlan as Buying};
 use crate::systems::provisioning::deal::Deal;
@@ -16,6 +16,8 @@ pub const ROW: StrategyRow = StrategyRow {
     name: "greedy",
     about: "buys starts task by task, each the best by alpha of what sites quote",
     has_alpha: true,
+    has_deadline: true,
+    has_budget: true,
     build: |_| Box::new(Greedy::default()),
     ..super::BARGAINING
 };
@@ -36,7 +38,9 @@ impl Greedy {
     /// The purchase so far. It is rebuilt from the bookings, so that no plan has to outlive a message.
     fn buying<'a>(&self, application: &'a Application, deal: &Deal<'_>) -> Buying<'a> {
         let sites = deal.world.providers.iter().map(|provider| provider.cores).collect();
-        let mut buying = Buying::new(application, deal.approach.alpha, self.begun, sites);
+        let least = |provider: usize, area: Area| deal.world.providers[provider].least(area);
+        let buying = Buying::new(application, deal.approach.alpha, self.begun, sites);
+        let mut buying = buying.within(deal.limits(), least);
         self.bought.iter().for_each(|(provider, receipt)| buying.bought(*provider, *receipt));
         buying
     }
@@ -64,7 +68,9 @@ impl Greedy {
         let nothing = nothing_in(&quotes);
         keep_in_time(&mut quotes, deal);
         let application = self.application.take().expect("prices are asked for an application");
-        let choice = self.buying(&application, deal).choose(&quotes);
+        let buying = self.buying(&application, deal);
+        let nothing = buying.keep_limits(&mut quotes).map_or(nothing, broken);
+        let choice = buying.choose(&quotes);
         self.application = Some(application);
         match choice {
             Some((provider, quote, start)) => {

@@ -11,6 +11,7 @@ mod reserve;
 mod var;
 mod var_and_reserve;
 
+use super::application::Broken;
 use super::deal::Deal;
 use crate::grid::{Approach, Area, BookingId, Denial, HoldId, Receipt};
 use crate::protocol::{Bargain, PledgeAnswer, Reason, Reply};
@@ -27,8 +28,9 @@ pub struct StrategyRow {
     pub has_ahead: bool,
     /// True if its jobs always have one, and idle until then if they start earlier.
     pub pads: bool,
-    /// True if its jobs may have a deadline.
+    /// True if its jobs may have a deadline, and a budget.
     pub has_deadline: bool,
+    pub has_budget: bool,
     /// True if it runs the tasks of a job at several sites at once.
     pub has_legs: bool,
     /// True if each of its jobs is a request, which is booked or not.
@@ -46,6 +48,7 @@ const BARGAINING: StrategyRow = StrategyRow {
     has_ahead: false,
     pads: false,
     has_deadline: false,
+    has_budget: false,
     has_legs: false,
     bargains: true,
     is_rigid: false,
@@ -62,6 +65,15 @@ pub const USUAL: &str = best_effort::ROW.name;
 
 pub fn find(name: &str) -> Option<&'static StrategyRow> {
     ALL.iter().find(|row| row.name == name)
+}
+
+/// The reason of a failure, if limits leave no start of those that sites named.
+fn broken(limit: Broken) -> Reason {
+    match limit {
+        Broken::Deadline => Reason::PastDeadline,
+        Broken::Budget => Reason::OverBudget,
+        Broken::Both => Reason::DearOrLate,
+    }
 }
 
 /// The state that makes the result of a negotiation reported once.

@@ -8,7 +8,7 @@ use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::application::{ApplicationPlan, MogaSettings, plan};
+use crate::systems::provisioning::application::{ApplicationPlan, Broken, MogaSettings, plan};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
 
@@ -16,6 +16,8 @@ pub const ROW: StrategyRow = StrategyRow {
     name: "moga",
     about: "a genetic algorithm plans the whole workflow on advertised slots, and alpha selects one of its plans",
     has_alpha: true,
+    has_deadline: true,
+    has_budget: true,
     build: |_| Box::new(Moga::default()),
     ..super::BARGAINING
 };
@@ -73,9 +75,17 @@ impl Moga {
             generations: deal.rules.generations as usize,
             ..MogaSettings::new(deal.seed())
         };
-        let front = plan(&application, now, &slots, settings);
+        let mut front = plan(&application, now, &slots, settings);
+        let limits = deal.limits();
+        let broken = limits.broken_by(now, front.plans.iter().map(|plan| &plan.cost));
+        front.plans.retain(|plan| limits.keep(now, &plan.cost));
+        let nothing = match broken {
+            None => Reason::NoPlan,
+            Some(Broken::Deadline) => Reason::LatePlan,
+            Some(other) => super::broken(other),
+        };
         let Some(chosen) = front.choose(deal.approach.alpha).cloned() else {
-            return self.give_in(Bargain::Refused, Reason::NoPlan, deal);
+            return self.give_in(Bargain::Refused, nothing, deal);
         };
 
         self.left = ats;

@@ -1,7 +1,7 @@
 //! One reservation for a job of one task: the best of all quoted starts by the weights of cost and time. Starts before
-//! the wanted one, and those after which the job may miss its deadline, are left out.
+//! the wanted one, those after which the job may miss its deadline, and those over its budget are left out.
 
-use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES};
+use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES, broken};
 use crate::few;
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
@@ -15,6 +15,7 @@ pub const ROW: StrategyRow = StrategyRow {
     has_alpha: true,
     has_ahead: true,
     has_deadline: true,
+    has_budget: true,
     is_rigid: true,
     build: |_| Box::new(ReserveStrategy::default()),
     ..super::BARGAINING
@@ -45,10 +46,7 @@ impl ReserveStrategy {
         let mut quotes = std::mem::take(&mut self.quotes);
         let named = nothing_in(&quotes);
         keep_in_time(&mut quotes, deal);
-        let nothing = if has_none(&quotes) { named } else { Reason::PastDeadline };
-        for (_, Quote { span, offers, .. }) in &mut quotes {
-            offers.retain(|offer| offer.start + *span <= deal.deadline());
-        }
+        let nothing = deal.limits().keep_of(&mut quotes).map_or(named, broken);
         match choose_quoted(deal.approach.alpha, &quotes) {
             Some((provider, quote, start)) => {
                 deal.buy(provider, &quotes, (quote, start));

@@ -230,7 +230,7 @@ fn a_leg_that_its_site_does_not_accept_is_told_before_the_run() {
 }
 
 /// The ends of all negotiations, with their reasons.
-fn bargains(log: &[Entry<Record>]) -> Vec<(Bargain, Option<Reason>)> {
+pub fn bargains(log: &[Entry<Record>]) -> Vec<(Bargain, Option<Reason>)> {
     let bargained = log.iter().filter_map(|entry| match entry.record {
         Record::Bargained { end, why, .. } => Some((end, why)),
         _ => None,

@@ -1,10 +1,10 @@
 //! Small grids in which prices decide; all payments were worked out by hand.
 
-use super::by_hand::{Users, topology_of};
+use super::by_hand::{Users, bargains, topology_of};
 use super::play;
 use crate::grid::Receipt;
 use crate::kernel::Entry;
-use crate::protocol::Record;
+use crate::protocol::{Bargain, Reason, Record};
 use crate::report::Bargaining;
 
 /// A booking: its site, rent and fee, in processor-seconds.
@@ -69,4 +69,59 @@ fn each_leg_pays_the_charge_of_its_site() {
     let (paid, all) = paid(&sites, &[(pair, &[(0, two)])]);
     assert_eq!(paid, [(0, 240.0, 10.0), (1, 30.0, 20.0)]);
     assert_eq!(accounts(&all), (300.0, 30.0, vec![250.0, 50.0]));
+}
+
+/// A crowd holds all four cores of the first site until 1,000 s. The job arrives at 1 s and needs four for 100 s: 400
+/// core-seconds from then on, or 3 * 400 at once at the second site. Without a booking it joins the shorter queue, which
+/// is that of the second site.
+#[test]
+fn what_breaks_a_budget_or_a_deadline_is_not_booked() {
+    let hour = "tasks = [{ runtime = \"1000 s\", cores = 4 }]";
+    let job = "tasks = [{ runtime = \"100 s\", cores = 4 }]";
+    let run = |strategy: &str, limits: &str| {
+        let user = format!("strategy = \"{strategy}\"\n{limits}");
+        let users: &Users<'_> = &[("", &[(0, hour)]), (&user, &[(1, job)])];
+        let (log, all) = play(&topology_of(&["cores = 4", "cores = 4\nprice = 3.0"], users));
+        let cost = all.users.iter().find(|user| user.strategy == strategy).unwrap().cost;
+        (payments(&log), *bargains(&log).last().unwrap(), (cost * 3_600.0).round())
+    };
+    let (later, at_once) = (vec![(0, 400.0, 0.0)], vec![(1, 1_200.0, 0.0)]);
+    let booked = (Bargain::Booked, None);
+    let queued = |why| (Vec::new(), (Bargain::Refused, Some(why)), 400.0);
+    for (strategy, late) in
+        [("moga", Reason::LatePlan), ("greedy", Reason::PastDeadline), ("reserve", Reason::PastDeadline)]
+    {
+        let run = |limits| run(strategy, limits);
+        assert_eq!(run("alpha = 1.0"), (later.clone(), booked, 400.0), "{strategy}");
+        assert_eq!(run("alpha = 1.0\ndeadline = \"1098 s\""), (at_once.clone(), booked, 1_200.0), "{strategy}");
+        assert_eq!(run("alpha = 1.0\ndeadline = \"1099 s\""), (later.clone(), booked, 400.0), "{strategy}");
+        assert_eq!(run("alpha = 0.0\nbudget = \"1199 core s\""), (later.clone(), booked, 400.0), "{strategy}");
+        assert_eq!(run("alpha = 0.0\nbudget = \"1200 core s\""), (at_once.clone(), booked, 1_200.0), "{strategy}");
+        assert_eq!(run("deadline = \"99 s\""), queued(late), "{strategy}");
+        assert_eq!(run("budget = \"399 core s\""), queued(Reason::OverBudget), "{strategy}");
+        let both = "deadline = \"1098 s\"\nbudget = \"1199 core s\"";
+        assert_eq!(run(both), queued(Reason::DearOrLate), "{strategy}");
+    }
+}
+
+/// Two such tasks, one after the other: greedy buys the first only if the second can still be bought at the least price
+/// and in its time.
+#[test]
+fn a_task_is_bought_only_if_the_limits_leave_enough_for_those_after_it() {
+    let hour = "tasks = [{ runtime = \"1000 s\", cores = 4 }]";
+    let two = "tasks = [{ runtime = \"100 s\", cores = 4 }, { runtime = \"100 s\", cores = 4 }]\nedges = [[0, 1]]";
+    let run = |limits: &str| {
+        let user = format!("strategy = \"greedy\"\n{limits}");
+        let users: &Users<'_> = &[("", &[(0, hour)]), (&user, &[(1, two)])];
+        let (log, _) = play(&topology_of(&["cores = 4", "cores = 4\nprice = 3.0"], users));
+        payments(&log)
+    };
+    let (cheap, dear) = ((0, 400.0, 0.0), (1, 1_200.0, 0.0));
+    assert_eq!(run("alpha = 0.0"), [dear, dear]);
+    // 1,600 - 400 are left for the first, and 400 for the second, which is at 1,000 s then.
+    assert_eq!(run("alpha = 0.0\nbudget = \"1600 core s\""), [dear, cheap]);
+    assert_eq!(run("alpha = 0.0\nbudget = \"1599 core s\""), [cheap, cheap]);
+    // From 1,000 s on, both take until 1,200 s.
+    assert_eq!(run("alpha = 1.0\ndeadline = \"1199 s\""), [cheap, cheap]);
+    assert_eq!(run("alpha = 1.0\ndeadline = \"1198 s\""), [dear, cheap]);
 }
