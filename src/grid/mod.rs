@@ -45,10 +45,10 @@ pub use recovery::{Bookings, Checkpoint, CheckpointSchedule, Every, Interrupted,
 pub use request::{Invalid, Request};
 pub use site::{Behaviour, Named, Reserved, Site, Speed, User};
 pub use slots::{
-    Advert, Allocation, Area, BadPart, BookingId, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote,
-    QuoteId, Rate, Receipt, Slot, fees_of,
+    Advert, Allocation, Area, BadPart, BookingId, DAY, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote,
+    QuoteId, Rate, Receipt, Slot, Tariff, fees_of,
 };
 pub use staging::{Staging, Volumes};
-pub use terms::{Approach, Crash, PlanMode, Terms};
+pub use terms::{Approach, Crash, PlanMode, PriceStep, Terms};
 pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

@@ -2,16 +2,18 @@
 
 use serde::Serialize;
 
-use super::Area;
+use super::{Area, Rate, Tariff};
 use crate::time::Span;
 use crate::words::words;
 
 /// Conditions on which a site sells its processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Terms {
     pub mode: PlanMode,
     /// Price of a processor-second, in millionths.
     pub price_millionths: u64,
+    /// Prices by time of day, which replace that one; empty if there are none.
+    pub prices: Vec<PriceStep>,
     /// Charge for each booking, beside rent and fee.
     pub charge: Area,
     /// Fraction of the surcharge that is lost when a booking is cancelled, in millionths.
@@ -32,11 +34,39 @@ words! {
     }
 }
 
+/// A price from a time of day on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PriceStep {
+    pub from: Span,
+    pub price_millionths: u64,
+}
+
+/// The price of best effort.
+const PRICE: u64 = 1_000_000;
+
+impl Terms {
+    /// Prices by time of day, in thousandths of that of best effort.
+    pub fn tariff(&self) -> Tariff {
+        let rate = |millionths: u64| Rate(u32::try_from(millionths / 1_000).unwrap_or(u32::MAX));
+        match &self.prices[..] {
+            [] => Tariff::flat(rate(self.price_millionths)),
+            steps => Tariff::by_day(steps.iter().map(|step| (step.from, rate(step.price_millionths))).collect()),
+        }
+    }
+}
+
+impl Default for PriceStep {
+    fn default() -> PriceStep {
+        PriceStep { from: Span::ZERO, price_millionths: PRICE }
+    }
+}
+
 impl Default for Terms {
     fn default() -> Terms {
         Terms {
             mode: PlanMode::default(),
-            price_millionths: 1_000_000,
+            price_millionths: PRICE,
+            prices: Vec::new(),
             charge: Area::ZERO,
             cancelled_millionths: 100_000,
             longest: None,

@@ -4,6 +4,7 @@ mod area;
 mod free;
 mod offer;
 mod slot;
+mod tariff;
 #[cfg(test)]
 mod tests;
 
@@ -11,3 +12,4 @@ pub use area::{Area, Rate};
 pub use free::{Allocation, FreeList, FreeSlot};
 pub use offer::{Advert, BookingId, Denial, Grant, HoldId, Offer, Quote, QuoteId, Receipt};
 pub use slot::{BadPart, Part, Slot, fees_of};
+pub use tariff::{DAY, Tariff};

@@ -4,13 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Area, BadPart, Part, Rate, Slot};
+use super::{Area, BadPart, Part, Slot, Tariff};
 use crate::time::{Span, Time};
 
 /// All free slots of a site, at a version of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advert {
     pub version: u64,
+    pub tariff: Tariff,
     pub slots: Vec<Slot>,
 }
 
@@ -33,7 +34,7 @@ pub struct Quote {
     pub expiry: Time,
     pub procs: u32,
     pub span: Span,
-    pub rate: Rate,
+    pub tariff: Tariff,
     /// Ascending by start; empty if no start is admissible.
     pub offers: Vec<Offer>,
 }
@@ -47,7 +48,7 @@ pub struct BookingId(pub u64);
 pub struct Receipt {
     pub booking: BookingId,
     pub part: Part,
-    /// Rate times area.
+    /// Its processors and time, at the prices of that time.
     pub rent: Area,
     pub fee: Area,
 }
@@ -136,6 +137,6 @@ impl Receipt {
 impl Quote {
     /// Cost of an offered start.
     pub fn cost(&self, offer: &Offer) -> Area {
-        Area::of(self.procs, self.span).at(self.rate) + offer.fee
+        self.tariff.cost(&Part { procs: self.procs, start: offer.start, span: self.span }) + offer.fee
     }
 }

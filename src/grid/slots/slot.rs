@@ -13,6 +13,7 @@ pub struct Slot {
     pub start: Time,
     pub procs: u32,
     pub span: Span,
+    /// The price at its start.
     pub rate: Rate,
     /// Paid once, for any part.
     pub fee: Area,

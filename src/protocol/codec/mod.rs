@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::grid::{
         Advert, Area, BadPart, BookingId, Curve, Denial, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs,
-        NodeSet, Offer, Part, QuoteId, Rate, Receipt, Slot, Staging, Task, TaskId, Volumes, Worth,
+        NodeSet, Offer, Part, QuoteId, Rate, Receipt, Slot, Staging, Tariff, Task, TaskId, Volumes, Worth,
     };
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
@@ -203,7 +203,10 @@ mod tests {
             Message::Recalled(Recalled { task, in_time: false, losses: 3 }),
             Message::Release(Release { task }),
             Message::Inquire(Inquire { number: 3, query: Query::Chances { work: part, step: Span::MAX } }),
-            Message::Informed(Informed { number: 3, reply: Reply::Slots(Advert { version: 7, slots: vec![slot] }) }),
+            Message::Informed(Informed {
+                number: 3,
+                reply: Reply::Slots(Advert { version: 7, tariff: Tariff::flat(Rate(7)), slots: vec![slot] }),
+            }),
             Message::Informed(Informed { number: 3, reply: Reply::Chances(vec![0.25, 1.0 / 3.0]) }),
             Message::Claim(Claim { number: 4, job: id, lot: Lot::Slots { version: 7, parts: vec![(2, part)] } }),
             Message::Claimed(Claimed { number: 4, result: Ok(vec![receipt]) }),

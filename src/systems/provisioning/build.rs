@@ -10,7 +10,7 @@ use super::rules::{Provisioning, walk_site};
 use super::user_keys::walk_user;
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
-use crate::grid::{Job, Kind, PlanMode, Rate, Site, Task, User};
+use crate::grid::{Job, Kind, PlanMode, Site, Task, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
@@ -139,7 +139,7 @@ impl Provisioning {
             PlanMode::Rebuild => PlanningMode::Rebuild,
         };
         DeskTerms {
-            rate: Rate((site.terms.price_millionths / 1_000) as u32),
+            tariff: site.terms.tariff(),
             charge: site.terms.charge,
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             quotes_last: self.quotes_last,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::application::{
-    Application, ApplicationPlan, Cost, GreedyPlan, Limits, MogaSettings, PriceWish, choose, dominates, plan,
+    Application, ApplicationPlan, Cost, GreedyPlan, Limits, MogaSettings, PriceWish, choose, dominates, plan_at_prices,
 };
 use super::desk::{Desk, WantedStarts, longest};
 use super::forecast::History;
@@ -17,7 +17,7 @@ use super::strategy;
 use super::trial::SiteTrial;
 use super::world::World;
 use crate::few;
-use crate::grid::{Area, Site, Slot, Speed, Workflow};
+use crate::grid::{Area, Site, Slot, Speed, Tariff, Workflow};
 use crate::settings::units;
 use crate::systems::NegotiatedJob;
 use crate::systems::plans::{Choice, Choices, Maker, Order, PlacedTask, Planned, PlanningSite, Unplannable};
@@ -60,7 +60,8 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
         generations: moment.rules.generations as usize,
         ..MogaSettings::new(order.grid.seed)
     };
-    let mut front = plan(&moment.application, order.at, &slots, settings);
+    let tariffs: Vec<Tariff> = moment.sites.iter().map(|site| site.desk.terms().tariff.clone()).collect();
+    let mut front = plan_at_prices(&moment.application, order.at, (&slots, &tariffs), settings);
     if front.plans.is_empty() {
         return Err(moment.nothing(&adverts));
     }
@@ -249,7 +250,7 @@ impl<'a> PlanningMoment<'a> {
         let procs = desks.iter().map(|desk| desk.terms().procs).collect();
         let least = |site: usize, area: Area| {
             let terms = self.sites[site].desk.terms();
-            area.at(terms.rate) + terms.charge
+            area.at(terms.tariff.least()) + terms.charge
         };
         let mut buying = GreedyPlan::new(&self.application, alpha, now, procs).within(limits, least);
         loop {

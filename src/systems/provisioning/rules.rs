@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::planner;
-use crate::grid::{Area, PlanMode, Site};
-use crate::settings::{CoreTime, FormExt, LATENCY, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Unless, Walk, key};
+use crate::grid::{Area, DAY, PlanMode, PriceStep, Site, Terms};
+use crate::settings::{
+    CoreTime, FormExt, LATENCY, Layout, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Unless, Walk, key,
+};
 use crate::time::Span;
 
 /// Settings for all sites and users.
@@ -90,8 +92,22 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     }
     let price = key("price", "the price of a processor, as a multiple of the price of best effort").only_if(fits, why);
     let price_form =
-        Millionths::to(PRICE_MAX).that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));
-    w.set(price, &mut terms.price_millionths, price_form);
+        || Millionths::to(PRICE_MAX).that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));
+    let is_replaced = w.writes() && !terms.prices.is_empty();
+    w.set(price.only_if(fits && !is_replaced, why), &mut terms.price_millionths, price_form());
+    let prices =
+        key("prices", "").means("prices by time of day, which replace `price`: each until the next one begins");
+    let prices = prices.expects(PRICES).each(PRICES).only_if(fits, why);
+    w.rows(prices, Layout::Lines, &mut terms.prices, PriceStep::default, |step, w| {
+        let of_day = SPAN.that("a time of day, below 24 h", |from: &Span| *from < DAY);
+        w.set(key("from", "").need("the time of day at which it begins, such as \"8 h\""), &mut step.from, of_day);
+        w.set(
+            key("price", "").need("a price, as a multiple of that of best effort"),
+            &mut step.price_millionths,
+            price_form(),
+        );
+    });
+    check_prices(terms, w);
     let charge = key("charge", "the fixed part of the fee of a booking, at the price of best effort");
     let charge = charge.usual("none").only_if(fits, why);
     w.set(charge, &mut terms.charge, Unless(CoreTime, Area::ZERO));
@@ -102,4 +118,32 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     w.set(longest, &mut terms.longest, Maybe(POSITIVE_SPAN));
 }
 
+/// Checks that prices ascend by time of day, and lets a price that is written replace prices that are defaults.
+fn check_prices(terms: &mut Terms, w: &mut dyn Walk) {
+    let Some(fields) = w.fields() else { return };
+    match (fields.has("price"), fields.get("prices")) {
+        (true, None) => terms.prices.clear(),
+        (true, Some(field)) => field.complain("expected either `price` or `prices`, not both"),
+        (false, Some(field)) if terms.prices.len() > PRICES_MAX => {
+            field.complain(format!("expected at most {PRICES_MAX} prices, found {}", terms.prices.len()));
+        }
+        (false, Some(field)) => {
+            let rows = field.listed().unwrap_or_default();
+            let pairs = terms.prices.iter().zip(terms.prices.iter().skip(1));
+            for ((one, next), row) in pairs.zip(rows.iter().skip(1)) {
+                if next.from <= one.from {
+                    let (one, next) = (one.from, next.from);
+                    row.complain(format!("expected ascending times of day, found {next} after {one}"));
+                }
+            }
+        }
+        (false, None) => {}
+    }
+    if !terms.prices.is_empty() {
+        terms.price_millionths = Terms::default().price_millionths;
+    }
+}
+
+const PRICES: &str = "a list such as [{ from = \"8 h\", price = 2.0 }, { from = \"18 h\", price = 1.0 }]";
+const PRICES_MAX: usize = 96;
 const PRICE_MAX: u64 = 1_000;

@@ -67,7 +67,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     let deadline = deadline.usual("none").only_if(fits && has(|row| row.has_deadline), only(keeps));
     w.set(deadline, &mut approach.deadline, Maybe(POSITIVE_SPAN));
     let budget = key("budget", "the most that the bookings of a job may cost, at the price of best effort");
-    let keeps = "only moga, greedy and reserve keep a budget";
+    let keeps = "only moga, greedy, reserve and coallocate keep a budget";
     let budget = budget.usual("none").only_if(fits && has(|row| row.has_budget), only(keeps));
     w.set(budget, &mut approach.budget, Maybe(CoreTime));
     if let (Some(ahead), Some(deadline)) = (approach.ahead, approach.deadline)

@@ -5,7 +5,7 @@
 //! The cost of a queued job is the price of its processors at best effort. That of a reservation is the price of its
 //! site, and its fee.
 
-use crate::grid::{Area, Part, Rate};
+use crate::grid::{Area, Part, Tariff};
 use crate::time::{Span, Time};
 
 /// Interval between the submission times that are tried.
@@ -47,8 +47,8 @@ pub fn padding(work: &Part, started: Time) -> Area {
 }
 
 /// Cost of a reservation for some work.
-pub fn reserved(work: &Part, rate: Rate, fee: Area) -> Area {
-    work.area().at(rate) + fee
+pub fn reserved(work: &Part, tariff: &Tariff, fee: Area) -> Area {
+    tariff.cost(work) + fee
 }
 
 /// The first action.
@@ -106,6 +106,7 @@ pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grid::Rate;
     use crate::systems::provisioning::forecast::{Forecast, History, Recorded};
 
     fn second(at: u64) -> Time {
@@ -152,7 +153,8 @@ mod tests {
     #[test]
     fn a_reservation_at_the_price_of_best_effort_is_enough_if_it_has_no_fee() {
         let work = Part { procs: 2, start: second(8), span: Span::from_secs(50) };
-        let opening = |price: u32, fee: u64| open(Some(reserved(&work, Rate(price), area(fee))), work.area());
+        let opening =
+            |price: u32, fee: u64| open(Some(reserved(&work, &Tariff::flat(Rate(price)), area(fee))), work.area());
         assert_eq!([opening(1_000, 0), opening(1_000, 1)], [Opening::Reserve, Opening::Both]);
         // Queues are cheaper or dearer than this site.
         assert_eq!(

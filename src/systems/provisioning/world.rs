@@ -1,6 +1,6 @@
 //! A user's view of the grid: its sites, and the ways of data between them.
 
-use crate::grid::{Area, EdgeId, Invalid, Job, Kind, Rate, Site, Speed, Step, Task, User, Workflow};
+use crate::grid::{Area, EdgeId, Invalid, Job, Kind, Site, Speed, Step, Tariff, Task, User, Workflow};
 use crate::kernel::ActorId;
 use crate::network::Paths;
 use crate::protocol::{Message, Ship};
@@ -27,7 +27,7 @@ pub struct Provider {
     pub name: String,
     pub cores: u32,
     pub kind: Kind,
-    pub rate: Rate,
+    pub tariff: Tariff,
     /// Fixed part of the fee of a booking.
     pub charge: Area,
     /// Share of its fee that cancelling a booking costs, in thousandths.
@@ -156,7 +156,7 @@ impl World {
             name: format!("site {number}"),
             cores: *cores,
             kind: Kind(0),
-            rate: Rate::ONE,
+            tariff: Tariff::flat(crate::grid::Rate::ONE),
             charge: Area::ZERO,
             cancelling: 100,
             speed_millionths: 1_000_000,
@@ -189,7 +189,7 @@ impl Provider {
             name: site.name.clone(),
             cores: site.cores,
             kind: site.kind,
-            rate: Rate(u32::try_from(site.terms.price_millionths / 1_000).unwrap_or(u32::MAX)),
+            tariff: site.terms.tariff(),
             charge: site.terms.charge,
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             speed_millionths: site.speed_millionths,
@@ -214,7 +214,7 @@ impl Provider {
 
     /// The least cost of a booking of so much time.
     pub fn least(&self, area: Area) -> Area {
-        area.at(self.rate) + self.charge
+        area.at(self.tariff.least()) + self.charge
     }
 
     /// True if its nodes fail.

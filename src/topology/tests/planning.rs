@@ -192,6 +192,22 @@ fn plans_that_break_a_budget_or_a_deadline_are_left_out() {
     );
 }
 
+/// Twice the price from 8 to 18 h. From 17 h on, the fork takes an hour of four cores at that price and two at the other,
+/// 16 core hours in all, and 12 an hour later.
+#[test]
+fn plans_at_prices_by_time_of_day_cost_what_their_hours_cost() {
+    let text = "name = \"by-day\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 8\n\
+                prices = [{ from = \"8 h\", price = 2.0 }, { from = \"18 h\", price = 1.0 }]\n\
+                [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\narrive = \"40 h\"\n\
+                tasks = [{ runtime = \"1 h\", cores = 1 }]\n";
+    for policy in ["moga", "greedy"] {
+        let of = choices(text, policy, &fork(4, 60), 1.0, 17);
+        let costs = of.plans.iter().map(|plan| (plan.cost / 3_600.0, plan.makespan / 3_600.0));
+        assert_eq!((costs.collect::<Vec<_>>(), of.chosen), (vec![(12.0, 3.0), (16.0, 2.0)], 0), "{policy}");
+        assert_eq!(of.tasks[0].start, 3_600.0, "{policy}");
+    }
+}
+
 #[test]
 fn a_moment_contains_the_jobs_submitted_by_then() {
     let idle = choices(&busy(), "moga", &fork(4, 60), 0.0, 0);

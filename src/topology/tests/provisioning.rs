@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::meeting::run;
 use super::*;
-use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
+use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Rate, Tariff, Task};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, Ship};
@@ -80,6 +80,25 @@ fn defaults_of_all_users_leave_the_wanted_start_open() {
     assert_eq!(ahead(&["user.bob.strategy=\"reserve\"", "defaults.user.ahead=\"1 h\""]), [one, one]);
 }
 
+/// A price that is written replaces default prices by time of day, and these replace a default price.
+#[test]
+fn a_site_has_one_price_or_prices_by_time_of_day() {
+    let tariffs = |defaults: &str, site: &str| {
+        let defaults = format!("[provisioning]\n[defaults.site]\n{defaults}");
+        let text =
+            BARGAINING.replace("[provisioning]", &defaults).replacen("cores = 8", &format!("cores = 8\n{site}"), 1);
+        let topology = load_text(&text, &[]).unwrap();
+        assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+        topology.sites.iter().map(|site| site.terms.tariff()).collect::<Vec<_>>()
+    };
+    let step = |hour: u64, price: u32| (Span::from_minutes(60 * hour), Rate(price));
+    let by_day = Tariff::by_day(vec![step(8, 2_000), step(18, 500)]);
+    let written = "prices = [{ from = \"8 h\", price = 2.0 }, { from = \"18 h\", price = 0.5 }]";
+    assert_eq!(tariffs(written, ""), [by_day.clone(), by_day.clone()]);
+    assert_eq!(tariffs(written, "price = 1.5"), [Tariff::flat(Rate(1_500)), by_day.clone()]);
+    assert_eq!(tariffs("price = 1.5", written), [by_day, Tariff::flat(Rate(1_500))]);
+}
+
 /// Ten per cent of the jobs of a workload reserve. The middles of nine turns lie at 1/18, 3/18, ... 17/18 of a round,
 /// and that of the tenth at 9/18, after the fifth of the nine. The jobs are those of one user.
 #[test]
@@ -140,8 +159,25 @@ fn errors_of_strategies_are_reported() {
             &["site.york.charge=5"],
             "expected core time with its unit, such as \"90 core s\" or \"2.5 core h\", found 5",
         ),
-        (BARGAINING, &["user.alice.budget=\"1 core h\""], "only moga, greedy and reserve keep a budget"),
+        (BARGAINING, &["user.alice.budget=\"1 core h\""], "only moga, greedy, reserve and coallocate keep a budget"),
         (BARGAINING, &["user.alice.strategy=\"moga\"", "user.alice.budget=2"], "for example \"2 core h\""),
+        (
+            BARGAINING,
+            &["site.york.price=2", "site.york.prices=[{ from = \"8 h\", price = 2.0 }]"],
+            "expected either `price` or `prices`, not both",
+        ),
+        (
+            BARGAINING,
+            &["site.york.prices=[{ from = \"24 h\", price = 2.0 }]"],
+            "a time of day, below 24 h, found \"24 h\"",
+        ),
+        (
+            BARGAINING,
+            &["site.york.prices=[{ from = \"18 h\", price = 2.0 }, { from = \"8 h\", price = 1.0 }]"],
+            "expected ascending times of day, found 8 h after 18 h",
+        ),
+        (BARGAINING, &["site.york.prices=[{ from = \"18 h\" }]"], "a price, as a multiple of that of best effort"),
+        (BARGAINING, &["site.york.prices=2.0"], "a list such as [{ from = \"8 h\", price = 2.0 }"),
         (BARGAINING, &["site.york.charge=\"5 h\""], "for example \"5 core h\""),
         (BARGAINING, &["site.york.charge=\"-5 core h\""], "core time that is not negative"),
         (BARGAINING, &["provisioning.bandwidth=\"fast\""], "expected"),

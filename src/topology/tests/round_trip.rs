@@ -143,6 +143,9 @@ fn bases() -> Vec<(String, String)> {
     };
     let all_bargain = |said: &str, workload: &str| grid(&format!("[defaults.user]\n{said}\n[provisioning]"), workload);
     let one = "source = \"lublin\"\njobs = 2\nusers = [\"alice\"]";
+    let priced = bargains("strategy = \"reserve\"", one);
+    let priced = priced.replacen("cores = 64", "cores = 64\nprices = [{ from = \"8 h\", price = 2.0 }]", 1);
+    bases.push(("priced by the hour".to_owned(), priced));
     let two = format!("source = \"table\"\nusers = [\"alice\"]\n{task}, {{ runtime = \"1 min\", cores = 1 }}]");
     let legs = "strategy = \"coallocate\"\nlegs = [\"york\", \"leeds\"]\ncrash = { at = \"1 h\", lasts = \"1 min\" }";
     for (said, workload) in [("", one), ("strategy = \"moga\"", one), ("strategy = \"var\"", one), (legs, &two)] {

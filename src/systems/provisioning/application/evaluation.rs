@@ -1,7 +1,7 @@
 //! The cost of a plan. A plan is a subset of the slots that all sites advertise, with the tasks placed in them.
 
 use super::Application;
-use crate::grid::{Area, FreeList, FreeSlot, Part, Slot};
+use crate::grid::{Area, FreeList, FreeSlot, Part, Slot, Tariff};
 use crate::time::{Span, Time};
 
 /// Cost and duration of a plan.
@@ -56,6 +56,10 @@ pub struct ApplicationPlan {
 pub struct Evaluator<'a> {
     application: &'a Application,
     now: Time,
+    /// No task starts before.
+    from: Time,
+    /// Prices of each site where they vary.
+    tariffs: Vec<Option<&'a Tariff>>,
     /// The slots with their sites and their indices there, ordered by both.
     slots: Vec<(u32, u32, Slot)>,
     /// The slots as free lists hold them; edges have no end.
@@ -63,8 +67,9 @@ pub struct Evaluator<'a> {
     bins: Vec<FreeList>,
     /// Site and end of each task, by its number.
     placed: Vec<(u32, Time)>,
-    /// Used area of each slot, by its number.
+    /// Used area of each slot, by its number, and the rent of it where prices vary.
     used: Vec<Area>,
+    rents: Vec<Area>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -83,12 +88,26 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             application,
             now,
+            from: now,
+            tariffs: vec![None; adverts.len()],
             free: free.collect(),
             bins: vec![FreeList::default(); application.sites()],
             placed: vec![(0, Time::ZERO); application.tasks()],
             used: vec![Area::ZERO; slots.len()],
+            rents: vec![Area::ZERO; slots.len()],
             slots,
         }
+    }
+
+    /// Like this evaluator, at these prices of the sites instead of those of the slots.
+    pub fn at_prices(self, tariffs: &'a [Tariff]) -> Evaluator<'a> {
+        let tariffs = tariffs.iter().map(|tariff| Some(tariff).filter(|tariff| !tariff.is_flat())).collect();
+        Evaluator { tariffs, ..self }
+    }
+
+    /// Lets no task start before a time.
+    pub fn wait_until(&mut self, from: Time) {
+        self.from = from;
     }
 
     /// Number of slots to choose from.
@@ -134,9 +153,10 @@ impl<'a> Evaluator<'a> {
         chosen: impl Fn(usize) -> bool,
         mut tell: impl FnMut(TaskPlace, &[(u32, u32)]),
     ) -> Option<Cost> {
-        let Evaluator { application, now, slots, free, bins, placed, used } = self;
+        let Evaluator { application, now, from, tariffs, slots, free, bins, placed, used, rents } = self;
         bins.iter_mut().for_each(FreeList::clear);
         used.fill(Area::ZERO);
+        rents.fill(Area::ZERO);
         for (root, (site, ..)) in slots.iter().enumerate().filter(|(root, _)| chosen(*root)) {
             bins[*site as usize].add(free[root]);
         }
@@ -147,7 +167,7 @@ impl<'a> Evaluator<'a> {
             let procs = application.procs(task as usize);
             let mut best: Option<(Time, usize)> = None;
             for (site, bin) in bins.iter_mut().enumerate().filter(|(site, _)| application.suits(task as usize, *site)) {
-                let ready = application.ready(task as usize, site, placed).max(*now);
+                let ready = application.ready(task as usize, site, placed).max(*from);
                 let limit = best.map_or(Time::NEVER, |best| best.0);
                 let runtime = application.runtime(task as usize, site);
                 best = bin.find(procs, runtime, ready, limit).map(|start| (start, site)).or(best);
@@ -158,6 +178,9 @@ impl<'a> Evaluator<'a> {
             taken.clear();
             bins[site].take_found(start, end, |part| {
                 used[part.root as usize] += Area::of(part.procs, runtime);
+                if let Some(tariff) = tariffs[site] {
+                    rents[part.root as usize] += tariff.cost(&Part { procs: part.procs, start, span: runtime });
+                }
                 taken.push((part.root, part.procs));
             });
             placed[task as usize] = (site as u32, end);
@@ -165,9 +188,13 @@ impl<'a> Evaluator<'a> {
             tell(TaskPlace { task, site: site as u32, start, end }, &taken);
         }
 
-        let paid = slots.iter().zip(used).filter(|(_, used)| !used.is_zero());
-        let paid =
-            paid.map(|((_, _, slot), used)| if slot.extensible { used.at(slot.rate) + slot.fee } else { slot.cost() });
+        let paid = slots.iter().zip(used).zip(rents).filter(|((_, used), _)| !used.is_zero());
+        let paid = paid.map(|(((site, _, slot), used), rent)| match (slot.extensible, tariffs[*site as usize]) {
+            (true, None) => used.at(slot.rate) + slot.fee,
+            (true, Some(_)) => *rent + slot.fee,
+            (false, None) => slot.cost(),
+            (false, Some(tariff)) => tariff.cost(&slot.whole()) + slot.fee,
+        });
         Some(Cost { allocation: paid.sum(), makespan: last - *now })
     }
 }

@@ -60,6 +60,18 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// Drops those whose cost and end break them. If there are some, and none is left, returns the limit that left none.
+    pub fn keep_those<T>(&self, all: &mut Vec<T>, aims: impl Fn(&T) -> (Area, Time)) -> Option<Broken> {
+        let mut kept = Kept::default();
+        all.retain(|one| {
+            let (cost, end) = aims(one);
+            kept.count(self, cost, end)
+        });
+        kept.broken()
+    }
+}
+
 /// Numbers of plans or starts: all, and those that keep a limit.
 #[derive(Default)]
 struct Kept {

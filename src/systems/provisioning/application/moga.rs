@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use super::pareto::dominates;
 use super::{Application, ApplicationPlan, Archive, Cost, Evaluator, choose};
-use crate::grid::Slot;
-use crate::random::SplitMix64;
+use crate::grid::{Slot, Tariff};
+use crate::random::{SplitMix64, mix};
 use crate::time::Time;
 
 /// Length of the search. Each generation, and the first, costs as many evaluations as it has members.
@@ -47,24 +47,55 @@ impl MogaSettings {
 
 /// Plans an application on the advertised slots. Empty if it is infeasible even with all slots.
 pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings: MogaSettings) -> Front {
-    let mut evaluator = Evaluator::new(application, now, adverts);
-    let slots = evaluator.slots();
-    let mut search = MogaSearch { slots, known: BTreeMap::new(), draw: SplitMix64::new(settings.seed) };
-    let mut archive = Archive::new();
+    plan_at_prices(application, now, (adverts, &[]), settings)
+}
 
+/// Like [`plan`], at the prices of each site; without any, each slot has its own. Slots are used as soon as they can be,
+/// so where prices vary, there is a search for each time in the next day at which a price falls, with no task before it.
+pub fn plan_at_prices(
+    application: &Application,
+    now: Time,
+    (adverts, tariffs): (&[&[Slot]], &[Tariff]),
+    settings: MogaSettings,
+) -> Front {
+    let evaluator = Evaluator::new(application, now, adverts);
+    let mut evaluator = if tariffs.is_empty() { evaluator } else { evaluator.at_prices(tariffs) };
+    let mut froms: Vec<Time> = tariffs.iter().flat_map(|tariff| tariff.falls(now)).chain([now]).collect();
+    froms.sort_unstable();
+    froms.dedup();
+    let (mut archive, mut evaluated) = (Archive::new(), 0);
+    for (from, number) in froms.into_iter().zip(0..) {
+        evaluator.wait_until(from);
+        let seed = if number == 0 { settings.seed } else { settings.seed ^ mix(number) };
+        evaluated += search(&mut evaluator, from, MogaSettings { seed, ..settings }, &mut archive);
+    }
+    let in_full = |(_, (bits, from)): &(Cost, (SlotBits, Time))| {
+        evaluator.wait_until(*from);
+        evaluator.plan(|slot| has(bits, slot)).expect("it has been evaluated")
+    };
+    Front { plans: archive.members().iter().map(in_full).collect(), evaluated }
+}
+
+/// Searches for plans without a task before `from`. Returns the number of plans evaluated.
+fn search(
+    evaluator: &mut Evaluator<'_>,
+    from: Time,
+    settings: MogaSettings,
+    archive: &mut Archive<(SlotBits, Time)>,
+) -> usize {
+    let (slots, draw) = (evaluator.slots(), SplitMix64::new(settings.seed));
+    let mut search = MogaSearch { slots, from, known: BTreeMap::new(), draw };
     let mut members: Vec<SlotBits> = (0..settings.population).map(|_| search.random()).collect();
-    let mut costs = search.evaluate(&members, &mut evaluator, &mut archive);
+    let mut costs = search.evaluate(&members, evaluator, archive);
     for _ in 0..settings.generations {
         members = search.breed(&members, &fitness(&costs));
-        costs = search.evaluate(&members, &mut evaluator, &mut archive);
+        costs = search.evaluate(&members, evaluator, archive);
     }
     if archive.members().is_empty() {
         let all = search.all();
-        search.evaluate(&[all], &mut evaluator, &mut archive);
+        search.evaluate(&[all], evaluator, archive);
     }
-
-    let in_full = |(_, bits): &(Cost, SlotBits)| evaluator.plan(|slot| has(bits, slot)).expect("it has been evaluated");
-    Front { plans: archive.members().iter().map(in_full).collect(), evaluated: search.known.len() }
+    search.known.len()
 }
 
 impl Front {
@@ -77,6 +108,8 @@ impl Front {
 
 struct MogaSearch {
     slots: usize,
+    /// No task starts before.
+    from: Time,
     /// All evaluated plans; `None` where a task fits nowhere.
     known: BTreeMap<SlotBits, Option<Cost>>,
     draw: SplitMix64,
@@ -106,8 +139,9 @@ impl MogaSearch {
         &mut self,
         members: &[SlotBits],
         evaluator: &mut Evaluator<'_>,
-        archive: &mut Archive<SlotBits>,
+        archive: &mut Archive<(SlotBits, Time)>,
     ) -> Vec<Option<Cost>> {
+        let from = self.from;
         let known = &mut self.known;
         let cost = |bits: &SlotBits| {
             if let Some(cost) = known.get(bits) {
@@ -117,7 +151,7 @@ impl MogaSearch {
             known.insert(bits.clone(), cost);
             // A plan offered once would not be taken a second time.
             if let Some(cost) = cost {
-                archive.offer(cost, || bits.clone());
+                archive.offer(cost, || (bits.clone(), from));
             }
             cost
         };

@@ -1,6 +1,6 @@
 use super::moga::fitness;
 use super::*;
-use crate::grid::{Area, Edge, JobId, Rate, Slot, Speed, Step, TaskId, Workflow};
+use crate::grid::{Area, Edge, JobId, Rate, Receipt, Slot, Speed, Step, Tariff, TaskId, Workflow};
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode, WantedStarts};
@@ -120,6 +120,49 @@ fn a_plan_books_inner_slots_whole_and_of_edges_what_is_used() {
     // The third stacks the rests of the first and of the second.
     assert_eq!(parts, [(2, Some(0)), (1, Some(1)), (1, Some(2)), (1, Some(2))]);
     assert_eq!(plan.shares, [(0, 3, 2), (1, 3, 1), (2, 3, 1), (2, 3, 1)]);
+}
+
+/// At random prices by time of day, with a charge: what the site asks for the parts of a plan is what the plan said.
+#[test]
+fn a_plan_costs_what_its_bookings_cost() {
+    let mut draw = SplitMix64::new(11);
+    let (mut plans, mut later) = (0, 0);
+    for seed in 0..40 {
+        let step = |from: u64, draw: &mut SplitMix64| {
+            let micros = draw.int(0, 1_000_000);
+            (Span::from_micros(from * 1_000_000 + micros), Rate(draw.int(1, 3_000) as u32))
+        };
+        let steps = [step(0, &mut draw), step(30, &mut draw), step(77, &mut draw)];
+        let tariff = Tariff::by_day(steps[..1 + seed % 3].to_vec());
+        let charge = Area::of(1, Span::from_secs(draw.int(0, 20)));
+        let terms = DeskTerms { tariff: tariff.clone(), charge, ..DeskTerms::new(5, PlanningMode::Rebuild) };
+        let planner = planner::build("slotlist").unwrap();
+        let mut desk = Desk::new(terms, planner, Box::new(forecast::Constant(0.0)));
+        for number in 0..4 {
+            let job = TaskId { job: JobId(number), index: 0 };
+            let (nodes, length) = (draw.int(1, 5) as u32, draw.int(1, 30));
+            desk.submit(Time::ZERO, Ask { job, nodes, walltime: Span::from_secs(length) }).unwrap();
+        }
+        desk.pass(Time::ZERO, &mut Vec::new());
+        let tasks: Vec<(u32, u64)> = (0..4).map(|_| (draw.int(1, 5) as u32, draw.int(1, 30))).collect();
+        let application = alone(&workflow(&tasks, &[(0, 2), (1, 2)]));
+        let advert = desk.advertise(Time::ZERO);
+        let settings = MogaSettings { population: 20, generations: 4, seed: seed as u64 };
+        let front = plan_at_prices(&application, Time::ZERO, (&[&advert.slots], &[tariff.clone()]), settings);
+        for plan in &front.plans {
+            let parts: Vec<_> = plan.bookings.iter().map(|booked| (booked.slot, booked.part)).collect();
+            let receipts = desk.clone().take(Time::ZERO, advert.version, &parts).unwrap();
+            let paid: Area = receipts.iter().map(Receipt::total).sum();
+            // At one price a slot is rounded as a whole.
+            let rounded = if tariff.is_flat() { parts.len() as u64 } else { 0 };
+            let apart = plan.cost.allocation.saturating_sub(paid).micros();
+            assert!(paid <= plan.cost.allocation && apart <= rounded, "{seed}: {plan:?} {receipts:?}");
+            plans += 1;
+            let first = plan.tasks.iter().map(|task| task.start).min().unwrap();
+            later += usize::from(tariff.changes(Time::ZERO).any(|change| change == first));
+        }
+    }
+    assert!(plans > 80 && later > 0, "{plans} plans, {later} of them wait for a price");
 }
 
 #[test]

@@ -5,11 +5,11 @@ use crate::grid::{Area, Part, Quote};
 use crate::systems::provisioning::application::ranked;
 use crate::time::Time;
 
-/// Fees of each leg at each start.
+/// Costs of each leg at each start.
 #[derive(Clone, Debug)]
 pub struct Pool {
     legs: Vec<Leg>,
-    /// The starts, ascending, each with the fee of each leg if it is known.
+    /// The starts, ascending, each with the cost of each leg if it is known.
     starts: Vec<(Time, Vec<Option<Area>>)>,
 }
 
@@ -33,8 +33,8 @@ impl Pool {
 
     /// The open questions: each start at each site that did not name it.
     pub fn questions(&self) -> Vec<StartQuestion> {
-        let missing = self.starts.iter().flat_map(|(start, fees)| {
-            let unknown = fees.iter().enumerate().filter(|(_, fee)| fee.is_none());
+        let missing = self.starts.iter().flat_map(|(start, costs)| {
+            let unknown = costs.iter().enumerate().filter(|(_, cost)| cost.is_none());
             unknown.map(|(leg, _)| StartQuestion { leg, part: self.legs[leg].part(*start) })
         });
         missing.collect()
@@ -44,19 +44,22 @@ impl Pool {
     pub fn answered(&mut self, leg: usize, quote: &Quote) {
         for offer in &quote.offers {
             if let Ok(place) = self.starts.binary_search_by_key(&offer.start, |(start, _)| *start) {
-                self.starts[place].1[leg] = Some(offer.fee);
+                self.starts[place].1[leg] = Some(quote.cost(offer));
             }
         }
     }
 
-    /// The starts that all sites admit, the best first: the sum of the fees has the weight `alpha`, and the start the
+    /// The starts that all sites admit, the best first: the sum of the costs has the weight `alpha`, and the start the
     /// rest.
     pub fn ranked(&self, alpha: f64) -> Vec<Time> {
-        let whole = self.starts.iter().filter_map(|(start, fees)| {
-            let sum: Option<Area> = fees.iter().copied().sum();
-            sum.map(|sum| (sum.micros(), start.micros()))
-        });
-        let whole: Vec<(u64, u64)> = whole.collect();
+        let whole: Vec<(u64, u64)> =
+            self.starts.iter().filter_map(|(start, _)| Some((self.cost(*start)?.micros(), start.micros()))).collect();
         ranked(alpha, &whole).into_iter().map(|place| Time::from_micros(whole[place].1)).collect()
+    }
+
+    /// Cost of all legs at a start, if all sites admit it.
+    pub fn cost(&self, start: Time) -> Option<Area> {
+        let place = self.starts.binary_search_by_key(&start, |(start, _)| *start).ok()?;
+        self.starts[place].1.iter().copied().sum()
     }
 }

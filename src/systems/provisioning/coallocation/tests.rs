@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::grid::{Area, Counts, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, TaskId};
+use crate::grid::{Area, Counts, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, Tariff, TaskId};
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, HoldState, PlanningMode};
@@ -352,7 +352,7 @@ fn starts_are_those_that_all_admit() {
         expiry: second(60),
         procs: 2,
         span: Span::from_secs(10),
-        rate: Rate::ONE,
+        tariff: Tariff::flat(Rate::ONE),
         offers: offers
             .iter()
             .map(|(start, fee)| Offer { start: second(*start), fee: Area::of(1, Span::from_secs(*fee)) })

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::grid::{
     Advert, Area, BookingId, Denial, Edge, HoldId, Invalid, Kind, Offer, Part, Quote, QuoteId, Rate, Receipt, Slot,
-    Task,
+    Tariff, Task,
 };
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
 use crate::protocol::{
@@ -87,7 +87,14 @@ impl Trickster {
         self.quoted.push((part, offers.clone()));
         let id = QuoteId(self.quoted.len() as u64 - 1);
         let Part { procs, span, .. } = part;
-        Reply::Prices(Quote { id, expiry: now + Span::from_secs(60), procs, span, rate: self.rate, offers })
+        Reply::Prices(Quote {
+            id,
+            expiry: now + Span::from_secs(60),
+            procs,
+            span,
+            tariff: Tariff::flat(self.rate),
+            offers,
+        })
     }
 
     /// An answer that an honest site might give.
@@ -107,7 +114,7 @@ impl Trickster {
                             extensible: open,
                         };
                         let slots = vec![slot(now, 3, 500, false), slot(now, CORES, 90_000, true)];
-                        Reply::Slots(Advert { version: 1, slots })
+                        Reply::Slots(Advert { version: 1, tariff: Tariff::flat(Rate::ONE), slots })
                     }
                     Query::Price(part) => self.quote(now, part, true),
                     Query::PricesFrom(part) => self.quote(now, part, false),
@@ -184,14 +191,21 @@ impl Trickster {
         let hold = HoldId { request: job.0.into(), attempt: self.one_in(4) as u32, leg: self.one_in(3) as u32 };
         let reply = match self.one_in(6) {
             0 => Reply::Load(u32::MAX),
-            1 => Reply::Slots(Advert { version: number, slots: vec![slot; 3] }),
+            1 => Reply::Slots(Advert { version: number, tariff: Tariff::flat(Rate(7)), slots: vec![slot; 3] }),
             2 => Reply::Chances(vec![f64::NAN, 2.0, -1.0]),
             3 => Reply::Denied(Denial::NoRoom),
             4 => Reply::Chances(Vec::new()),
             _ => {
                 let offers = vec![Offer { start, fee }; 2];
                 let (procs, span) = (part.procs, part.span);
-                Reply::Prices(Quote { id: QuoteId(9), expiry: start, procs, span, rate: Rate(0), offers })
+                Reply::Prices(Quote {
+                    id: QuoteId(9),
+                    expiry: start,
+                    procs,
+                    span,
+                    tariff: Tariff::flat(Rate(0)),
+                    offers,
+                })
             }
         };
         let answers = [
@@ -399,7 +413,7 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
         let ahead = Span::from_secs(3_000);
         let approach = Approach { strategy: row.name.to_owned(), ahead: Some(ahead), ..Approach::default() };
         let mut world = World::with(&[CORES], LATENCY);
-        world.providers[0].rate = Rate(price);
+        world.providers[0].tariff = Tariff::flat(Rate(price));
         let (rules, negotiated) = (Provisioning::default(), vec![job(0, 100, 1)]);
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
         let site = Trickster { rate: Rate(price), ..Trickster::new(2, 0) };

@@ -93,7 +93,7 @@ impl Desk {
     /// Enters a part into the calendar.
     pub(super) fn enter(&mut self, part: Part, fee: Area, state: BookingState, hold: Option<HoldId>) -> Receipt {
         let number = self.number();
-        let receipt = Receipt { booking: BookingId(number), part, rent: part.area().at(self.terms.rate), fee };
+        let receipt = Receipt { booking: BookingId(number), part, rent: self.terms.tariff.cost(&part), fee };
         self.future.insert((part.start, number), part);
         self.bookings.insert(receipt.booking, DeskBooking { receipt, state, hold });
         receipt

@@ -27,7 +27,7 @@ use self::plan::DeskPlan;
 pub use self::prices::WantedStarts;
 use super::forecast::Forecast;
 use super::planner::Planner;
-use crate::grid::{Area, BookingId, Denial, HoldId, Part, Quote, QuoteId, Rate, TaskId};
+use crate::grid::{Area, BookingId, Denial, HoldId, Part, Quote, QuoteId, Rate, Tariff, TaskId};
 use crate::roles::queue::Ask;
 use crate::time::{Span, Time};
 
@@ -36,7 +36,7 @@ use crate::time::{Span, Time};
 pub struct DeskTerms {
     pub procs: u32,
     pub mode: PlanningMode,
-    pub rate: Rate,
+    pub tariff: Tariff,
     /// Fixed part of the fee of a booking.
     pub charge: Area,
     /// Part of its fee that cancelling a booking costs, in thousandths.
@@ -147,7 +147,7 @@ impl DeskTerms {
         DeskTerms {
             procs,
             mode,
-            rate: Rate::ONE,
+            tariff: Tariff::flat(Rate::ONE),
             charge: Area::ZERO,
             cancelling: 100,
             quotes_last: Span::from_secs(60),

@@ -77,26 +77,25 @@ impl Desk {
         part.check().ok()?;
         self.future.remove(&(before.start, id.0));
         self.future.insert((part.start, id.0), part);
-        let receipt = Receipt { booking: id, part, rent: part.area().at(self.terms.rate), fee };
+        let receipt = Receipt { booking: id, part, rent: self.terms.tariff.cost(&part), fee };
         self.bookings.get_mut(&id).expect("it has been found").receipt = receipt;
         self.account.rents = self.account.rents.saturating_sub(rent) + receipt.rent;
         self.plan.displace();
         Some(receipt)
     }
 
-    /// Takes a booking from its user, who pays for the part used. Returns the old receipt and the payment.
-    pub fn revoke(&mut self, id: BookingId, used: Area) -> (Receipt, Area) {
+    /// Takes a booking from its user, who pays for the part used, at its price. Returns the old receipt.
+    pub fn revoke(&mut self, id: BookingId, paid: Area) -> Receipt {
         let booking = self.remove_booking(id);
         if let Some(hold) = booking.hold {
             self.holds.get_mut(&hold).expect("there is a last word on each hold").fate = HoldState::Broken;
         }
         let Receipt { rent, fee, .. } = booking.receipt;
-        let paid = used.at(self.terms.rate);
         self.account.revoked += 1;
         self.account.rents = self.account.rents.saturating_sub(rent) + paid;
         self.account.fees = self.account.fees.saturating_sub(fee);
         self.plan.displace();
-        (booking.receipt, paid)
+        booking.receipt
     }
 
     /// Keeps a job on processors of a booking that is revoked next.

@@ -29,7 +29,7 @@ impl Desk {
 
         let counts = [self.fixed_counts(), self.counts_with(&self.plan.afresh)];
         let mut offers = Vec::new();
-        for start in self.starts(wanted) {
+        for start in self.starts(wanted, span) {
             let part = Part { procs, start, span };
             if part.check().is_ok() && counts[0].most(start, part.end()) + procs <= self.terms.procs {
                 offers.push(Offer { start, fee: self.fee(&part, &counts[1]) });
@@ -37,7 +37,8 @@ impl Desk {
         }
         let id = QuoteId(self.next_quote);
         self.next_quote += 1;
-        let quote = Quote { id, expiry: now + self.terms.quotes_last, procs, span, rate: self.terms.rate, offers };
+        let quote =
+            Quote { id, expiry: now + self.terms.quotes_last, procs, span, tariff: self.terms.tariff.clone(), offers };
         self.quotes.insert(id, quote.clone());
         Ok(quote)
     }
@@ -56,8 +57,10 @@ impl Desk {
         Ok(receipt)
     }
 
-    /// The starts to price, ascending. They include the planned starts and ends of the queue.
-    fn starts(&self, wanted: WantedStarts) -> Vec<Time> {
+    /// The starts to price, ascending. They include the planned starts and ends of the queue, and those at which the
+    /// rent of this span may be lowest: it begins or ends when the price changes, in the day after the first start, or
+    /// in that after the last change at the site.
+    fn starts(&self, wanted: WantedStarts, span: Span) -> Vec<Time> {
         let from = match wanted {
             WantedStarts::At(start) => {
                 let is_offered = self.now <= start && start <= Time::LATEST;
@@ -70,6 +73,14 @@ impl Desk {
         let planned = self.queue.iter().zip(&self.plan.afresh);
         let planned = planned.flat_map(|(queued, start)| [*start, *start + queued.ask.walltime]);
         let mut starts: Vec<Time> = fixed.chain(planned).filter(|start| *start > from).chain([from]).collect();
+        let tariff = &self.terms.tariff;
+        if !tariff.is_flat() {
+            let last = starts.iter().copied().filter(|start| *start <= Time::LATEST).max().unwrap_or(from);
+            for after in [from, last] {
+                starts.extend(tariff.changes(after));
+                starts.extend(tariff.changes(after + span).map(|end| Time::from_micros(end.micros() - span.micros())));
+            }
+        }
         starts.retain(|start| *start <= Time::LATEST);
         starts.sort_unstable();
         starts.dedup();

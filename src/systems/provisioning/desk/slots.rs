@@ -17,7 +17,7 @@ impl Desk {
         self.list_free();
         let horizon = self.horizon();
         let slots = self.plan.free.all().iter().map(|free| self.slot(free, horizon)).collect();
-        Advert { version: self.plan.version, slots }
+        Advert { version: self.plan.version, tariff: self.terms.tariff.clone(), slots }
     }
 
     /// Takes parts of advertised slots, given by their indices in the advertisement: all of them, or none.
@@ -74,7 +74,7 @@ impl Desk {
             start: free.start,
             procs: free.procs,
             span: end.since(free.start),
-            rate: self.terms.rate,
+            rate: self.terms.tariff.at(free.start),
             fee: self.terms.charge,
             divisible: is_edge,
             extensible: is_edge,

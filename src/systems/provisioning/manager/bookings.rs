@@ -104,7 +104,7 @@ impl NegotiatingManager {
         orders.push(Order::Note(Record::Booked { user, job, receipt }));
         let begun = receipt.part.start <= now;
         let (part, tasks) = (receipt.part, Vec::new());
-        let booked = Booked { user, job, part, used: 0, worked: Area::ZERO, begun, is_leg, tasks };
+        let booked = Booked { user, job, part, used: 0, worked: Area::ZERO, worth: 0, begun, is_leg, tasks };
         self.booked.insert(receipt.booking, booked);
     }
 

@@ -94,8 +94,9 @@ struct Booked {
     part: Part,
     /// Number of its processors on which tasks run.
     used: u32,
-    /// Area used by tasks.
+    /// Area used by tasks, and its exact cost.
     worked: Area,
+    worth: u128,
     begun: bool,
     /// True if others elsewhere were booked together with it.
     is_leg: bool,
@@ -256,11 +257,13 @@ impl NegotiatingManager {
             self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
         };
         let lasts = enter.not_before.since(now) + self.lasts(enter);
+        let tariff = &self.desk.terms().tariff;
         if enter.within.iter().all(has_room) && self.fits(now, sender, enter) {
             for (booking, procs) in enter.within.clone() {
                 let booked = self.booked.get_mut(&booking).expect("it has room");
                 booked.used += procs;
                 booked.worked += Area::of(procs, lasts);
+                booked.worth += tariff.weight(&Part { procs, start: now, span: lasts });
                 booked.tasks.retain(|other| *other != task);
             }
             self.start(now, task, orders);
@@ -498,7 +501,7 @@ impl Reply {
     /// The record of a reply that is worth logging.
     fn record(&self, user: ActorId) -> Option<Record> {
         match self {
-            Reply::Slots(Advert { version, slots }) => {
+            Reply::Slots(Advert { version, slots, .. }) => {
                 Some(Record::Advertised { user, version: *version, slots: slots.clone() })
             }
             Reply::Prices(Quote { procs, span, offers, .. }) => {

@@ -126,7 +126,9 @@ impl NegotiatingManager {
         for (booking, procs) in &runs.within {
             if let Some(booked) = self.booked.get_mut(booking) {
                 booked.used -= procs;
-                booked.worked = booked.worked.saturating_sub(Area::of(*procs, runs.until.since(now)));
+                let part = Part { procs: *procs, start: now, span: runs.until.since(now) };
+                booked.worked = booked.worked.saturating_sub(part.area());
+                booked.worth = booked.worth.saturating_sub(self.desk.terms().tariff.weight(&part));
                 self.freed.push(*booking);
             }
         }
@@ -208,18 +210,21 @@ impl NegotiatingManager {
 
     /// Revokes a booking and returns the tasks that wait for it. Tasks that run in it continue where they are.
     fn revoke(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
-        let Booked { user, job, part, worked, tasks, .. } =
+        let Booked { user, job, part, worked, worth, tasks, .. } =
             self.booked.remove(&booking).expect("a booking that is revoked is known");
-        let mut unused = Area::ZERO;
+        let (mut unused, mut worth) = (Area::ZERO, worth);
         for (task, runs) in &mut self.running {
             let Some(place) = runs.within.iter().position(|(its, _)| *its == booking) else { continue };
             let (_, procs) = runs.within.remove(place);
-            unused += Area::of(procs, runs.until.since(now));
+            let rest = Part { procs, start: now, span: runs.until.since(now) };
+            unused += rest.area();
+            worth = worth.saturating_sub(self.desk.terms().tariff.weight(&rest));
             runs.is_at_desk = true;
             self.desk.adopt(*task, procs, part.end());
         }
         let used = worked.saturating_sub(unused);
-        let (receipt, paid) = self.desk.revoke(booking, used);
+        let paid = Tariff::paid(worth);
+        let receipt = self.desk.revoke(booking, paid);
         let recovery = &self.remedy.as_ref().expect(REMEDY).recovery;
         let compensation = recovery.compensation(receipt.total().saturating_sub(paid));
         orders.push(Order::Note(Record::Revoked { booking, used, paid, compensation }));

@@ -2,14 +2,15 @@
 //! user.
 //!
 //! First it asks for the starts that all sites could admit (`coallocation::Pool`), no earlier than its user wants, and
-//! drops those after which a task would end too late. The protocol is that of
+//! drops those after which a task would end too late, or which cost too much. The protocol is that of
 //! `coallocation::Coordinator`, which logs each decision before it announces it. Only the log survives a crash.
 
 use std::collections::BTreeMap;
 
-use super::{Strategy, StrategyRow};
-use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
+use super::{Strategy, StrategyRow, broken};
+use crate::grid::{Area, BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
+use crate::systems::provisioning::application::Broken;
 use crate::systems::provisioning::coallocation::{
     CoallocationOutcome, CoallocationRequest, Coordinator, Deed, HoldOrder, Leg, LegAnswer, LogEntry, Patience, Pool,
 };
@@ -23,6 +24,7 @@ pub const ROW: StrategyRow = StrategyRow {
     has_alpha: true,
     has_ahead: true,
     has_deadline: true,
+    has_budget: true,
     has_legs: true,
     build: |_| Box::new(Coallocate::default()),
     ..super::BARGAINING
@@ -50,8 +52,8 @@ struct VolatileState {
     from: Option<Time>,
     /// True if a start was ever found that all sites would admit.
     found: bool,
-    /// True if there were such starts, and all were too late for the deadline.
-    is_past_deadline: bool,
+    /// The limit that left none of such starts, if there were any.
+    broken: Option<Broken>,
 }
 
 /// The task of each leg; legs are in the order of sites, tasks in that of the user's list.
@@ -90,7 +92,7 @@ impl VolatileState {
             booked,
             from: None,
             found: false,
-            is_past_deadline: false,
+            broken: None,
         }
     }
 
@@ -181,12 +183,12 @@ impl VolatileState {
                 return None;
             }
         }
-        let mut starts = self.pool.as_ref().map(|pool| pool.ranked(deal.approach.alpha)).unwrap_or_default();
+        let Some(pool) = self.pool.as_ref() else { return Some(Vec::new()) };
+        let mut starts = pool.ranked(deal.approach.alpha);
         starts.retain(|start| *start > deal.soonest() && *start >= self.within_reach(deal));
-        let (is_reached, deadline) = (!starts.is_empty(), deal.deadline());
         let longest = self.coordinator.request().legs.iter().map(|leg| leg.span).max().unwrap_or_default();
-        starts.retain(|start| *start + longest <= deadline);
-        self.is_past_deadline |= is_reached && starts.is_empty();
+        let aims = |start: &Time| (pool.cost(*start).unwrap_or(Area::MAX), *start + longest);
+        self.broken = deal.limits().keep_those(&mut starts, aims).or(self.broken);
         if starts.is_empty() && self.from.is_none() {
             // Where nothing changes, sites name no start but now, which is too late for a hold.
             self.ask_for_starts(Some(self.soonest_asked(deal)), deal);
@@ -234,8 +236,7 @@ impl Coallocate {
         match bargaining.found {
             _ if self.log.contains(&LogEntry::Compensate) => Reason::NotCommitted,
             true => Reason::NotHeld,
-            false if bargaining.is_past_deadline => Reason::PastDeadline,
-            false => Reason::NoCommonStart,
+            false => bargaining.broken.map_or(Reason::NoCommonStart, broken),
         }
     }
 

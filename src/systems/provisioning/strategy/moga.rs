@@ -6,9 +6,9 @@
 
 use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
-use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
+use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot, Tariff};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::application::{ApplicationPlan, Broken, MogaSettings, plan};
+use crate::systems::provisioning::application::{ApplicationPlan, Broken, MogaSettings, plan_at_prices};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
 
@@ -75,7 +75,8 @@ impl Moga {
             generations: deal.rules.generations as usize,
             ..MogaSettings::new(deal.seed())
         };
-        let mut front = plan(&application, now, &slots, settings);
+        let tariffs: Vec<Tariff> = deal.world.providers.iter().map(|provider| provider.tariff.clone()).collect();
+        let mut front = plan_at_prices(&application, now, (&slots, &tariffs), settings);
         let limits = deal.limits();
         let broken = limits.broken_by(now, front.plans.iter().map(|plan| &plan.cost));
         front.plans.retain(|plan| limits.keep(now, &plan.cost));

@@ -43,7 +43,7 @@ fn rank(provider: usize, quote: &Quote) -> Option<(Area, Time, Area, usize)> {
 
 /// Cost of the work in a reservation at a provider, without the time for messages: a job needs none.
 fn in_reservation(provider: usize, fee: Area, deal: &Deal<'_>) -> Area {
-    reserved(&work(provider, deal), deal.world.providers[provider].rate, fee)
+    reserved(&work(provider, deal), &deal.world.providers[provider].tariff, fee)
 }
 
 /// Cost of the work in the queue of a provider.
@@ -209,7 +209,7 @@ impl Strategy for Both {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{Offer, QuoteId, Rate};
+    use crate::grid::{Offer, QuoteId, Rate, Tariff};
     use crate::time::Span;
 
     /// The site booked, given the price, the fee and the run time at each.
@@ -219,8 +219,8 @@ mod tests {
         // The last one answers first.
         for (provider, &(price, fee, lasts)) in sites.iter().enumerate().rev() {
             let offers = vec![Offer { start, fee: Area::of(1, Span::from_secs(fee)) }];
-            let (span, rate) = (Span::from_secs(lasts), Rate(price));
-            both.priced(provider, Quote { id: QuoteId(0), expiry: start, procs: 1, span, rate, offers });
+            let (span, tariff) = (Span::from_secs(lasts), Tariff::flat(Rate(price)));
+            both.priced(provider, Quote { id: QuoteId(0), expiry: start, procs: 1, span, tariff, offers });
         }
         both.cheapest.expect("there are quotes").0
     }

@@ -125,3 +125,49 @@ fn a_task_is_bought_only_if_the_limits_leave_enough_for_those_after_it() {
     assert_eq!(run("alpha = 1.0\ndeadline = \"1199 s\""), [cheap, cheap]);
     assert_eq!(run("alpha = 1.0\ndeadline = \"1198 s\""), [dear, cheap]);
 }
+
+/// An hour of a core costs two core hours from 8 to 18 h, and one otherwise. From 17 h on, two hours cost three core
+/// hours, and two from 18 h on.
+const BY_DAY: &str = "prices = [{ from = \"8 h\", price = 2.0 }, { from = \"18 h\", price = 1.0 }]";
+
+#[test]
+fn time_costs_what_it_costs_at_its_hour() {
+    let (site, job) = (format!("cores = 4\n{BY_DAY}"), "tasks = [{ runtime = \"2 h\", cores = 1 }]");
+    for strategy in ["reserve", "greedy", "moga"] {
+        let run = |alpha: &str| {
+            let user = format!("strategy = \"{strategy}\"\nalpha = {alpha}");
+            let users: &Users<'_> = &[(&user, &[(17 * 3_600, job)])];
+            let (log, all) = play(&topology_of(&[&site], users));
+            let starts = log.iter().filter_map(|entry| match &entry.record {
+                Record::Booked { receipt, .. } => Some(receipt.part.start.micros() / 3_600_000_000),
+                _ => None,
+            });
+            (payments(&log), starts.collect::<Vec<_>>(), accounts(&all))
+        };
+        let paid = |hours: f64| (vec![(0, hours * 3_600.0, 0.0)], (hours * 3_600.0, 0.0, vec![hours * 3_600.0]));
+        let (at_once, later) = (paid(3.0), paid(2.0));
+        assert_eq!(run("0.0"), (at_once.0, vec![17], at_once.1), "{strategy}");
+        assert_eq!(run("1.0"), (later.0, vec![18], later.1), "{strategy}");
+    }
+}
+
+/// The second site has one price. Four cores at the first and one at the second cost 4 * 2 + 1 core hours at 17 h, and
+/// 4 + 1 from 18 h on. With the budget of a second less, there is no common start.
+#[test]
+fn legs_wait_for_the_evening_or_pay_for_the_day() {
+    let two = "tasks = [{ runtime = \"1 h\", cores = 4 }, { runtime = \"1 h\", cores = 1 }]";
+    let run = |said: &str| {
+        let pair = format!("strategy = \"coallocate\"\nlegs = [\"site-0\", \"site-1\"]\nahead = \"17 h\"\n{said}");
+        let users: &Users<'_> = &[(&pair, &[(0, two)])];
+        let (log, _) = play(&topology_of(&[&format!("cores = 4\n{BY_DAY}"), "cores = 4"], users));
+        (payments(&log), *bargains(&log).last().unwrap())
+    };
+    let booked = (Bargain::Booked, None);
+    let paid = |hours: f64| vec![(0, hours * 3_600.0, 0.0), (1, 3_600.0, 0.0)];
+    assert_eq!(run("alpha = 0.0"), (paid(8.0), booked));
+    assert_eq!(run("alpha = 1.0"), (paid(4.0), booked));
+    assert_eq!(run("alpha = 0.0\nbudget = \"32399 core s\""), (paid(4.0), booked));
+    assert_eq!(run("budget = \"17999 core s\""), (Vec::new(), (Bargain::Refused, Some(Reason::OverBudget))));
+    let both = "budget = \"32399 core s\"\ndeadline = \"18 h\"";
+    assert_eq!(run(both), (Vec::new(), (Bargain::Refused, Some(Reason::DearOrLate))));
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::grid::{
-    Bookings, Checkpoint, Drawn, Every, Failure, FailurePattern, FailureTarget, Killed, Law, NodeSet, Per, Receipt,
-    Recovery, Traced,
+    Bookings, Checkpoint, Drawn, Every, Failure, FailurePattern, FailureTarget, Killed, Law, NodeSet, Per, Rate,
+    Receipt, Recovery, Tariff, Traced,
 };
 use crate::protocol::{Postponed, Revoked};
 use crate::systems::Failing;
@@ -166,6 +166,20 @@ fn a_task_in_a_revoked_booking_continues() {
         [("starts", 0, 10), ("starts", 1, 10), ("lost", 0, 20), ("starts", 0, 20), ("ends", 1, 50), ("ends", 0, 60)];
     assert_eq!(stints(&played), again);
     assert_eq!(charged(&played), [(70, 70, 325)]);
+}
+
+/// The price is 1 until 15 s and 3 then. Of 8 * (5 + 3 * 85) for the rent and 40 for the charge, seven processors have
+/// used 7 * (5 + 3 * 5) at 20 s. The rest is refunded, and half of it is the compensation.
+#[test]
+fn a_revoked_booking_costs_what_was_used_at_its_hour() {
+    let says = books(0, 0, part(8, 10, 90)).into_iter();
+    let says = says.chain([(5, enter(0, 3, (40, 40), &[0])), (5, enter(1, 4, (40, 40), &[0]))]);
+    let tariff = Tariff::by_day(vec![(Span::ZERO, Rate(1_000)), (Span::from_secs(15), Rate(3_000))]);
+    let charge = Area::of(1, Span::from_secs(40));
+    let terms = DeskTerms { tariff, charge, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
+    let desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new()));
+    let played = play_at(desk, fails(&[once("7", 20, 5)], &breaking(), 1), vec![says.collect()]);
+    assert_eq!(charged(&played), [(70, 140, (2_080 + 40 - 140) / 2)]);
 }
 
 #[test]
