@@ -18,6 +18,9 @@ pub struct Terms {
     pub charge: Area,
     /// Fraction of the surcharge that is lost when a booking is cancelled, in millionths.
     pub cancelled_millionths: u64,
+    /// Fraction of its rent that the rest of a booking costs when it is handed back, in millionths; None if the site does
+    /// not take it back.
+    pub handing_back_millionths: Option<u64>,
     /// Longest accepted run.
     pub longest: Option<Span>,
 }
@@ -69,6 +72,7 @@ impl Default for Terms {
             prices: Vec::new(),
             charge: Area::ZERO,
             cancelled_millionths: 100_000,
+            handing_back_millionths: None,
             longest: None,
         }
     }

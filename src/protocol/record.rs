@@ -108,6 +108,8 @@ pub enum Record {
     Revoked { booking: BookingId, used: Area, paid: Area, compensation: Area },
     /// A site postponed a booking, as cores failed; the receipt has its new time and cost.
     Postponed { receipt: Receipt },
+    /// A site took back the rest of a booking that had begun: of the rent of that rest, the penalty is kept.
+    HandedBack { booking: BookingId, used: Area, refund: Area, penalty: Area },
 }
 
 words! {
@@ -256,6 +258,7 @@ impl Record {
             | Record::Checkpointed { .. }
             | Record::Revoked { .. }
             | Record::Postponed { .. }
+            | Record::HandedBack { .. }
             | Record::Entered { .. } => Author::Site,
             Record::Bargained { .. } | Record::Accused { .. } => Author::User,
             Record::Arrived { .. }

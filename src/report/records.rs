@@ -176,5 +176,7 @@ records! { (names)
         let Receipt { booking, part: Part { start, span, .. }, .. } = receipt;
         format!("postpones booking {booking}, whose cores failed, to {start}, for {span}")
     };
+    "handed_back" HandedBack { booking, used, refund, penalty } => handed_back, format!(
+        "takes the rest of booking {booking} back, and refunds {refund}");
     "accused" Accused { site, fault } => accused, format!("says that {} {}", names.of_actor(*site), tell(*fault));
 }

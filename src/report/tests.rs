@@ -601,6 +601,12 @@ fn any_bargain() -> impl Strategy<Value = Record> {
             paid,
             compensation
         }),
+        (any::<u64>(), area(), area(), area()).prop_map(|(booking, used, refund, penalty)| Record::HandedBack {
+            booking: BookingId(booking),
+            used,
+            refund,
+            penalty
+        }),
         (any::<u64>(), area()).prop_map(|(booking, used)| Record::Elapsed { booking: BookingId(booking), used }),
         any::<(u32, u32)>().prop_map(|(job, index)| Record::Dropped { task: TaskId { job: JobId(job), index } }),
         (hold(), 0..HoldFate::ALL.len()).prop_map(|(hold, fate)| Record::Settled { hold, fate: HoldFate::ALL[fate].1 }),

@@ -257,6 +257,7 @@ mod tests {
             Record::Elapsed { booking: BookingId(9), used: fee },
             Record::Revoked { booking: BookingId(9), used: fee, paid: fee, compensation: fee },
             Record::Postponed { receipt },
+            Record::HandedBack { booking: BookingId(9), used: fee, refund: fee, penalty: fee },
             Record::Dropped { task },
             Record::Settled { hold, fate: HoldFate::Expired },
             Record::Bargained { job: id, end: Bargain::GivenUp, why: Some(Reason::NoChance) },

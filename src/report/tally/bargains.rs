@@ -155,6 +155,8 @@ pub struct NegotiationCounts {
     pub quotes: u64,
     pub booked: u64,
     pub returned: u64,
+    /// Number of bookings whose rest was handed back.
+    pub handed_back: u64,
     pub held: u64,
     /// Counts by fate of holds, by reason of refused claims, and by end of negotiations.
     pub fates: [u64; HoldFate::ALL.len()],

@@ -142,6 +142,7 @@ impl Provisioning {
             tariff: site.terms.tariff(),
             charge: site.terms.charge,
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
+            handing_back: site.terms.handing_back_millionths.map(|millionths| (millionths / 1_000) as u32),
             quotes_last: self.quotes_last,
             lease: self.lease,
             grace: self.grace,

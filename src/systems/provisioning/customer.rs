@@ -14,13 +14,14 @@ use std::sync::Arc;
 use super::deal::{Alarm, Books, Deal};
 use super::pending::{PendingKey, PendingReply};
 use super::rules::Provisioning;
-use super::run::Run;
+use super::run::{Assignment, Run};
 use super::strategy::{self, Strategy};
 use super::world::World;
-use crate::grid::{Approach, Crash, Denial, Job, JobId, Receipt, TaskId};
+use crate::grid::{Approach, BookingId, Crash, Denial, Job, JobId, Part, Receipt, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
-    Begun, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, Postponed, Recalled, Record, Returned, Revoked,
+    Begun, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, PledgeAnswer, Postponed, Recalled, Record,
+    Returned, Revoked,
 };
 use crate::roles::{Out, Planner};
 use crate::systems::NegotiatedJob;
@@ -56,6 +57,8 @@ struct CustomerJob {
     run: Run,
     pinned: Option<usize>,
     strategy: Box<dyn Strategy>,
+    /// Ends of its bookings at providers that take the rest of a booking back.
+    ends: BTreeMap<(usize, BookingId), Time>,
     /// A task of the job is lost for good. The job is given up as soon as none of its tasks is at a site.
     is_doomed: bool,
 }
@@ -116,7 +119,8 @@ impl Customer {
         }
         out.log(Record::Arrived { job: job.clone(), user });
         let strategy = (self.row.build)(&self.approach);
-        self.live.insert(id, CustomerJob { run: Run::new(job), pinned, strategy, is_doomed: false });
+        self.live
+            .insert(id, CustomerJob { run: Run::new(job), pinned, strategy, ends: BTreeMap::new(), is_doomed: false });
         self.with(now, id, out, |strategy, deal| strategy.begin(deal));
     }
 
@@ -143,7 +147,7 @@ impl Customer {
     /// Lets the strategy of a job act, if the job is live.
     fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut Deal<'_>)) {
         let Customer { world, rules, approach, books, live, seed, .. } = self;
-        let Some(CustomerJob { run, pinned, strategy, is_doomed: false }) = live.get_mut(&job) else { return };
+        let Some(CustomerJob { run, pinned, strategy, is_doomed: false, .. }) = live.get_mut(&job) else { return };
         let mut deal = Deal { now, run, world, rules, approach, pinned: *pinned, seed: *seed, books, out };
         act(strategy.as_mut(), &mut deal);
         while let Some(job) = self.books.given_up.pop() {
@@ -160,7 +164,10 @@ impl Customer {
         for alarms in self.books.alarms.values_mut() {
             alarms.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
         }
-        self.live.values_mut().for_each(|live| live.strategy.crash());
+        for live in self.live.values_mut() {
+            live.strategy.crash();
+            live.ends.clear();
+        }
         let lasts = self.approach.crash.map_or(Span::ZERO, |crash| crash.lasts);
         self.books.wake_at(now + lasts, Alarm::Back, out);
     }
@@ -230,6 +237,7 @@ impl Customer {
             deal.ship(transfers);
             freed = next;
         });
+        self.hand_back(now, task, out);
         for next in freed {
             self.with(now, task.job, out, |_, deal| deal.enter(next));
             self.ready.push((task.job, next));
@@ -242,6 +250,32 @@ impl Customer {
             self.live.remove(&task.job);
             self.follow(now, task.job, out);
         }
+    }
+
+    /// Records bookings whose rest can be handed back.
+    fn note_bookings(&mut self, job: JobId, provider: usize, booked: impl Iterator<Item = (BookingId, Part)>) {
+        if self.world.providers[provider].takes_back
+            && let Some(live) = self.live.get_mut(&job)
+        {
+            live.ends.extend(booked.map(|(booking, part)| ((provider, booking), part.end())));
+        }
+    }
+
+    /// Hands back the rests of the bookings of a task that has ended, if no other task is to use them, and the message
+    /// arrives before they are over.
+    fn hand_back(&mut self, now: Time, task: TaskId, out: &mut Out) {
+        let Some(live) = self.live.get_mut(&task.job).filter(|live| !live.ends.is_empty()) else { return };
+        let Some(Assignment { provider, within, .. }) = live.run.assignment(task.index) else { return };
+        let way = self.world.providers[*provider].latency;
+        let spare: Vec<(usize, BookingId)> = within
+            .iter()
+            .map(|(booking, _)| (*provider, *booking))
+            .filter(|its| live.ends.get(its).is_some_and(|end| now + way < *end) && !live.run.is_wanted(*its))
+            .collect();
+        spare.iter().for_each(|its| _ = live.ends.remove(its));
+        self.with(now, task.job, out, |_, deal| {
+            spare.into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
+        });
     }
 
     /// Handles a message of a site. A message that no honest site sends is a fault of the site.
@@ -258,9 +292,11 @@ impl Customer {
                 return Err(Fault::Unasked);
             }
             Message::Revoked(Revoked { job, booking }) => {
+                self.live.entry(job).and_modify(|live| _ = live.ends.remove(&(provider, booking)));
                 self.with(now, job, out, |strategy, deal| strategy.revoked(booking, deal));
             }
             Message::Postponed(Postponed { job, receipt }) => {
+                self.note_bookings(job, provider, [(receipt.booking, receipt.part)].into_iter());
                 self.with(now, job, out, |strategy, deal| strategy.postponed(receipt, deal));
             }
             Message::Begun(Begun { task }) => {
@@ -303,6 +339,8 @@ impl Customer {
                     self.claimed_in_vain(now, job, provider, claimed.result, out);
                     return Ok(());
                 }
+                let receipts = claimed.result.iter().flatten();
+                self.note_bookings(job, provider, receipts.map(|receipt| (receipt.booking, receipt.part)));
                 self.with(now, job, out, |strategy, deal| {
                     strategy.claimed(claimed.number, provider, claimed.result, deal);
                 });
@@ -310,6 +348,9 @@ impl Customer {
             Message::Coordinated(Coordinated { hold, answer }) => {
                 let pending = self.books.paid(now, PendingKey::Pledge(provider, hold, HoldStep::of(&answer)));
                 let Some((job, _)) = self.known(pending)? else { return Ok(()) };
+                if let PledgeAnswer::Committed { booking, part } = answer {
+                    self.note_bookings(job, provider, [(booking, part)].into_iter());
+                }
                 self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
             }
             Message::Returned(Returned { booking, result }) => {

@@ -210,7 +210,7 @@ impl<'a> PlanningMoment<'a> {
         let earliest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.makespan, plan.allocation)).copied();
         let of_all = |what: &str, plan: Option<Cost>| {
             let of = |Cost { allocation, makespan }| {
-                format!("the {what} of all costs {} and takes {}", cost(allocation), makespan)
+                format!("the {what} of all costs {} and takes {makespan}", cost(allocation))
             };
             plan.map_or_else(|| "none was found without that limit".to_owned(), of)
         };

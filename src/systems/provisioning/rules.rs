@@ -107,13 +107,18 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
             price_form(),
         );
     });
-    check_prices(terms, w);
+    if fits {
+        check_prices(terms, w);
+    }
     let charge = key("charge", "the fixed part of the fee of a booking, at the price of best effort");
     let charge = charge.usual("none").only_if(fits, why);
     w.set(charge, &mut terms.charge, Unless(CoreTime, Area::ZERO));
     let cancelled = key("cancelling", "the share of its fee that cancelling a booking costs").only_if(fits, why);
-    let part = Millionths::to(1).that("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
-    w.set(cancelled, &mut terms.cancelled_millionths, part);
+    let part = || Millionths::to(1).that("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
+    w.set(cancelled, &mut terms.cancelled_millionths, part());
+    let handing_back = "the share of its rent that the rest of a booking costs when its user hands it back";
+    let handing_back = key("handing_back", handing_back).usual("bookings last to their ends").only_if(fits, why);
+    w.set(handing_back, &mut terms.handing_back_millionths, Maybe(part()));
     let longest = key("longest", "the longest run that is accepted").usual("any").only_if(fits, why);
     w.set(longest, &mut terms.longest, Maybe(POSITIVE_SPAN));
 }

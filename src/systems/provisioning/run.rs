@@ -199,6 +199,14 @@ impl Run {
             .collect()
     }
 
+    /// True if a task that has not ended is assigned to a booking of a provider.
+    pub fn is_wanted(&self, (provider, booking): (usize, BookingId)) -> bool {
+        let mut open = self.tasks.iter().filter(|task| !task.ended).filter_map(|task| task.assignment.as_ref());
+        open.any(|assignment| {
+            assignment.provider == provider && assignment.within.iter().any(|(its, _)| *its == booking)
+        })
+    }
+
     /// Records the end of a task. Returns the transfers that leave, and the tasks without open predecessors. `None` if
     /// it was not entered.
     pub fn ended(&mut self, task: u32) -> Option<(Vec<Transfer>, Vec<u32>)> {

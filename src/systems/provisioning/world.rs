@@ -32,6 +32,8 @@ pub struct Provider {
     pub charge: Area,
     /// Share of its fee that cancelling a booking costs, in thousandths.
     pub cancelling: u32,
+    /// True if it takes back the rest of a booking.
+    pub takes_back: bool,
     speed_millionths: u64,
     longest: Option<Span>,
     /// Latency of a message to it.
@@ -159,6 +161,7 @@ impl World {
             tariff: Tariff::flat(crate::grid::Rate::ONE),
             charge: Area::ZERO,
             cancelling: 100,
+            takes_back: false,
             speed_millionths: 1_000_000,
             longest: None,
             latency,
@@ -192,6 +195,7 @@ impl Provider {
             tariff: site.terms.tariff(),
             charge: site.terms.charge,
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
+            takes_back: site.terms.handing_back_millionths.is_some(),
             speed_millionths: site.speed_millionths,
             longest: site.terms.longest,
             latency: site.latency,

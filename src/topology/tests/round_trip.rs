@@ -146,6 +146,8 @@ fn bases() -> Vec<(String, String)> {
     let priced = bargains("strategy = \"reserve\"", one);
     let priced = priced.replacen("cores = 64", "cores = 64\nprices = [{ from = \"8 h\", price = 2.0 }]", 1);
     bases.push(("priced by the hour".to_owned(), priced));
+    let all = "[defaults.site]\nprices = [{ from = \"8 h\", price = 2.0 }]\n[provisioning]";
+    bases.push(("all priced by the hour".to_owned(), grid(all, one)));
     let two = format!("source = \"table\"\nusers = [\"alice\"]\n{task}, {{ runtime = \"1 min\", cores = 1 }}]");
     let legs = "strategy = \"coallocate\"\nlegs = [\"york\", \"leeds\"]\ncrash = { at = \"1 h\", lasts = \"1 min\" }";
     for (said, workload) in [("", one), ("strategy = \"moga\"", one), ("strategy = \"var\"", one), (legs, &two)] {
@@ -338,6 +340,8 @@ impl Base {
             Some(words) => words.len().min(12),
             // Few numbers divide the 64 cores of its site.
             None if leaf.path.ends_with("slurm.nodes") => 64,
+            // Few numbers are whole thousandths.
+            None if leaf.path.contains("prices.") => 64,
             None if is_choosy => 24,
             None => 4,
         };

@@ -89,6 +89,7 @@ impl<'a> Accounts<'a> {
             quotes: counts.quotes,
             bookings: counts.booked,
             returned: counts.returned,
+            handed_back: counts.handed_back,
             revoked: counts.revoked,
             postponed: counts.postponed,
             compensation: hours(counts.compensation),

@@ -152,6 +152,9 @@ pub struct OneUser {
     pub quotes: u64,
     pub bookings: u64,
     pub returned: u64,
+    /// Number of bookings whose rest was handed back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handed_back: u64,
     /// Numbers of bookings revoked and postponed because nodes failed, and the compensation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub revoked: u64,

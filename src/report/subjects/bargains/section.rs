@@ -115,34 +115,16 @@ fn wanted(users: &[OneUser]) -> String {
 }
 
 fn bargained(users: &[OneUser]) -> String {
+    let hands_back = users.iter().any(|user| user.handed_back > 0);
     let row = |user: &OneUser| {
-        let numbers = [
-            user.adverts,
-            user.quotes,
-            user.bookings,
-            user.returned,
-            user.denied,
-            user.denied_stale,
-            user.held,
-            user.committed,
-            user.released,
-            user.expired,
-        ];
+        let first = [user.adverts, user.quotes, user.bookings, user.returned].into_iter();
+        let last = [user.denied, user.denied_stale, user.held, user.committed, user.released, user.expired];
+        let numbers = first.chain(hands_back.then_some(user.handed_back)).chain(last);
         std::iter::once(short(&user.user, 40)).chain(numbers.map(count)).collect()
     };
-    let columns = [
-        "User",
-        "#Advertisements",
-        "#Quotes",
-        "#Booked",
-        "#Given back",
-        "#Denied",
-        "#Of these stale",
-        "#Held",
-        "#Committed",
-        "#Released",
-        "#Expired",
-    ];
+    let first = ["User", "#Advertisements", "#Quotes", "#Booked", "#Given back"].into_iter();
+    let last = ["#Denied", "#Of these stale", "#Held", "#Committed", "#Released", "#Expired"];
+    let columns: Vec<&str> = first.chain(hands_back.then_some("#Rest handed back")).chain(last).collect();
     format!("<h3>Requests and grants, by user</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
 }
 

@@ -82,6 +82,33 @@ impl Tally {
         Ok(None)
     }
 
+    /// The rest of a booking has been taken back: its rent is refunded but for a penalty, and the fee is kept.
+    pub fn handed_back(
+        &mut self,
+        by: Reporter,
+        booking: &BookingId,
+        used: &Area,
+        refund: &Area,
+        penalty: &Area,
+    ) -> CountResult {
+        let open = self.close_booking(by, *booking)?;
+        let Part { procs, .. } = open.receipt.part;
+        let (rest, rent) = (Area::of(procs, open.receipt.part.end().since(by.now)), *refund + *penalty);
+        let counts = self.bargains.of(open.user);
+        counts.handed_back += 1;
+        counts.charge(&open, *used);
+        counts.rents = counts.rents.saturating_sub(rent);
+        counts.area = counts.area.saturating_sub(rest);
+        counts.penalties += *penalty;
+        let takings = self.bargains.at(by.actor);
+        takings.rents = takings.rents.saturating_sub(rent);
+        takings.penalties += *penalty;
+        takings.used += *used;
+        self.bargains.leg_over(by.actor, *booking, |_| {});
+        self.see_booking(by, &open, *used, false);
+        Ok(None)
+    }
+
     pub fn elapsed(&mut self, by: Reporter, booking: &BookingId, used: &Area) -> CountResult {
         let open = self.close_booking(by, *booking)?;
         self.bargains.of(open.user).charge(&open, *used);

@@ -48,7 +48,7 @@ impl<'a> GreedyPlan<'a> {
             let area = |site| Area::of(application.procs(task), application.runtime(task, site));
             (0..sites.len()).filter(|site| fits(task, site)).map(|site| least(site, area(site))).min()
         };
-        let after = application.after(|task| {
+        let after = application.rest(|task| {
             let runtimes = (0..sites.len()).filter(|site| fits(task, site)).map(|site| application.runtime(task, site));
             runtimes.min().unwrap_or_default()
         });

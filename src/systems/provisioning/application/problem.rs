@@ -115,7 +115,7 @@ impl Application {
     }
 
     /// For each task, the least time from its end to the end of all tasks that depend on it, given the run times.
-    pub fn after(&self, runtime: impl Fn(usize) -> Span) -> Vec<Span> {
+    pub fn rest(&self, runtime: impl Fn(usize) -> Span) -> Vec<Span> {
         let mut after = vec![Span::ZERO; self.tasks()];
         // Tasks are in topological order, and edges ascend.
         for &(from, to) in self.edges.iter().rev() {

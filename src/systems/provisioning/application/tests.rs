@@ -148,7 +148,8 @@ fn a_plan_costs_what_its_bookings_cost() {
         let application = alone(&workflow(&tasks, &[(0, 2), (1, 2)]));
         let advert = desk.advertise(Time::ZERO);
         let settings = MogaSettings { population: 20, generations: 4, seed: seed as u64 };
-        let front = plan_at_prices(&application, Time::ZERO, (&[&advert.slots], &[tariff.clone()]), settings);
+        let front =
+            plan_at_prices(&application, Time::ZERO, (&[&advert.slots[..]], std::slice::from_ref(&tariff)), settings);
         for plan in &front.plans {
             let parts: Vec<_> = plan.bookings.iter().map(|booked| (booked.slot, booked.part)).collect();
             let receipts = desk.clone().take(Time::ZERO, advert.version, &parts).unwrap();
@@ -162,7 +163,7 @@ fn a_plan_costs_what_its_bookings_cost() {
             later += usize::from(tariff.changes(Time::ZERO).any(|change| change == first));
         }
     }
-    assert!(plans > 80 && later > 0, "{plans} plans, {later} of them wait for a price");
+    assert!(plans > 50 && later > 5, "{plans} plans, {later} of them wait for a price");
 }
 
 #[test]

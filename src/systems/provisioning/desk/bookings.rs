@@ -28,6 +28,8 @@ pub(super) enum BookingState {
 pub struct SiteAccount {
     pub booked: u64,
     pub cancelled: u64,
+    /// Bookings whose rest was handed back.
+    pub handed_back: u64,
     /// Bookings taken from their users because processors failed.
     pub revoked: u64,
     pub rents: Area,
@@ -56,6 +58,23 @@ impl Desk {
             _ => Some(booking.receipt.fee.part(self.terms.cancelling)),
         };
         Ok(self.take_back(id, penalty))
+    }
+
+    /// Takes back the rest of a booking that has begun, if these are the terms. Returns the refund and the penalty, which
+    /// together are the rent of that rest.
+    pub fn hand_back(&mut self, now: Time, id: BookingId) -> Option<(Area, Area)> {
+        self.reach(now);
+        let share = self.terms.handing_back?;
+        let booking = self.bookings.get(&id).filter(|booking| booking.state == BookingState::Begun)?;
+        let part = booking.receipt.part;
+        let rest = self.terms.tariff.cost(&Part { start: now, span: part.end().since(now), ..part });
+        let rent = rest.min(booking.receipt.rent);
+        let penalty = rent.part(share);
+        self.end_booking(id);
+        self.account.handed_back += 1;
+        self.account.rents = self.account.rents.saturating_sub(rent);
+        self.account.penalties += penalty;
+        Some((rent.saturating_sub(penalty), penalty))
     }
 
     /// Frees a booking. The charges are refunded for a penalty, or not at all.

@@ -41,6 +41,9 @@ pub struct DeskTerms {
     pub charge: Area,
     /// Part of its fee that cancelling a booking costs, in thousandths.
     pub cancelling: u32,
+    /// Part of its rent that the rest of a booking costs when it is handed back, in thousandths; None if that is not
+    /// possible.
+    pub handing_back: Option<u32>,
     pub quotes_last: Span,
     pub lease: Span,
     /// Duration after a commit in which a cancellation is free.
@@ -150,6 +153,7 @@ impl DeskTerms {
             tariff: Tariff::flat(Rate::ONE),
             charge: Area::ZERO,
             cancelling: 100,
+            handing_back: None,
             quotes_last: Span::from_secs(60),
             lease: Span::from_secs(60),
             grace: Span::from_secs(240),

@@ -120,13 +120,23 @@ impl NegotiatingManager {
         let result = match self.booked.get(&booking).filter(|booked| booked.user == user) {
             // A booking stays while tasks run in it; a user that asks has lost count.
             Some(Booked { used: 1.., .. }) => Err(Denial::InUse),
-            Some(_) => self.desk.cancel(now, booking),
+            Some(Booked { worked, .. }) => match (*worked, self.desk.hand_back(now, booking)) {
+                (used, Some((refund, penalty))) => {
+                    orders.push(Order::Note(Record::HandedBack { booking, used, refund, penalty }));
+                    self.over(now, booking, orders);
+                    Ok(penalty)
+                }
+                (_, None) => self.cancel(now, booking, orders),
+            },
             None => Err(Denial::NotBooked),
         };
-        if let Ok(penalty) = result {
-            self.note_returned(now, booking, penalty, orders);
-        }
         orders.push(Order::Say(user, Message::Returned(Returned { booking, result })));
+    }
+
+    fn cancel(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Result<Area, Denial> {
+        let penalty = self.desk.cancel(now, booking)?;
+        self.note_returned(now, booking, penalty, orders);
+        Ok(penalty)
     }
 
     /// A booking is over or has been returned: tasks that wait for it join the queue.

@@ -6,7 +6,7 @@
 
 use super::guests::SenderKind;
 use super::{Booked, NegotiatingManager, Runs, Submission};
-use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, Reserved, TaskId};
+use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Part, Recovery, Reserved, Tariff, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
 use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
 use crate::systems::Fails;

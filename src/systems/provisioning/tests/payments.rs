@@ -171,3 +171,74 @@ fn legs_wait_for_the_evening_or_pay_for_the_day() {
     let both = "budget = \"32399 core s\"\ndeadline = \"18 h\"";
     assert_eq!(run(both), (Vec::new(), (Bargain::Refused, Some(Reason::DearOrLate))));
 }
+
+/// Four cores are booked for the 100 s that a task requests, at price 2, and the task takes 40 s. A tenth of the rent of
+/// the rest is kept. The job of a crowd needs four cores for 50 s, and starts as soon as they are free.
+#[test]
+fn the_rest_of_a_booking_is_handed_back_for_a_penalty() {
+    let task = "tasks = [{ runtime = \"40 s\", walltime = \"100 s\", cores = 4 }]";
+    let run = |terms: &str| {
+        let users: &Users<'_> =
+            &[("strategy = \"reserve\"", &[(0, task)]), ("", &[(10, "tasks = [{ runtime = \"50 s\", cores = 4 }]")])];
+        let (log, all) = play(&topology_of(&[&format!("cores = 4\nprice = 2.0\n{terms}")], users));
+        let start = log.iter().rev().find_map(|entry| match entry.record {
+            Record::Started { .. } => Some(entry.stamp.time.micros() as f64 / 1e6),
+            _ => None,
+        });
+        let unused = (all.users[0].paid_for_nothing * 3_600e3).round() / 1e3;
+        (start.unwrap(), accounts(&all), unused, all.users[0].handed_back)
+    };
+    assert_eq!(run(""), (100.0, (800.0, 0.0, vec![1_000.0]), 240.0, 0));
+    // Of 4 * 60 * 2 for the rest, 48 are kept.
+    assert_eq!(run("handing_back = 0.1"), (40.0, (368.0, 0.0, vec![568.0]), 48.0, 1));
+    assert_eq!(run("handing_back = 0.0"), (40.0, (320.0, 0.0, vec![520.0]), 0.0, 1));
+    // The booking begins at 6 s, so that a question and a claim can precede it. The end at 46 s is known a second later,
+    // and the site has the rest back another second later: 58 s of it. It is in vain if it is over by then.
+    let far = |terms| run(&format!("latency = \"1 s\"\n{terms}"));
+    assert_eq!(far(""), (106.0, (800.0, 0.0, vec![1_000.0]), 240.0, 0));
+    assert_eq!(far("handing_back = 0.1"), (48.0, (382.4, 0.0, vec![582.4]), 54.4, 1));
+    let punctual = |terms: &str| {
+        let exact = "tasks = [{ runtime = \"100 s\", cores = 4 }]";
+        let users: &Users<'_> = &[("strategy = \"reserve\"", &[(0, exact)])];
+        play(&topology_of(&[&format!("cores = 4\n{terms}")], users)).1.users[0].handed_back
+    };
+    assert_eq!([punctual("handing_back = 0.1"), punctual("handing_back = 0.1\nlatency = \"1 s\"")], [0, 0]);
+}
+
+/// All cores are busy until 50 s and booked from 150 s on, so both tasks are in the slot between, which is booked whole.
+/// They take 10 s each, but may take 20 s: the second starts at 70 s, as planned. Of 400 core-seconds, 4 * 70 are handed
+/// back at 80 s, for 28. The last job needs a minute, which it has in the rest.
+#[test]
+fn a_booking_of_several_tasks_is_handed_back_after_the_last() {
+    let four = |runtime: u32, walltime: u32| {
+        format!("{{ runtime = \"{runtime} s\", walltime = \"{walltime} s\", cores = 4 }}")
+    };
+    let two = format!("tasks = [{}, {}]\nedges = [[0, 1]]", four(10, 20), four(10, 20));
+    let [first, booked, last] =
+        [(50, 50), (10, 10), (60, 60)].map(|(run, ask)| format!("tasks = [{}]", four(run, ask)));
+    let run = |terms: &str| {
+        let users: &Users<'_> = &[
+            ("strategy = \"moga\"\nalpha = 0.0", &[(1, &two)]),
+            ("", &[(0, &first), (60, &last)]),
+            ("strategy = \"reserve\"\nalpha = 0.0\nahead = \"150 s\"", &[(0, &booked)]),
+        ];
+        let (log, all) = play(&topology_of(&[&format!("cores = 4\n{terms}")], users));
+        let starts = log.iter().filter_map(|entry| match entry.record {
+            Record::Started { .. } => Some(entry.stamp.time.micros() / 1_000_000),
+            _ => None,
+        });
+        (starts.collect::<Vec<_>>(), accounts(&all).0)
+    };
+    assert_eq!(run(""), (vec![0, 50, 70, 150, 160], 400.0));
+    assert_eq!(run("handing_back = 0.1"), (vec![0, 50, 70, 80, 150], 148.0));
+}
+
+/// The first leg lasts to its end, and the second takes half of its time.
+#[test]
+fn a_leg_is_handed_back_without_the_others() {
+    let two = "tasks = [{ runtime = \"60 s\", cores = 4 }, { runtime = \"30 s\", walltime = \"60 s\", cores = 4 }]";
+    let pair = "strategy = \"coallocate\"\nlegs = [\"site-0\", \"site-1\"]\nahead = \"10 min\"";
+    let terms = "cores = 4\nhanding_back = 0.5";
+    let (_, all) = play(&topology_of(&[terms, terms], &[(pair, &[(0, two)])]));
+    assert_eq!((accounts(&all), all.whole), ((240.0 + 120.0 + 60.0, 0.0, vec![240.0, 180.0]), 1));
+}

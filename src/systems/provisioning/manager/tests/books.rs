@@ -66,6 +66,12 @@ pub fn told(log: &[Entry<Record>]) -> SiteAccount {
                 account.penalties += penalty;
                 give_back(&mut account, open.remove(&booking));
             }
+            Record::HandedBack { booking, refund, penalty, .. } => {
+                open.remove(&booking).expect("it was booked");
+                account.handed_back += 1;
+                account.rents = account.rents.saturating_sub(refund + penalty);
+                account.penalties += penalty;
+            }
             Record::Revoked { booking, paid, .. } => {
                 account.revoked += 1;
                 give_back(&mut account, open.remove(&booking));
