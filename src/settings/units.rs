@@ -95,9 +95,14 @@ pub fn core_time(text: &str) -> Result<u64, CoreTimeError> {
     }
 }
 
-/// Core time in the largest unit of which it is a whole number.
+/// Core time in the largest unit of which it is a whole number, or else in core seconds.
 pub fn core_time_text(micros: u64) -> String {
-    Span::from_micros(micros).to_string().replacen(' ', " core ", 1)
+    let span = Span::from_micros(micros);
+    if micros.is_multiple_of(1_000_000) {
+        span.to_string().replacen(' ', " core ", 1)
+    } else {
+        format!("{} core s", span.seconds())
+    }
 }
 
 fn number_and_unit(text: &str) -> (&str, &str) {
@@ -332,6 +337,8 @@ mod tests {
             ("2core  h", 7_200_000_000, "2 core h"),
             ("48 core h", 172_800_000_000, "2 core d"),
             ("0 core h", 0, "0 core s"),
+            ("1500 core ms", 1_500_000, "1.5 core s"),
+            ("1 core us", 1, "0.000001 core s"),
             ("100000000 core h", CORE_TIME_MAX, "100000000 core h"),
         ] {
             assert_eq!((core_time(text), core_time_text(micros).as_str()), (Ok(micros), written), "{text}");

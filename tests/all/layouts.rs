@@ -29,6 +29,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "impatient.toml",
         "dfrs.toml",
         "stale-quotes.toml",
+        "business-hours.toml",
         "far-data.toml",
         "failures.toml",
         "broken-promises.toml",

@@ -52,7 +52,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "hansa plan --workflow topologies/ten-tasks.json topologies/three-sites.toml",
             "hansa plan --policy heft --workflow topologies/mosaic.json topologies/workflow.toml --svg out/mosaic.svg",
             "hansa plan --policy moga --alpha 0.3 --at 10h --set workload.0.arrival_factor=4 --workflow topologies/layers.json topologies/provisioning.toml",
-            "hansa plan --policy moga --deadline 4h --budget \"200 core h\" --workflow topologies/layers.json topologies/provisioning.toml",
+            "hansa plan --policy moga --deadline 4h --budget \"300 core h\" --workflow topologies/layers.json topologies/provisioning.toml",
         ],
     ),
     (

@@ -61,6 +61,7 @@ fn shipped() -> &'static [(&'static str, &'static str)] {
         ("impatient", include_str!("../../../topologies/impatient.toml")),
         ("dfrs", include_str!("../../../topologies/dfrs.toml")),
         ("provisioning", include_str!("../../../topologies/provisioning.toml")),
+        ("business-hours", include_str!("../../../topologies/business-hours.toml")),
         ("stale-quotes", include_str!("../../../topologies/stale-quotes.toml")),
         ("far-data", include_str!("../../../topologies/far-data.toml")),
     ]
