@@ -49,6 +49,6 @@ pub use slots::{
     QuoteId, Rate, Receipt, Slot, Tariff, fees_of,
 };
 pub use staging::{Staging, Volumes};
-pub use terms::{Approach, Crash, PlanMode, PriceStep, Terms};
+pub use terms::{Approach, Crash, EdgeSlots, InnerSlots, PlanMode, PriceStep, Terms};
 pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

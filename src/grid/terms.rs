@@ -18,9 +18,12 @@ pub struct Terms {
     pub charge: Area,
     /// Fraction of the surcharge that is lost when a booking is cancelled, in millionths.
     pub cancelled_millionths: u64,
-    /// Fraction of its rent that the rest of a booking costs when it is handed back, in millionths; None if the site does
-    /// not take it back.
+    /// Fraction of its rent that the rest of a booking costs when it is handed back, in millionths; None if the site
+    /// does not take it back.
     pub handing_back_millionths: Option<u64>,
+    /// Types of the slots that it advertises.
+    pub inner_slots: InnerSlots,
+    pub edge_slots: EdgeSlots,
     /// Longest accepted run.
     pub longest: Option<Span>,
 }
@@ -34,6 +37,28 @@ words! {
         /// The plan is rebuilt at every arrival, end, booking and cancellation.
         #[default]
         Rebuild = "rebuild",
+    }
+    /// Parts of an inner slot that may be taken; such a slot ends where something planned or booked begins.
+    #[derive(Default)]
+    InnerSlots {
+        /// All processors for the whole time.
+        #[default]
+        Whole = "whole",
+        /// Fewer processors, a later start or an earlier end.
+        Divisible = "divisible",
+    }
+    /// Parts of an edge slot that may be taken; nothing comes after such a slot, and it is advertised up to a horizon.
+    #[derive(Default)]
+    EdgeSlots {
+        /// Fewer processors, a later start, and any end.
+        #[default]
+        Open = "open",
+        /// Fewer processors, a later start or an earlier end.
+        Divisible = "divisible",
+        /// All processors from the start on, until the end or longer.
+        Extensible = "extensible",
+        /// All processors for the whole time.
+        Whole = "whole",
     }
 }
 
@@ -73,6 +98,8 @@ impl Default for Terms {
             charge: Area::ZERO,
             cancelled_millionths: 100_000,
             handing_back_millionths: None,
+            inner_slots: InnerSlots::default(),
+            edge_slots: EdgeSlots::default(),
             longest: None,
         }
     }

@@ -17,7 +17,7 @@ pub struct Tariff {
 }
 
 impl Tariff {
-    /// The same price at all times.
+    /// A tariff of one price.
     pub fn flat(rate: Rate) -> Tariff {
         Tariff { steps: vec![(Span::ZERO, rate)] }
     }
@@ -166,7 +166,7 @@ mod tests {
         );
     }
 
-    /// Piece by piece, in whatever way a part is cut, and as a sum over minutes.
+    /// Piece by piece, in any way to cut a part, and as a sum over minutes.
     #[test]
     fn the_cost_of_pieces_is_that_of_the_whole() {
         let mut random = SplitMix64::new(7);

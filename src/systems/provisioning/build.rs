@@ -143,6 +143,8 @@ impl Provisioning {
             charge: site.terms.charge,
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             handing_back: site.terms.handing_back_millionths.map(|millionths| (millionths / 1_000) as u32),
+            inner_slots: site.terms.inner_slots,
+            edge_slots: site.terms.edge_slots,
             quotes_last: self.quotes_last,
             lease: self.lease,
             grace: self.grace,

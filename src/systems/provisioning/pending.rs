@@ -158,8 +158,8 @@ fn is_advert(advert: &Advert, provider: &Provider) -> bool {
     advert.tariff == provider.tariff && advert.slots.iter().all(is_slot)
 }
 
-/// Checks that each start occurs once, in ascending order, at the known prices of the site, and that no fee is below its
-/// charge.
+/// Checks that each start occurs once, in ascending order, at the known prices of the site, and that no fee is below
+/// its charge.
 fn is_quote(quote: &Quote, wanted: (u32, Span), provider: &Provider) -> bool {
     let Quote { procs, span, tariff, offers, .. } = quote;
     let is_part = |start| Part { procs: *procs, start, span: *span }.check().is_ok();

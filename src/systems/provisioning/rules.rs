@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::planner;
-use crate::grid::{Area, DAY, PlanMode, PriceStep, Site, Terms};
+use crate::grid::{Area, DAY, EdgeSlots, InnerSlots, PlanMode, PriceStep, Site, Terms};
 use crate::settings::{
     CoreTime, FormExt, LATENCY, Layout, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Unless, Walk, key,
 };
@@ -119,6 +119,13 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     let handing_back = "the share of its rent that the rest of a booking costs when its user hands it back";
     let handing_back = key("handing_back", handing_back).usual("bookings last to their ends").only_if(fits, why);
     w.set(handing_back, &mut terms.handing_back_millionths, Maybe(part()));
+    let inner =
+        key("inner_slots", "the parts that may be taken of a slot that ends where something planned or booked begins");
+    let inner = inner.usual("`\"whole\"`").only_if(fits, why);
+    w.set(inner, &mut terms.inner_slots, Unless(InnerSlots::ALL, InnerSlots::default()));
+    let edge = key("edge_slots", "the parts that may be taken of a slot after which nothing is planned or booked");
+    let edge = edge.usual("`\"open\"`").only_if(fits, why);
+    w.set(edge, &mut terms.edge_slots, Unless(EdgeSlots::ALL, EdgeSlots::default()));
     let longest = key("longest", "the longest run that is accepted").usual("any").only_if(fits, why);
     w.set(longest, &mut terms.longest, Maybe(POSITIVE_SPAN));
 }

@@ -493,7 +493,9 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("recovery", "bookings")) => BREAKING,
         Some(("recovery", "data")) => CUT,
         Some(("failure" | "recovery", _)) => FAILING,
-        Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
+        Some(("provisioning", _) | ("user", "strategy") | ("site", "mode" | "inner_slots" | "edge_slots")) => {
+            BARGAINING
+        }
         Some(("site", "scheduler")) if planner::ALL.iter().any(|row| row.name == name) => BARGAINING,
         Some(("workload", "deal" | "types" | "stream" | "needs" | "walltimes")) => QUEUEING,
         Some(("site", "scheduler")) if queue::find(name).is_some() || managers::find(name).is_some() => SHARED,

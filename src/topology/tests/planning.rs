@@ -125,8 +125,8 @@ fn alpha_chooses_from_undominated_plans() {
     assert_eq!(front(0.0), front(1.0));
 }
 
-/// The tasks of the fork have an hour on four cores each. York charges five core hours for a booking, and leeds is dearer
-/// by half. Under moga all tasks at york are in one slot, which costs its charge once.
+/// The tasks of the fork have an hour on four cores each. York charges five core hours for a booking, and leeds is
+/// dearer by half. Under moga all tasks at york are in one slot, which costs its charge once.
 #[test]
 fn plans_include_the_fixed_charges_of_bookings() {
     let charging = BARGAINING.replace("cores = 4\n", "cores = 4\nprice = 1.5\n");
@@ -143,8 +143,8 @@ fn plans_include_the_fixed_charges_of_bookings() {
     assert_eq!(cost("greedy", 0.0), (21.0, 2.0, 3));
 }
 
-/// York has eight cores at price 3, leeds four at price 1. The fork takes 3 * 4 core hours: at york 36 for two hours, at
-/// leeds 12 for three; greedy also finds that with one of the last two tasks at york, for 4 + 4 + 12 and two hours.
+/// York has eight cores at price 3, leeds four at price 1. The fork takes 3 * 4 core hours: at york 36 for two hours,
+/// at leeds 12 for three; greedy also finds that with one of the last two tasks at york, for 4 + 4 + 12 and two hours.
 #[test]
 fn plans_that_break_a_budget_or_a_deadline_are_left_out() {
     let text = BARGAINING.replace("cores = 8\n", "cores = 8\nprice = 3.0\n");
@@ -192,8 +192,8 @@ fn plans_that_break_a_budget_or_a_deadline_are_left_out() {
     );
 }
 
-/// Twice the price from 8 to 18 h. From 17 h on, the fork takes an hour of four cores at that price and two at the other,
-/// 16 core hours in all, and 12 an hour later.
+/// Twice the price from 8 to 18 h. From 17 h on, the fork takes an hour of four cores at that price and two at the
+/// other, 16 core hours in all, and 12 an hour later.
 #[test]
 fn plans_at_prices_by_time_of_day_cost_what_their_hours_cost() {
     let text = "name = \"by-day\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 8\n\

@@ -70,6 +70,8 @@ pub struct Evaluator<'a> {
     /// Used area of each slot, by its number, and the rent of it where prices vary.
     used: Vec<Area>,
     rents: Vec<Area>,
+    /// Time by which the last task in each slot has ended, by its number.
+    until: Vec<Time>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -95,6 +97,7 @@ impl<'a> Evaluator<'a> {
             placed: vec![(0, Time::ZERO); application.tasks()],
             used: vec![Area::ZERO; slots.len()],
             rents: vec![Area::ZERO; slots.len()],
+            until: vec![Time::ZERO; slots.len()],
             slots,
         }
     }
@@ -128,18 +131,18 @@ impl<'a> Evaluator<'a> {
             shares.extend(taken.iter().map(|(slot, procs)| (placed.task, *slot, *procs)));
         })?;
         let used = |slot: &usize| !self.used[*slot].is_zero();
-        let whole = (0..self.slots.len()).filter(used).filter(|slot| !self.slots[*slot].2.extensible);
-        let whole = whole.map(|slot| {
-            let (site, place, slot) = self.slots[slot];
-            PlannedBooking { site, slot: place, part: slot.whole(), task: None }
+        let indivisible = (0..self.slots.len()).filter(used).filter(|slot| !self.slots[*slot].2.divisible);
+        let indivisible = indivisible.map(|at| {
+            let (site, place, slot) = self.slots[at];
+            PlannedBooking { site, slot: place, part: whole(&slot, self.until[at]), task: None }
         });
-        let mut bookings: Vec<PlannedBooking> = whole.collect();
+        let mut bookings: Vec<PlannedBooking> = indivisible.collect();
         let mut shared = shares.iter().peekable();
         for placed in &tasks {
             while let Some(&(task, slot, procs)) = shared.next_if(|share| share.0 == placed.task) {
                 let (site, place, slot) = self.slots[slot as usize];
                 let part = Part { procs, start: placed.start, span: placed.end - placed.start };
-                if slot.extensible {
+                if slot.divisible {
                     bookings.push(PlannedBooking { site, slot: place, part, task: Some(task) });
                 }
             }
@@ -153,10 +156,11 @@ impl<'a> Evaluator<'a> {
         chosen: impl Fn(usize) -> bool,
         mut tell: impl FnMut(TaskPlace, &[(u32, u32)]),
     ) -> Option<Cost> {
-        let Evaluator { application, now, from, tariffs, slots, free, bins, placed, used, rents } = self;
+        let Evaluator { application, now, from, tariffs, slots, free, bins, placed, used, rents, until } = self;
         bins.iter_mut().for_each(FreeList::clear);
         used.fill(Area::ZERO);
         rents.fill(Area::ZERO);
+        until.fill(Time::ZERO);
         for (root, (site, ..)) in slots.iter().enumerate().filter(|(root, _)| chosen(*root)) {
             bins[*site as usize].add(free[root]);
         }
@@ -178,6 +182,7 @@ impl<'a> Evaluator<'a> {
             taken.clear();
             bins[site].take_found(start, end, |part| {
                 used[part.root as usize] += Area::of(part.procs, runtime);
+                until[part.root as usize] = end.max(until[part.root as usize]);
                 if let Some(tariff) = tariffs[site] {
                     rents[part.root as usize] += tariff.cost(&Part { procs: part.procs, start, span: runtime });
                 }
@@ -188,13 +193,22 @@ impl<'a> Evaluator<'a> {
             tell(TaskPlace { task, site: site as u32, start, end }, &taken);
         }
 
-        let paid = slots.iter().zip(used).zip(rents).filter(|((_, used), _)| !used.is_zero());
-        let paid = paid.map(|(((site, _, slot), used), rent)| match (slot.extensible, tariffs[*site as usize]) {
-            (true, None) => used.at(slot.rate) + slot.fee,
-            (true, Some(_)) => *rent + slot.fee,
-            (false, None) => slot.cost(),
-            (false, Some(tariff)) => tariff.cost(&slot.whole()) + slot.fee,
+        let paid = (0..slots.len()).filter(|slot| !used[*slot].is_zero()).map(|at| {
+            let (site, _, slot) = &slots[at];
+            let rent = match (slot.divisible, tariffs[*site as usize]) {
+                (true, None) => used[at].at(slot.rate),
+                (true, Some(_)) => rents[at],
+                (false, None) => whole(slot, until[at]).area().at(slot.rate),
+                (false, Some(tariff)) => tariff.cost(&whole(slot, until[at])),
+            };
+            rent + slot.fee
         });
         Some(Cost { allocation: paid.sum(), makespan: last - *now })
     }
+}
+
+/// All of a slot, extended until a time if that is later than its end.
+fn whole(slot: &Slot, until: Time) -> Part {
+    let part = slot.whole();
+    Part { span: part.end().max(until).since(part.start), ..part }
 }

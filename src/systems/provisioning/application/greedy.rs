@@ -16,8 +16,8 @@ pub struct GreedyPlan<'a> {
     placed: Vec<(u32, Time)>,
     bought: Vec<(TaskPlace, Receipt)>,
     limits: Limits,
-    /// For each task, in the order of purchase: the least cost of all tasks bought after it, and the least time of those
-    /// that depend on it. Empty without limits.
+    /// Rest of the plan after each task, in the order of purchase: the least cost of all tasks bought after it, and the
+    /// least time of those that depend on it. Empty without limits.
     rest: Vec<(Area, Span)>,
 }
 

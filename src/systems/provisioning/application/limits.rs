@@ -61,7 +61,8 @@ impl Limits {
 }
 
 impl Limits {
-    /// Drops those whose cost and end break them. If there are some, and none is left, returns the limit that left none.
+    /// Drops those whose cost and end break them. If there are some, and none is left, returns the limit that left
+    /// none.
     pub fn keep_those<T>(&self, all: &mut Vec<T>, aims: impl Fn(&T) -> (Area, Time)) -> Option<Broken> {
         let mut kept = Kept::default();
         all.retain(|one| {

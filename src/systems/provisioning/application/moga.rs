@@ -50,8 +50,9 @@ pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings:
     plan_at_prices(application, now, (adverts, &[]), settings)
 }
 
-/// Like [`plan`], at the prices of each site; without any, each slot has its own. Slots are used as soon as they can be,
-/// so where prices vary, there is a search for each time in the next day at which a price falls, with no task before it.
+/// Like [`plan`], at the prices of each site; without any, each slot has its own. Slots are used as soon as they can
+/// be, so where prices vary, there is a search for each time in the next day at which a price falls, with no task
+/// before it.
 pub fn plan_at_prices(
     application: &Application,
     now: Time,

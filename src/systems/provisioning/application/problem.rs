@@ -114,7 +114,8 @@ impl Application {
         &self.order
     }
 
-    /// For each task, the least time from its end to the end of all tasks that depend on it, given the run times.
+    /// Returns for each task the least time from its end to the end of all tasks that depend on it, given the run
+    /// times.
     pub fn rest(&self, runtime: impl Fn(usize) -> Span) -> Vec<Span> {
         let mut after = vec![Span::ZERO; self.tasks()];
         // Tasks are in topological order, and edges ascend.

@@ -1,6 +1,8 @@
 use super::moga::fitness;
 use super::*;
-use crate::grid::{Area, Edge, JobId, Rate, Receipt, Slot, Speed, Step, Tariff, TaskId, Workflow};
+use crate::grid::{
+    Area, Edge, EdgeSlots, InnerSlots, JobId, Part, Rate, Receipt, Slot, Speed, Step, Tariff, TaskId, Workflow,
+};
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode, WantedStarts};
@@ -122,7 +124,8 @@ fn a_plan_books_inner_slots_whole_and_of_edges_what_is_used() {
     assert_eq!(plan.shares, [(0, 3, 2), (1, 3, 1), (2, 3, 1), (2, 3, 1)]);
 }
 
-/// At random prices by time of day, with a charge: what the site asks for the parts of a plan is what the plan said.
+/// At random prices by time of day, with a charge, for slots of all types: what the site asks for the parts of a plan
+/// is what the plan said.
 #[test]
 fn a_plan_costs_what_its_bookings_cost() {
     let mut draw = SplitMix64::new(11);
@@ -135,7 +138,10 @@ fn a_plan_costs_what_its_bookings_cost() {
         let steps = [step(0, &mut draw), step(30, &mut draw), step(77, &mut draw)];
         let tariff = Tariff::by_day(steps[..1 + seed % 3].to_vec());
         let charge = Area::of(1, Span::from_secs(draw.int(0, 20)));
-        let terms = DeskTerms { tariff: tariff.clone(), charge, ..DeskTerms::new(5, PlanningMode::Rebuild) };
+        let inner_slots = InnerSlots::ALL[draw.int(0, 1) as usize].1;
+        let edge_slots = EdgeSlots::ALL[draw.int(0, 3) as usize].1;
+        let terms = DeskTerms::new(5, PlanningMode::Rebuild);
+        let terms = DeskTerms { tariff: tariff.clone(), charge, inner_slots, edge_slots, ..terms };
         let planner = planner::build("slotlist").unwrap();
         let mut desk = Desk::new(terms, planner, Box::new(forecast::Constant(0.0)));
         for number in 0..4 {
@@ -164,6 +170,31 @@ fn a_plan_costs_what_its_bookings_cost() {
         }
     }
     assert!(plans > 50 && later > 5, "{plans} plans, {later} of them wait for a price");
+}
+
+/// Two tasks of two processors, of 3 and 6 s, one after the other, in a slot of four processors for 8 s from 2 s on. By
+/// type: parts of both tasks if the slot is divisible, and else all of it, extended if necessary. Both tasks end at 11
+/// s, so a slot that is not extensible has no room for them.
+#[test]
+fn a_slot_costs_what_its_type_lets_be_taken() {
+    let application = alone(&workflow(&[(2, 3), (2, 6)], &[(0, 1)]));
+    let parts = |lasts: u64, divisible: bool, extensible: bool| {
+        let fee = Area::of(1, Span::from_secs(5));
+        let slot = Slot { divisible, extensible, fee, ..slot(2, 4, lasts, false) };
+        let plan = Evaluator::new(&application, Time::ZERO, &[&[slot]]).plan(|_| true)?;
+        let parts = plan.bookings.iter().map(|booked| {
+            assert_eq!(slot.check(&booked.part), Ok(()));
+            let Part { procs, start, span } = booked.part;
+            (procs, start.micros() / 1_000_000, span.micros() / 1_000_000)
+        });
+        Some((parts.collect::<Vec<_>>(), shown(&plan.cost).0))
+    };
+    let pieces = || Some((vec![(2, 2, 3), (2, 5, 6)], 2 * 3 + 2 * 6 + 5));
+    assert_eq!([parts(8, false, false), parts(8, true, false)], [None, None]);
+    assert_eq!(parts(8, false, true), Some((vec![(4, 2, 9)], 4 * 9 + 5)));
+    assert_eq!([parts(8, true, true), parts(20, true, false)], [pieces(), pieces()]);
+    assert_eq!(parts(20, false, false), Some((vec![(4, 2, 20)], 4 * 20 + 5)));
+    assert_eq!(parts(20, false, true), Some((vec![(4, 2, 20)], 4 * 20 + 5)));
 }
 
 #[test]

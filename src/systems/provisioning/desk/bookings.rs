@@ -60,8 +60,8 @@ impl Desk {
         Ok(self.take_back(id, penalty))
     }
 
-    /// Takes back the rest of a booking that has begun, if these are the terms. Returns the refund and the penalty, which
-    /// together are the rent of that rest.
+    /// Takes back the rest of a booking that has begun, if these are the terms. Returns the refund and the penalty,
+    /// which together are the rent of that rest.
     pub fn hand_back(&mut self, now: Time, id: BookingId) -> Option<(Area, Area)> {
         self.reach(now);
         let share = self.terms.handing_back?;

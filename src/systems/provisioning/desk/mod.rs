@@ -27,7 +27,7 @@ use self::plan::DeskPlan;
 pub use self::prices::WantedStarts;
 use super::forecast::Forecast;
 use super::planner::Planner;
-use crate::grid::{Area, BookingId, Denial, HoldId, Part, Quote, QuoteId, Rate, Tariff, TaskId};
+use crate::grid::{Area, BookingId, Denial, EdgeSlots, HoldId, InnerSlots, Part, Quote, QuoteId, Rate, Tariff, TaskId};
 use crate::roles::queue::Ask;
 use crate::time::{Span, Time};
 
@@ -44,6 +44,8 @@ pub struct DeskTerms {
     /// Part of its rent that the rest of a booking costs when it is handed back, in thousandths; None if that is not
     /// possible.
     pub handing_back: Option<u32>,
+    pub inner_slots: InnerSlots,
+    pub edge_slots: EdgeSlots,
     pub quotes_last: Span,
     pub lease: Span,
     /// Duration after a commit in which a cancellation is free.
@@ -154,6 +156,8 @@ impl DeskTerms {
             charge: Area::ZERO,
             cancelling: 100,
             handing_back: None,
+            inner_slots: InnerSlots::default(),
+            edge_slots: EdgeSlots::default(),
             quotes_last: Span::from_secs(60),
             lease: Span::from_secs(60),
             grace: Span::from_secs(240),

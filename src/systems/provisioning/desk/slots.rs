@@ -1,8 +1,8 @@
 //! Slots: the free time that the site advertises, and claims to parts of it.
 
-use super::Desk;
 use super::bookings::BookingState;
-use crate::grid::{Advert, Denial, FreeSlot, Part, Receipt, Slot, fees_of};
+use super::{Desk, DeskTerms};
+use crate::grid::{Advert, Denial, EdgeSlots, FreeSlot, InnerSlots, Part, Receipt, Slot, fees_of};
 use crate::time::{Span, Time};
 
 /// Horizon of slots without end: from now, and from the end of all present parts.
@@ -70,14 +70,22 @@ impl Desk {
     fn slot(&self, free: &FreeSlot, horizon: Time) -> Slot {
         let is_edge = free.end == Time::NEVER;
         let end = if is_edge { horizon } else { free.end };
+        let DeskTerms { inner_slots, edge_slots, .. } = self.terms;
+        let (divisible, extensible) = match (is_edge, edge_slots) {
+            (false, _) => (inner_slots == InnerSlots::Divisible, false),
+            (true, EdgeSlots::Open) => (true, true),
+            (true, EdgeSlots::Divisible) => (true, false),
+            (true, EdgeSlots::Extensible) => (false, true),
+            (true, EdgeSlots::Whole) => (false, false),
+        };
         Slot {
             start: free.start,
             procs: free.procs,
             span: end.since(free.start),
             rate: self.terms.tariff.at(free.start),
             fee: self.terms.charge,
-            divisible: is_edge,
-            extensible: is_edge,
+            divisible,
+            extensible,
         }
     }
 

@@ -72,8 +72,8 @@ fn each_leg_pays_the_charge_of_its_site() {
 }
 
 /// A crowd holds all four cores of the first site until 1,000 s. The job arrives at 1 s and needs four for 100 s: 400
-/// core-seconds from then on, or 3 * 400 at once at the second site. Without a booking it joins the shorter queue, which
-/// is that of the second site.
+/// core-seconds from then on, or 3 * 400 at once at the second site. Without a booking it joins the shorter queue,
+/// which is that of the second site.
 #[test]
 fn what_breaks_a_budget_or_a_deadline_is_not_booked() {
     let hour = "tasks = [{ runtime = \"1000 s\", cores = 4 }]";
@@ -172,8 +172,8 @@ fn legs_wait_for_the_evening_or_pay_for_the_day() {
     assert_eq!(run(both), (Vec::new(), (Bargain::Refused, Some(Reason::DearOrLate))));
 }
 
-/// Four cores are booked for the 100 s that a task requests, at price 2, and the task takes 40 s. A tenth of the rent of
-/// the rest is kept. The job of a crowd needs four cores for 50 s, and starts as soon as they are free.
+/// Four cores are booked for the 100 s that a task requests, at price 2, and the task takes 40 s. A tenth of the rent
+/// of the rest is kept. The job of a crowd needs four cores for 50 s, and starts as soon as they are free.
 #[test]
 fn the_rest_of_a_booking_is_handed_back_for_a_penalty() {
     let task = "tasks = [{ runtime = \"40 s\", walltime = \"100 s\", cores = 4 }]";
@@ -192,8 +192,8 @@ fn the_rest_of_a_booking_is_handed_back_for_a_penalty() {
     // Of 4 * 60 * 2 for the rest, 48 are kept.
     assert_eq!(run("handing_back = 0.1"), (40.0, (368.0, 0.0, vec![568.0]), 48.0, 1));
     assert_eq!(run("handing_back = 0.0"), (40.0, (320.0, 0.0, vec![520.0]), 0.0, 1));
-    // The booking begins at 6 s, so that a question and a claim can precede it. The end at 46 s is known a second later,
-    // and the site has the rest back another second later: 58 s of it. It is in vain if it is over by then.
+    // The booking begins at 6 s, so that a question and a claim can precede it. The end at 46 s is known a second
+    // later, and the site has the rest back another second later: 58 s of it. It is in vain if it is over by then.
     let far = |terms| run(&format!("latency = \"1 s\"\n{terms}"));
     assert_eq!(far(""), (106.0, (800.0, 0.0, vec![1_000.0]), 240.0, 0));
     assert_eq!(far("handing_back = 0.1"), (48.0, (382.4, 0.0, vec![582.4]), 54.4, 1));
@@ -205,9 +205,9 @@ fn the_rest_of_a_booking_is_handed_back_for_a_penalty() {
     assert_eq!([punctual("handing_back = 0.1"), punctual("handing_back = 0.1\nlatency = \"1 s\"")], [0, 0]);
 }
 
-/// All cores are busy until 50 s and booked from 150 s on, so both tasks are in the slot between, which is booked whole.
-/// They take 10 s each, but may take 20 s: the second starts at 70 s, as planned. Of 400 core-seconds, 4 * 70 are handed
-/// back at 80 s, for 28. The last job needs a minute, which it has in the rest.
+/// All cores are busy until 50 s and booked from 150 s on, so both tasks are in the slot between, which is booked
+/// whole. They take 10 s each, but may take 20 s: the second starts at 70 s, as planned. Of 400 core-seconds, 4 * 70
+/// are handed back at 80 s, for 28. The last job needs a minute, which it has in the rest.
 #[test]
 fn a_booking_of_several_tasks_is_handed_back_after_the_last() {
     let four = |runtime: u32, walltime: u32| {
@@ -241,4 +241,43 @@ fn a_leg_is_handed_back_without_the_others() {
     let terms = "cores = 4\nhanding_back = 0.5";
     let (_, all) = play(&topology_of(&[terms, terms], &[(pair, &[(0, two)])]));
     assert_eq!((accounts(&all), all.whole), ((240.0 + 120.0 + 60.0, 0.0, vec![240.0, 180.0]), 1));
+}
+
+/// All cores are busy until 50 s and booked from 150 to 160 s. A task of one core for 20 s is in the inner slot of 400
+/// core-seconds between, whole or divided; or in the edge slot after 160 s, which is advertised for 48 hours. Alpha 1
+/// takes the cheapest: so it pays for 48 hours of four cores only if there is nothing else.
+#[test]
+fn a_site_sells_slots_of_the_types_it_offers() {
+    let one = "tasks = [{ runtime = \"20 s\", cores = 1 }]";
+    let [first, booked] = [50, 10].map(|span| format!("tasks = [{{ runtime = \"{span} s\", cores = 4 }}]"));
+    let run = |alpha: f64, terms: &str| {
+        let users: &Users<'_> = &[
+            (&format!("strategy = \"moga\"\nalpha = {alpha:?}"), &[(1, one)]),
+            ("", &[(0, &first)]),
+            ("strategy = \"reserve\"\nalpha = 0.0\nahead = \"150 s\"", &[(0, &booked)]),
+        ];
+        let (log, all) = play(&topology_of(&[&format!("cores = 4\n{terms}")], users));
+        let start = log.iter().rev().find_map(|entry| match entry.record {
+            Record::Started { task, .. } if task.job.0 == 0 => Some(entry.stamp.time.micros() / 1_000_000),
+            _ => None,
+        });
+        (start.unwrap(), accounts(&all).0)
+    };
+    let days = 4.0 * (48.0 * 3_600.0 + 1.0 - 160.0);
+    assert_eq!(run(0.0, ""), (50, 400.0));
+    assert_eq!(run(1.0, ""), (160, 20.0));
+    assert_eq!(run(1.0, "edge_slots = \"divisible\""), (160, 20.0));
+    assert_eq!(run(1.0, "edge_slots = \"whole\""), (50, 400.0));
+    assert_eq!(run(1.0, "edge_slots = \"extensible\""), (50, 400.0));
+    assert_eq!(run(1.0, "inner_slots = \"divisible\""), (50, 20.0));
+    let long = "edge_slots = \"whole\"\nprice = 0.5";
+    let wide = |terms: &str| {
+        let users: &Users<'_> = &[
+            ("strategy = \"moga\"", &[(1, "tasks = [{ runtime = \"101 s\", cores = 1 }]")]),
+            ("", &[(0, &first)]),
+            ("strategy = \"reserve\"\nalpha = 0.0\nahead = \"150 s\"", &[(0, &booked)]),
+        ];
+        accounts(&play(&topology_of(&[&format!("cores = 4\n{terms}")], users)).1).0
+    };
+    assert_eq!([wide(""), wide("edge_slots = \"extensible\""), wide(long)], [101.0, days, days / 2.0]);
 }
