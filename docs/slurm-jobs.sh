@@ -10,6 +10,9 @@ set -euo pipefail
 [ $# -ge 1 ] || { sed -n '4,5s/^# *//p' "$0" >&2; exit 2; }
 
 compare() {
+    local only
+    only=$(join -t , -v 1 -v 2 "$1" "$2" | wc -l)
+    [ "$only" = 0 ] || echo "$only jobs are in one of the files only"
     join -t , "$1" "$2" | awk -F , '
         NR == 1 { next }
         { jobs++; by = $8 - $4; by = by < 0 ? -by : by; within += by <= 2; nodes += $5 == $9; most = by > most ? by : most }
@@ -21,6 +24,7 @@ compare() {
         echo "order of starts: $(diff <(order "$1") <(order "$2") | grep -c '^<') jobs are elsewhere"
 }
 if [ -f "${2:-}" ]; then compare "$1" "$2"; exit; fi
+[[ ${2:-200} =~ ^[1-9][0-9]*$ ]] || { echo "slurm-jobs: there is no file $2" >&2; exit 2; }
 
 out=$1 jobs=${2:-200}
 rows=$(mktemp -d)

@@ -254,7 +254,12 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
         Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, claims, fixed };
     // Axes that could not be read would be missing in every claim.
     if diagnostics.is_empty() {
-        claims::check(&experiment.claims, &experiment.cells(), diagnostics);
+        let written = root.get("claim").into_iter().flat_map(|node| match &node.value {
+            Value::List(items) => &items[..],
+            _ => &[],
+        });
+        let locations = written.map(|claim| claim.location);
+        claims::check(&experiment.claims, locations, &experiment.cells(), diagnostics);
     }
     experiment
 }

@@ -95,7 +95,7 @@ impl Swept {
                 let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.counts());
                 replace(&file, head + &findings.text())?;
             }
-            // Those of an earlier version of the file would look like its own.
+            // Verdicts of an earlier version of the file would look like its own.
             None => remove(&file)?,
         }
         Ok(findings)

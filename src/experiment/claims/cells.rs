@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::formula::{Choice, Each, Formula, Metric, Numbered, Operator, Pick, Term, is_equal};
 use super::judge::{Number, just};
+use crate::experiment::metrics::find;
 use crate::few;
 use crate::near::nearest;
 
@@ -64,6 +65,11 @@ impl<'e> Cells<'e> {
                     (name.clone(), None, (first..=last).collect(), last)
                 }
             };
+            let is_own = axis.is_some_and(|axis| self.label(axis) == name);
+            let is_value = self.axes.iter().any(|(_, values)| values.iter().any(|value| is_equal(value, &name)));
+            if !is_own && (self.axis(&name).is_some() || is_value) {
+                return Err(format!("{name} is an axis or a value of one: expected another name"));
+            }
             if points[0].find(&name).is_some() {
                 return Err(format!(
                     "two lines of `each` are about {name}: expected another name, as in `other: {name}`"
@@ -99,7 +105,10 @@ impl<'e> Cells<'e> {
                     Err(format!("{name}: expected one value of each axis, found {count}: use largest or smallest"))
                 }
             },
-            Term::Absolute(term) => Ok(self.number(term, point)?.map(|number| number.absolute())),
+            Term::Absolute(term) => Ok(self.number(term, point)?.map(|number| match number.constant() {
+                Some(constant) => just(constant.abs()),
+                None => number.absolute(),
+            })),
             Term::Combined(operator, one, other) => {
                 let Some((one, other)) = self.number(one, point)?.zip(self.number(other, point)?) else {
                     return Ok(None);
@@ -111,7 +120,7 @@ impl<'e> Cells<'e> {
                 let word = if *is_largest { "largest" } else { "smallest" };
                 if *rank > numbers.len() {
                     let count = numbers.len();
-                    return Err(format!("{word}({rank}, {}) is of {count} values only", of.name));
+                    return Err(format!("{word}({rank}, {}): there are only {count}", of.name));
                 }
                 if let Some(missing) = numbers.iter().find(|number| number.value.is_none()) {
                     return Ok(Some(missing.clone()));
@@ -145,6 +154,9 @@ impl<'e> Cells<'e> {
 
     fn numbers_of(&self, metric: &str, picks: &[Pick], point: &Point) -> Result<Vec<Number>, String> {
         let Some(column) = self.metrics.iter().position(|name| *name == metric) else {
+            if find(metric).is_some() {
+                return Err(format!("{metric} is not among the `metrics` of this experiment"));
+            }
             let meant = did_you_mean(nearest(metric, self.metrics.iter().copied()));
             return Err(format!("the experiment has no metric {metric}{meant}"));
         };
@@ -155,7 +167,8 @@ impl<'e> Cells<'e> {
             let (axis, values) = match pick {
                 Pick::Bare(text) => self.bare(text, point)?,
                 Pick::Next(text) => {
-                    let bound = point.find(text).and_then(|bound| Some((bound.axis?, bound)));
+                    let name = self.axis(text).map_or(text.as_str(), |axis| self.label(axis));
+                    let bound = point.find(name).and_then(|bound| Some((bound.axis?, bound)));
                     let (axis, bound) =
                         bound.ok_or_else(|| format!("next {text}: no line of `each` is about {text}"))?;
                     (axis, (bound.value + 1..=bound.last).take(1).collect())
@@ -186,15 +199,14 @@ impl<'e> Cells<'e> {
         Ok(places.iter().map(|place| self.mean(metric, column, place, &order)).collect())
     }
 
-    /// Mean of a metric over seeds for one value of each axis.
+    /// Mean of a metric over seeds for one value of each axis. None if a run has no such number.
     fn mean(&self, metric: &str, column: usize, place: &[usize], order: &[usize]) -> Number {
         let settings: Vec<&str> = order.iter().map(|axis| self.axes[*axis].1[place[*axis]].as_str()).collect();
         let name = format!("{metric}({})", settings.join(", "));
         let samples = self.samples.get(place).map_or(&[][..], |of| &of[column]);
         let known: Vec<f64> = samples.iter().copied().flatten().collect();
         let number = Number::mean(name, &known);
-        // Where some runs have no number, others cannot be compared with them seed by seed.
-        if known.len() == samples.len() { number } else { number.alone() }
+        if known.len() == samples.len() { number } else { Number::new(number.name, None) }
     }
 
     /// The values that a name, an axis or a value alone stands for.
@@ -202,7 +214,7 @@ impl<'e> Cells<'e> {
         if let Some((axis, bound)) = point.find(text).and_then(|bound| Some((bound.axis?, bound))) {
             return Ok((axis, vec![bound.value]));
         }
-        if let Some(axis) = (0..self.axes.len()).find(|axis| self.label(*axis) == text) {
+        if let Some(axis) = self.axis(text) {
             return Ok((axis, (0..self.axes[axis].1.len()).collect()));
         }
         let find = |values: &[String]| values.iter().position(|value| is_equal(value, text));
@@ -227,17 +239,21 @@ impl<'e> Cells<'e> {
     /// An axis, and the indices of the values that meet all conditions.
     fn choose(&self, choice: &Choice) -> Result<(usize, Vec<usize>), String> {
         let labels = || (0..self.axes.len()).map(|axis| self.label(axis));
-        let is_it = |axis: &usize| choice.axis == self.label(*axis) || choice.axis == self.axes[*axis].0;
-        let Some(axis) = (0..self.axes.len()).find(is_it) else {
-            let all = labels().collect::<Vec<_>>().join(", ");
-            let meant = did_you_mean(nearest(&choice.axis, labels()));
-            return Err(format!("there is no axis {}: expected one of {all}{meant}", choice.axis));
+        let Some(axis) = self.axis(&choice.axis) else {
+            let (all, name) = (labels().collect::<Vec<_>>().join(", "), &choice.axis);
+            let meant = did_you_mean(nearest(name, labels()));
+            return Err(match (name.ends_with("seed"), all.is_empty()) {
+                (true, _) => format!("{name}: claims are about means over seeds"),
+                (false, true) => format!("there is no axis {name}, as only seeds vary"),
+                (false, false) => format!("there is no axis {name}: expected one of {all}{meant}"),
+            });
         };
         let all = self.axes[axis].1;
         for value in choice.conditions.iter().flat_map(|condition| condition.named()) {
             if !all.iter().any(|one| is_equal(one, value)) {
                 let meant = did_you_mean(nearest(value, all.iter().map(String::as_str)));
-                return Err(format!("{} has no value {value}{meant}", choice.axis));
+                let (axis, rule) = (&choice.axis, "values are separated by spaces, and quoted by ' if they have any");
+                return Err(format!("{axis} has no value '{value}'{meant}; {rule}"));
             }
         }
         let admits = |value: &usize| choice.conditions.iter().all(|condition| condition.admits(&all[*value]));
@@ -246,6 +262,11 @@ impl<'e> Cells<'e> {
             return Err(format!("no value of {} meets these conditions", choice.axis));
         }
         Ok((axis, values))
+    }
+
+    /// The axis of this label or key.
+    fn axis(&self, name: &str) -> Option<usize> {
+        (0..self.axes.len()).find(|axis| self.label(*axis) == name || self.axes[*axis].0 == name)
     }
 
     /// The last step of an axis's key, if that is enough to tell it from the others; else the key.
@@ -283,6 +304,10 @@ fn combine(operator: Operator, one: &Number, other: &Number) -> Result<Number, S
         (Operator::Times, Some(factor), _) => other.times(factor),
         (Operator::Times, _, Some(factor)) => one.times(factor),
         (Operator::Times, ..) => return Err("expected a number on one side of *".to_owned()),
+        (Operator::Over, ..) if let Some((one, other)) = constants => match one / other {
+            ratio if ratio.is_finite() => just(ratio),
+            _ => return Err("expected a divisor other than 0".to_owned()),
+        },
         (Operator::Over, ..) => one.over(other),
     })
 }

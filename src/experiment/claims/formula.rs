@@ -119,8 +119,12 @@ impl Each {
         let mut parser = Parser::new(choice);
         let words = parser.words("")?;
         parser.end()?;
-        if name.as_deref().is_some_and(|name| !is_word(name)) {
-            return Err("expected one word before the colon".to_owned());
+        if name.as_deref().is_some_and(|name| !is_word(name) || name.starts_with(|first: char| first.is_ascii_digit()))
+        {
+            return Err("expected one word before the colon; values with a colon are in single quotes".to_owned());
+        }
+        if words.len() == 3 && words[1].is("to") && range(&words).is_none() {
+            return Err(format!("expected two numbers, not the larger one first, and at most {NUMBERS_MAX} in all"));
         }
         match (name, range(&words)) {
             (Some(name), Some((first, last))) => Ok(Each::Numbers(name, first, last)),
@@ -224,14 +228,17 @@ struct Parser<'t> {
     rest: &'t str,
     /// Number of terms around the current one.
     depth: usize,
+    /// Number of operators so far.
+    operators: usize,
 }
 
-/// Most parentheses inside of each other, which bounds the stack.
+/// Most parentheses inside of each other, and most operators: both bound the stack.
 const DEPTH_MAX: usize = 20;
+const OPERATORS_MAX: usize = 100;
 
 impl<'t> Parser<'t> {
     fn new(text: &'t str) -> Parser<'t> {
-        Parser { rest: text, depth: 0 }
+        Parser { rest: text, depth: 0, operators: 0 }
     }
 
     /// Skips spaces, and then this text if it comes next.
@@ -243,7 +250,7 @@ impl<'t> Parser<'t> {
     }
 
     fn needs(&mut self, text: &str) -> Result<(), String> {
-        if self.takes(text) { Ok(()) } else { Err(format!("expected {text}{}", self.found())) }
+        if self.takes(text) { Ok(()) } else { Err(format!("expected `{text}`{}", self.found())) }
     }
 
     fn end(&mut self) -> Result<(), String> {
@@ -269,7 +276,7 @@ impl<'t> Parser<'t> {
                 }
                 _ => return Ok(term),
             };
-            term = Term::Combined(operator, Box::new(term), Box::new(self.product()?));
+            term = self.combined(operator, term, Self::product)?;
         }
     }
 
@@ -281,8 +288,22 @@ impl<'t> Parser<'t> {
                 (_, true) => Operator::Over,
                 _ => return Ok(term),
             };
-            term = Term::Combined(operator, Box::new(term), Box::new(self.factor()?));
+            term = self.combined(operator, term, Self::factor)?;
         }
+    }
+
+    /// Combines a term with the next one.
+    fn combined(
+        &mut self,
+        operator: Operator,
+        term: Term,
+        next: impl Fn(&mut Self) -> Result<Term, String>,
+    ) -> Result<Term, String> {
+        self.operators += 1;
+        if self.operators > OPERATORS_MAX {
+            return Err(format!("expected at most {OPERATORS_MAX} operators"));
+        }
+        Ok(Term::Combined(operator, Box::new(term), Box::new(next(self)?)))
     }
 
     fn factor(&mut self) -> Result<Term, String> {
@@ -308,12 +329,20 @@ impl<'t> Parser<'t> {
             });
         }
         let is_of = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.';
-        let length = self.rest.find(|letter| !is_of(letter)).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(length);
-        if word.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        let mut length = self.rest.find(|letter| !is_of(letter)).unwrap_or(self.rest.len());
+        if self.rest.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+            // The exponent of a number may have a sign.
+            let signed = self.rest[..length].ends_with(['e', 'E']) && self.rest[length..].starts_with(['-', '+']);
+            if signed {
+                let digits = &self.rest[length + 1..];
+                length += 1 + digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
+            }
+            let (word, rest) = self.rest.split_at(length);
             self.rest = rest;
-            return word.parse().map(Term::Number).map_err(|_| format!("expected a number, found `{word}`"));
+            let number = word.parse().ok().filter(|number: &f64| number.is_finite());
+            return number.map(Term::Number).ok_or_else(|| format!("expected a number, found `{word}`"));
         }
+        let (word, rest) = self.rest.split_at(length);
         if !is_word(word) {
             return Err(format!("expected a number or a metric{}", self.found()));
         }
@@ -433,6 +462,7 @@ mod tests {
         assert_eq!(Term::parse("(value(a) - value(b)) / 3"), Ok(ratio));
         assert_eq!(Term::parse("abs(value(a))"), Ok(Term::Absolute(Box::new(value("a")))));
         assert_eq!(Term::parse("-0.5"), Ok(Term::Number(-0.5)));
+        assert_eq!(Term::parse("1.5e-3+2E2"), Ok(combined(Plus, Term::Number(0.0015), Term::Number(200.0))));
         assert_eq!(Term::parse("-value(a)"), Ok(combined(Times, Term::Number(-1.0), value("a"))));
     }
 
@@ -488,7 +518,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let wrong = |text| Formula::parse(text).unwrap_err();
+        let wrong = |text: &str| Formula::parse(text).unwrap_err();
         assert_eq!(wrong("value(a)"), "expected <, <=, > or >=, found the end");
         assert_eq!(wrong("value(a) < "), "expected a number or a metric, found the end");
         assert_eq!(wrong("value < 3"), "expected settings in parentheses after value, found `< 3`");
@@ -503,7 +533,15 @@ mod tests {
         assert_eq!(wrong("largest(0.5, value(a)) < 3"), ranked);
         let deep = "expected at most 20 parentheses inside of each other";
         assert_eq!((wrong(&"(".repeat(100_000)).as_str(), wrong(&"-".repeat(100_000)).as_str()), (deep, deep));
+        let long = format!("1{} < 2", "+1".repeat(200_000));
+        assert_eq!((wrong(&long), wrong(&long.replace('+', "*"))), {
+            let many = "expected at most 100 operators".to_owned();
+            (many.clone(), many)
+        });
+        assert_eq!(wrong("1e400 < 1"), "expected a number, found `1e400`");
         assert_eq!(Each::parse(""), Err("expected the name of an axis".to_owned()));
-        assert_eq!(Each::parse("a b: load"), Err("expected one word before the colon".to_owned()));
+        for text in ["a b: load", "1: load", "policy is a:b"] {
+            assert!(Each::parse(text).unwrap_err().starts_with("expected one word before the colon"));
+        }
     }
 }

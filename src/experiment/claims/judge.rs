@@ -25,13 +25,15 @@ pub(in crate::experiment) struct Number {
     pub(in crate::experiment) value: Option<f64>,
     /// Deviation that each sample causes in the number; empty if its samples are unknown.
     pulls: Vec<f64>,
+    /// Square of the half width of the confidence interval that samples without counterparts add.
+    unpaired: f64,
     /// True if its samples are of other occasions than those of other numbers, even if there are as many.
     alone: bool,
 }
 
 impl Number {
     pub(in crate::experiment) fn new(name: String, value: Option<f64>) -> Number {
-        Number { name, value, pulls: Vec::new(), alone: false }
+        Number { name, value, pulls: Vec::new(), unpaired: 0.0, alone: false }
     }
 
     /// Marks the samples as unpaired: they have no counterparts among those of other numbers.
@@ -74,23 +76,46 @@ impl Number {
     pub(in crate::experiment) fn times(&self, factor: f64) -> Number {
         let name = match self.name.is_empty() {
             true => String::new(),
-            false => format!("{factor} {}", self.name),
+            false => format!("{factor} {}", grouped(&self.name)),
         };
         let pulls = self.pulls.iter().map(|pull| factor * pull).collect();
-        Number { name, value: self.value.map(|value| value * factor), pulls, alone: self.alone }
+        let unpaired = self.unpaired * factor * factor;
+        Number { name, value: self.value.map(|value| value * factor), pulls, unpaired, alone: self.alone }
     }
 
     pub(in crate::experiment) fn minus(&self, other: &Number) -> Number {
-        let value = self.value.zip(other.value).map(|(a, b)| a - b);
-        // A number without samples leaves those of the other unchanged.
-        let pulls = match (self.pulls.len(), other.pulls.len()) {
-            (_, 0) => self.pulls.clone(),
-            (0, _) => other.pulls.iter().map(|pull| -pull).collect(),
-            _ if self.goes_with(other) => apart(self, other),
-            _ => Vec::new(),
+        let name = format!("({} - {})", self.told(), grouped(&other.told()));
+        Number { name, ..self.combined(other, |a, b| a - b, -1.0) }
+    }
+
+    pub(super) fn add(&self, other: &Number) -> Number {
+        let name = format!("({} + {})", self.told(), other.told());
+        Number { name, ..self.combined(other, |a, b| a + b, 1.0) }
+    }
+
+    /// Quotient of two numbers. To first order, a sample moves it as it moves the difference to this multiple of the
+    /// divisor.
+    pub(super) fn over(&self, other: &Number) -> Number {
+        let ratio = self.value.zip(other.value).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite());
+        let divisor = other.value.filter(|_| ratio.is_some()).unwrap_or(1.0);
+        let apart = self.combined(&other.times(ratio.unwrap_or(0.0)), |a, b| a - b, -1.0).times(1.0 / divisor);
+        Number { name: format!("{} / {}", grouped(&self.told()), grouped(&other.told())), value: ratio, ..apart }
+    }
+
+    /// A number without a name that `value` makes of two, with the samples of the second counted `sign` times.
+    fn combined(&self, other: &Number, value: impl Fn(f64, f64) -> f64, sign: f64) -> Number {
+        let (pulls, unpaired) = match (self.pulls.len(), other.pulls.len()) {
+            // A number without samples leaves those of the other unchanged.
+            (_, 0) => (self.pulls.clone(), 0.0),
+            (0, _) => (other.pulls.iter().map(|pull| sign * pull).collect(), 0.0),
+            _ if self.goes_with(other) => {
+                (self.pulls.iter().zip(&other.pulls).map(|(one, other)| one + sign * other).collect(), 0.0)
+            }
+            _ => (Vec::new(), [self, other].iter().filter_map(|one| chance(&one.pulls)).map(|one| one * one).sum()),
         };
-        let alone = self.alone || other.alone;
-        Number { pulls, alone, ..Number::new(format!("({} - {})", self.told(), other.told()), value) }
+        let value = self.value.zip(other.value).map(|(a, b)| value(a, b));
+        let unpaired = unpaired + self.unpaired + other.unpaired;
+        Number { name: String::new(), value, pulls, unpaired, alone: self.alone || other.alone }
     }
 
     /// Its name, or its value if it has no name.
@@ -101,22 +126,9 @@ impl Number {
         }
     }
 
-    pub(super) fn add(&self, other: &Number) -> Number {
-        Number { name: format!("({} + {})", self.told(), other.told()), ..self.minus(&other.times(-1.0)) }
-    }
-
-    /// Quotient of two numbers.
-    pub(super) fn over(&self, other: &Number) -> Number {
-        let value = self.value.zip(other.value).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite());
-        // To first order, a sample moves the quotient as it moves the difference to this multiple of the divisor.
-        let apart = self.minus(&other.times(value.unwrap_or(0.0)));
-        let pulls = apart.pulls.iter().map(|pull| pull / other.value.unwrap_or(1.0)).collect();
-        Number { pulls, alone: apart.alone, ..Number::new(format!("{} / {}", self.told(), other.told()), value) }
-    }
-
     pub(super) fn absolute(&self) -> Number {
         let sign = if self.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
-        let inner = self.name.strip_prefix('(').and_then(|name| name.strip_suffix(')')).unwrap_or(&self.name);
+        let inner = inner(&self.name).unwrap_or(&self.name);
         Number { name: format!("|{inner}|"), ..self.times(sign) }
     }
 
@@ -134,21 +146,45 @@ impl Number {
         self.pulls.len() == other.pulls.len() && !self.alone && !other.alone
     }
 
-    /// Half width of the confidence interval of the difference; paired samples are compared pair by pair.
+    /// Half width of the confidence interval of the difference; paired samples are compared pair by pair. None if it is
+    /// unknown.
     pub(in crate::experiment) fn chance(&self, other: &Number) -> Option<f64> {
-        match (self.pulls.len(), other.pulls.len()) {
-            (0, 0) => None,
-            (0, _) => chance(&other.pulls),
-            (_, 0) => chance(&self.pulls),
-            _ if self.goes_with(other) => chance(&apart(self, other)),
-            _ => Some(chance(&self.pulls)?.hypot(chance(&other.pulls)?)),
-        }
+        let apart = self.combined(other, |a, b| a - b, -1.0);
+        let known = |one: &Number| one.pulls.len() != 1;
+        let paired = chance(&apart.pulls);
+        let is_known = apart.pulls.len() > 1 || apart.unpaired > 0.0;
+        (is_known && known(self) && known(other)).then(|| paired.unwrap_or(0.0).hypot(apart.unpaired.sqrt()))
     }
 }
 
-/// Deviation that each sample causes in the difference of two numbers.
-fn apart(one: &Number, other: &Number) -> Vec<f64> {
-    one.pulls.iter().zip(&other.pulls).map(|(one, other)| one - other).collect()
+/// A name as an operand: in parentheses if it is made of several.
+fn grouped(name: &str) -> String {
+    let (mut depth, mut is_in_bars) = (0, false);
+    let is_made = name.char_indices().any(|(at, letter)| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '|' => is_in_bars = !is_in_bars,
+            _ => {}
+        }
+        depth == 0 && !is_in_bars && [" + ", " - ", " / "].iter().any(|sign| name[at..].starts_with(sign))
+    });
+    if is_made { format!("({name})") } else { name.to_owned() }
+}
+
+/// The name without the parentheses around all of it. None if there are none.
+fn inner(name: &str) -> Option<&str> {
+    let inner = name.strip_prefix('(')?.strip_suffix(')')?;
+    let mut depth = 0;
+    let is_around = inner.chars().all(|letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth >= 0
+    });
+    is_around.then_some(inner)
 }
 
 pub(in crate::experiment) fn just(value: f64) -> Number {
@@ -160,6 +196,12 @@ impl<'r, R> Judge<'r, R> {
         let (comparisons, pairs) = Default::default();
         let (missing, untold, remarks) = Default::default();
         Judge { results, comparisons, pairs, missing, untold, remarks, ours: Ours::Nothing }
+    }
+
+    /// Verdict of a weaker statement; None if it compares nothing.
+    pub(super) fn weaker(self) -> Option<Verdict> {
+        let has_any = !self.comparisons.is_empty() || !self.missing.is_empty();
+        has_any.then(|| self.finding(None).verdict)
     }
 
     /// The finding, with the verdict of a weaker statement.

@@ -2,7 +2,6 @@
 //!
 //! The paper's own words and numbers are the claim. Where it gives no number for "close" or "much", a bound of ours is
 //! marked as such, and what holds by it holds only within our tolerance.
-
 //!
 //! Claims of experiments that need a program are compared by functions; those of experiment files are written as
 //! formulas (`written.rs`).
@@ -126,7 +125,7 @@ impl<R> Claim<R> {
         let weaker = self.weaker.as_ref().and_then(|weaker| {
             let mut judge = Judge::new(results);
             (weaker.compare)(&mut judge);
-            worst(&judge.comparisons)
+            judge.weaker()
         });
         judge.finding(weaker)
     }

@@ -1,20 +1,28 @@
 //! Verdicts of the claims of an experiment's file.
 
 use super::super::file::Experiment;
-use super::super::repeats::distinct;
+use super::super::repeats::idle_seeds;
 use super::super::rows::RunRow;
 use super::account::{Findings, JudgedClaim};
 
 /// Verdicts of the claims of a whole experiment, with the means of its rows over seeds; None if it has no claims.
 ///
-/// Cost: O(rows * (metrics + axes * values of an axis) + comparisons * seeds).
+/// Of a seed that changes no run at all, only the first value counts. If it changes some runs, all count, so that
+/// numbers are compared seed by seed.
+///
+/// Cost: O(rows * (metrics + axes * (values of an axis + log rows)) + numbers in comparisons * seeds).
 pub fn verdicts(experiment: &Experiment, rows: &[RunRow]) -> Option<Findings> {
     if experiment.claims.is_empty() {
         return None;
     }
     let columns: Vec<usize> = (0..experiment.axes.len()).filter(|axis| !experiment.axes[*axis].is_seed()).collect();
+    let idle = idle_seeds(experiment, rows);
+    let is_first = |row: &&RunRow| {
+        let mut axes = experiment.axes.iter().zip(&row.values);
+        axes.all(|(axis, value)| !idle.contains(&axis.key.as_str()) || axis.values.first() == Some(value))
+    };
     let mut cells = experiment.cells();
-    for row in distinct(experiment, rows).rows {
+    for row in rows.iter().filter(is_first) {
         let values: Vec<&str> = columns.iter().map(|column| row.values[*column].as_str()).collect();
         cells.add(&values, &row.metrics);
     }

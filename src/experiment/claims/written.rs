@@ -8,10 +8,12 @@
 //! compare = ["value(random) < value(fifo)", "value(fifo) < value(other)"]
 //! ```
 
+use std::collections::BTreeSet;
+
 use super::account::{JudgedClaim, said};
 use super::cells::Cells;
 use super::formula::{Each, Formula, Term};
-use super::{Judge, Verdict, worst};
+use super::{Judge, Verdict};
 use crate::settings::{
     Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key, quoted,
 };
@@ -27,6 +29,7 @@ pub struct WrittenClaim {
     weaker: Option<WeakerClaim>,
     numbers: Vec<Printed>,
     note: Option<String>,
+    remark: Option<String>,
 }
 
 /// Words of a source: a quote, or their sense.
@@ -133,8 +136,10 @@ pub(in crate::experiment) fn walk(claims: &mut Vec<WrittenClaim>, w: &mut dyn Wa
             let paper = key("paper", "").means("the number that the source prints");
             w.set(paper, &mut number.paper, Maybe(Text("a text")));
         });
-        let note = key("note", "").means("the reason why it does not hold, shown if it does not");
+        let note = key("note", "").means("the reason why it does not hold as it stands, shown unless it holds");
         w.set(note, &mut claim.note, Maybe(Text("a text")));
+        let remark = key("remark", "").means("a sentence that is always shown");
+        w.set(remark, &mut claim.remark, Maybe(Text("a text")));
     });
 }
 
@@ -157,34 +162,34 @@ impl Part {
     }
 
     /// Reports the settings, metrics and axes that the experiment does not have.
-    fn check(&self, cells: &Cells<'_>, diagnostics: &Diagnostics) {
+    fn check(&self, claim: Location, cells: &Cells<'_>, diagnostics: &Diagnostics) {
         let complain = |location, key: &str, wrong: String| diagnostics.add(Diagnostic::new(location, key, wrong));
-        if let Some(formula) = self.compare.first()
-            && self.slack > 0.0
-            && self.ours.is_none()
-        {
-            complain(formula.location, "ours", "expected the reason for `slack` under `ours`".to_owned());
+        if self.slack > 0.0 && self.ours.is_none() {
+            complain(claim, "claim.ours", "expected the reason for `slack` under `ours`".to_owned());
+        }
+        if self.compare.is_empty() {
+            complain(claim, "claim.compare", "expected at least one comparison in each part of a claim".to_owned());
         }
         // Each line is checked by itself first, so that a fault is shown where it is.
         for one in &self.each {
             if let Err(wrong) = cells.points(std::slice::from_ref(&one.meaning)) {
-                return complain(one.location, "each", wrong);
+                return complain(one.location, "claim.each", wrong);
             }
         }
         let points = match cells.points(&self.each()) {
             Ok(points) => points,
-            Err(wrong) => return complain(self.each[0].location, "each", wrong),
+            Err(wrong) => return complain(self.each[0].location, "claim.each", wrong),
         };
         for formula in &self.compare {
             if let Some(wrong) = points.iter().find_map(|point| cells.sides(&formula.meaning, point).err()) {
-                complain(formula.location, "compare", wrong);
+                complain(formula.location, "claim.compare", wrong);
             }
         }
     }
 
     fn judge(&self, judge: &mut Judge<'_, Cells<'_>>) {
         let compare = |judge: &mut Judge<'_, Cells<'_>>| {
-            // What is wrong has been reported when the file was read.
+            // Errors were reported when the file was read.
             for point in judge.results.points(&self.each()).unwrap_or_default() {
                 for formula in &self.compare {
                     if let Ok(Some((left, right))) = judge.results.sides(&formula.meaning, &point) {
@@ -193,17 +198,36 @@ impl Part {
                 }
             }
         };
+        let before = (judge.comparisons.len(), judge.missing.len());
         match self.ours.clone() {
             None => compare(judge),
             Some(why) if self.slack > 0.0 => judge.slack(why, compare),
             Some(why) => judge.bound(why, compare),
         }
+        // A comparison that does not depend on a name of `each` counts once.
+        keep_first(&mut judge.comparisons, before.0, |one| &one.text);
+        keep_first(&mut judge.missing, before.1, |text| text);
+    }
+
+    /// True if nothing of it is written.
+    fn is_empty(&self) -> bool {
+        self.each.is_empty() && self.compare.is_empty() && self.ours.is_none() && self.slack == 0.0
     }
 }
 
+/// Drops the items from index `from` on whose text an earlier one of them has.
+fn keep_first<T>(items: &mut Vec<T>, from: usize, text: impl Fn(&T) -> &String) {
+    let mut known = BTreeSet::new();
+    let mut added = items.split_off(from);
+    added.retain(|item| known.insert(text(item).clone()));
+    items.extend(added);
+}
+
 impl WrittenClaim {
+    /// All groups of comparisons; the first may be missing if there are others.
     fn parts(&self) -> impl Iterator<Item = &Part> {
-        [&self.first].into_iter().chain(&self.parts)
+        let first = Some(&self.first).filter(|first| self.parts.is_empty() || !first.is_empty());
+        first.into_iter().chain(&self.parts)
     }
 
     pub(super) fn judge(&self, number: u32, cells: &Cells<'_>) -> JudgedClaim {
@@ -218,33 +242,48 @@ impl WrittenClaim {
         let weaker = self.weaker.as_ref().and_then(|weaker| {
             let mut judge = Judge::new(cells);
             weaker.part.judge(&mut judge);
-            worst(&judge.comparisons)
+            judge.weaker()
         });
+        if let Some(remark) = &self.remark {
+            judge.remark(one_line(remark));
+        }
         let finding = judge.finding(weaker);
         let words = |source: &Source| {
             let place = source.place.as_deref().unwrap_or_default();
-            let sense = source.sense.as_ref().map(|sense| said(place, sense, false));
-            source.quote.as_ref().map(|quote| said(place, quote, true)).into_iter().chain(sense)
+            let sense = source.sense.as_ref().map(|sense| one_line(&said(place, sense, false)));
+            source.quote.as_ref().map(|quote| one_line(&said(place, quote, true))).into_iter().chain(sense)
         };
         JudgedClaim {
             number,
-            text: self.text.clone(),
+            text: one_line(&self.text),
             says: self.says.iter().flat_map(words).collect(),
-            weaker: self.weaker.as_ref().map(|weaker| weaker.text.clone()),
-            notes: self.note.iter().filter(|_| finding.verdict != Verdict::Holds).cloned().collect(),
+            weaker: self.weaker.as_ref().map(|weaker| one_line(&weaker.text)),
+            notes: self.note.iter().filter(|_| finding.verdict != Verdict::Holds).map(|note| one_line(note)).collect(),
             finding,
         }
     }
 }
 
-/// Reports what claims name and the experiment does not have.
-pub(in crate::experiment) fn check(claims: &[WrittenClaim], cells: &Cells<'_>, diagnostics: &Diagnostics) {
-    for claim in claims {
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Reports what the claims at these locations lack, and what they name and the experiment does not have.
+pub(in crate::experiment) fn check(
+    claims: &[WrittenClaim],
+    locations: impl Iterator<Item = Location>,
+    cells: &Cells<'_>,
+    diagnostics: &Diagnostics,
+) {
+    for (claim, location) in claims.iter().zip(locations) {
         let weaker = claim.weaker.iter().map(|weaker| &weaker.part);
-        claim.parts().chain(weaker).for_each(|part| part.check(cells, diagnostics));
+        claim.parts().chain(weaker).for_each(|part| part.check(location, cells, diagnostics));
+        if claim.says.iter().any(|source| source.quote.is_none() && source.sense.is_none()) {
+            diagnostics.add(Diagnostic::new(location, "claim.says", "expected a `quote` or a `sense` in each"));
+        }
         for ours in claim.numbers.iter().filter_map(|number| number.ours.as_ref()) {
             if let Err(wrong) = cells.number(&ours.meaning, &Default::default()) {
-                diagnostics.add(Diagnostic::new(ours.location, "ours", wrong));
+                diagnostics.add(Diagnostic::new(ours.location, "claim.numbers.ours", wrong));
             }
         }
     }

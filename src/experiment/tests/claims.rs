@@ -68,6 +68,41 @@ fn means_over_seeds_are_compared_for_each_value() {
     assert_eq!(texts, ["value(srtf, 1.00) = 0.8000 <= value(1.00, fifo) = 0.7000"]);
 }
 
+/// A policy that the seed does not change is compared with each run of one that it does.
+#[test]
+fn a_seed_may_matter_to_one_side_only() {
+    let numbers = |policy: &str, _: f64, seed: f64| {
+        let value = if policy == "fifo" { 0.45 } else { seed / 4.0 };
+        [Some(value), None, None, None]
+    };
+    let claims = "[[claim]]\ntext = \"it\"\ncompare = [\"value(srtf, 1) < value(fifo, 1)\", \
+                  \"value(srtf, 1) - value(fifo, 1) < 0\"]\n";
+    let experiment = read(claims).unwrap();
+    let mut rows = rows(&experiment, numbers);
+    rows.iter_mut().filter(|row| row.values[2] == "fifo").for_each(|row| row.digest = "0".repeat(32));
+    let finding = verdicts(&experiment, &rows).unwrap().finding(1).clone();
+    let verdicts: Vec<Verdict> = finding.comparisons.iter().map(|one| one.verdict()).collect();
+    assert_eq!(verdicts, [Verdict::CannotBeTold; 2], "{finding:?}");
+}
+
+#[test]
+fn terms_are_shown_as_they_are_computed() {
+    let shown = |formula: &str| compared("[]", formula).1.remove(0);
+    for (formula, text) in [
+        ("2 * (value(fifo, 1) + 1) < 4", "2 (value(fifo, 1.00) + 1) = 3.4000 < 4"),
+        ("(value(fifo, 1) + 1) / 2 < 4", "(value(fifo, 1.00) + 1) / 2 = 0.8500 < 4"),
+        ("value(fifo, 1) - (value(srtf, 1) - 1) < 4", "(value(fifo, 1.00) - (value(srtf, 1.00) - 1)) = 0.9000 < 4"),
+        ("value(fifo, 1) / (value(srtf, 1) / 2) < 4", "value(fifo, 1.00) / (value(srtf, 1.00) / 2) = 1.7500 < 4"),
+        ("abs(2 - 3) < 2 * value(fifo, 1)", "1 < 2 value(fifo, 1.00) = 1.4000"),
+        ("1/2 * value(market.policy = fifo, workload.0.load = 1) < 4", "0.5 value(fifo, 1.00) = 0.3500 < 4"),
+    ] {
+        assert_eq!(shown(formula), text);
+    }
+    // It does not depend on a name of `each`.
+    assert_eq!(compared(r#"["load"]"#, "value(fifo, 1) < 4").1.len(), 1);
+    assert_eq!(compared(r#"["workload.0.load"]"#, "value(fifo, next workload.0.load) < value(fifo)").1.len(), 2);
+}
+
 /// The seed moves both by more than they differ, but seed by seed the difference is the same.
 #[test]
 fn runs_with_one_seed_are_paired() {
@@ -153,7 +188,7 @@ fn what_a_claim_names_has_to_exist() {
     let wrong = |lines: &str| read(&format!("[[claim]]\ntext = \"it\"\n{lines}\n")).unwrap_err();
     for (lines, expected) in [
         ("compare = [\"valu(fifo, 1) < 1\"]", "the experiment has no metric valu; did you mean value?"),
-        ("compare = [\"job_wait(fifo, 1) < 1\"]", "the experiment has no metric job_wait"),
+        ("compare = [\"job_wait(fifo, 1) < 1\"]", "job_wait is not among the `metrics` of this experiment"),
         ("compare = [\"value(fifi, 1) < 1\"]", "no axis has the value fifi; did you mean fifo?"),
         ("compare = [\"value(fifo) < 1\"]", "value leaves load open: expected one of its values"),
         ("compare = [\"value(fifo, srtf, 1) < 1\"]", "value has two settings of policy"),
@@ -167,17 +202,23 @@ fn what_a_claim_names_has_to_exist() {
         ),
         ("compare = [\"value(fifo, next load) < 1\"]", "next load: no line of `each` is about load"),
         ("compare = [\"slr_{n}(fifo, 1) < 1\"]", "{n}: expected a line of `each` with numbers, as in `n: 1 to 10`"),
-        ("compare = [\"largest(4, value(policy, 1)) < 1\"]", "largest(4, value) is of 3 values only"),
+        ("compare = [\"largest(4, value(policy, 1)) < 1\"]", "largest(4, value): there are only 3"),
         ("compare = [\"value(fifo, 1) * value(fifo, 1) < 1\"]", "expected a number on one side of *"),
         ("compare = [\"value(fifo, 1)\"]", "expected <, <=, > or >=, found the end"),
         ("each = [\"load > 2\"]", "no value of load meets these conditions"),
-        ("each = [\"load = 0.8\"]", "load has no value 0.8"),
+        ("each = [\"load = 0.8\"]", "load has no value '0.8'"),
+        ("each = [\"seed\"]", "seed: claims are about means over seeds"),
+        ("each = [\"fifo: policy is srtf\"]", "fifo is an axis or a value of one: expected another name"),
+        ("each = [\"load: policy is srtf\"]", "load is an axis or a value of one"),
+        ("compare = [\"1 / 0 < value(fifo, 1)\"]", "expected a divisor other than 0"),
+        ("compare = []", "expected at least one comparison in each part of a claim"),
+        ("says = [{}]\ncompare = [\"value(fifo, 1) < 1\"]", "expected a `quote` or a `sense` in each"),
         ("each = [\"load\", \"load\"]", "two lines of `each` are about load"),
         ("slack = 0.1\ncompare = [\"value(fifo, 1) < 1\"]", "expected the reason for `slack` under `ours`"),
         ("numbers = [{ ours = \"value(fifo)\" }]", "value leaves load open"),
     ] {
         let told = wrong(lines);
-        assert!(told.contains(expected) && told.contains("try.toml:1"), "{expected} is not in\n{told}");
+        assert!(told.contains(expected) && told.contains("try.toml:"), "{expected} is not in\n{told}");
     }
     let many = format!("each = [{}]", (0..5).map(|n| format!("\"n{n}: 1 to 10\"")).collect::<Vec<_>>().join(", "));
     assert!(wrong(&many).contains("these are more than 10000 combinations of values"));
