@@ -34,7 +34,14 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ("reproduce heft", &["hansa reproduce heft --out out/heft"]),
     ("reproduce reservation", &["hansa reproduce reservation --requests 1000 --workloads 3"]),
     ("reproduce dfrs", &["hansa reproduce dfrs", "hansa reproduce dfrs --full --threads 2"]),
-    ("reproduce provisioning", &["hansa reproduce provisioning", "hansa reproduce provisioning --full --threads 2"]),
+    (
+        "reproduce provisioning",
+        &[
+            "hansa reproduce provisioning",
+            "hansa reproduce provisioning --full --threads 2",
+            "hansa reproduce provisioning --calibrate --out out/queues",
+        ],
+    ),
     ("verify", &["hansa verify out/quickstart out/inline", "hansa verify --json out/quickstart out/inline"]),
     (
         "compare",

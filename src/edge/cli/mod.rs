@@ -169,8 +169,11 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let extent = if full { dfrs::FULL } else { dfrs::SMALL };
             reproduce::dfrs(extent, logs.as_deref(), &making.making(out))
         }
-        Command::Reproduce { paper: Paper::Provisioning { full, logs, out, making } } => {
+        Command::Reproduce { paper: Paper::Provisioning { full, logs, calibrate, out, making } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
+            if calibrate {
+                return reproduce::calibrate(extent, &making.making(out));
+            }
             reproduce::provisioning(extent, logs.as_deref(), &making.making(out))
         }
         Command::Plan { topology, workflow, policy, alpha, budget, deadline, at, json, svg } => {

@@ -29,7 +29,7 @@ use crate::report::{Status, pretty};
 pub use dfrs::dfrs;
 pub use heft::heft;
 pub use market::market;
-pub use provisioning::provisioning;
+pub use provisioning::{calibrate, provisioning};
 pub use reservation::reservation;
 
 /// Settings for the execution of an experiment.

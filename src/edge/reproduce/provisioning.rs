@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::super::disk::unreadable;
-use super::super::{Failure, logs};
+use super::super::disk::{replace, unreadable};
+use super::super::{Failure, logs, out};
 use super::{Making, PAGE, Pieces, all, publish};
+use crate::experiment::provisioning::calibration::{self, Fit, Queue};
 use crate::experiment::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
@@ -24,6 +25,16 @@ pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Res
         (PAGE, outcome.page()),
     ];
     publish(&making.out, &files, &figures::figures(&outcome), &verdicts)
+}
+
+/// Searches for the queue of virtual reservations whose chances are those that the thesis prints.
+pub fn calibrate(extent: Extent, making: &Making) -> Result<(), Failure> {
+    let pieces = Pieces { paper: "provisioning", what: "queues", all: Queue::all(), key: format!("search {extent:?}") };
+    let Some(fits) = all(pieces, making, |queue| Fit::of(&extent, *queue))? else { return Ok(()) };
+    let text = calibration::text(&extent, &fits);
+    replace(&making.out.join("calibration.csv"), calibration::csv(&fits))?;
+    replace(&making.out.join("calibration.txt"), text.as_str())?;
+    out::unless_quiet(&format!("{text}\nall queues in {}\n", making.out.join("calibration.csv").display()))
 }
 
 /// The logs of both machines, by how their files are called.

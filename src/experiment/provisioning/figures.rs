@@ -1,6 +1,6 @@
 //! The thesis's figures, by number; those that belong together are one.
 
-use super::{Outcome, PAIRS, Results, Site, one_of};
+use super::{Outcome, PAIRS, Results, Site, one_of, virtuals};
 use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 use crate::experiment::statistics::{self, Estimate};
 
@@ -85,13 +85,13 @@ impl Drawn<'_> {
 
     /// One panel per site.
     fn sites(&self, figure: &'static str, y: &'static str, lines: [&[Named]; 2]) -> Vec<Panel> {
-        let panel = |(site, lines): (Site, &[Named])| {
-            let line = |(style, named): (usize, &Named)| {
-                self.line(figure, style, named.0, &format!("{} {}", site.name(), named.1))
-            };
-            self.panel(site.name(), y, lines.iter().enumerate().map(line).collect())
-        };
-        Site::ALL.into_iter().zip(lines).map(panel).collect()
+        Site::ALL.into_iter().zip(lines).flat_map(|(site, lines)| self.site(site.name(), figure, y, lines)).collect()
+    }
+
+    /// The panel of a site.
+    fn site(&self, site: &'static str, figure: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
+        let line = |(style, named): (usize, &Named)| self.line(figure, style, named.0, &format!("{site} {}", named.1));
+        vec![self.panel(site, y, lines.iter().enumerate().map(line).collect())]
     }
 
     fn line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> PlotLine {
@@ -141,6 +141,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         Figure { file, svg: draw(&title, &below, &panels), title }
     };
     let both = |figure, x, y, lines| along(x).sites(figure, y, [lines, lines]);
+    let virtuals = |figure, y, lines| along(AHEAD).site(virtuals::SITE, figure, y, lines);
     let pair = |x, one: (&'static str, &'static str), other: (&'static str, &'static str), lines: [&[Named]; 2]| {
         vec![along(x).one("", one.0, one.1, lines[0]), along(x).one("", other.0, other.1, lines[1])]
     };
@@ -259,24 +260,20 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
                 ],
             ),
         ),
-        figure(
-            "38-costs.svg",
-            "What real (AR) and imitated (VAR) reservations cost",
-            both("38", AHEAD, RELATIVE, TRIALS),
-        ),
-        figure("39-success.svg", "How often they succeed", both("39", AHEAD, "Had (%)", TRIALS)),
+        figure("38-costs.svg", "What real (AR) and imitated (VAR) reservations cost", virtuals("38", RELATIVE, TRIALS)),
+        figure("39-success.svg", "How often they succeed", virtuals("39", "Had (%)", TRIALS)),
         figure(
             "40-cheaper.svg",
             "How often the imitated one is the cheaper of both",
-            both("40", AHEAD, "Cheaper (%)", CHEAPER),
+            virtuals("40", "Cheaper (%)", CHEAPER),
         ),
         figure(
             "41-real.svg",
             "What real reservations cost, by how many nodes they have",
-            both("41", AHEAD, RELATIVE, REAL),
+            virtuals("41", RELATIVE, REAL),
         ),
-        figure("46-combined.svg", "What both together cost", both("46", AHEAD, RELATIVE, ALL_WAYS)),
-        figure("48-combined-success.svg", "How often both together succeed", both("48", AHEAD, "Had (%)", ALL_WAYS)),
+        figure("46-combined.svg", "What both together cost", virtuals("46", RELATIVE, ALL_WAYS)),
+        figure("48-combined-success.svg", "How often both together succeed", virtuals("48", "Had (%)", ALL_WAYS)),
         figure("52-makespan.svg", "How long workflows take at prices", both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS)),
         figure("52-cost.svg", "What workflows cost at prices", both("52 cost", ALPHA, COST, BOTH_WAYS)),
         figure(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::math;
 use crate::random::SplitMix64;
 use crate::roles::queue::Rigid;
 use crate::time::{Span, Time};
@@ -86,12 +87,31 @@ impl Logs {
             Some(log) => {
                 raised(log, site.procs().into(), target, Time::ZERO + Span::from_minutes(days * 24 * 60), seed)
             }
-            None => modelled(site.procs(), target, days, seed),
+            None => return Demand { procs: site.procs(), load: target, long: None }.jobs(days, estimates, seed),
         };
-        let is_log = log.is_some();
-        let jobs = jobs.into_iter().enumerate().map(|(number, job)| match estimates {
+        let job = |job: Rigid| match estimates {
             Estimates::Exact => Rigid { walltime: job.runtime.min(job.walltime), ..job },
-            Estimates::Inexact if is_log => job,
+            Estimates::Inexact => job,
+        };
+        jobs.into_iter().map(job).collect()
+    }
+}
+
+/// Parameters of a model's jobs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand {
+    pub procs: u32,
+    /// Fraction of the processors that the jobs keep busy.
+    pub load: f64,
+    /// Typical run time of long jobs; None for the model's own, 3 hours.
+    pub long: Option<Span>,
+}
+
+impl Demand {
+    /// Jobs for this many days.
+    pub fn jobs(&self, days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
+        let jobs = self.modelled(days, seed).into_iter().enumerate().map(|(number, job)| match estimates {
+            Estimates::Exact => job,
             Estimates::Inexact => overestimated(job, seed ^ number as u64),
         });
         jobs.collect()
@@ -125,38 +145,45 @@ impl Bulk for Rigid {
     }
 }
 
-/// Jobs of the model, all of one kind, with their gaps divided so that the load is the requested one.
-fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
-    let span = Span::from_minutes(days * 24 * 60);
-    let mut count = 2_000;
-    loop {
-        let model = Lublin {
-            seed,
-            jobs: count,
-            nodes: procs,
-            types: Types::One,
-            stream: Stream::Own,
-            sizes: Sizes::default(),
-            times: Times::default(),
-            rate_millionths: 1_000_000,
-        };
-        let jobs: Vec<Rigid> = model
-            .generate()
-            .iter()
-            .filter_map(|job| {
-                let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
-                let fits = (1..=procs).contains(&nodes) && !runtime.is_zero();
-                fits.then_some(Rigid { submit: job.submit, nodes, walltime: runtime, runtime })
-            })
-            .collect();
-        // Load depends only on the arrival rate, and is proportional to it.
-        let factor = target / utilisation(&jobs, procs.into());
-        let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
-        if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
-            let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled(job.submit), ..job });
-            return scaled.filter(|job| job.submit < Time::ZERO + span).collect();
+/// Shape of the model's distribution of the logarithms of long run times.
+const LONG_SHAPE: f64 = 312.0;
+
+impl Demand {
+    /// Jobs of the model, all of one kind, with their gaps divided so that the load is the requested one.
+    fn modelled(&self, days: u64, seed: u64) -> Vec<Rigid> {
+        let Demand { procs, load: target, long } = *self;
+        let long = long.map(|long| (LONG_SHAPE, math::ln(long.micros() as f64 / 1e6) / LONG_SHAPE));
+        let span = Span::from_minutes(days * 24 * 60);
+        let mut count = 2_000;
+        loop {
+            let model = Lublin {
+                seed,
+                jobs: count,
+                nodes: procs,
+                types: Types::One,
+                stream: Stream::Own,
+                sizes: Sizes::default(),
+                times: Times { long, ..Times::default() },
+                rate_millionths: 1_000_000,
+            };
+            let jobs: Vec<Rigid> = model
+                .generate()
+                .iter()
+                .filter_map(|job| {
+                    let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
+                    let fits = (1..=procs).contains(&nodes) && !runtime.is_zero();
+                    fits.then_some(Rigid { submit: job.submit, nodes, walltime: runtime, runtime })
+                })
+                .collect();
+            // Load depends only on the arrival rate, and is proportional to it.
+            let factor = target / utilisation(&jobs, procs.into());
+            let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
+            if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
+                let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled(job.submit), ..job });
+                return scaled.filter(|job| job.submit < Time::ZERO + span).collect();
+            }
+            count *= 2;
         }
-        count *= 2;
     }
 }
 

@@ -4,7 +4,8 @@ use super::load::utilisation;
 use super::*;
 use crate::experiment::claims::{Finding, Verdict};
 
-const TINY: Extent = Extent { moments: 1, moments_of_several: 1, days: 2, virtual_days: 2, histories: 1 };
+const TINY: Extent =
+    Extent { moments: 1, moments_of_several: 1, days: 2, virtual_days: 2, virtual_histories: 1, histories: 1 };
 
 #[test]
 fn backgrounds_have_the_requested_load() {
@@ -33,7 +34,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     let kinds = [
         |piece: &Piece| matches!(piece, Piece::Slots(Site::Sdsc)),
         |piece: &Piece| matches!(piece, Piece::Prices(setting) if (setting.alpha, setting.site, setting.estimates) == (Some(0.0), Site::Sdsc, Estimates::Exact)),
-        |piece: &Piece| matches!(piece, Piece::Virtuals(Site::Sdsc)),
+        |piece: &Piece| matches!(piece, Piece::Virtuals { .. }),
     ];
     let mut rows = Vec::new();
     for is_kind in kinds {
@@ -47,7 +48,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
         assert!(rows.iter().any(|row| row.figure == figure && row.value.is_finite()), "figure {figure}");
     }
     // Bounds that no trial can contradict.
-    let excess = |figure| outcome.results.samples(figure, "SDSC", 0.0).iter().copied().fold(f64::MIN, f64::max);
+    let excess = |figure| outcome.results.samples(figure, "NCSA", 0.0).iter().copied().fold(f64::MIN, f64::max);
     assert!(excess("46 excess") <= 1e-6 && excess("41 excess") <= 1e-9);
     assert!(outcome.verdicts().lines().count() > CLAIMS.len());
     assert!(outcome.summary_csv().lines().count() > 50);
@@ -164,4 +165,30 @@ fn notes_are_about_the_results_at_hand() {
     assert!(verdicts(false, &fees(20.0, 10.0)).contains(note));
     assert!(!verdicts(true, &fees(20.0, 10.0)).contains(note));
     assert!(!verdicts(false, &fees(10.0, 20.0)).contains(note));
+}
+
+/// The queue of virtual reservations is one that the search tries, and its text shows it, however badly it fits.
+#[test]
+fn the_search_tries_the_queue_that_is_used() {
+    use super::calibration::{Fit, NCSA, PRINTED, Queue, csv, text};
+
+    let all = Queue::all();
+    assert_eq!(all.iter().filter(|queue| **queue == NCSA).count(), 1);
+    let printed = PRINTED.map(|printed| printed.value);
+    let fit = |queue: &Queue| {
+        let apart = if *queue == NCSA { 0.3 } else { 0.1 };
+        Fit { queue: *queue, chances: printed.map(|chance| chance - apart), deviations: [0.0; 3] }
+    };
+    let fits: Vec<Fit> = all.iter().map(fit).collect();
+    assert!((fits[0].misfit() - 0.1).abs() < 1e-12);
+    let shown = text(&TINY, &fits);
+    let used: Vec<&str> = shown.lines().filter(|line| line.contains(", used")).collect();
+    assert!(used.len() == 1 && used[0].ends_with("0.080     0.472     0.447     0.300"), "{shown}");
+    assert_eq!(csv(&fits).lines().count(), 1 + all.len());
+
+    // Chances at a queue are those of its trials.
+    let small = Queue { procs: 64, load: 700, long: 15 };
+    let found = Fit::of(&TINY, small);
+    assert_eq!(found, Fit::of(&TINY, small));
+    assert!(found.chances.iter().all(|chance| (0.0..=1.0).contains(chance)) && found.chances[1] > 0.0, "{found:?}");
 }

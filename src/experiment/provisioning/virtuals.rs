@@ -1,9 +1,11 @@
-//! Jobs that imitate reservations, compared with real ones, and both together: figures 38 to 49.
+//! Jobs that imitate reservations, compared with real ones, and both together, at one site with one queue: figures 33
+//! to 49.
 
-use super::load::{Estimates, Logs, Site};
+use super::calibration::{FIGURE, NCSA, PRINTED, Queue, chances};
 use super::slots::hours;
-use super::{Extent, Rows, SEED, trial};
+use super::{Extent, Rows, SEED, desk};
 use crate::grid::{Area, Part};
+use crate::random::mix;
 use crate::systems::provisioning::desk::{PlanningMode, WantedStarts};
 use crate::systems::provisioning::trial::{SiteTrial, TrialEvent};
 use crate::systems::provisioning::virtual_reservation::{ReplayOutcome, padding, replay, search};
@@ -18,29 +20,41 @@ const CANCELLING: u32 = 100;
 /// History before the first trial, in days.
 const HISTORY: u64 = 7;
 
+/// Name of the site in lines of figures.
+pub(super) const SITE: &str = "NCSA";
+
 /// Name of a line in figures: site, kind, size and hours.
-pub(super) fn line(site: Site, what: &str, nodes: u32, length: u64) -> String {
-    format!("{} {what} {nodes}x{length}h", site.name())
+pub(super) fn line(what: &str, nodes: u32, length: u64) -> String {
+    format!("{SITE} {what} {nodes}x{length}h")
 }
 
-/// Runs a trial every day, each at another hour.
-pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
+/// Takes a queue to the moments of all trials of a history, one every day, each at another hour.
+pub(super) fn at_moments(extent: &Extent, queue: &Queue, history: u32, mut moment: impl FnMut(&SiteTrial)) {
     let days = HISTORY + extent.virtual_days + 1;
-    let background = logs.background(site, site.loads()[0], days, Estimates::Inexact, SEED);
-    let mut trial = trial(site, PlanningMode::Rebuild, "slotlist", background);
+    let background = queue.background(days, SEED ^ mix(u64::from(history)));
+    let mut trial = SiteTrial::new(desk(queue.procs, PlanningMode::Rebuild, "slotlist"), background);
     for day in 0..extent.virtual_days {
         trial.advance(Time::ZERO + Span::from_minutes((HISTORY + day) * 24 * 60 + day * 7 % 24 * 60));
+        moment(&trial);
+    }
+}
+
+pub fn run(extent: &Extent, history: u32, rows: &mut Rows) {
+    at_moments(extent, &NCSA, history, |trial| {
+        for (printed, chance) in PRINTED.iter().zip(chances(&trial.desk, trial.now())) {
+            rows.put(FIGURE, format!("{SITE} {}", printed.line), 0.0, chance);
+        }
         for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
             for ahead in AHEAD {
                 let start = trial.now() + Span::from_minutes(ahead * 60);
                 let work = Part { procs: nodes, start, span: Span::from_minutes(length * 60) };
-                try_all(&trial, site, &work, (length, ahead), rows);
+                try_all(trial, &work, (length, ahead), rows);
             }
         }
-    }
+    });
 }
 
-fn try_all(trial: &SiteTrial, site: Site, work: &Part, (length, ahead): (u64, u64), rows: &mut Rows) {
+fn try_all(trial: &SiteTrial, work: &Part, (length, ahead): (u64, u64), rows: &mut Rows) {
     let now = trial.now();
     let mut asked = trial.clone();
     let quote = asked.desk.price(now, work.procs, work.span, WantedStarts::At(work.start)).expect("it fits the site");
@@ -49,7 +63,7 @@ fn try_all(trial: &SiteTrial, site: Site, work: &Part, (length, ahead): (u64, u6
     let combined = replay(work, fee, imitated.map(|(_, started)| started), CANCELLING);
 
     let cost = imitated.map(|(_, started)| padding(work, started));
-    let line = |what: &str| line(site, what, work.procs, length);
+    let line = |what: &str| line(what, work.procs, length);
     let at = ahead as f64;
     let share = |is: bool| f64::from(u32::from(is));
     // Costs are relative to the work, nodes times duration.
@@ -69,19 +83,19 @@ fn try_all(trial: &SiteTrial, site: Site, work: &Part, (length, ahead): (u64, u6
     };
     put_cost("46", "combined", paid);
     if let (Some(fee), Some(paid)) = (fee, paid) {
-        rows.put("46 excess", site.name(), 0.0, paid.seconds() - fee.seconds());
+        rows.put("46 excess", SITE, 0.0, paid.seconds() - fee.seconds());
     }
     if let Some((submitted, started)) = imitated {
         let ratio = hours(work.start - started) / hours(work.span);
-        rows.put("41 excess", site.name(), 0.0, ratio - hours(work.start - submitted) / hours(work.span));
+        rows.put("41 excess", SITE, 0.0, ratio - hours(work.start - submitted) / hours(work.span));
     }
     rows.put("39", line("AR"), at, share(fee.is_some()));
     rows.put("39", line("VAR"), at, share(imitated.is_some()));
     rows.put("48", line("AR"), at, share(fee.is_some()));
     rows.put("48", line("VAR"), at, share(imitated.is_some()));
     rows.put("48", line("combined"), at, share(combined != ReplayOutcome::Failed));
-    rows.put("39 failures AR", site.name(), 0.0, share(fee.is_none()));
-    rows.put("39 failures VAR", site.name(), 0.0, share(imitated.is_none()));
+    rows.put("39 failures AR", SITE, 0.0, share(fee.is_none()));
+    rows.put("39 failures VAR", SITE, 0.0, share(imitated.is_none()));
     // Over all trials: one that succeeds alone is the cheaper of both.
     let is_cheaper =
         |one: Option<Area>, other: Option<Area>| one.is_some_and(|one| other.is_none_or(|other| one < other));

@@ -89,6 +89,10 @@ pub enum Paper {
         /// A folder with logs of both machines, CTC*.swf.gz and SDSC*.swf.gz [default: a model of such jobs]
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
+        /// Search for the queue of virtual reservations whose chances are those that the thesis prints, instead of
+        /// running the experiment: calibration.csv has all that were tried, calibration.txt the best and their misfit
+        #[arg(long, conflicts_with = "logs")]
+        calibrate: bool,
         /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with
         /// all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-provisioning")]

@@ -295,8 +295,7 @@ pub(super) fn planners(_: &Results, finding: &Finding) -> Vec<String> {
 /// All trials of a kind of reservation.
 fn trials(results: &Results, figure: &'static str, what: &str) -> Vec<f64> {
     let sizes = || NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length)));
-    let lines =
-        Site::ALL.into_iter().flat_map(|site| sizes().map(move |(nodes, length)| line(site, what, nodes, length)));
+    let lines = sizes().map(|(nodes, length)| line(what, nodes, length));
     let all = lines.flat_map(|line| AHEAD.map(|ahead| results.samples(figure, &line, ahead as f64)));
     all.flatten().copied().collect()
 }
@@ -354,8 +353,8 @@ pub(super) fn combined(results: &Results, finding: &Finding) -> Vec<String> {
 pub(super) fn notice(results: &Results, finding: &Finding) -> Vec<String> {
     those([(finding.fails("38(") || finding.fails("41(")).then(|| {
         format!(
-            "{} of the real ones displace no job and are free at any notice. The thesis ran these experiments against \
-             the queue of NCSA's TeraGrid cluster, which was far fuller than CTC and SDSC are here.",
+            "{} of the real ones displace no job and are free at any notice. The queue here is that of a model whose \
+             chances of a start are near those that the thesis prints of NCSA's TeraGrid cluster, not its log.",
             percent(free(results))
         )
     })])

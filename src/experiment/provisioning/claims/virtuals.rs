@@ -1,8 +1,8 @@
 //! Claims of figures 38 to 49: reservations that jobs imitate. Costs are per node and hour of the work.
 
 use super::super::super::claims::{Claim, Note, Number, Says, just};
-use super::super::virtuals::{AHEAD, LENGTHS, NODES, line};
-use super::super::{Results, Site, correlation};
+use super::super::virtuals::{AHEAD, LENGTHS, NODES, SITE, line};
+use super::super::{Results, correlation};
 use super::notes;
 
 fn shapes() -> impl Iterator<Item = (u32, u64)> {
@@ -16,21 +16,19 @@ pub const COSTS: Claim<Results> = Claim {
     says: &[Says::Sense("figures 38 and 41", "imitated ones are cheaper; nearly equal for 1 h in 8 h; at most S/D")],
     note: Note::Of(notes::imitated_costs),
     compare: |judge| {
-        for name in Site::ALL {
-            for (nodes, length) in shapes() {
-                for ahead in AHEAD {
-                    let [imitated, real] = ["VAR", "AR"]
-                        .map(|what| judge.mean("38", &line(name, what, nodes, length), ahead as f64).alone());
-                    judge.at_most(&imitated, &real, 0.0);
-                    if (length, ahead) == (1, 8) {
-                        judge.bound("\"nearly equal\" is read as a factor of 1.3", |judge| {
-                            judge.within_factor(&imitated, &real, 1.3);
-                        });
-                    }
+        for (nodes, length) in shapes() {
+            for ahead in AHEAD {
+                let [imitated, real] =
+                    ["VAR", "AR"].map(|what| judge.mean("38", &line(what, nodes, length), ahead as f64).alone());
+                judge.at_most(&imitated, &real, 0.0);
+                if (length, ahead) == (1, 8) {
+                    judge.bound("\"nearly equal\" is read as a factor of 1.3", |judge| {
+                        judge.within_factor(&imitated, &real, 1.3);
+                    });
                 }
             }
-            judge.at_most(&judge.most("41 excess", name.name()), &just(0.0), 1e-9);
         }
+        judge.at_most(&judge.most("41 excess", SITE), &just(0.0), 1e-9);
     },
     weaker: None,
 };
@@ -42,20 +40,17 @@ pub const SUCCESS: Claim<Results> = Claim {
     says: &[Says::Sense("figures 39 and 43", "real ones succeed more often; failures of both are correlated")],
     note: Note::Of(notes::imitated_success),
     compare: |judge| {
-        for site in Site::ALL {
-            for (nodes, length) in shapes() {
-                for ahead in AHEAD {
-                    let [imitated, real] =
-                        ["VAR", "AR"].map(|what| judge.mean("39", &line(site, what, nodes, length), ahead as f64));
-                    judge.at_most(&imitated, &real, 0.0);
-                }
+        for (nodes, length) in shapes() {
+            for ahead in AHEAD {
+                let [imitated, real] =
+                    ["VAR", "AR"].map(|what| judge.mean("39", &line(what, nodes, length), ahead as f64));
+                judge.at_most(&imitated, &real, 0.0);
             }
-            let [real, imitated] =
-                ["39 failures AR", "39 failures VAR"].map(|figure| judge.results.samples(figure, site.name(), 0.0));
-            let together =
-                Number::new(format!("correlation of failures({})", site.name()), Some(correlation(real, imitated)));
-            judge.below(&just(0.0), &together);
         }
+        let [real, imitated] =
+            ["39 failures AR", "39 failures VAR"].map(|figure| judge.results.samples(figure, SITE, 0.0));
+        let together = Number::new(format!("correlation of failures({SITE})"), Some(correlation(real, imitated)));
+        judge.below(&just(0.0), &together);
     },
     weaker: None,
 };
@@ -68,12 +63,10 @@ pub const CHEAPER: Claim<Results> = Claim {
     note: Note::Of(notes::cheaper),
     compare: |judge| {
         judge.bound("\"most\" is read as more than half of all trials", |judge| {
-            for site in Site::ALL {
-                for (nodes, length) in shapes() {
-                    let winner = if (nodes, length) == (32, 1) { "AR cheaper" } else { "VAR cheaper" };
-                    for ahead in AHEAD {
-                        judge.below(&just(0.5), &judge.mean("40", &line(site, winner, nodes, length), ahead as f64));
-                    }
+            for (nodes, length) in shapes() {
+                let winner = if (nodes, length) == (32, 1) { "AR cheaper" } else { "VAR cheaper" };
+                for ahead in AHEAD {
+                    judge.below(&just(0.5), &judge.mean("40", &line(winner, nodes, length), ahead as f64));
                 }
             }
         });
@@ -88,20 +81,18 @@ pub const COMBINED: Claim<Results> = Claim {
     says: &[Says::Sense("figures 46 to 49", "the combined cost is far below that of real reservations")],
     note: Note::Of(notes::combined),
     compare: |judge| {
-        for site in Site::ALL {
-            judge.at_most(&judge.most("46 excess", site.name()), &just(0.0), 1e-6);
-            for (nodes, length) in shapes() {
-                for ahead in AHEAD {
-                    let both = judge.mean("48", &line(site, "combined", nodes, length), ahead as f64);
-                    for what in ["AR", "VAR"] {
-                        judge.at_most(&judge.mean("48", &line(site, what, nodes, length), ahead as f64), &both, 0.0);
-                    }
-                    let [combined, real] = ["combined", "AR"]
-                        .map(|what| judge.mean("46", &line(site, what, nodes, length), ahead as f64).alone());
-                    judge.bound("\"far below\" is read as half", |judge| {
-                        judge.at_most(&combined, &real.times(0.5), 0.0);
-                    });
+        judge.at_most(&judge.most("46 excess", SITE), &just(0.0), 1e-6);
+        for (nodes, length) in shapes() {
+            for ahead in AHEAD {
+                let both = judge.mean("48", &line("combined", nodes, length), ahead as f64);
+                for what in ["AR", "VAR"] {
+                    judge.at_most(&judge.mean("48", &line(what, nodes, length), ahead as f64), &both, 0.0);
                 }
+                let [combined, real] =
+                    ["combined", "AR"].map(|what| judge.mean("46", &line(what, nodes, length), ahead as f64).alone());
+                judge.bound("\"far below\" is read as half", |judge| {
+                    judge.at_most(&combined, &real.times(0.5), 0.0);
+                });
             }
         }
     },
@@ -114,19 +105,16 @@ pub const NOTICE: Claim<Results> = Claim {
     says: &[Says::Sense("figures 38 and 41", "real ones are much dearer at an hour's notice, and for more nodes")],
     note: Note::Of(notes::notice),
     compare: |judge| {
-        for site in Site::ALL {
-            for (nodes, length) in shapes() {
-                let fee = |ahead: u64| judge.mean("38", &line(site, "AR", nodes, length), ahead as f64).alone();
-                let (soon, late) = (fee(AHEAD[0]), fee(AHEAD[2]));
-                judge.bound("\"much dearer\" is read as twice the fee at eight hours' notice", |judge| {
-                    judge.at_most(&late.times(2.0), &soon, 0.0);
-                });
-            }
-            for (length, ahead) in LENGTHS.into_iter().flat_map(|length| AHEAD.map(|ahead| (length, ahead))) {
-                let [few, many] =
-                    NODES.map(|nodes| judge.mean("41", &line(site, "AR", nodes, length), ahead as f64).alone());
-                judge.at_most(&few, &many, 0.0);
-            }
+        for (nodes, length) in shapes() {
+            let fee = |ahead: u64| judge.mean("38", &line("AR", nodes, length), ahead as f64).alone();
+            let (soon, late) = (fee(AHEAD[0]), fee(AHEAD[2]));
+            judge.bound("\"much dearer\" is read as twice the fee at eight hours' notice", |judge| {
+                judge.at_most(&late.times(2.0), &soon, 0.0);
+            });
+        }
+        for (length, ahead) in LENGTHS.into_iter().flat_map(|length| AHEAD.map(|ahead| (length, ahead))) {
+            let [few, many] = NODES.map(|nodes| judge.mean("41", &line("AR", nodes, length), ahead as f64).alone());
+            judge.at_most(&few, &many, 0.0);
         }
     },
     weaker: None,
