@@ -14,15 +14,16 @@ pub struct Terms {
     pub price_millionths: u64,
     /// Prices by time of day, which replace that one; empty if there are none.
     pub prices: Vec<PriceStep>,
-    /// Charge for each booking, beside rent and fee.
+    /// Fixed part of the fee of each booking.
     pub charge: Area,
     /// Fraction of the surcharge that is lost when a booking is cancelled, in millionths.
     pub cancelled_millionths: u64,
     /// Fraction of its rent that the rest of a booking costs when it is handed back, in millionths; None if the site
     /// does not take it back.
     pub handing_back_millionths: Option<u64>,
-    /// Types of the slots that it advertises.
+    /// Type of the slots that end where something planned or booked begins.
     pub inner_slots: InnerSlots,
+    /// Type of the slots after which nothing is planned or booked.
     pub edge_slots: EdgeSlots,
     /// Longest accepted run.
     pub longest: Option<Span>,

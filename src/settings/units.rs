@@ -53,7 +53,7 @@ pub fn span(text: &str) -> Result<Span, SpanError> {
     }
 }
 
-/// Most core time in core microseconds: a hundred million core hours, far below the range in which sums overflow.
+/// Most core time in core microseconds: a hundred million core hours. Sums saturate at fifty times as much.
 const CORE_TIME_MAX: u64 = 100_000_000 * 3_600_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

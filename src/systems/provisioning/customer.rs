@@ -203,9 +203,15 @@ impl Customer {
             return;
         };
         live.is_doomed = false;
+        // Rests of bookings whose tasks have ended.
+        let is_in_time = |(provider, end): (usize, Time)| now + self.world.providers[provider].latency < end;
+        let rests: Vec<_> =
+            live.ends.iter().filter(|(its, end)| is_in_time((its.0, **end))).map(|(its, _)| *its).collect();
         self.with(now, job, out, |strategy, deal| {
-            let unused = deal.run.unused().into_iter().chain(strategy.spare());
-            unused.for_each(|(provider, booking)| deal.give_back(provider, booking));
+            let mut unused: Vec<_> = deal.run.unused().into_iter().chain(strategy.spare()).collect();
+            let rests = rests.into_iter().filter(|its| !unused.contains(its)).collect::<Vec<_>>();
+            unused.extend(rests);
+            unused.into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
             strategy.abandon(deal);
             deal.give_up();
         });

@@ -90,7 +90,17 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
         let bought = |alpha: &f64| moment.buy(*alpha, limits).map(|bought| bought.map(|plan| (*alpha, plan)));
         alphas.iter().filter_map(|alpha| bought(alpha).transpose()).collect()
     };
-    let (kept, plans): (Vec<f64>, Vec<GreedyPlan<'_>>) = within(moment.limits())?.into_iter().unzip();
+    let limits = moment.limits();
+    let keeps = |plan: &GreedyPlan<'_>| limits.keep(order.at, &plan.cost());
+    // Limits change what is bought, so plans that keep both may be found only with fewer of them.
+    let looser = [Limits { deadline: Time::NEVER, ..limits }, Limits { budget: Area::MAX, ..limits }, Limits::NONE];
+    let mut found = within(limits)?;
+    for looser in looser {
+        if found.is_empty() {
+            found = within(looser)?.into_iter().filter(|(_, plan)| keeps(plan)).collect();
+        }
+    }
+    let (kept, plans): (Vec<f64>, Vec<GreedyPlan<'_>>) = found.into_iter().unzip();
     // With this alpha there may be no plan within the limits, but with others.
     let by_weights = || {
         let options: Vec<(u64, u64)> = plans.iter().map(|plan| plan.cost().aims()).collect();
@@ -206,11 +216,15 @@ impl<'a> PlanningMoment<'a> {
     fn beyond(&self, within: impl Fn(Limits) -> Vec<Cost>) -> Unplannable {
         let Limits { budget, deadline } = self.limits();
         let cost = |cost: Area| units::core_time_text(cost.micros());
+        let time = |time: Span| match time.micros() % 1_000_000 {
+            0 => time.to_string(),
+            _ => format!("{} s", seconds(time)),
+        };
         let cheapest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.allocation, plan.makespan)).copied();
         let earliest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.makespan, plan.allocation)).copied();
         let of_all = |what: &str, plan: Option<Cost>| {
             let of = |Cost { allocation, makespan }| {
-                format!("the {what} of all costs {} and takes {makespan}", cost(allocation))
+                format!("the {what} of all costs {} and takes {}", cost(allocation), time(makespan))
             };
             plan.map_or_else(|| "none was found without that limit".to_owned(), of)
         };
@@ -220,14 +234,16 @@ impl<'a> PlanningMoment<'a> {
         };
         let by_deadline = || {
             let affordable = earliest(&within(Limits { budget, deadline: Time::NEVER }));
-            affordable.map(|plan| format!("the earliest that costs no more takes {}", plan.makespan))
+            affordable.map(|plan| format!("the earliest that costs no more takes {}", time(plan.makespan)))
         };
         let all = within(Limits::NONE);
         Unplannable(match (self.order.budget, self.order.deadline) {
             (Some(most), None) => {
                 format!("no plan costs {} or less: {}", cost(most), of_all("cheapest", cheapest(&all)))
             }
-            (None, Some(longest)) => format!("no plan takes {longest} or less: {}", of_all("earliest", earliest(&all))),
+            (None, Some(longest)) => {
+                format!("no plan takes {} or less: {}", time(longest), of_all("earliest", earliest(&all)))
+            }
             (most, longest) => {
                 let most = cost(most.unwrap_or_default());
                 let told = [
@@ -236,7 +252,7 @@ impl<'a> PlanningMoment<'a> {
                 ];
                 format!(
                     "no plan both costs {most} or less and takes {} or less: {}",
-                    longest.unwrap_or_default(),
+                    time(longest.unwrap_or_default()),
                     told.join("; ")
                 )
             }

@@ -117,6 +117,8 @@ pub struct Desk {
     /// Ends of the leases.
     leases: BTreeMap<(Time, BookingId), HoldId>,
     holds: BTreeMap<HoldId, DeskHold>,
+    /// Horizon of edge slots that are sold whole, with the version of the plan that it belongs to.
+    whole_until: Option<(u64, Time)>,
     /// The quotes. All last equally long, so the oldest expires first.
     quotes: BTreeMap<QuoteId, Quote>,
     next_quote: u64,
@@ -185,6 +187,7 @@ impl Desk {
             ends: BTreeSet::new(),
             leases: BTreeMap::new(),
             holds: BTreeMap::new(),
+            whole_until: None,
             quotes: BTreeMap::new(),
             next_quote: 0,
             plan,

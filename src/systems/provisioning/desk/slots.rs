@@ -15,7 +15,7 @@ impl Desk {
         self.reach(now);
         self.begin_reservations();
         self.list_free();
-        let horizon = self.horizon();
+        let horizon = self.edge_horizon();
         let slots = self.plan.free.all().iter().map(|free| self.slot(free, horizon)).collect();
         Advert { version: self.plan.version, tariff: self.terms.tariff.clone(), slots }
     }
@@ -27,7 +27,7 @@ impl Desk {
         self.reach(now);
         self.begin_reservations();
         self.list_free();
-        let horizon = self.horizon();
+        let horizon = self.edge_horizon();
         let is_current = version == self.plan.version;
         // The rest of a slot after one part serves the next part of that slot, but not the part of another slot.
         let mut free = if is_current { self.plan.free.rooted() } else { self.plan.free.clone() };
@@ -87,6 +87,19 @@ impl Desk {
             divisible,
             extensible,
         }
+    }
+
+    /// Horizon of the slots without end. Where these are sold whole, it stays while the plan does, so that a claim
+    /// finds the slot that was advertised.
+    fn edge_horizon(&mut self) -> Time {
+        let (version, now) = (self.plan.version, self.now);
+        if matches!(self.terms.edge_slots, EdgeSlots::Open | EdgeSlots::Divisible) {
+            return self.horizon();
+        }
+        let is_current = |(of, horizon): &(u64, Time)| *of == version && now + BEYOND < *horizon;
+        let (_, horizon) = self.whole_until.filter(is_current).unwrap_or_else(|| (version, self.horizon()));
+        self.whole_until = Some((version, horizon));
+        horizon
     }
 
     fn horizon(&self) -> Time {

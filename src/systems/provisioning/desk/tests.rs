@@ -1,5 +1,5 @@
 use super::*;
-use crate::grid::{Area, Counts, JobId, Offer};
+use crate::grid::{Area, Counts, EdgeSlots, JobId, Offer};
 use crate::systems::provisioning::forecast::Constant;
 use crate::systems::provisioning::planner;
 
@@ -273,6 +273,24 @@ fn what_is_claimed_late_is_what_was_advertised() {
     assert_eq!((advert.slots[3].start, advert.slots[3].check(&wanted)), (second(4), Ok(())));
     let receipts = desk.take(second(2), advert.version, &[(3, wanted)]).unwrap();
     assert_eq!(receipts[0].part, wanted);
+}
+
+/// Two seconds later the horizon would be two seconds later, too; the slot that was advertised is still sold.
+#[test]
+fn an_edge_slot_sold_whole_outlasts_a_message() {
+    for edge_slots in [EdgeSlots::Whole, EdgeSlots::Extensible] {
+        let terms = DeskTerms { edge_slots, ..DeskTerms::new(4, PlanningMode::Rebuild) };
+        let mut desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(Constant(0.5)));
+        desk.submit(Time::ZERO, ask(0, 4, 30)).unwrap();
+        assert_eq!(pass(&mut desk, 0).len(), 1);
+        let advert = desk.advertise(second(1));
+        let [slot] = &advert.slots[..] else { panic!("{advert:?}") };
+        let whole = Part { start: slot.start, procs: slot.procs, span: slot.span };
+        assert_eq!(slot.start, second(30));
+        assert_eq!(desk.advertise(second(2)).slots, advert.slots);
+        let receipts = desk.take(second(3), advert.version, &[(0, whole)]).unwrap();
+        assert_eq!(receipts[0].part, whole);
+    }
 }
 
 /// 2 x 3 from 0 is free between others, 1 without end from 0, and 4 from 4.
