@@ -69,7 +69,7 @@ fn shipped_files_match_the_schema_and_faulty_ones_do_not() {
         let resolved = scratch.file(&name, &text(&hansa_ok(&["show", file.as_str()]).stdout));
         fine.push(resolved.to_str().unwrap().to_owned());
     }
-    let experiments = toml_files("experiments");
+    let experiments = [toml_files("experiments"), toml_files("experiments/papers")].concat();
     for verdict in [verdicts(&of_topologies, &fine), verdicts(&of_experiments, &experiments)].concat() {
         assert!(verdict.ends_with(" FINE"), "{verdict}");
     }
