@@ -181,6 +181,14 @@ mod tests {
         }
     }
 
+    /// The words of a line as a shell splits it, if double quotes surround whole words.
+    fn words(line: &str) -> Vec<&str> {
+        let pieces = line.split('"').enumerate();
+        pieces
+            .flat_map(|(at, piece)| if at % 2 == 1 { vec![piece] } else { piece.split_whitespace().collect() })
+            .collect()
+    }
+
     #[test]
     fn every_command_shows_examples_that_can_be_typed() {
         let mut paths = Vec::new();
@@ -189,7 +197,7 @@ mod tests {
             assert!(paths.iter().any(|shown| shown == path), "there is no hansa {path}");
             for line in lines.iter().flat_map(|line| line.split(" | ")) {
                 assert!(line.contains(path.split(' ').next().unwrap()) || line.contains("show"), "{line}");
-                if let Err(error) = Hansa::try_parse_from(line.split(' ')) {
+                if let Err(error) = Hansa::try_parse_from(words(line)) {
                     panic!("{line}: {error}");
                 }
             }
