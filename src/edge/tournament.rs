@@ -3,7 +3,7 @@
 use super::Failure;
 use super::disk::replace;
 use super::sweep::{
-    FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, dry_run, read_experiment, run_experiment, told_verdicts,
+    FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, dry_run, read_experiment, run_experiment, verdict_list,
 };
 use crate::experiment::tournament::{compared, csv, page, standings, table};
 
@@ -36,7 +36,7 @@ pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &
     super::out::unless_quiet(&format!(
         "{}{note}{stars}\n{}{}: the page, with differences from {other} and charts\n",
         table(&standings),
-        told_verdicts(findings.as_ref()),
+        verdict_list(findings.as_ref()),
         page.display()
     ))
 }

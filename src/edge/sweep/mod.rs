@@ -112,7 +112,7 @@ impl Swept {
 }
 
 /// Verdicts for the terminal.
-pub fn told_verdicts(findings: Option<&Findings>) -> String {
+pub fn verdict_list(findings: Option<&Findings>) -> String {
     let told = |findings: &Findings| format!("claims: {}\n{}", findings.counts(), findings.list());
     findings.map_or(String::new(), told)
 }
@@ -132,7 +132,7 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     super::out::unless_quiet(&format!(
         "{}{note}{}{}: the page of their means\n",
         swept.told(),
-        told_verdicts(findings.as_ref()),
+        verdict_list(findings.as_ref()),
         swept.out.join(MEANS_PAGE).display()
     ))
 }

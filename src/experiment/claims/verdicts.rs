@@ -7,8 +7,8 @@ use super::account::{Findings, JudgedClaim};
 
 /// Verdicts of the claims of a whole experiment, with the means of its rows over seeds; None if it has no claims.
 ///
-/// Of a seed that changes no run at all, only the first value counts. If it changes some runs, all count, so that
-/// numbers are compared seed by seed.
+/// A seed that changes no run at all counts with its first value only. If it changes some runs, all its values count,
+/// so that numbers are compared seed by seed.
 ///
 /// Cost: O(rows * (metrics + axes * (values of an axis + log rows)) + numbers in comparisons * seeds).
 pub fn verdicts(experiment: &Experiment, rows: &[RunRow]) -> Option<Findings> {

@@ -2,10 +2,10 @@
 //! at hand, and prints three chances of a start in time there. The model's free parameters are found by a search for
 //! these three numbers; nothing else is fitted.
 
-use serde::{Deserialize, Serialize};
-
 use std::fmt::Write;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::load::{Demand, Estimates};
 use super::{Extent, deviation, mean, virtuals};

@@ -216,7 +216,7 @@ impl Provider {
         self.kind == task.kind && self.cores >= task.cores
     }
 
-    /// The least cost of a booking of so much time.
+    /// The least cost of a booking of this core time.
     pub fn least(&self, area: Area) -> Area {
         area.at(self.tariff.least()) + self.charge
     }

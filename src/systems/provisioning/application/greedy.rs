@@ -35,7 +35,7 @@ impl<'a> GreedyPlan<'a> {
         GreedyPlan { application, alpha, now, sites, placed, bought, limits: Limits::NONE, rest }
     }
 
-    /// Like this plan, within limits. `least` is the least cost of so much time at a site. A start is only bought if
+    /// Like this plan, within limits. `least` is the least cost of this core time at a site. A start is only bought if
     /// the limits leave enough for the tasks after it, at the least cost and the shortest run times.
     pub fn within(self, limits: Limits, least: impl Fn(usize, Area) -> Area) -> GreedyPlan<'a> {
         if limits == Limits::NONE {
@@ -66,7 +66,7 @@ impl<'a> GreedyPlan<'a> {
     /// returns the limit that left none.
     pub fn keep_limits(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
         let (cost, time) = *self.rest.get(self.bought.len())?;
-        self.limits.less(self.cost().allocation + cost, time).keep_of(quotes)
+        self.limits.less(self.cost().allocation + cost, time).keep_starts(quotes)
     }
 
     /// The questions to ask now: the next task, at each site that is large enough. Empty when all tasks have been

@@ -48,8 +48,8 @@ impl Limits {
         kept.broken()
     }
 
-    /// Drops the starts that break them. If there are some, and none is left, returns the limit that left none.
-    pub fn keep_of(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
+    /// Drops the starts that break these limits. If there are some, and none is left, returns the limit that left none.
+    pub fn keep_starts(&self, quotes: &mut [(usize, Quote)]) -> Option<Broken> {
         let mut kept = Kept::default();
         for (_, quote) in quotes {
             let mut offers = std::mem::take(&mut quote.offers);
@@ -58,11 +58,9 @@ impl Limits {
         }
         kept.broken()
     }
-}
 
-impl Limits {
-    /// Drops those whose cost and end break them. If there are some, and none is left, returns the limit that left
-    /// none.
+    /// Drops items whose cost and end break these limits. If there are some, and none is left, returns the limit that
+    /// left none.
     pub fn keep_those<T>(&self, all: &mut Vec<T>, aims: impl Fn(&T) -> (Area, Time)) -> Option<Broken> {
         let mut kept = Kept::default();
         all.retain(|one| {

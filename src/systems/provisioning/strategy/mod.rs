@@ -28,8 +28,9 @@ pub struct StrategyRow {
     pub has_ahead: bool,
     /// True if its jobs always have one, and idle until then if they start earlier.
     pub pads: bool,
-    /// True if its jobs may have a deadline, and a budget.
+    /// True if its jobs may have a deadline.
     pub has_deadline: bool,
+    /// True if its jobs may have a budget.
     pub has_budget: bool,
     /// True if it runs the tasks of a job at several sites at once.
     pub has_legs: bool,

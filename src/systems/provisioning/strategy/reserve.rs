@@ -46,7 +46,7 @@ impl ReserveStrategy {
         let mut quotes = std::mem::take(&mut self.quotes);
         let named = nothing_in(&quotes);
         keep_in_time(&mut quotes, deal);
-        let nothing = deal.limits().keep_of(&mut quotes).map_or(named, broken);
+        let nothing = deal.limits().keep_starts(&mut quotes).map_or(named, broken);
         match choose_quoted(deal.approach.alpha, &quotes) {
             Some((provider, quote, start)) => {
                 deal.buy(provider, &quotes, (quote, start));

@@ -243,6 +243,20 @@ fn a_leg_is_handed_back_without_the_others() {
     assert_eq!((accounts(&all), all.whole), ((240.0 + 120.0 + 60.0, 0.0, vec![240.0, 180.0]), 1));
 }
 
+/// Both tasks book ten hours and run for one. One is lost after half an hour, for good, so its booking is revoked; the
+/// other ends after an hour, and the rest of its booking is handed back although its job is given up.
+#[test]
+fn a_job_that_loses_a_task_hands_back_what_the_others_leave() {
+    let failing = "cores = 2\nhanding_back = 0.0\n[[failure]]\nsite = \"site-1\"\nnodes = \"0-1\"\nat = \"30 min\"\n\
+                   for = \"40 h\"\n[recovery]\nkilled = \"lost\"";
+    let task = |cores: u32| format!("{{ runtime = \"1 h\", walltime = \"10 h\", cores = {cores} }}");
+    let two = format!("tasks = [{}, {}]", task(4), task(2));
+    let user = "strategy = \"greedy\"\nalpha = 0.0";
+    let (_, all) = play(&topology_of(&["cores = 4\nhanding_back = 0.0", failing], &[(user, &[(0, &two)])]));
+    let (whole, half) = (4.0 * 3_600.0, 2.0 * 1_800.0);
+    assert_eq!(accounts(&all), (whole + half, 0.0, vec![whole, half]));
+}
+
 /// All cores are busy until 50 s and booked from 150 to 160 s. A task of one core for 20 s is in the inner slot of 400
 /// core-seconds between, whole or divided; or in the edge slot after 160 s, which is advertised for 48 hours. Alpha 1
 /// takes the cheapest: so it pays for 48 hours of four cores only if there is nothing else.
