@@ -97,7 +97,8 @@ fn a_small_piece_runs_under_all_algorithms_of_the_tables() {
     assert!(outcome.tables_text().contains("Table 5"));
     assert_eq!(outcome.runs_csv().lines().count(), 1 + algorithms(false).len());
     assert!(outcome.verdicts().contains("14. holds only within our tolerance: it is fast"), "{}", outcome.verdicts());
-    assert_eq!(algorithms(true).len(), 116 + 2 + all_periods().count() - 1);
+    assert_eq!(algorithms(true).len(), 116 + 2 + 1 + all_periods().count() - 1);
+    assert!(outcome.tables_text().contains("\nruns on (vt=yield)"), "{}", outcome.tables_text());
 }
 
 /// The worked examples under queues.

@@ -29,6 +29,7 @@ pub struct Fractional {
     pub grace: Option<Grace>,
     pub priority: Priority,
     pub sort: Sort,
+    pub virtual_time: VirtualTime,
     pub period: Span,
     /// Time for which a job makes no progress after a resumption or move, in addition to the transfer of its images.
     pub penalty: Span,
@@ -119,6 +120,16 @@ impl Sort {
     }
 }
 
+/// Virtual time of a job that waits under a penalty or for its images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VirtualTime {
+    /// It stands still, as progress does.
+    #[default]
+    Progress,
+    /// It runs on with the yield that the job has: the integral of the yield, as the paper defines it.
+    Yield,
+}
+
 /// Recommended period of the paper, twice its penalty; then the penalty.
 const PERIOD: Span = Span::from_secs(600);
 const PENALTY: Span = Span::from_secs(300);
@@ -128,6 +139,8 @@ pub(super) const POLICIES: [(&str, Action); 4] =
 pub(super) const PRIORITIES: [(&str, Priority); 3] =
     [("square", Priority::Square), ("stretch", Priority::Stretch), ("inverse", Priority::Inverse)];
 pub(super) const SORTS: [(&str, Sort); 2] = [("max", Sort::Max), ("sum", Sort::Sum)];
+pub(super) const VIRTUAL_TIMES: [(&str, VirtualTime); 2] =
+    [("progress", VirtualTime::Progress), ("yield", VirtualTime::Yield)];
 pub(super) const OPTIMISE: [(&str, Optimise); 3] =
     [("min", Optimise::Min), ("avg", Optimise::Avg), ("max", Optimise::Max)];
 
@@ -199,6 +212,7 @@ pub(super) fn family(submission: Action, star: bool, periodic: Option<Periodic>)
         grace: None,
         priority: Priority::default(),
         sort: Sort::default(),
+        virtual_time: VirtualTime::default(),
         period: PERIOD,
         penalty: PENALTY,
     }
@@ -282,6 +296,10 @@ impl fmt::Display for Fractional {
         if self.sort != Sort::default() {
             let sort = SORTS.iter().find(|(_, sort)| *sort == self.sort).expect("each has a name");
             write!(f, "/sort={}", sort.0)?;
+        }
+        if self.virtual_time != VirtualTime::default() {
+            let of = |row: &&(&str, VirtualTime)| row.1 == self.virtual_time;
+            write!(f, "/vt={}", VIRTUAL_TIMES.iter().find(of).expect("each has a name").0)?;
         }
         if self.period != PERIOD {
             write!(f, "/period={}", self.period.seconds())?;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, Priority};
+use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, VirtualTime};
 use super::greedy::{self, Failures};
 use super::idle::{Idle, PriorityBand};
 use super::need::TOLERANCE;
@@ -59,10 +59,14 @@ pub struct ClusterJob {
     /// True if it has moved in this instant.
     is_sent: bool,
     has_run: bool,
-    /// Virtual time at `from`, in microseconds; a float, because shares are.
+    /// Progress at `from`, in microseconds; a float, because shares are.
     pub(super) done: f64,
     /// Time from which it makes progress.
     from: Time,
+    /// Yield integrated over waits for a penalty or for images, up to `settled`, in microseconds.
+    held: f64,
+    /// Time up to which `held` is computed.
+    settled: Time,
 }
 
 /// Stage of a live job.
@@ -80,7 +84,7 @@ pub struct Events {
     pub gone: Vec<TaskId>,
     /// Nodes that are down from now on; None if there is no change.
     pub down: Option<NodeSet>,
-    /// Jobs that were on a failed node and restart, each with its saved virtual time.
+    /// Jobs that were on a failed node and restart, each with its saved progress.
     pub lost: Vec<(TaskId, f64)>,
     /// New jobs in order of submission.
     pub come: Vec<(TaskId, Need)>,
@@ -97,7 +101,7 @@ impl Events {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     pub paused: Vec<TaskId>,
-    /// Virtual time of each paused job, in microseconds.
+    /// Progress of each paused job, in microseconds.
     pub paused_done: Vec<f64>,
     pub migrated: Vec<Placed>,
     pub resumed: Vec<Placed>,
@@ -128,7 +132,7 @@ impl Cluster {
             live: Vec::new(),
             running: Vec::new(),
             before: Vec::new(),
-            idle: Idle::new(rules.priority),
+            idle: Idle::new(&rules),
             ranking: PriorityRanking::default(),
             first: None,
             last_tick: None,
@@ -347,7 +351,9 @@ impl Cluster {
             _ if live.places.is_empty() => false,
             None => false,
             // Rounding must not decide about a job that has reached the limit.
-            Some(Grace::VirtualTime(least)) => live.virtual_time(now) < least.micros() as f64 * (1.0 - TOLERANCE),
+            Some(Grace::VirtualTime(least)) => {
+                live.virtual_time(now, self.rules.virtual_time) < least.micros() as f64 * (1.0 - TOLERANCE)
+            }
             Some(Grace::FlowTime(least)) => now.since(live.submitted) < least,
         };
         let mut kept = order.clone();
@@ -365,10 +371,10 @@ impl Cluster {
             self.put_all(now, &kept, mapping, &up);
             return None;
         }
-        let period = self.rules.period.micros() as f64;
+        let (period, virtual_time) = (self.rules.period.micros() as f64, self.rules.virtual_time);
         let age = |live: &ClusterJob| {
             let flow = now.since(live.submitted).micros() as f64;
-            stretch::Age::new(flow, live.virtual_time(now), period)
+            stretch::Age::new(flow, live.virtual_time(now, virtual_time), period)
         };
         let ages: Vec<stretch::Age> = kept.iter().map(|at| age(&self.live[*at])).collect();
         let (mapping, target) = stretch::map(up.count(), &jobs, &order, &ages, self.rules.sort);
@@ -393,7 +399,7 @@ impl Cluster {
         'all: while !band.is_last() {
             band = self.idle.below(band, wanted, now, &Fits::ALL);
             wanted *= 4;
-            let running = self.running.iter().map(|at| (self.live[*at].priority(now, self.rules.priority), *at));
+            let running = self.running.iter().map(|at| (self.live[*at].priority(now, &self.rules), *at));
             ranking.restart(running.filter(|(priority, _)| band.has(*priority)));
             self.idle.rank(band, now, &Fits::ALL, &mut ranking);
             for at in ranking.by_ref().filter(|at| fits(&self.live[*at])) {
@@ -492,7 +498,7 @@ impl Cluster {
 
     /// Some of the live jobs from highest to lowest priority.
     fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
-        PriorityRanking::of(who.map(|at| (self.live[at].priority(now, self.rules.priority), at))).collect()
+        PriorityRanking::of(who.map(|at| (self.live[at].priority(now, &self.rules), at))).collect()
     }
 }
 
@@ -524,6 +530,8 @@ impl ClusterJob {
             has_run: false,
             done: 0.0,
             from: now,
+            held: 0.0,
+            settled: now,
         }
     }
 
@@ -535,14 +543,28 @@ impl ClusterJob {
         }
     }
 
-    /// Integral of its yield, in microseconds. Time under a penalty adds nothing.
-    pub fn virtual_time(&self, now: Time) -> f64 {
+    /// Integral of its yield over the time in which it makes progress, in microseconds.
+    pub fn progress(&self, now: Time) -> f64 {
         self.done + self.share * now.since(self.from).micros() as f64
     }
 
-    /// Its priority by a rule: infinite until it makes progress.
-    pub fn priority(&self, now: Time, rule: Priority) -> f64 {
-        rule.of(now.since(self.submitted).micros() as f64, self.virtual_time(now))
+    /// Its virtual time in microseconds.
+    pub fn virtual_time(&self, now: Time, rule: VirtualTime) -> f64 {
+        match rule {
+            VirtualTime::Progress => self.progress(now),
+            VirtualTime::Yield => self.progress(now) + self.held(now),
+        }
+    }
+
+    /// Integral of its yield over the time in which it makes no progress.
+    fn held(&self, now: Time) -> f64 {
+        self.held + self.share * now.min(self.from).since(self.settled).micros() as f64
+    }
+
+    /// Its priority by the rules: infinite until it makes progress.
+    pub fn priority(&self, now: Time, rules: &Fractional) -> f64 {
+        let flow = now.since(self.submitted).micros() as f64;
+        rules.priority.of(flow, self.virtual_time(now, rules.virtual_time))
     }
 
     /// End of the job, if `runtime` is its run time on exclusive nodes, and nothing else happens.
@@ -555,8 +577,9 @@ impl ClusterJob {
     }
 
     fn settle(&mut self, now: Time) {
-        self.done = self.virtual_time(now);
+        (self.held, self.done) = (self.held(now), self.progress(now));
         self.from = self.from.max(now);
+        self.settled = now;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ClusterJob;
-use super::algorithm::Priority;
+use super::algorithm::{Fractional, Priority, VirtualTime};
 use super::ranking::PriorityRanking;
 use super::room::Fits;
 use crate::time::Time;
@@ -16,6 +16,7 @@ use crate::time::Time;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Idle {
     rule: Priority,
+    virtual_time: VirtualTime,
     /// In microseconds; 0 if the priority does not depend on it.
     submitted: Vec<f64>,
     /// Divisor of the priority: a power of the virtual time.
@@ -56,8 +57,8 @@ impl PriorityBand {
 }
 
 impl Idle {
-    pub fn new(rule: Priority) -> Idle {
-        Idle { rule, ..Idle::default() }
+    pub fn new(rules: &Fractional) -> Idle {
+        Idle { rule: rules.priority, virtual_time: rules.virtual_time, ..Idle::default() }
     }
 
     /// Adds a live job, behind all others.
@@ -82,7 +83,7 @@ impl Idle {
     /// Updates a job that has got nodes, or has left them.
     pub fn set(&mut self, at: usize, live: &ClusterJob, now: Time) {
         if live.places.is_empty() {
-            let done = live.virtual_time(now);
+            let done = live.virtual_time(now, self.virtual_time);
             let divisor = if self.rule == Priority::Square { done * done } else { done };
             (self.divisor[at], self.memory[at]) = (divisor, live.need.memory);
         } else {
@@ -150,6 +151,7 @@ mod tests {
 
     use super::*;
     use crate::grid::{JobId, TaskId};
+    use crate::systems::dfrs::algorithm::{Action, family};
     use crate::systems::dfrs::need::slots;
     use crate::systems::dfrs::{Need, greedy, room::NodeLoads};
     use crate::time::Span;
@@ -184,7 +186,8 @@ mod tests {
             rule in prop_oneof![Just(Priority::Square), Just(Priority::Stretch), Just(Priority::Inverse)],
         ) {
             let at = |secs| Time::ZERO + Span::from_secs(secs);
-            let (mut idle, mut live) = (Idle::new(rule), Vec::new());
+            let rules = Fractional { priority: rule, ..family(Action::Greedy, true, None) };
+            let (mut idle, mut live) = (Idle::new(&rules), Vec::new());
             for (number, &(submitted, done, is_running, tasks, memory)) in (0..).zip(&jobs) {
                 let task = TaskId { job: JobId(number), index: 0 };
                 let mut waiting = ClusterJob::new(task, need(tasks, memory), at(submitted));
@@ -206,7 +209,7 @@ mod tests {
             let fits = if is_choosy { room.fits() } else { Fits::ALL };
             let is_meant = |live: &ClusterJob| live.places.is_empty() && fits.may(live.need.memory, live.need.tasks);
             let mut slow: Vec<usize> = (0..live.len()).filter(|at| is_meant(&live[*at])).collect();
-            slow.sort_by(|a, b| live[*b].priority(now, rule).total_cmp(&live[*a].priority(now, rule)));
+            slow.sort_by(|a, b| live[*b].priority(now, &rules).total_cmp(&live[*a].priority(now, &rules)));
 
             let (mut fast, mut band, mut ranking) = (Vec::new(), PriorityBand::ABOVE_ALL, PriorityRanking::default());
             while !band.is_last() {
@@ -215,7 +218,7 @@ mod tests {
                 idle.rank(band, now, &fits, &mut ranking);
                 let found = fast.len();
                 fast.extend(ranking.by_ref());
-                prop_assert!(fast[found..].iter().all(|at| band.has(live[*at].priority(now, rule))));
+                prop_assert!(fast[found..].iter().all(|at| band.has(live[*at].priority(now, &rules))));
             }
             prop_assert_eq!(fast, slow);
         }

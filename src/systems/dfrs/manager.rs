@@ -25,7 +25,7 @@ use crate::time::{Span, Time};
 pub const KIND: Kind = Kind {
     names: || FAMILIES.iter().map(|&(name, about)| Named { name, about }).collect(),
     grammar: GRAMMAR,
-    pattern: r"^\s*((Greedy|GreedyP|GreedyPM|MCB8)\s*(\*\s*)?)?(/(stretch-)?per\s*)?(/(opt|minvt|minft|period|penalty)=[^/]+)*$",
+    pattern: r"^\s*((Greedy|GreedyP|GreedyPM|MCB8)\s*(\*\s*)?)?(/(stretch-)?per\s*)?(/(opt|minvt|minft|priority|sort|vt|period|penalty)=[^/]+)*$",
     about: "jobs share nodes, and are paused and moved",
     read,
     warning: |site| rules(&site.scheduler)?.warning(images(site)),
@@ -65,6 +65,9 @@ const GRAMMAR: &[&str] = &[
     "/opt=min or /opt=avg: spare processor time goes to the worst-off job (default), or to where it raises the average most",
     "    (with /stretch-per: /opt=max, the default, or /opt=avg)",
     "/minvt=SECONDS or /minft=SECONDS: jobs that have made less progress, or were submitted more recently, are not moved by repacking",
+    "/priority=square, stretch or inverse: jobs with a low priority are paused first (default: square)",
+    "/sort=max or sum: repacking sorts tasks by the larger of their needs (default) or by the sum",
+    "/vt=progress or yield: virtual time of a job that waits for its penalty stands still (default) or runs on with its yield",
     "/period=SECONDS: time between repackings of all jobs (default: 600)",
     "/penalty=SECONDS: time without progress of a resumed or moved job, besides that of `image_bandwidth` (default: 300)",
 ];
@@ -117,7 +120,7 @@ struct SharingManager {
     tick: Option<Time>,
     /// End of the next job, as things stand.
     end: Option<Time>,
-    /// Virtual time at the end of each running job, in the cluster's order: cached, as it is needed at every instant.
+    /// Progress at the end of each running job, in the cluster's order: cached, as it is needed at every instant.
     until: Vec<Span>,
     /// Remaining work of jobs on no node, in microseconds, ascending: constant while they are idle.
     idle: BTreeSet<(WorkLeft, TaskId)>,
@@ -233,7 +236,7 @@ impl SharingManager {
         }
     }
 
-    /// Notes that a job is on no node, with this virtual time.
+    /// Notes that a job is on no node, with this progress.
     fn idle(&mut self, task: TaskId, done: f64) {
         if let Some(given) = self.given.get_mut(&task) {
             let left = (given.until.micros() as f64 - done).max(0.0).to_bits();
@@ -393,7 +396,7 @@ impl Manager for SharingManager {
         if self.end.is_some_and(|end| end <= at) {
             return at;
         }
-        let left = |(live, until): (&ClusterJob, &Span)| until.micros() as f64 - live.virtual_time(at);
+        let left = |(live, until): (&ClusterJob, &Span)| until.micros() as f64 - live.progress(at);
         let idle = self.idle.first().map(|(left, _)| f64::from_bits(*left));
         let least = self.cluster.running().zip(&self.until).map(left).chain(idle).fold(f64::INFINITY, f64::min);
         // One microsecond less, for rounding.

@@ -6,22 +6,24 @@
 //! part   = "per" | "stretch-per" | "opt=" ("min" | "avg" | "max")
 //!        | ("minvt" | "minft" | "period" | "penalty") "=" seconds
 //!        | "priority=" ("square" | "stretch" | "inverse") | "sort=" ("max" | "sum")
+//!        | "vt=" ("progress" | "yield")
 //! ```
 //!
 //! The policy is the action at a submission, `*` enables one at a completion, `per` one every period. `priority`,
-//! `sort`, `period` and `penalty` are not in the paper's names; they default to what it uses.
+//! `sort`, `vt`, `period` and `penalty` are not in the paper's names.
 
 use std::fmt;
 
 use super::algorithm::{
-    Action, Fractional, Grace, OPTIMISE, Optimise, POLICIES, PRIORITIES, Periodic, Priority, SORTS, Sort, family,
+    Action, Fractional, Grace, OPTIMISE, Optimise, POLICIES, PRIORITIES, Periodic, Priority, SORTS, Sort,
+    VIRTUAL_TIMES, VirtualTime, family,
 };
 use crate::near;
 use crate::settings::units;
 use crate::time::Span;
 
-const PARTS: [&str; 9] =
-    ["per", "stretch-per", "opt=", "minvt=", "minft=", "priority=", "sort=", "period=", "penalty="];
+const PARTS: [&str; 10] =
+    ["per", "stretch-per", "opt=", "minvt=", "minft=", "priority=", "sort=", "vt=", "period=", "penalty="];
 
 /// An error in a name, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,6 +99,9 @@ impl<'a> NameReader<'a> {
                 ));
             }
             rules.sort = sort;
+        }
+        if let Some((_, virtual_time)) = parts.virtual_time {
+            rules.virtual_time = virtual_time;
         }
         if let Some((at, period)) = parts.period {
             if parts.periodic.is_none() {
@@ -181,6 +186,15 @@ impl<'a> NameReader<'a> {
                     return twice(self);
                 }
             }
+            ("vt", Some(value)) => {
+                let Some((_, virtual_time)) = VIRTUAL_TIMES.iter().find(|(name, _)| *name == value) else {
+                    let meant = near::nearest(value, VIRTUAL_TIMES.iter().map(|(name, _)| *name));
+                    return Err(self.fault(value_at, "expected progress or yield", meant));
+                };
+                if parts.virtual_time.replace((at, *virtual_time)).is_some() {
+                    return twice(self);
+                }
+            }
             ("minvt" | "minft", Some(value)) => {
                 let span = self.seconds(value_at, value)?;
                 let grace = if key == "minvt" { Grace::VirtualTime(span) } else { Grace::FlowTime(span) };
@@ -206,7 +220,8 @@ impl<'a> NameReader<'a> {
             _ => {
                 let typed = if value.is_some() { format!("{key}=") } else { key.to_owned() };
                 let meant = near::nearest(&typed, PARTS);
-                let problem = "expected per, stretch-per, opt=, minvt=, minft=, priority=, sort=, period= or penalty=";
+                let problem =
+                    "expected per, stretch-per, opt=, minvt=, minft=, priority=, sort=, vt=, period= or penalty=";
                 return Err(self.fault(at, problem, meant));
             }
         }
@@ -249,6 +264,7 @@ struct NameParts {
     grace: Option<(usize, Grace)>,
     priority: Option<(usize, Priority)>,
     sort: Option<(usize, Sort)>,
+    virtual_time: Option<(usize, VirtualTime)>,
     period: Option<(usize, Span)>,
     penalty: Option<(usize, Span)>,
 }

@@ -1,7 +1,7 @@
 //! A slow and literal reading of the rules, written independently of the algorithms: every decision is made on copies,
 //! task by task, without shortcuts or caches.
 
-use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, Priority, Sort};
+use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, Priority, Sort, VirtualTime};
 use super::super::{Need, Timed};
 use crate::grid::Images;
 use crate::time::{Span, Time};
@@ -30,6 +30,7 @@ struct Job {
     /// Tasks on each node.
     on: Vec<u32>,
     done: f64,
+    virtual_time: f64,
     share: f64,
     held_until: f64,
     has_run: bool,
@@ -51,7 +52,7 @@ impl Job {
     /// priorities.
     fn priority(&self, now: f64, rule: Priority) -> f64 {
         const ROUNDED: u64 = 1 << 18;
-        let (flow, done) = (now - self.submit, self.done);
+        let (flow, done) = (now - self.submit, self.virtual_time);
         let exact = match rule {
             _ if done == 0.0 => f64::INFINITY,
             Priority::Square => flow / (done * done),
@@ -64,7 +65,7 @@ impl Job {
     /// True if priorities are indistinguishable, but not computed from equal numbers.
     fn ties(&self, other: &Job, now: f64, rule: Priority) -> bool {
         let (one, two) = (self.priority(now, rule), other.priority(now, rule));
-        let is_same = self.submit == other.submit && self.done == other.done;
+        let is_same = self.submit == other.submit && self.virtual_time == other.virtual_time;
         one.is_finite() && two.is_finite() && (one - two).abs() <= 8.0 * NEAR * one && !is_same
     }
 }
@@ -112,6 +113,10 @@ pub fn judge(
             if then > from {
                 job.done += job.share * (then - from);
             }
+            match rules.virtual_time {
+                VirtualTime::Progress => job.virtual_time = job.done,
+                VirtualTime::Yield => job.virtual_time += job.share * (then - now),
+            }
         }
         let is_down = |node: usize, at: f64| {
             let is_in = |one: &Down| seconds(one.from.micros()) <= at && at < seconds(one.to.micros());
@@ -127,7 +132,8 @@ pub fn judge(
         let mut lost: Vec<Job> = live.extract_if(.., |job| is_lost(job)).collect();
         lost.sort_by_key(|job| job.number);
         for job in &mut lost {
-            (job.on, job.done, job.share, job.held_until, job.has_run) = (vec![0; nodes], 0.0, 0.0, 0.0, false);
+            (job.on, job.done, job.virtual_time, job.share) = (vec![0; nodes], 0.0, 0.0, 0.0);
+            (job.held_until, job.has_run) = (0.0, false);
         }
         judged.is_close |= live
             .iter()
@@ -166,6 +172,7 @@ pub fn judge(
                 runtime: seconds(runtime.micros()),
                 on: none,
                 done: 0.0,
+                virtual_time: 0.0,
                 share: 0.0,
                 held_until: 0.0,
                 has_run: false,
@@ -302,7 +309,7 @@ fn mcb8(live: &mut [Job], down: &[bool], rules: &Fractional, now: f64) {
         job.is_on()
             && match rules.grace {
                 None => false,
-                Some(Grace::VirtualTime(least)) => job.done < least.micros() as f64 * (1.0 - NEAR),
+                Some(Grace::VirtualTime(least)) => job.virtual_time < least.micros() as f64 * (1.0 - NEAR),
                 Some(Grace::FlowTime(least)) => now - job.submit < least.micros() as f64,
             }
     };

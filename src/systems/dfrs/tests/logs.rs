@@ -83,6 +83,22 @@ fn a_log_contains_each_step() {
     assert_eq!(log, expected);
 }
 
+/// Job 0 has 50 s alone, is paused for job 1 and resumes at 100 s, together with job 2, with a penalty until 200 s. Job
+/// 3 needs the memory of either at 190 s. By progress, job 0 has a priority of 190/50^2 and job 2 one of 90/90^2, so
+/// job 2 is paused; it resumes at 250 s and has 110 s left from 350 s on. By yield, job 0 has 140 s of virtual time and
+/// a priority of 190/140^2, which is less, so job 0 is paused; it has 250 s left from 350 s on.
+#[test]
+fn a_job_under_the_penalty_is_paused_first_if_its_virtual_time_runs_on() {
+    let jobs = timed(&[(0, 300, 1, 0.5, 0.4), (50, 50, 1, 0.5, 0.7), (100, 200, 1, 0.5, 0.4), (190, 60, 1, 0.5, 0.6)]);
+    let ends = |name: &str| {
+        let outcome = run(algorithm(name), 1, &jobs, |_, _, _| {});
+        assert_eq!((outcome.moves.preemptions, outcome.moves.migrations), (2, 0));
+        outcome.ends.into_iter().map(|end| seconds(end.expect("all end").since(Time::ZERO))).collect::<Vec<f64>>()
+    };
+    assert_eq!(ends("GreedyP */penalty=100"), [450.0, 100.0, 460.0, 250.0]);
+    assert_eq!(ends("GreedyP */penalty=100/vt=yield"), [600.0, 100.0, 300.0, 250.0]);
+}
+
 /// The third job makes the first one move to node 4 with both of its tasks, the last one makes one of these move on.
 #[test]
 fn a_job_that_is_moved_again_still_waits_for_transfers_under_way() {

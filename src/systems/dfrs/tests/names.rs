@@ -24,6 +24,8 @@ fn names_may_be_written_in_other_ways() {
     same("/per/period=600/penalty=300", "/per/opt=min");
     same("MCB8 */sort=sum/priority=stretch", "MCB8 */opt=min/priority=stretch/sort=sum");
     same("/per/priority=square/sort=max", "/per/opt=min");
+    same("/per/vt=progress", "/per/opt=min");
+    same("Greedy */penalty=10/vt=yield", "Greedy */opt=min/vt=yield/penalty=10");
     same("FCFS", "FCFS");
     same(" EASY ", "EASY");
 }
@@ -62,6 +64,8 @@ fn wrong_names_are_reported_with_their_place() {
         ("/per/period=0", "above 0"),
         ("MCB8 */priority=1/vt", "expected square, stretch or inverse"),
         ("MCB8 */sort=summ", "did you mean `sum`?"),
+        ("Greedy */vt=yeild", "did you mean `yield`?"),
+        ("/per/vt=yield/vt=yield", "given twice"),
         ("Greedy */sort=sum", "use MCB8"),
         ("/per/sort=sum/sort=sum", "given twice"),
         ("", "neither policy"),

@@ -1,6 +1,6 @@
 //! Single decisions, worked by hand.
 
-use super::super::algorithm::{Priority, Sort};
+use super::super::algorithm::{Fractional, Priority, Sort, VirtualTime};
 use super::super::{TaskPlaces, greedy, mcb8, room::NodeLoads, yields};
 use super::{algorithm, need};
 use crate::grid::{JobId, TaskId};
@@ -99,11 +99,37 @@ fn virtual_time_is_the_integral_of_the_yield() {
     happen(10, &[], 1, 0.9);
     happen(130, &[task(1)], 2, 0.4);
     let job = &cluster.live()[0];
-    assert_eq!(job.virtual_time(at(160)), 25e6);
-    let priority = |rule| job.priority(at(160), rule);
+    assert_eq!(job.virtual_time(at(160), VirtualTime::Progress), 25e6);
+    let rules = algorithm("GreedyP */penalty=0");
+    let priority = |priority| job.priority(at(160), &Fractional { priority, ..rules });
     assert!((priority(Priority::Square) * 1e6 - 160.0 / 625.0).abs() < 1e-12);
     assert!((priority(Priority::Stretch) - 160.0 / 25.0).abs() < 1e-12);
     assert!((priority(Priority::Inverse) * 1e6 - 1.0 / 25.0).abs() < 1e-12);
+}
+
+/// Job 0 has 10 s alone, is paused at 10 s, and resumes at 130 s beside job 2 with a penalty of 100 s: it has half the
+/// node, and makes progress from 230 s on. So at 160 s it has 10 s of progress, and 15 s of yield on top of them; at
+/// 250 s it has 20 s and 70 s.
+#[test]
+fn virtual_time_stands_still_under_the_penalty_or_runs_on() {
+    let mut cluster = Cluster::new(algorithm("GreedyP */penalty=100"), 1);
+    let at = |secs| Time::ZERO + Span::from_secs(secs);
+    let task = |number| TaskId { job: JobId(number), index: 0 };
+    let mut happen = |secs, gone: &[TaskId], number, memory| {
+        let come = vec![(task(number), need(1, 1.0, memory))];
+        cluster.advance(at(secs), &Events { gone: gone.to_vec(), come, ..Events::default() });
+    };
+    happen(0, &[], 0, 0.4);
+    happen(10, &[], 1, 0.9);
+    happen(130, &[task(1)], 2, 0.4);
+    let job = &cluster.live()[0];
+    for (secs, progress, by_yield) in [(160, 10e6, 25e6), (230, 10e6, 60e6), (250, 20e6, 70e6)] {
+        assert_eq!(job.progress(at(secs)), progress);
+        assert_eq!(job.virtual_time(at(secs), VirtualTime::Progress), progress);
+        assert_eq!(job.virtual_time(at(secs), VirtualTime::Yield), by_yield);
+    }
+    // Its end depends on progress alone: 30 s are left, at half the pace.
+    assert_eq!(job.end(Span::from_secs(40)), at(290));
 }
 
 fn near(got: &[f64], expected: &[f64]) {

@@ -73,14 +73,18 @@ proptest! {
         let judged = |rules: &Fractional| {
             rules.periodic != Some(Periodic::Stretch) && rules.optimise == Optimise::Min
         };
-        // Variants that the paper names, but does not compare.
-        const VARIANTS: [&str; 6] = [
+        // Variants that the paper names or defines, but does not compare.
+        const VARIANTS: [&str; 10] = [
             "GreedyP */priority=inverse",
             "GreedyPM */per/priority=stretch",
             "GreedyPM */per/minvt=600/priority=inverse",
             "MCB8 */priority=stretch/sort=sum",
             "MCB8/per/sort=sum",
             "/per/sort=sum",
+            "GreedyP */vt=yield",
+            "GreedyPM */per/minvt=600/vt=yield",
+            "MCB8/per/priority=stretch/vt=yield",
+            "/per/minvt=300/priority=inverse/vt=yield",
         ];
         let variants = VARIANTS.map(|name| Algorithm::parse(name).expect("they are in the grammar"));
         for algorithm in Algorithm::published().iter().chain(&variants).map(fractional).filter(judged) {
@@ -252,7 +256,7 @@ fn yields_stay_yields_where_full_nodes_meet() {
 fn check(now: Time, cluster: &Cluster, jobs: &[Timed]) {
     let mut taken = vec![(0.0, 0.0); cluster.nodes() as usize];
     for live in cluster.live() {
-        let done = live.virtual_time(now);
+        let done = live.progress(now);
         let alone = now.since(live.submitted).micros() as f64;
         assert!((0.0..=1.0).contains(&live.share), "{:?} has a yield of {}", live.job, live.share);
         // Yields are exact to 1e-9.
