@@ -1,9 +1,10 @@
 //! Duration of planning: `cargo bench --bench plan`. In CPU seconds, as wall time depends on other load.
 
+use hansa::kernel::ActorId;
 use hansa::network::{Efficiency, Link, LinkId, Mode};
 use hansa::random::SplitMix64;
 use hansa::systems::heft::{
-    Awareness, Clock, Improvement, Paths, Problem, Replaying, Resource, TransferTimes, improve, plan,
+    Awareness, Clock, Improvement, Paths, Problem, Replaying, Resource, TransferTimes, Work, improve, plan,
 };
 use hansa::workload::layered::Shape;
 use hansa::{grid, time};
@@ -56,7 +57,8 @@ fn problem(tasks: u32, sites: usize, fat: f64, seed: u64) -> Problem {
         .map(|&(from, to)| grid::Edge { from, to, data: stream.int(1_000_000, 100_000_000) })
         .collect();
     let resource = |speed_millionths| grid_site(speed_millionths);
-    let resources: Vec<Resource> = (0..sites).map(|_| resource(stream.int(500_000, 2_000_000))).collect();
+    let resources = (1..).map(ActorId).zip((0..sites).map(|_| resource(stream.int(500_000, 2_000_000))));
+    let resources: Vec<(ActorId, Resource)> = resources.collect();
     let cable = Link { capacity: 125.0, latency: 100.0, efficiency: Efficiency::Tcp, mode: Mode::Shared };
     let route = |from: usize, to: usize| match from == to {
         true => Vec::new(),
@@ -64,7 +66,8 @@ fn problem(tasks: u32, sites: usize, fat: f64, seed: u64) -> Problem {
     };
     let routes = (0..sites).map(|from| (0..sites).map(|to| route(from, to)).collect()).collect();
     let paths = Paths::new(vec![cable; 2 * sites], routes);
-    Problem::of(&work, &edges, &resources, paths, Awareness::Network).expect("what is drawn here is sound")
+    let work = Work { tasks: &work, edges: &edges, times: None };
+    Problem::of(work, &resources, paths, Awareness::Network).expect("what is drawn here is sound")
 }
 
 fn grid_site(speed_millionths: u64) -> Resource {

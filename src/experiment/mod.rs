@@ -26,7 +26,7 @@ pub mod reservation;
 mod rows;
 mod statistics;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod tournament;
 
 pub use claims::{Findings, verdicts};

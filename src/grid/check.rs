@@ -1,6 +1,7 @@
 //! Validity of jobs, which come from files and untrusted peers.
 
-use super::Job;
+use super::site_times::BadRow;
+use super::{Job, SITE_TIMES_MAX, Task};
 use crate::time::Span;
 
 /// Longest total run time of a job's tasks, about 285 years: up to here microseconds are exact as floating point
@@ -25,12 +26,21 @@ pub enum JobError {
     Unsorted { from: u32, to: u32 },
     #[error("a job cannot be worth {0}")]
     BadWorth(f64),
+    #[error("there are run times by site for {found} tasks, but the job has {tasks}")]
+    TimesCount { found: usize, tasks: usize },
+    #[error("there are {0} run times by site, and a job has at most {SITE_TIMES_MAX}")]
+    TooManyTimes(usize),
+    #[error("the run times of task {task} by site name a site twice or are out of order")]
+    TimesUnsorted { task: usize },
+    #[error("the least run time of task {task} by site is not {runtime}, or it takes no time")]
+    BadTimes { task: usize, runtime: Span },
 }
 
 impl Job {
     /// Checks that the job can be scheduled in principle, not that it fits any site.
     pub fn check(&self) -> Result<(), JobError> {
         self.check_tasks()?;
+        self.check_times()?;
         self.check_edges()?;
         match &self.worth {
             Some(worth) if !(worth.max.is_finite() && worth.max >= 0.0) => Err(JobError::BadWorth(worth.max)),
@@ -50,9 +60,28 @@ impl Job {
             if task.cores == 0 {
                 return Err(JobError::NoCores { task: number });
             }
-            total = total + task.runtime;
+            let longest = self.times_of(number).and_then(|row| row.iter().map(|time| time.runtime).max());
+            total = total.saturating_add(longest.unwrap_or(task.runtime));
         }
         if total > LONGEST { Err(JobError::TooLong) } else { Ok(()) }
+    }
+
+    fn check_times(&self) -> Result<(), JobError> {
+        let Some(times) = &self.times else { return Ok(()) };
+        let tasks = self.tasks.len();
+        if times.tasks() != tasks {
+            return Err(JobError::TimesCount { found: times.tasks(), tasks });
+        }
+        if times.count() > SITE_TIMES_MAX {
+            return Err(JobError::TooManyTimes(times.count()));
+        }
+        for (task, Task { runtime, .. }) in self.tasks.iter().enumerate() {
+            times.check(task, *runtime).map_err(|bad| match bad {
+                BadRow::Unsorted => JobError::TimesUnsorted { task },
+                BadRow::Runtime => JobError::BadTimes { task, runtime: *runtime },
+            })?;
+        }
+        Ok(())
     }
 
     fn check_edges(&self) -> Result<(), JobError> {
@@ -77,13 +106,14 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{Curve, Edge, JobId, Kind, Task, Worth};
+    use crate::grid::{Curve, Edge, JobId, Kind, SiteTime, SiteTimes, Speed, Worth};
+    use crate::kernel::ActorId;
     use crate::time::Time;
 
     fn job(edges: &[(u32, u32)]) -> Job {
         let task = Task::new(Span::from_secs(1), 1, Kind(0));
         let edges = edges.iter().map(|&(from, to)| Edge::new(from, to)).collect();
-        Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks: vec![task; 3], edges, worth: None }
+        Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks: vec![task; 3], edges, worth: None, times: None }
     }
 
     fn complaint(change: impl FnOnce(&mut Job)) -> String {
@@ -112,5 +142,28 @@ mod tests {
         assert_eq!(edges(&[(0, 2), (0, 1)]), "edge 0-1 is written twice or out of order");
         assert_eq!(complaint(|job| job.worth = worth(-1.0)), "a job cannot be worth -1");
         assert_eq!(complaint(|job| job.worth = worth(f64::NAN)), "a job cannot be worth NaN");
+    }
+
+    #[test]
+    fn run_times_by_site_are_checked() {
+        let time = |site, secs| SiteTime { site: ActorId(site), runtime: Span::from_secs(secs) };
+        let with = |rows: Vec<Vec<SiteTime>>| complaint(|job| job.times = SiteTimes::new(rows));
+        let least = job(&[]).tasks[0].runtime.micros() / 1_000_000;
+        let mut fine = job(&[]);
+        fine.times = SiteTimes::new(vec![vec![time(3, least), time(1, least + 1)], vec![], vec![]]);
+        assert_eq!(fine.check(), Ok(()));
+        let at = |site| fine.runtime_at(0, ActorId(site), Speed(2_000_000));
+        assert_eq!((at(1), at(2), at(3)), (Some(Span::from_secs(least + 1)), None, Some(Span::from_secs(least))));
+        assert_eq!(fine.runtime_at(1, ActorId(2), Speed(2_000_000)), Some(Span::from_micros(least * 500_000)));
+        let told = with(vec![vec![time(1, least)]]);
+        assert_eq!(told, "there are run times by site for 1 tasks, but the job has 3");
+        let twice = with(vec![vec![], vec![time(1, least), time(1, least)], vec![]]);
+        assert_eq!(twice, "the run times of task 1 by site name a site twice or are out of order");
+        let other = with(vec![vec![], vec![], vec![time(1, least + 1)]]);
+        assert!(other.starts_with("the least run time of task 2 by site is not "), "{other}");
+        let mut long = vec![vec![time(1, least), SiteTime { site: ActorId(2), runtime: LONGEST }], vec![], vec![]];
+        assert_eq!(with(long.clone()), JobError::TooLong.to_string());
+        long[0] = vec![time(0, least); SITE_TIMES_MAX + 1];
+        assert_eq!(with(long), JobError::TooManyTimes(SITE_TIMES_MAX + 1).to_string());
     }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Curve;
+use super::encoded::EncodedJob;
+use super::{Curve, SiteTime, SiteTimes, Speed, runtime_at};
+use crate::kernel::ActorId;
 use crate::time::{Span, Time};
 
 /// Number of a job: its index over the run's workloads, in the order in which the topology names them.
@@ -31,7 +33,8 @@ pub struct EdgeId {
 pub struct Kind(pub u16);
 
 /// Work that is submitted as a unit, and is done when all its tasks are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "EncodedJob")]
 pub struct Job {
     pub id: JobId,
     /// Time of submission.
@@ -44,16 +47,32 @@ pub struct Job {
     pub edges: Vec<Edge>,
     /// Value for its user; `None` if the workload has no values.
     pub worth: Option<Worth>,
+    /// Run times by site; None if each task has one run time for all sites.
+    pub times: Option<SiteTimes>,
 }
 
 /// A rigid task: a number of cores of one kind for a fixed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
+    /// At speed 1; the least of its run times if it has one per site.
     pub runtime: Span,
     pub cores: u32,
     pub kind: Kind,
     /// Time requested by its user, for schedulers that rely on it; the run time if none was requested.
     pub walltime: Span,
+}
+
+impl Job {
+    /// Run time of a task at a site of this speed; None if the task may not run there. A run time that is stated for
+    /// the site does not depend on its speed.
+    pub fn runtime_at(&self, task: usize, site: ActorId, speed: Speed) -> Option<Span> {
+        runtime_at(self.times.as_ref(), task, self.tasks[task].runtime, site, speed)
+    }
+
+    /// Run times of a task by site; None if it has one for all sites.
+    pub fn times_of(&self, task: usize) -> Option<&[SiteTime]> {
+        self.times.as_ref()?.of(task)
+    }
 }
 
 impl Task {

@@ -5,6 +5,7 @@ mod check;
 mod counts;
 mod curve;
 mod demand;
+mod encoded;
 mod failure;
 mod graph;
 mod job;
@@ -19,7 +20,9 @@ mod program;
 mod recovery;
 mod request;
 mod site;
+mod site_times;
 mod slots;
+mod speed;
 mod staging;
 mod terms;
 mod ways;
@@ -43,11 +46,13 @@ pub use outages::{Change, Expected, Outages};
 pub use program::{Endpoint, Program, SlurmCluster};
 pub use recovery::{Bookings, Checkpoint, CheckpointSchedule, Every, Interrupted, Killed, Recovery};
 pub use request::{Invalid, Request};
-pub use site::{Behaviour, Named, Reserved, Site, Speed, User};
+pub use site::{Behaviour, Named, Reserved, Site, User};
+pub use site_times::{SITE_TIMES_MAX, SiteTime, SiteTimes, runtime_at};
 pub use slots::{
     Advert, Allocation, Area, BadPart, BookingId, DAY, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote,
     QuoteId, Rate, Receipt, Slot, Tariff, fees_of,
 };
+pub use speed::Speed;
 pub use staging::{Staging, Volumes};
 pub use terms::{Approach, Crash, EdgeSlots, InnerSlots, PlanMode, PriceStep, Terms};
 pub use ways::{forced_ranks, output_delay};

@@ -80,6 +80,17 @@ impl Paths {
         links.map(alone).fold(f64::INFINITY, f64::min)
     }
 
+    /// Mean capacity of the routes between two sites; None if there are no two sites between which data takes time.
+    pub fn mean_capacity(&self) -> Option<f64> {
+        let pairs = (0..self.sites * self.sites).map(|pair| (pair / self.sites, pair % self.sites));
+        let apart = pairs.filter(|(from, to)| from != to);
+        let capacities = apart.map(|(from, to)| self.bandwidth(from, to, |link| link.capacity));
+        let (count, sum) = capacities
+            .filter(|capacity| capacity.is_finite())
+            .fold((0.0, 0.0), |(count, sum), one| (count + 1.0, sum + one));
+        (count > 0.0).then(|| sum / count)
+    }
+
     pub fn latency(&self, from: usize, to: usize) -> f64 {
         self.route(from, to).iter().map(|link| self.links[link.index()].latency).sum()
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::grid::{
     Area, BookingId, CableId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part,
-    QueueOrder, Rate, Receipt, Slot, Task, TaskId, Worth,
+    QueueOrder, Rate, Receipt, SiteTime, SiteTimes, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Bargain, Fault, HoldFate, Reason, Record, Refusal, ReserveAnswer, codec};
@@ -127,6 +127,7 @@ fn job(id: u32, arrive: u64, tasks: &[(u64, u32, u16)], edges: &[(u32, u32)], wo
         tasks: tasks.iter().map(task).collect(),
         edges: edges.iter().map(|&(from, to)| Edge::new(from, to)).collect(),
         worth,
+        times: None,
     }
 }
 
@@ -451,9 +452,13 @@ prop_compose! {
         tasks in prop::collection::vec(any_task(), 0..5),
         edges in prop::collection::vec(any::<(u32, u32, u64)>(), 0..4),
         worth in prop::option::of(any_worth()),
+        rows in prop::collection::vec(prop::collection::btree_map(0u32..6, any::<u64>(), 0..3), 5),
     ) -> Job {
+        let time = |(site, micros): (u32, u64)| SiteTime { site: ActorId(site), runtime: Span::from_micros(micros) };
+        let rows = rows.into_iter().take(tasks.len()).map(|row| row.into_iter().map(time).collect());
+        let times = SiteTimes::new(rows.collect());
         let edges = edges.into_iter().map(|(from, to, data)| Edge { from, to, data }).collect();
-        Job { id: JobId(numbers.0), arrive: Time::from_micros(numbers.1), first_task: numbers.2, tasks, edges, worth }
+        Job { id: JobId(numbers.0), arrive: Time::from_micros(numbers.1), first_task: numbers.2, tasks, edges, worth, times }
     }
 }
 

@@ -356,7 +356,15 @@ mod tests {
         for (id, came, cores, start, end) in jobs {
             let task = TaskId { job: JobId(id), index: 0 };
             let tasks = vec![Task::new(Span::from_secs(60), cores, Kind(0))];
-            let job = Job { id: task.job, arrive: at(came), first_task: id, tasks, edges: Vec::new(), worth: None };
+            let job = Job {
+                id: task.job,
+                arrive: at(came),
+                first_task: id,
+                tasks,
+                edges: Vec::new(),
+                worth: None,
+                times: None,
+            };
             story.push((came, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN }));
             story.push((came, ROUTER, Record::Assigned { task, site: YORK }));
             if let Some(start) = start {

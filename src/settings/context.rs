@@ -29,6 +29,13 @@ pub struct Context<'a> {
     pub walltimes: bool,
     /// True if tasks may need less than whole nodes.
     pub shares_nodes: bool,
+    /// True if tasks may have a run time per site.
+    pub site_times: bool,
+    /// Kind of core of each site; None for sites that these jobs may not use.
+    pub site_kinds: Vec<Option<Kind>>,
+    /// Mean capacity between two sites that these jobs may use, in bytes per second; None without links, and infinite
+    /// if there are no two such sites.
+    pub mean_capacity: Box<dyn Fn() -> Option<f64> + 'a>,
     /// True if jobs must have deadlines.
     pub deadlines: bool,
     /// True if jobs may wait for others to end.
@@ -103,6 +110,9 @@ impl Context<'_> {
             linked: true,
             walltimes: true,
             shares_nodes: true,
+            site_times: true,
+            site_kinds: Vec::new(),
+            mean_capacity: Box::new(|| None),
             deadlines: false,
             followers: true,
             stages: true,

@@ -406,6 +406,16 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// The values of a table by their keys, in the order of the file; None if this is not a table.
+    pub fn members<'s>(&'s self) -> Option<Vec<(&'a str, Field<'s>)>> {
+        let Value::Table(table) = &self.node.value else { return None };
+        let member = |keyed: &'a Keyed| {
+            let path = self.path.key(&keyed.key);
+            (keyed.key.as_str(), Field { node: &keyed.node, path, diagnostics: self.diagnostics })
+        };
+        Some(table.entries.iter().map(member).collect())
+    }
+
     /// True if this is a zero, which needs no unit for some quantities.
     pub fn is_zero(&self) -> bool {
         matches!(self.node.value, Value::Integer(0))

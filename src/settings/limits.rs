@@ -1,5 +1,6 @@
 //! Upper limits of sizes in settings.
 
+use crate::grid::SITE_TIMES_MAX;
 use crate::protocol::codec::MESSAGE_MAX;
 
 /// Most cores of a site, and of a task.
@@ -10,8 +11,11 @@ pub const TASKS_MAX: u32 = 100_000;
 pub const EDGES_MAX: usize = 1_000_000;
 /// Most points of a curve.
 pub const POINTS_MAX: usize = 10_000;
-/// Size of the longest job in bytes: its tasks, edges and points of its curve, and the rest of the job and its message.
-const JOB_BYTES_MAX: usize = 26 * TASKS_MAX as usize + 19 * EDGES_MAX + 16 * POINTS_MAX + 256;
+/// Size of the longest job in bytes: its tasks, edges and points of its curve, its run times by site, and the rest of
+/// the job and its message.
+const JOB_BYTES_MAX: usize = 26 * TASKS_MAX as usize + 19 * EDGES_MAX + 16 * POINTS_MAX + TIMES_BYTES_MAX + 256;
+/// Size of the run times by site: the length of a row takes two more bytes from 251 times on.
+const TIMES_BYTES_MAX: usize = 14 * SITE_TIMES_MAX + TASKS_MAX as usize + 2 * (SITE_TIMES_MAX / 251);
 const _: () = assert!(JOB_BYTES_MAX <= MESSAGE_MAX);
 
 /// Expectation for tasks that take more than [`crate::grid::LONGEST`].
@@ -20,7 +24,7 @@ pub const TOO_LONG_A_JOB: &str = "tasks that take less than 285 years together";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{Curve, Edge, Job, JobId, Kind, Needs, Staging, Task, Volumes, Worth};
+    use crate::grid::{Curve, Edge, Job, JobId, Kind, Needs, SiteTime, SiteTimes, Staging, Task, Volumes, Worth};
     use crate::kernel::{ActorId, Down, Envelope, Instruction};
     use crate::protocol::{Enqueue, Message, codec};
     use crate::time::{Span, Stamp, Time};
@@ -30,6 +34,8 @@ mod tests {
         let task = Task::new(Span::MAX, u32::MAX, Kind(u16::MAX));
         let edge = Edge { from: u32::MAX, to: u32::MAX, data: u64::MAX };
         let curve = Curve::new(1.0, 2.0, &vec![(1.5, 0.5); POINTS_MAX]).unwrap();
+        let time = SiteTime { site: ActorId(u32::MAX), runtime: Span::MAX };
+        let row = |task: usize| vec![time; 251.min(SITE_TIMES_MAX.saturating_sub(251 * task))];
         let job = Job {
             id: JobId(u32::MAX),
             arrive: Time::NEVER,
@@ -37,6 +43,7 @@ mod tests {
             tasks: vec![task; TASKS_MAX as usize],
             edges: vec![edge; EDGES_MAX],
             worth: Some(Worth { max: 1e300, curve }),
+            times: SiteTimes::new((0..TASKS_MAX as usize).map(row).collect()),
         };
         let actor = ActorId(u32::MAX);
         let (site, kind, think, needs) = (Some(actor), Some(Kind(u16::MAX)), Some(Span::MAX), Some(Needs::NODE));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Grid;
-use crate::grid::{Edge, Job, JobId, Staging};
+use crate::grid::{Edge, Job, JobId, Site, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::codec::MESSAGE_MAX;
 use crate::protocol::{Message, Submit};
@@ -82,6 +82,8 @@ pub enum PlacementError {
         "task {task} needs {cores} cores of kind {kind} at one site, but no site has that many; unplaceable = \"refuse\" refuses such jobs instead"
     )]
     Unplaceable { task: usize, cores: u32, kind: String },
+    #[error("task {task} needs {cores} cores, but no site where it has a run time has that many")]
+    UnplaceableByTimes { task: usize, cores: u32 },
     /// A system cannot measure it.
     #[error("{0}")]
     Immeasurable(String),
@@ -131,7 +133,7 @@ impl Grid<'_> {
         for (_, site) in &self.sites {
             cores[usize::from(site.kind.0)] += u64::from(site.cores);
         }
-        Platform { cores }
+        Platform { cores, sites: self.site_ids.to_vec() }
     }
 
     /// Checks that the cores of a task fit into one message in any layout; jobs themselves are never too long.
@@ -154,6 +156,23 @@ impl Grid<'_> {
             if self.largest.get(kind).is_none_or(|largest| wish.cores > *largest) {
                 let kind = self.kinds.get(kind).cloned().unwrap_or_default();
                 return Err(PlacementError::Unplaceable { task, cores: wish.cores, kind });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Grid<'_> {
+    /// Checks that each task with run times by site fits one of these.
+    pub fn check_placeable_by_times(&self, job: &Job) -> Result<(), PlacementError> {
+        for (task, wish) in job.tasks.iter().enumerate() {
+            let Some(row) = job.times_of(task) else { continue };
+            let fits = |(id, site): &(ActorId, &Site)| {
+                let may_run = row.iter().any(|time| time.site == *id);
+                may_run && site.kind == wish.kind && site.cores >= wish.cores
+            };
+            if !self.sites.iter().any(fits) {
+                return Err(PlacementError::UnplaceableByTimes { task, cores: wish.cores });
             }
         }
         Ok(())

@@ -88,6 +88,8 @@ pub struct Traits {
     pub orders_queue: bool,
     /// True if its jobs have one task each, which requests a walltime.
     pub is_rigid: bool,
+    /// True if tasks may have a run time per site.
+    pub has_site_times: bool,
     /// True if tasks may request another time than they take: a walltime.
     pub has_walltimes: bool,
     /// True if jobs of logs and models must have a deadline.
@@ -111,6 +113,7 @@ impl Traits {
         has_reserved: false,
         orders_queue: false,
         is_rigid: false,
+        has_site_times: false,
         has_walltimes: false,
         wants_deadlines: false,
         has_followers: false,

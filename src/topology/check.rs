@@ -48,11 +48,19 @@ pub(super) fn check(
     failures::walk(&mut fails, &mut recovery, &known, w);
 
     let TopologyKeys { name, about, seed } = head;
-    let linked = cables.is_some();
-    let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
+    let parts = Parts {
+        seed,
+        kinds: &kinds,
+        systems: &systems,
+        sites: &sites,
+        users: &users,
+        cables: cables.as_ref(),
+        attached,
+    };
     let known = workload::WorkloadScope::of(&parts).idly(idle);
     let known = if diagnostics.is_empty() { known.with_sites(&sites) } else { known };
     let (workloads, locations): (Vec<_>, Vec<_>) = workload::read(&known, &fields, w).into_iter().unzip();
+    drop(known);
     if idle && users.is_empty() && !workloads.is_empty() {
         fields.missing("user", users::SUBMITS);
     }

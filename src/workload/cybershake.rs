@@ -39,6 +39,7 @@ impl Cybershake {
             tasks: tasks.clone(),
             edges: edges.clone(),
             worth: None,
+            times: None,
         };
         self.train.arrivals().map(job).collect()
     }

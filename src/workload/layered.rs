@@ -205,7 +205,7 @@ impl Generator {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number)?;
             let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
-            Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None })
+            Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None })
         };
         self.train.arrivals().map(job).collect()
     }
@@ -304,7 +304,12 @@ impl Layered {
         let mut cost = || stream.int(least, most) as f64;
         let run = (0..self.tasks()).map(|_| (0..processors).map(|_| cost()).collect()).collect();
         let edges = self.edges.iter().map(|&(from, to)| (from, to, cost())).collect();
-        CostTable { names: (1..=self.tasks()).map(|task| task.to_string()).collect(), run, edges }
+        CostTable {
+            names: (1..=self.tasks()).map(|task| task.to_string()).collect(),
+            processors: Vec::new(),
+            run,
+            edges,
+        }
     }
 }
 

@@ -425,6 +425,7 @@ impl DrawnJob {
             tasks: self.tasks.iter().map(task).collect::<Option<_>>()?,
             edges: self.edges,
             worth: Some(Worth { max, curve: self.curve }),
+            times: None,
         })
     }
 }
@@ -498,7 +499,7 @@ mod tests {
     }
 
     fn platform() -> Platform {
-        Platform { cores: vec![3000, 1000] }
+        Platform { cores: vec![3000, 1000], ..Platform::default() }
     }
 
     fn work(job: &Job) -> u64 {
@@ -540,7 +541,7 @@ mod tests {
     #[test]
     fn a_small_workload_arrives_as_in_the_reference() {
         let small = Generator { total_runtime: (10, 2000), cores_max: 20, ..generator(40) };
-        let jobs = small.generate(&Platform { cores: vec![90, 30] }, MINUTE).unwrap();
+        let jobs = small.generate(&Platform { cores: vec![90, 30], ..Platform::default() }, MINUTE).unwrap();
         let arrivals: Vec<u64> = jobs.iter().map(|job| job.arrive.micros() / MINUTE.micros()).collect();
         assert_eq!((&arrivals[..6], arrivals[39]), (&[2, 3, 5, 26, 29, 32][..], 549));
         assert_eq!(jobs.iter().map(|job| job.tasks.len()).sum::<usize>(), 532);
@@ -594,7 +595,7 @@ mod tests {
         let usual = jobs.iter().flat_map(|job| &job.tasks).filter(|task| task.kind == Kind(0));
         let usual: f64 = usual.map(|task| task.runtime.micros() as f64 / 6e7 * f64::from(task.cores)).sum();
         assert_eq!(jobs[19].arrive.micros() as f64 / 6e7, calendar(usual / 3000.0));
-        let nowhere = Platform { cores: vec![3000] };
+        let nowhere = Platform { cores: vec![3000], ..Platform::default() };
         assert_eq!(bottleneck.generate(&nowhere, MINUTE), Err(WorkloadError::NoCores(Kind(1))));
     }
 }

@@ -23,6 +23,7 @@ pub mod workflow;
 use serde::Serialize;
 
 use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, Task, WorkflowError};
+use crate::kernel::ActorId;
 use crate::settings::{Context, Walk};
 use crate::time::Span;
 
@@ -140,6 +141,8 @@ pub trait JobSource {
 pub struct Platform {
     /// Indexed by [`Kind`].
     pub cores: Vec<u64>,
+    /// The actors of all sites of the topology, by their numbers.
+    pub sites: Vec<ActorId>,
 }
 
 /// Numbers of the next job and its first task; they are consecutive over all workloads of a run.
@@ -172,7 +175,7 @@ impl Source {
     pub fn jobs(&self, platform: &Platform, tick: Span, next: &mut Numbering) -> Result<Vec<Job>, WorkloadError> {
         let mut jobs = match self {
             Source::Market(generator) => generator.generate(platform, tick)?,
-            Source::Table(table) => table.jobs(),
+            Source::Table(table) => table.jobs(platform),
             Source::Layered(generator) => generator.jobs()?,
             Source::Parallel(generator) => generator.jobs(),
             Source::Cybershake(cybershake) => cybershake.jobs(),
@@ -257,7 +260,7 @@ impl Source {
             let walltime = request.duration;
             let task = Task { runtime: ask.runtime, cores: request.nodes, kind: Kind(0), walltime };
             let (tasks, edges) = (vec![task], Vec::new());
-            Ok((Job { id, arrive: request.arrive, first_task, tasks, edges, worth: None }, ask))
+            Ok((Job { id, arrive: request.arrive, first_task, tasks, edges, worth: None, times: None }, ask))
         };
         asks.into_iter().map(job).collect()
     }

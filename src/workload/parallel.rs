@@ -66,7 +66,7 @@ impl Generator {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number);
             let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
-            Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None }
+            Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None }
         };
         self.train.arrivals().map(job).collect()
     }

@@ -1,18 +1,22 @@
 //! Jobs listed one by one in a topology file.
 
+mod tasks;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::staging::{Data, walk_volumes};
-use super::{JobSource, Source, SourceRow};
-use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Needs, Task, Volumes, Worth};
-use crate::settings::limits::{CORES_MAX, EDGES_MAX, POINTS_MAX, TASKS_MAX, TOO_LONG_A_JOB};
+use super::{JobSource, Platform, Source, SourceRow};
+use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Needs, SiteTime, SiteTimes, Task, Volumes, Worth};
+use crate::settings::limits::{EDGES_MAX, POINTS_MAX};
 use crate::settings::{
-    Context, Field, Fields, Fit, Form, FormExt, Layout, Maybe, Moment, Number, POSITIVE_SPAN, Shape, Text, Unless,
-    Walk, key,
+    Context, Field, Fields, Form, FormExt, Layout, Maybe, Moment, Number, Shape, Text, Unless, Walk, key,
 };
 use crate::time::{Span, Time};
+
+use tasks::check_tasks;
+pub use tasks::{ListedTask, RuntimeRow};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
@@ -31,6 +35,10 @@ pub struct ListedJob {
     pub tasks: Vec<Task>,
     pub edges: Vec<Edge>,
     pub worth: Option<Worth>,
+    /// Run times of each of its tasks by site, as an index into the topology's; a row is empty if the task has one run
+    /// time for all sites. Empty if all are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<RuntimeRow>,
     /// Needs per node of each of its tasks; `None` for whole nodes.
     pub needs: Option<Needs>,
     /// Data of a job of one task.
@@ -103,6 +111,7 @@ impl ListedJob {
             tasks,
             edges,
             worth: None,
+            times: Vec::new(),
             needs: None,
             volumes: Volumes::NOTHING,
         }
@@ -129,24 +138,31 @@ impl ListedJob {
     }
 
     fn walk_tasks(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        let named = |(at, task): (usize, &Task)| (*task, self.task_names.get(at).cloned().unwrap_or_default());
-        let mut written: Vec<(Task, String)> = self.tasks.iter().enumerate().map(named).collect();
+        let named = |(at, task): (usize, &Task)| ListedTask {
+            task: *task,
+            name: self.task_names.get(at).cloned().unwrap_or_default(),
+            times: self.times.get(at).cloned().unwrap_or_default(),
+        };
+        let mut written: Vec<ListedTask> = self.tasks.iter().enumerate().map(named).collect();
         let tasks = key("tasks", "").need("a list of tasks").expects("a list of tasks");
         let tasks = tasks.each("a task such as { runtime = \"6 min\", cores = 3 }");
-        let usual = || (Task::new(Span::ZERO, 1, Kind(0)), String::new());
-        w.rows(tasks, Layout::Lines, &mut written, usual, |(task, name), w| {
-            walk_task(task, w, context);
-            let named = key("name", "").means("its name in tables, traces and pages").usual("none").aside();
-            w.set(named, name, Unless(Text("a name"), String::new()));
-        });
+        w.rows(tasks, Layout::Lines, &mut written, ListedTask::usual, |task, w| task.walk(w, context));
         if w.reads() {
-            (self.tasks, self.task_names) = written.into_iter().unzip();
+            (self.tasks, self.task_names, self.times) = (Vec::new(), Vec::new(), Vec::new());
+            for ListedTask { task, name, times } in written {
+                self.tasks.push(task);
+                self.task_names.push(name);
+                self.times.push(times);
+            }
             if self.task_names.iter().all(String::is_empty) {
                 self.task_names.clear();
             }
+            if self.times.iter().all(Vec::is_empty) {
+                self.times.clear();
+            }
         }
         if let Some(field) = w.fields().and_then(|fields| fields.get("tasks")) {
-            check_tasks(&field, &self.tasks);
+            check_tasks(&field, &self.tasks, &self.times);
         }
     }
 
@@ -177,41 +193,6 @@ impl ListedJob {
 
 /// A fraction of a node.
 const SHARE: Number = Number::above(0.0, 1.0, "a share of a node, above 0 and at most 1");
-
-fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
-    let Task { runtime, cores, kind, walltime } = task;
-    w.set(key("runtime", "").need("the run time of the task"), runtime, POSITIVE_SPAN);
-    w.set(key("cores", "").need("the number of cores of the task"), cores, 1..=CORES_MAX);
-    context.walk_kind(kind, "the kind of core that the task needs", w);
-    if w.reads() {
-        *walltime = *runtime;
-    }
-    let asked = key("walltime", "").means("the time for which its user requests the cores").usual("`runtime`");
-    let why = "leave walltime out: only jobs of a [batch] or [provisioning] table request a time";
-    let asked = asked.only_if(context.walltimes, why);
-    w.set(asked, walltime, Unless(POSITIVE_SPAN, *runtime));
-    let (Fit::Must(hint), Some(fields)) = (context.fit, w.fields()) else { return };
-    if let Some((name, largest)) = context.largest(*kind).filter(|(_, largest)| *cores > *largest)
-        && let Some(field) = fields.get("cores")
-    {
-        let message = format!("the task needs {cores} cores, but the largest site of kind {name} has {largest}");
-        fields.diagnostics().add(field.diagnostic(message).hints(hint));
-    }
-}
-
-fn check_tasks(field: &Field<'_>, tasks: &[Task]) {
-    if field.listed().is_none() {
-        return;
-    }
-    if tasks.is_empty() || tasks.len() > TASKS_MAX as usize {
-        field.complain(format!("expected from 1 to {TASKS_MAX} tasks, found {}", tasks.len()));
-    }
-    // One task may request more time than there is. Several are planned one after the other, by their requested times.
-    let long = |task: &Task| if tasks.len() > 1 { task.runtime.max(task.walltime) } else { task.runtime };
-    if tasks.iter().map(long).fold(Span::ZERO, Span::saturating_add) > LONGEST {
-        field.wrong::<()>(TOO_LONG_A_JOB);
-    }
-}
 
 /// Dependencies between tasks.
 struct Edges {
@@ -446,14 +427,17 @@ impl Form<Vec<Option<(f64, f64)>>> for Points {
 
 impl Table {
     /// The jobs as listed, not numbered yet.
-    pub(super) fn jobs(&self) -> Vec<Job> {
-        self.jobs.iter().map(ListedJob::job).collect()
+    pub(super) fn jobs(&self, platform: &Platform) -> Vec<Job> {
+        self.jobs.iter().map(|job| job.job(platform)).collect()
     }
 }
 
 impl ListedJob {
-    fn job(&self) -> Job {
-        let ListedJob { arrive, tasks, edges, worth, .. } = self.clone();
-        Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth }
+    fn job(&self, platform: &Platform) -> Job {
+        let ListedJob { arrive, tasks, edges, worth, times, .. } = self.clone();
+        let time = |(site, runtime): (usize, Span)| SiteTime { site: platform.sites[site], runtime };
+        let rows = times.into_iter().map(|row| row.into_iter().map(time).collect());
+        let times = SiteTimes::new(rows.collect());
+        Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth, times }
     }
 }

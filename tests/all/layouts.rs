@@ -24,6 +24,8 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "live.toml",
         "workflow.toml",
         "three-sites.toml",
+        "six-tasks.toml",
+        "ten-tasks.toml",
         "one-grid.toml",
         "one-site.toml",
         "impatient.toml",

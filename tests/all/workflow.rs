@@ -45,6 +45,37 @@ fn a_run_takes_as_long_as_its_plan_says() {
     }
 }
 
+/// The paper's two examples, whose run times differ by site, take as long as their plans say, and have one digest in
+/// both layouts.
+#[test]
+fn the_papers_examples_run_as_planned() {
+    let scratch = Scratch::new();
+    for (name, policy, model, expected) in [
+        ("six-tasks", "heft", "ideal", 32.0),
+        ("six-tasks", "heft", "tcp-parallel", 413.0 / 12.0),
+        ("ten-tasks", "heft", "ideal", 102.0),
+        ("ten-tasks", "network-heft", "ideal", 91.0),
+        ("ten-tasks", "network-heft", "tcp-parallel", 1223.0 / 12.0),
+    ] {
+        let (topology, table) = (shipped(&format!("{name}.toml")), shipped(&format!("{name}.json")));
+        let (policy, model) = (format!("workflow.policy={policy}"), format!("network.model={model}"));
+        let settings = ["--set", &policy, "--set", &model];
+        let planned = plan(&settings, &table, &topology)["realistic"].as_f64().unwrap();
+        assert!((0.0..5e-6).contains(&(planned - expected + 1e-6)), "{name} {policy} {model}: {planned}");
+        let mut digests = Vec::new();
+        for (layout, flags) in [("inline", &["--inline"][..]), ("processes", &[])] {
+            let out = scratch.path(&format!("{name}-{layout}"));
+            let mut arguments = vec!["run".as_ref(), topology.as_os_str(), "--out".as_ref(), out.as_os_str()];
+            arguments.extend(settings.iter().chain(flags).map(std::ffi::OsStr::new));
+            hansa_ok(&arguments);
+            let makespan = json(&out.join("summary.json"))["results"]["makespan"].as_f64().unwrap();
+            assert!((makespan - planned).abs() < 1e-9, "{name} {policy} {model} {layout}: {makespan}, {planned}");
+            digests.push(digest(&out));
+        }
+        assert_eq!(digests[0], digests[1], "{name} {policy} {model}");
+    }
+}
+
 #[test]
 fn the_papers_example_has_a_plan_of_91() {
     let planned = plan(&[], &shipped("ten-tasks.json"), &shipped("three-sites.toml"));
@@ -56,7 +87,7 @@ fn the_papers_example_has_a_plan_of_91() {
     assert_eq!((six["planned"].as_f64(), six["realistic"].as_f64()), (Some(25.0), Some(32.0)));
     let tcp = ["--policy", "heft", "--set", "network.model=tcp-parallel"];
     let six = plan(&tcp, &shipped("six-tasks.json"), &shipped("three-sites.toml"));
-    assert!((six["realistic"].as_f64().unwrap() - 413.0 / 12.0).abs() < 1e-6, "{six}");
+    assert!((six["realistic"].as_f64().unwrap() - 413.0 / 12.0).abs() < 5e-6, "{six}");
 }
 
 /// No data crosses the links.

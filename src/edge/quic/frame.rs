@@ -210,6 +210,7 @@ mod tests {
             tasks: vec![task; 1 + number as usize % 3],
             edges: Vec::new(),
             worth: None,
+            times: None,
         };
         Message::Enqueue(Enqueue {
             job: Arc::new(job),

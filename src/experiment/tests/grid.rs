@@ -4,17 +4,22 @@ use crate::kernel::{Entry, Place};
 use crate::protocol::Record;
 use crate::report::{Names, Status, Summary, Tally};
 use crate::time::Stamp;
-use crate::topology::{Roster, build, load};
+use crate::topology::{Roster, Topology, build, load};
 
-/// Runs a topology in this process; returns its summary and its log.
+/// Runs the topology of a text in this process; returns its summary and its log.
 pub fn run(text: &str) -> (Summary, Vec<Entry<Record>>) {
     let mut read = |_: &str| Ok(text.as_bytes().to_vec());
     let topology = load("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology;
-    let roster = Roster::of(&topology);
-    let mut place = Place::new(build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
+    summary_and_log(&topology)
+}
+
+/// Runs a topology in this process; returns its summary and its log.
+pub fn summary_and_log(topology: &Topology) -> (Summary, Vec<Entry<Record>>) {
+    let roster = Roster::of(topology);
+    let mut place = Place::new(build(topology, &roster.all()).unwrap(), roster.latencies.clone());
     while place.run_before(Stamp::NEVER, 4_096).unwrap() {}
     let log = place.take_log();
-    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    let mut tally = Tally::new(topology, &Names::of(topology));
     log.iter().for_each(|entry| tally.add(entry).unwrap_or_else(|wrong| panic!("{entry:?}: {wrong}")));
     (tally.summary(topology.seed, Status::Complete, String::new()), log)
 }

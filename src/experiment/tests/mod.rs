@@ -1,4 +1,4 @@
 mod claims;
 mod file;
-pub(super) mod grid;
+pub(crate) mod grid;
 mod rows;

@@ -93,7 +93,8 @@ mod tests {
     use super::*;
     use crate::grid::{
         Advert, Area, BadPart, BookingId, Curve, Denial, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs,
-        NodeSet, Offer, Part, QuoteId, Rate, Receipt, Slot, Staging, Tariff, Task, TaskId, Volumes, Worth,
+        NodeSet, Offer, Part, QuoteId, Rate, Receipt, SiteTime, SiteTimes, Slot, Staging, Tariff, Task, TaskId,
+        Volumes, Worth,
     };
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
@@ -129,6 +130,31 @@ mod tests {
         assert!(decode::<Down<Message>>(&mail).is_err());
     }
 
+    /// A job without run times by site has the encoding that it had before there were any.
+    #[test]
+    fn a_job_ends_with_its_value_or_its_times() {
+        let task = Task::new(Span::from_secs(1), 1, Kind(0));
+        let (id, arrive, edges) = (JobId(7), Time::from_micros(300), vec![Edge::new(0, 1)]);
+        let plain = Job { id, arrive, first_task: 9, tasks: vec![task; 2], edges, worth: None, times: None };
+        let worth = Worth { max: 130.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8)]).unwrap() };
+        let time = |site, secs| SiteTime { site: ActorId(site), runtime: Span::from_secs(secs) };
+        let times = SiteTimes::new(vec![vec![time(2, 4), time(1, 1)], Vec::new()]);
+        assert_eq!(plain.check(), Ok(()));
+        for worth in [None, Some(worth)] {
+            for times in [None, times.clone()] {
+                let job = Job { worth: worth.clone(), times: times.clone(), ..plain.clone() };
+                let (mut bytes, mut packed, mut before) = (Vec::new(), Vec::new(), Vec::new());
+                encode(&job, &mut bytes).unwrap();
+                pack(&job, &mut packed).unwrap();
+                assert_eq!(bytes, packed);
+                assert_eq!((decode(&bytes).ok(), unpack(&bytes).ok()), (Some(job.clone()), Some(job.clone())));
+                let Job { id, arrive, first_task, tasks, edges, .. } = &job;
+                pack(&(id, arrive, first_task, tasks, edges, &worth), &mut before).unwrap();
+                assert_eq!(bytes == before, times.is_none(), "{job:?}");
+            }
+        }
+    }
+
     /// A second encoding reads equal values: no message depends on this one's peculiarities.
     #[test]
     fn every_message_and_record_survives_two_encodings() {
@@ -136,7 +162,8 @@ mod tests {
         let task = Task::new(Span::from_minutes(6), 3, Kind(1));
         let edges = vec![Edge::new(0, 1)];
         let (id, arrive) = (JobId(7), Time::from_micros(u64::MAX / 3));
-        let job = Arc::new(Job { id, arrive, first_task: 9, tasks: vec![task; 2], edges, worth: Some(worth) });
+        let job =
+            Arc::new(Job { id, arrive, first_task: 9, tasks: vec![task; 2], edges, worth: Some(worth), times: None });
         let (user, site, task) = (ActorId(4), ActorId(1), TaskId { job: id, index: 1 });
         let cores = NodeSet::try_from(vec![(0, 3), (7, 7), (9, u32::MAX)]).unwrap();
         let accepted = ReserveAnswer::Accepted { site, start: arrive, nodes: cores.clone() };

@@ -22,7 +22,7 @@ use self::field::{put_key, put_name};
 use super::Names;
 use crate::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
 use crate::few;
-use crate::grid::{Curve, Edge, Job, JobId, Kind, Task, Worth};
+use crate::grid::{Curve, Edge, Job, JobId, Kind, SiteTime, SiteTimes, Task, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::time::{Span, Stamp, Time};
@@ -88,7 +88,7 @@ impl EventWriter {
         line.extend_from_slice(b",\"first_task\":");
         put_number(line, job.first_task.into());
         line.extend_from_slice(b",\"tasks\":");
-        put_list(line, &job.tasks, |line, task| {
+        put_list(line, job.tasks.iter().enumerate(), |line, (number, task)| {
             line.extend_from_slice(b"{\"runtime\":");
             put_seconds(line, task.runtime.micros());
             line.extend_from_slice(b",\"cores\":");
@@ -98,6 +98,16 @@ impl EventWriter {
             if task.walltime != task.runtime {
                 line.extend_from_slice(b",\"walltime\":");
                 put_seconds(line, task.walltime.micros());
+            }
+            if let Some(times) = job.times_of(number) {
+                line.extend_from_slice(b",\"runtimes\":");
+                put_list(line, times, |line, SiteTime { site, runtime }| {
+                    line.push(b'[');
+                    put_name(line, &self.actors, site.0);
+                    line.push(b',');
+                    put_seconds(line, runtime.micros());
+                    line.push(b']');
+                });
             }
             line.push(b'}');
         });
@@ -162,6 +172,7 @@ impl EventReader {
         at.expect(",\"first_task\":")?;
         let first_task = at.number()?;
         at.expect(",\"tasks\":")?;
+        let mut times = Vec::new();
         let tasks = at.list(|at| {
             at.expect("{\"runtime\":")?;
             let runtime = Span::from_micros(at.seconds()?);
@@ -170,6 +181,7 @@ impl EventReader {
             at.expect(",\"kind\":")?;
             let kind = at.name(&self.kinds, Kind, "a kind of core")?;
             let walltime = if at.accept(",\"walltime\":") { Span::from_micros(at.seconds()?) } else { runtime };
+            times.push(if at.accept(",\"runtimes\":") { at.list(|at| self.site_time(at))? } else { Vec::new() });
             at.expect("}")?;
             Ok(Task { runtime, cores, kind, walltime })
         })?;
@@ -184,7 +196,16 @@ impl EventReader {
             Ok(Edge { from, to, data })
         })?;
         let worth = if at.accept(",\"worth\":") { Some(worth(at)?) } else { None };
-        Ok((Arc::new(Job { id, arrive, first_task, tasks, edges, worth }), user))
+        Ok((Arc::new(Job { id, arrive, first_task, tasks, edges, worth, times: SiteTimes::new(times) }), user))
+    }
+
+    fn site_time(&self, at: &mut Cursor<'_>) -> Result<SiteTime, Unreadable> {
+        at.expect("[")?;
+        let site = self.actor(at)?;
+        at.expect(",")?;
+        let runtime = Span::from_micros(at.seconds()?);
+        at.expect("]")?;
+        Ok(SiteTime { site, runtime })
     }
 
     fn actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
@@ -202,9 +223,9 @@ fn quoted(names: &[String]) -> Vec<String> {
     names.iter().map(|name| serde_json::to_string(name).expect("a string is always JSON")).collect()
 }
 
-fn put_list<T>(line: &mut Vec<u8>, items: &[T], mut put: impl FnMut(&mut Vec<u8>, &T)) {
+fn put_list<T>(line: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut put: impl FnMut(&mut Vec<u8>, T)) {
     line.push(b'[');
-    for (position, item) in items.iter().enumerate() {
+    for (position, item) in items.into_iter().enumerate() {
         if position > 0 {
             line.push(b',');
         }

@@ -241,7 +241,7 @@ mod tests {
         };
         let tasks = vec![Task::new(Span::from_secs(1), 1, Kind(0)); flows.len() + 1];
         let edges = (1u32..).zip(flows).map(|(to, (bytes, ..))| Edge { from: 0, to, data: *bytes }).collect();
-        let job = Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None };
+        let job = Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None, times: None };
         add(0, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN });
         for (to, (bytes, from, until)) in (1u32..).zip(flows) {
             let edge = EdgeId { job: JobId(0), from: 0, to };

@@ -197,7 +197,8 @@ fn queued(topology: &Topology, waits: &[u64]) -> Tally {
     for (id, wait) in (0..).zip(waits) {
         let (job, cores) = (JobId(id), NodeSet::parse("1").unwrap());
         let tasks = vec![Task::new(Span::from_minutes(1), 1, Kind(0))];
-        let asked = Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+        let asked =
+            Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None, times: None };
         let task = TaskId { job, index: 0 };
         add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user: ANN });
         add(*wait, YORK, Record::Started { task, cores });
@@ -348,7 +349,8 @@ fn who_shares_nodes_had_no_more_of_them_than_its_share() {
     for (id, user) in [(0, ANN), (1, BOB)] {
         let (job, cores) = (JobId(id), NodeSet::parse("0-1").unwrap());
         let tasks = vec![Task::new(Span::from_minutes(60), 2, Kind(0))];
-        let asked = Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+        let asked =
+            Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None, times: None };
         let task = TaskId { job, index: 0 };
         add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user });
         add(0, ROUTER, Record::Needs { job, needs });
@@ -391,7 +393,8 @@ fn a_site_of_many_is_no_darker_than_the_shares_of_its_jobs() {
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     let task = TaskId { job: JobId(0), index: 0 };
     let tasks = vec![Task::new(Span::from_minutes(60), 4, Kind(0))];
-    let asked = Job { id: task.job, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None };
+    let asked =
+        Job { id: task.job, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None, times: None };
     let user = tally.names.actor("ann").unwrap();
     let happened = [
         (0, ROUTER, Record::Arrived { job: Arc::new(asked), user }),
@@ -467,7 +470,8 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
         let submitted = Time::from_micros(u64::from(draw(1_000_000_000)) * 1000);
         let task = Task::new(Span::from_secs(u64::from(draw(50_000))), cores_of_task, Kind(0));
         let (id, tasks) = (JobId(id), vec![task; 5]);
-        let job = Job { id, arrive: submitted, first_task: id.0 * 5, tasks, edges: Vec::new(), worth: None };
+        let job =
+            Job { id, arrive: submitted, first_task: id.0 * 5, tasks, edges: Vec::new(), worth: None, times: None };
         let mut add = |time, actor, record| tally.add(&Entry { stamp: Stamp::at(time), actor, record }).unwrap();
         add(submitted, ActorId(0), Record::Arrived { job: Arc::new(job), user: ActorId(1 + sites + draw(100)) });
         for index in 0..5 {
@@ -514,8 +518,15 @@ pub fn bargaining(jobs: u32) -> (Topology, Tally) {
     for number in 0..jobs {
         let (id, now, site, user) = (JobId(number), 100 * number, ActorId(number % 9), ActorId(9 + number % 100));
         let task = Task::new(hour, 1 + number % 7, Kind(0));
-        let job =
-            Job { id, arrive: second(now), first_task: number, tasks: vec![task], edges: Vec::new(), worth: None };
+        let job = Job {
+            id,
+            arrive: second(now),
+            first_task: number,
+            tasks: vec![task],
+            edges: Vec::new(),
+            worth: None,
+            times: None,
+        };
         let part = Part { procs: 1 + number % 7, start: second(now + 60), span: hour };
         let (rate, fee) = (Rate::ONE, Area::of(number % 3, hour));
         let slot = Slot {

@@ -49,6 +49,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
         tasks: (0..tasks).map(task).collect(),
         edges: (1..tasks).map(|to| Edge::new(to - 1, to)).collect(),
         worth: None,
+        times: None,
     };
     JobRow {
         job: Arc::new(asked),

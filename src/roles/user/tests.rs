@@ -40,7 +40,7 @@ fn streamed_messages_equal_those_made_in_advance() {
         degree: 1.0,
         output: 0,
     };
-    let platform = crate::workload::Platform { cores: vec![8] };
+    let platform = crate::workload::Platform { cores: vec![8], ..Default::default() };
     let workload = |most: usize, base: u32| {
         let mut next = base..;
         let mut number = |job: &mut Job| {
@@ -77,7 +77,7 @@ fn every_job_arrives_in_the_first_step_of_its_time() {
         .enumerate()
         .map(|(number, arrive)| {
             let (id, arrive) = (JobId(number as u32), Time::from_micros(arrive));
-            Arc::new(Job { id, arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None })
+            Arc::new(Job { id, arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None, times: None })
         })
         .collect();
     for latency in [Span::ZERO, Span::from_micros(3)] {
@@ -107,7 +107,15 @@ impl Actor<Message, Record> for Stranger {
 #[test]
 fn a_stranger_does_not_end_the_patience_of_a_user() {
     let tasks = vec![Task::new(Span::from_secs(1), 1, Kind(0))];
-    let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None });
+    let job = Arc::new(Job {
+        id: JobId(0),
+        arrive: Time::ZERO,
+        first_task: 0,
+        tasks,
+        edges: Vec::new(),
+        worth: None,
+        times: None,
+    });
     let enqueue = Enqueue { job, site: None, kind: None, think: None, needs: None, staging: None };
     let script = Script::saying(vec![(Time::ZERO, ActorId(0), Message::Enqueue(enqueue))]);
     let user = User::new(Resubmit::new(script, Span::from_micros(9), 1));

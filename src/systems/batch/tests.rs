@@ -30,7 +30,15 @@ fn job(number: u32, rigid: &Rigid) -> Arc<Job> {
     let Rigid { submit, nodes, walltime, runtime } = *rigid;
     let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
     let id = JobId(number);
-    Arc::new(Job { id, arrive: submit, first_task: number, tasks: vec![task], edges: Vec::new(), worth: None })
+    Arc::new(Job {
+        id,
+        arrive: submit,
+        first_task: number,
+        tasks: vec![task],
+        edges: Vec::new(),
+        worth: None,
+        times: None,
+    })
 }
 
 fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {

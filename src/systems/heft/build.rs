@@ -21,7 +21,7 @@ pub const ROW: SystemRow = SystemRow {
     also: &[],
     schedulers: roles::schedulers,
     own: Own::NOTHING,
-    traits: Traits { has_speeds: true, ..Traits::NONE },
+    traits: Traits { has_speeds: true, has_site_times: true, ..Traits::NONE },
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
     plans: plans::ALL,
@@ -67,7 +67,10 @@ impl System for Planning {
         grid: &Grid<'_>,
         distribution: &mut Distribution,
     ) -> Result<(), DistributeError> {
-        submit(workload, grid, self.tick(), distribution, |job| grid.check_placeable(job))
+        submit(workload, grid, self.tick(), distribution, |job| {
+            grid.check_placeable(job)?;
+            grid.check_placeable_by_times(job)
+        })
     }
 }
 

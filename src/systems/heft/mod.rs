@@ -14,6 +14,7 @@
 //! finding a gap, O(log v) except for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), plus
 //! the cost of changes to the flows ([`crate::network`]).
 
+mod awareness;
 mod build;
 mod improve;
 pub mod paper;
@@ -29,10 +30,11 @@ mod workflows;
 
 pub use super::plans::{Cycle, Round};
 pub use crate::network::Paths;
+pub use awareness::Awareness;
 pub use build::ROW;
 pub use improve::{Improved, Improvement, StopReason, improve, improve_around};
 pub use planner::Planner;
 pub use planning::{Planning, Policy, StopRule, Update};
-pub use problem::{Awareness, CORES_MAX, Problem, ProblemError, Resource};
+pub use problem::{CORES_MAX, Problem, ProblemError, Resource, Work};
 pub use replay::{Clock, PeriodRounding, Replay, Replaying, TransferTrace, replay};
 pub use schedule::{HeftPlacement, Schedule, Timetable, TransferTimes, plan, plan_into};

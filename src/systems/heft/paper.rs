@@ -103,6 +103,7 @@ pub fn ten() -> CostTable {
 fn table(run: &[[u32; 3]], edges: &[(u32, u32, u32)]) -> CostTable {
     CostTable {
         names: (1..=run.len()).map(|task| task.to_string()).collect(),
+        processors: Vec::new(),
         run: run.iter().map(|times| times.map(f64::from).to_vec()).collect(),
         edges: edges.iter().map(|&(from, to, cost)| (from - 1, to - 1, f64::from(cost))).collect(),
     }

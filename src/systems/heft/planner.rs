@@ -8,16 +8,19 @@
 //! Where nodes fail, plans continue: a lost task returns to its site, less the saved work, and keeps its place in the
 //! plan until it is done. If it is given up, no further task of its workflow starts.
 
-use std::collections::btree_map::Entry;
+mod best_effort;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use best_effort::{ReadyNeed, ReadyTask};
 
 use super::planning::Policy;
 use super::schedule::TransferTimes;
 use super::workflows::{ActiveWorkflow, WorkflowPhase, Workflows};
-use super::{Awareness, Clock, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
+use super::{Clock, Planning, Problem, Replaying, Resource, Timetable, Work, improve_around, plan_into};
 use crate::few;
-use crate::grid::{Edge, EdgeId, Job, Kind, News, Recovery, TaskId};
+use crate::grid::{Edge, EdgeId, Job, News, Recovery, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
 use crate::protocol::{Ended, Lost, Message, Outcome, Record, Run, Verdict};
@@ -35,8 +38,8 @@ pub struct Planner {
     cores: Vec<CoreQueue>,
     /// Number of unassigned cores, by site. Only without plans.
     free: Vec<u32>,
-    /// Tasks that could run, by their kind and number of cores, in order. Only without plans.
-    ready: BTreeMap<(Kind, u32), BTreeSet<ReadyTask>>,
+    /// Tasks that could run, by their needs, in order. Only without plans.
+    ready: BTreeMap<ReadyNeed, BTreeSet<ReadyTask>>,
     /// The news of sites whose nodes fail.
     news: few::Map<u32, News>,
     recovery: Recovery,
@@ -56,9 +59,6 @@ struct PlannerTurn {
     job: u32,
     task: u32,
 }
-
-/// The time at which a task became ready, its workflow, and its index.
-type ReadyTask = (Time, u32, u32);
 
 type Out = Outbox<Message, Record>;
 
@@ -100,8 +100,9 @@ impl Planner {
         if job.check().is_err() || self.jobs.know(job.id) {
             return refuse(out);
         }
-        let fits = |task: &_| self.sites.iter().any(|(_, resource)| resource.fits(task));
-        if let Some(task) = job.tasks.iter().position(|task| !fits(task)) {
+        let work = Work::of(&job);
+        let fits = |task: usize| self.sites.iter().any(|site| work.time(task, site).is_some());
+        if let Some(task) = (0..job.tasks.len()).find(|task| !fits(*task)) {
             refuse(out);
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
@@ -115,8 +116,7 @@ impl Planner {
                     }
                 }
             }
-            Policy::Heft => self.plan(number, now, Awareness::Capacity, out),
-            Policy::NetworkHeft => self.plan(number, now, Awareness::Network, out),
+            Policy::Heft | Policy::NetworkHeft => self.plan(number, now, out),
         }
     }
 
@@ -260,9 +260,10 @@ impl Planner {
         let number = state.placed.site;
         let (site, resource) = self.sites[number as usize];
         let wish = live.job.tasks[task as usize];
+        let runtime = live.job.runtime_at(task as usize, site, resource.speed());
         let id = TaskId { job: live.job.id, index: task };
         out.log(Record::Assigned { task: id, site });
-        let runtime = left_of(resource.time(wish.runtime), state.saved);
+        let runtime = left_of(runtime.expect("a task is placed where it may run"), state.saved);
         let safe = self.news.get_mut(&number).map(|news| news.safe(now));
         let planned = self.timetable.nodes(&state.placed);
         out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime, safe, planned }));
@@ -271,10 +272,10 @@ impl Planner {
 
 /// Planned execution.
 impl Planner {
-    fn plan(&mut self, number: u32, now: Time, awareness: Awareness, out: &mut Out) {
+    fn plan(&mut self, number: u32, now: Time, out: &mut Out) {
         let job = self.jobs[number].job.clone();
-        let resources: Vec<Resource> = self.sites.iter().map(|(_, resource)| *resource).collect();
-        let problem = Problem::of(&job.tasks, &job.edges, &resources, self.carrier.paths().clone(), awareness);
+        let paths = self.carrier.paths().clone();
+        let problem = Problem::of(Work::of(&job), &self.sites, paths, self.rules.awareness());
         let problem = problem.expect("the job was checked, and each task fits").released_at(now.micros() as f64);
         self.timetable.forget(now.micros() as f64);
         let schedule = match self.rules.policy {
@@ -338,95 +339,6 @@ impl Planner {
             core.turns.pop();
         }
         self.run(job, task, now, out);
-    }
-}
-
-/// Execution without plans.
-impl Planner {
-    /// Releases the successors of a task that have no other open predecessor.
-    fn let_follow(&mut self, number: u32, task: u32, now: Time) {
-        for edge in self.jobs[number].edges_out_of(task) {
-            let live = &mut self.jobs[number];
-            let to = live.job.edges[edge].to;
-            let next = &mut live.tasks[to as usize];
-            next.missing -= 1;
-            if next.missing == 0 {
-                self.queue_up(number, to, now);
-            }
-        }
-    }
-
-    /// Queues a task that only needs cores.
-    fn queue_up(&mut self, job: u32, task: u32, now: Time) {
-        let wish = self.jobs[job].job.tasks[task as usize];
-        self.ready.entry((wish.kind, wish.cores)).or_default().insert((now, job, task));
-    }
-
-    /// Assigns tasks to sites with free cores, the longest ready first; a task without room lets others go ahead. O(N
-    /// S) for each start, and once more, with `N` different needs of ready tasks and `S` sites.
-    fn dispatch(&mut self, now: Time, out: &mut Out) {
-        while let Some((since, job, task)) = self.next_ready() {
-            let wish = self.jobs[job].job.tasks[task as usize];
-            let Entry::Occupied(mut alike) = self.ready.entry((wish.kind, wish.cores)) else {
-                unreachable!("it is ready")
-            };
-            alike.get_mut().remove(&(since, job, task));
-            if alike.get().is_empty() {
-                alike.remove();
-            }
-            let site = self.choose(job, task).expect("there is room for it");
-            self.fetch(job, task, site as u32, now, out);
-        }
-    }
-
-    /// The first task that has room.
-    fn next_ready(&self) -> Option<ReadyTask> {
-        let has_room = |kind: Kind, cores: u32| {
-            self.sites.iter().zip(&self.free).any(|((_, site), free)| site.kind == kind && *free >= cores)
-        };
-        let able = self.ready.iter().filter(|((kind, cores), _)| has_room(*kind, *cores));
-        able.filter_map(|(_, ready)| ready.first().copied()).min()
-    }
-
-    /// The site where a task would end first if its data came alone; of equal ones the first.
-    fn choose(&self, job: u32, task: u32) -> Option<usize> {
-        let live = &self.jobs[job];
-        let wish = &live.job.tasks[task as usize];
-        let alone = |link: &crate::network::Link| link.effective(1);
-        let mut best: Option<(f64, usize)> = None;
-        for (site, (_, resource)) in self.sites.iter().enumerate() {
-            if !resource.fits(wish) || self.free[site] < wish.cores {
-                continue;
-            }
-            let fetched = live.inputs(task).map(|(_, from, data)| match from as usize == site {
-                true => 0.0,
-                false => {
-                    let from = from as usize;
-                    let paths = self.carrier.paths();
-                    paths.latency(from, site) + data as f64 / paths.bandwidth(from, site, alone)
-                }
-            });
-            let end = fetched.fold(0.0, f64::max) + resource.time(wish.runtime).micros() as f64;
-            if best.is_none_or(|(least, _)| end < least) {
-                best = Some((end, site));
-            }
-        }
-        best.map(|(_, site)| site)
-    }
-
-    fn fetch(&mut self, job: u32, task: u32, site: u32, now: Time, out: &mut Out) {
-        let live = &mut self.jobs[job];
-        self.free[site as usize] -= live.job.tasks[task as usize].cores;
-        let remote: Vec<(u32, u32)> =
-            live.inputs(task).filter(|input| input.1 != site).map(|(edge, from, _)| (edge, from)).collect();
-        let state = &mut live.tasks[task as usize];
-        (state.phase, state.placed.site, state.missing) = (WorkflowPhase::Fetching, site, remote.len() as u32);
-        if remote.is_empty() {
-            return self.run(job, task, now, out);
-        }
-        for (edge, from) in remote {
-            self.send(job, edge, from, site, now, out);
-        }
     }
 }
 

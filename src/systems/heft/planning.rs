@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Improvement, Replaying, StopReason};
-use crate::settings::{Walk, key};
+use super::{Awareness, Improvement, Replaying, StopReason};
+use crate::settings::{Maybe, Walk, key};
 use crate::words::words;
 
 /// The policy that plans workflows at the router, with its options.
@@ -14,6 +14,9 @@ pub struct Planning {
     pub iterations: u32,
     pub stop: StopRule,
     pub update: Update,
+    /// The throughput that a first plan expects; None for the usual one of the policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Awareness>,
 }
 
 words! {
@@ -44,7 +47,13 @@ words! {
 
 impl Default for Planning {
     fn default() -> Planning {
-        Planning { policy: Policy::NetworkHeft, iterations: 50, stop: StopRule::Fixed, update: Update::Reset }
+        Planning {
+            policy: Policy::NetworkHeft,
+            iterations: 50,
+            stop: StopRule::Fixed,
+            update: Update::Reset,
+            estimate: None,
+        }
     }
 }
 
@@ -58,12 +67,23 @@ impl Planning {
         w.set(iterations, &mut self.iterations, 0..=ITERATIONS_MAX);
         w.set(key("stop", "the condition on which network-heft stops planning"), &mut self.stop, StopRule::ALL);
         w.set(key("update", "the cost of a transfer that the last plan did not use"), &mut self.update, Update::ALL);
+        let estimate = key("estimate", "the throughput that heft and the first plan of network-heft expect");
+        let estimate = estimate.usual("`capacity` for heft, `lone-flow` for network-heft");
+        w.set(estimate, &mut self.estimate, Maybe(Awareness::ALL));
     }
 
     /// The name of the policy in topologies.
     pub fn name(&self) -> &'static str {
         let found = Policy::ALL.iter().find(|(_, policy, _)| *policy == self.policy);
         found.map(|(name, ..)| *name).expect("every policy has a name")
+    }
+
+    /// The throughput that a first plan expects of a transfer.
+    pub fn awareness(&self) -> Awareness {
+        self.estimate.unwrap_or(match self.policy {
+            Policy::NetworkHeft => Awareness::Network,
+            Policy::Heft | Policy::BestEffort => Awareness::Capacity,
+        })
     }
 
     /// The options of the loop. Plain HEFT is a loop of one round.

@@ -1,12 +1,14 @@
 //! Plans made without a run.
 
-use super::{
-    Awareness, Clock, Improved, Paths, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, improve,
-};
-use crate::grid::{Kind, Workflow};
-use crate::settings::counted;
+use super::{Clock, Improved, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, Work, improve};
+use crate::grid::{Kind, SiteTime, SiteTimes, Workflow};
+use crate::kernel::ActorId;
 use crate::systems::plans::{self, Maker, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
+use crate::time::Span;
 use crate::workload::workflow::{CostTable, WorkflowFile};
+
+/// Kind of all cores: a plan asks for cores of any kind.
+const KIND: Kind = Kind(0);
 
 pub(super) const ALL: &[Maker] = &[maker(Policy::NetworkHeft), maker(Policy::Heft)];
 
@@ -29,63 +31,49 @@ fn make(order: &Order<'_>) -> Result<Planned, Unplannable> {
 }
 
 fn of_workflow(workflow: &Workflow, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
-    // A plan asks for cores of any kind.
-    let kind = Kind(0);
-    let sites = order.grid.sites.iter();
-    let resources: Vec<Resource> = sites.map(|(_, site)| Resource { kind, ..Resource::of(site) }).collect();
-    let awareness = if rules.policy == Policy::Heft { Awareness::Capacity } else { Awareness::Network };
-    let tasks = workflow.job_tasks(kind);
-    let problem = Problem::of(&tasks, &workflow.edges, &resources, (order.grid.network)().paths, awareness);
-    let problem = problem.map_err(|error| wrong(&error, workflow.tasks.iter().map(|task| task.name.as_str())))?;
+    let tasks = workflow.job_tasks(KIND);
+    let work = Work { tasks: &tasks, edges: &workflow.edges, times: None };
+    let names = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
+    of_work(work, &workflow.name, names, rules, order)
+}
+
+/// A workflow as a run would have it: costs of edges are times at the mean capacity between two sites.
+fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
+    let grid = order.grid;
+    let names: Vec<&str> = grid.sites.iter().map(|(_, site)| site.name.as_str()).collect();
+    let sites = table.sites(&names).map_err(Unplannable)?;
+    let (tasks, rows) = table.tasks(&sites, KIND).map_err(Unplannable)?;
+    let capacity = || 1e6 * (grid.network)().paths.mean_capacity().unwrap_or(f64::INFINITY);
+    let edges = table.transfers(grid.is_linked.then(capacity)).map_err(Unplannable)?;
+    let time = |(site, runtime): (usize, Span)| SiteTime { site: grid.sites[site].0, runtime };
+    let times = SiteTimes::new(rows.into_iter().map(|row| row.into_iter().map(time).collect()).collect());
+    let work = Work { tasks: &tasks, edges: &edges, times: times.as_ref() };
+    of_work(work, order.name, table.names.iter().map(String::as_str).collect(), rules, order)
+}
+
+fn of_work(
+    work: Work<'_>,
+    name: &str,
+    tasks: Vec<&str>,
+    rules: &Planning,
+    order: &Order<'_>,
+) -> Result<Planned, Unplannable> {
+    let sites = order.grid.sites.iter().map(|(id, site)| (*id, Resource { kind: KIND, ..Resource::of(site) }));
+    let sites: Vec<(ActorId, Resource)> = sites.collect();
+    let problem = Problem::of(work, &sites, (order.grid.network)().paths, rules.awareness());
+    let problem = problem.map_err(|error| wrong(&error, tasks.iter().copied()))?;
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
     let improved = improve(&problem, rules.improvement(replaying));
-    let tasks = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
-    let known = ProblemNames { workflow: &workflow.name, tasks, unit: 1e6, data: "bytes", ..known(rules, order) };
-    Ok(Planned::Schedule(schedule(&problem, &improved, known)))
-}
-
-/// Costs are times at the mean capacity between two sites, which becomes the unit of data.
-fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let (processors, sites) = (table.run.first().map_or(0, Vec::len), order.grid.sites.len());
-    if processors != sites {
-        let there = counted(sites as u64, "site");
-        return Err(Unplannable(format!("it has times for {processors} processors, but the topology has {there}")));
-    }
-    let problem = Problem::table(table, per_second((order.grid.network)().paths));
-    let problem = problem.map_err(|error| wrong(&error, table.names.iter().map(String::as_str)))?;
-    let improved = improve(&problem, rules.improvement(Replaying::default()));
-    let known = ProblemNames { tasks: table.names.iter().map(String::as_str).collect(), ..known(rules, order) };
-    Ok(Planned::Schedule(schedule(&problem, &improved, known)))
-}
-
-/// Like this network, with times in seconds, and volumes as multiples of a second at the mean capacity.
-fn per_second(mut paths: Paths) -> Paths {
-    let sites = paths.sites();
-    let pairs = (0..sites * sites).map(|pair| (pair / sites, pair % sites)).filter(|(from, to)| from != to);
-    let capacities = pairs.map(|(from, to)| paths.bandwidth(from, to, |link| link.capacity));
-    let capacities: Vec<f64> = capacities.filter(|capacity| capacity.is_finite()).collect();
-    // The mean is over the pairs of sites; where there is only one site, nothing is sent.
-    let mean = match capacities.len() {
-        0 => 1.0,
-        pairs => capacities.iter().sum::<f64>() / pairs as f64,
-    };
-    for link in &mut paths.links {
-        link.capacity = if link.capacity.is_finite() { link.capacity / mean } else { link.capacity };
-        link.latency /= 1e6;
-    }
-    paths
-}
-
-fn known<'n>(rules: &Planning, order: &'n Order<'_>) -> ProblemNames<'n> {
-    ProblemNames {
-        workflow: order.name,
+    let known = ProblemNames {
+        workflow: name,
         policy: rules.name(),
-        tasks: Vec::new(),
+        tasks,
         sites: order.grid.sites.iter().map(|(_, site)| site.name.as_str()).collect(),
         links: order.links.clone(),
-        unit: 1.0,
-        data: "s at the mean capacity",
-    }
+        unit: 1e6,
+        data: "bytes",
+    };
+    Ok(Planned::Schedule(schedule(&problem, &improved, known)))
 }
 
 /// Adds the name of the task to an error, if it is about one.

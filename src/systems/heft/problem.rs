@@ -1,8 +1,9 @@
 //! The input of planning, checked once.
 
-use super::Paths;
+use super::{Awareness, Paths};
 use crate::few;
-use crate::grid::{Edge, Kind, Speed, Task};
+use crate::grid::{Edge, Job, Kind, SiteTimes, Speed, Task, runtime_at};
+use crate::kernel::ActorId;
 use crate::time::Span;
 use crate::workload::workflow::CostTable;
 
@@ -22,19 +23,30 @@ impl Resource {
         self.kind == task.kind && self.cores >= task.cores
     }
 
-    /// Run time of a task here.
-    pub fn time(&self, runtime: Span) -> Span {
-        Speed(self.speed_millionths).time(runtime)
+    pub fn speed(&self) -> Speed {
+        Speed(self.speed_millionths)
     }
 }
 
-/// The throughput that a plan expects of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awareness {
-    /// The full capacity, as in HEFT.
-    Capacity,
-    /// The throughput of a lone flow.
-    Network,
+/// The tasks of a job, for planning.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    pub tasks: &'a [Task],
+    pub edges: &'a [Edge],
+    /// Run times by site, if there are any.
+    pub times: Option<&'a SiteTimes>,
+}
+
+impl<'a> Work<'a> {
+    pub fn of(job: &'a Job) -> Work<'a> {
+        Work { tasks: &job.tasks, edges: &job.edges, times: job.times.as_ref() }
+    }
+
+    /// Run time of a task at a site; None if it does not fit there.
+    pub fn time(&self, task: usize, (id, site): &(ActorId, Resource)) -> Option<Span> {
+        let wish = &self.tasks[task];
+        site.fits(wish).then(|| runtime_at(self.times, task, wish.runtime, *id, site.speed())).flatten()
+    }
 }
 
 /// Tasks, their run times at each site, and the network between the sites. Sound by construction.
@@ -88,7 +100,7 @@ pub enum ProblemError {
     WrongCount { task: usize, found: usize, sites: usize },
     #[error("task {task} cannot take {time} at site {site}: expected a time above zero")]
     BadRuntime { task: usize, site: usize, time: f64 },
-    #[error("task {task} needs {needs} cores of one kind, but no site has that many")]
+    #[error("task {task} needs {needs} cores of one kind, but no site where it may run has that many")]
     TooWide { task: usize, needs: u32 },
     #[error("a plan is made for at most {CORES_MAX} cores, but there are {0}")]
     TooManyCores(u64),
@@ -127,24 +139,24 @@ impl Problem {
     /// A job on sites, in whole microseconds and bytes: capacities are bytes per microsecond. A core is occupied from
     /// the order to start a task until its end is known.
     pub fn of(
-        tasks: &[Task],
-        edges: &[Edge],
-        sites: &[Resource],
+        work: Work<'_>,
+        sites: &[(ActorId, Resource)],
         paths: Paths,
         awareness: Awareness,
     ) -> Result<Problem, ProblemError> {
+        let tasks = work.tasks;
         let mut run = Vec::with_capacity(tasks.len() * sites.len());
-        for task in tasks {
-            run.extend(sites.iter().map(|site| match site.fits(task) {
-                true => (site.time(task.runtime) + site.latency + site.latency).micros() as f64,
-                false => f64::INFINITY,
+        for task in 0..tasks.len() {
+            run.extend(sites.iter().map(|site| match work.time(task, site) {
+                Some(time) => (time + site.1.latency + site.1.latency).micros() as f64,
+                None => f64::INFINITY,
             }));
         }
         let needs = tasks.iter().map(|task| task.cores).collect();
-        let edges: Vec<_> = edges.iter().map(|Edge { from, to, data }| (*from, *to, *data as f64)).collect();
-        let cores = sites.iter().map(|site| site.cores).collect();
+        let edges: Vec<_> = work.edges.iter().map(|Edge { from, to, data }| (*from, *to, *data as f64)).collect();
+        let cores = sites.iter().map(|(_, site)| site.cores).collect();
         let mut problem = Problem::new(cores, run, needs, &edges, paths, awareness, 1.0)?;
-        problem.delay = sites.iter().map(|site| site.latency.micros() as f64).collect();
+        problem.delay = sites.iter().map(|(_, site)| site.latency.micros() as f64).collect();
         Ok(problem)
     }
 

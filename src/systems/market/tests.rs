@@ -112,6 +112,7 @@ fn job_a() -> Job {
         tasks: vec![task(10, 2, 0), task(20, 4, 0), task(15, 1, 1), task(5, 3, 0)],
         edges: edges(&[(0, 1), (0, 2), (1, 3), (2, 3)]),
         worth: Some(Worth { max: 130.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap() }),
+        times: None,
     }
 }
 
@@ -203,6 +204,7 @@ fn auction_example() -> Source {
         tasks: tasks.to_vec(),
         edges: edges(pairs),
         worth: Some(Worth { max: 1.0, curve: Curve::new(1000.0, 2000.0, &[]).unwrap() }),
+        times: Vec::new(),
         needs: None,
         volumes: Default::default(),
     };
@@ -586,6 +588,7 @@ prop_compose! {
             tasks: tasks.into_iter().map(|(runtime, cores, kind)| task(runtime, cores, kind)).collect(),
             edges: edges(&pairs),
             worth,
+            times: Vec::new(),
             needs: None,
             volumes: Default::default(),
         }
@@ -743,6 +746,7 @@ prop_compose! {
                 edges: if then.is_some() { edges(&[(0, 1)]) } else { vec![] },
                 tasks: [task(runtime, cores, kind)].into_iter().chain(then).collect(),
                 worth,
+                times: Vec::new(),
                 needs: None,
                 volumes: Default::default(),
             }
@@ -943,6 +947,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
                 tasks,
                 edges: vec![],
                 worth: None,
+                times: Vec::new(),
                 needs: None,
                 volumes: Default::default(),
             }],
@@ -977,6 +982,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
         tasks,
         edges: edges(&pairs),
         worth: None,
+        times: Vec::new(),
         needs: None,
         volumes: Default::default(),
     };

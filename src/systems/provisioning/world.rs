@@ -255,7 +255,7 @@ mod tests {
             let small = Task::new(hour, 1, Kind(0));
             let tasks = vec![small, Task { walltime, ..Task::new(hour, cores, Kind(0)) }];
             let id = crate::grid::JobId(0);
-            let job = Job { id, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None };
+            let job = Job { id, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None, times: None };
             world.excludes(&job, pinned)
         };
         let long = hour + Span::from_micros(1);

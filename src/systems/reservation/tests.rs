@@ -293,7 +293,7 @@ fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
         let (id, ready) = (JobId(number as u32), arrive + ahead);
         let (walltime, runtime) = (Span::from_secs(duration), Span::from_secs(runtime.min(duration)));
         let tasks = vec![Task { walltime, ..Task::new(runtime, nodes, Kind(0)) }];
-        let job = Job { id, arrive: at(arrive), first_task: id.0, tasks, edges: Vec::new(), worth: None };
+        let job = Job { id, arrive: at(arrive), first_task: id.0, tasks, edges: Vec::new(), worth: None, times: None };
         // A slack of 0 makes the deadline a second too early.
         let deadline = at((ready + duration + slack).saturating_sub(1));
         says.push((
@@ -506,7 +506,15 @@ impl Actor<Message, Record> for Braggart {
 #[test]
 fn a_site_does_not_end_the_job_of_another() {
     let task = Task::new(Span::from_secs(5), 2, Kind(0));
-    let job = Job { id: JobId(0), arrive: at(0), first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None };
+    let job = Job {
+        id: JobId(0),
+        arrive: at(0),
+        first_task: 0,
+        tasks: vec![task],
+        edges: Vec::new(),
+        worth: None,
+        times: None,
+    };
     let says = vec![(
         at(0),
         ActorId(0),

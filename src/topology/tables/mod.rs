@@ -12,7 +12,7 @@ use crate::settings::{
     Attached, Context, Fit, Key, Layout, Maybe, Name, NameIndex, Shape, Text, Walk, any_of, key, version,
 };
 use crate::systems::{self, Service, SystemRow};
-use crate::topology::{Site, Topology, User};
+use crate::topology::{Cables, Site, Topology, User};
 
 /// Keys of the topology itself.
 pub(super) struct TopologyKeys {
@@ -52,6 +52,7 @@ const USUAL_SYSTEM: &str = "absent; a topology without any system has a `[market
 
 /// Context of the workloads of a system.
 pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
+    let parts = *parts;
     let service = &parts.systems[system];
     let mut largest = vec![0; parts.kinds.len()];
     let mut cores_in_all = 0;
@@ -69,9 +70,12 @@ pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
         cores: parts.sites.iter().map(|site| site.cores).collect(),
         cores_in_all,
         users: parts.users.iter().map(|user| user.name.as_str()).collect(),
-        linked: parts.linked,
+        linked: parts.cables.is_some(),
         walltimes: service.row().traits.has_walltimes,
         shares_nodes: service.row().traits.is_rigid,
+        site_times: service.row().traits.has_site_times,
+        site_kinds: parts.sites.iter().map(|site| site.systems.contains(&system).then_some(site.kind)).collect(),
+        mean_capacity: Box::new(move || parts.mean_capacity(system)),
         deadlines: service.row().traits.wants_deadlines,
         followers: service.row().traits.has_followers,
         stages: service.row().traits.stages_data,
@@ -88,15 +92,25 @@ pub(super) struct Parts<'a> {
     pub systems: &'a [Service],
     pub sites: &'a [Site],
     pub users: &'a [User],
-    pub linked: bool,
+    pub cables: Option<&'a Cables>,
     pub attached: &'a Attached,
+}
+
+impl Parts<'_> {
+    /// Mean capacity between two sites of a system, in bytes per second; None without links, and infinite if there are
+    /// no two sites.
+    fn mean_capacity(&self, system: usize) -> Option<f64> {
+        let its = (0..self.sites.len()).filter(|site| self.sites[*site].systems.contains(&system));
+        let paths = self.cables?.paths(self.sites).ok()?.among(&its.collect::<Vec<usize>>());
+        Some(1e6 * paths.mean_capacity().unwrap_or(f64::INFINITY))
+    }
 }
 
 impl Topology {
     pub(super) fn parts(&self) -> Parts<'_> {
         let Topology { seed, kinds, systems, sites, users, cables, .. } = self;
         let attached = Context::unknown().attached;
-        Parts { seed: *seed, kinds, systems, sites, users, linked: cables.is_some(), attached }
+        Parts { seed: *seed, kinds, systems, sites, users, cables: cables.as_ref(), attached }
     }
 }
 

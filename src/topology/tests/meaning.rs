@@ -438,6 +438,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::ListedJob> {
                 tasks,
                 edges,
                 worth,
+                times: Vec::new(),
                 needs: None,
                 volumes: Default::default(),
             }

@@ -14,6 +14,7 @@ mod planning;
 mod provisioning;
 mod round_trip;
 mod sharing;
+mod site_times;
 mod staging;
 
 use super::{InvalidInput, Loaded, Override, Rendered, Topology, load, load_prepared};
@@ -56,6 +57,7 @@ fn shipped() -> &'static [(&'static str, &'static str)] {
         ("batch", include_str!("../../../topologies/batch.toml")),
         ("batch-vo", include_str!("../../../topologies/batch-vo.toml")),
         ("three-sites", include_str!("../../../topologies/three-sites.toml")),
+        ("six-tasks", include_str!("../../../topologies/six-tasks.toml")),
         ("one-grid", include_str!("../../../topologies/one-grid.toml")),
         ("one-site", include_str!("../../../topologies/one-site.toml")),
         ("impatient", include_str!("../../../topologies/impatient.toml")),

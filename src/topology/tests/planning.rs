@@ -238,7 +238,8 @@ fn jobs_of_other_users_go_where_they_fit() {
 #[test]
 fn impossible_plans_are_reported() {
     let short = BARGAINING.replace("cores = 8", "cores = 8\nlongest = \"30 min\"");
-    let table = CostTable { names: vec!["a".to_owned()], run: vec![vec![1.0, 2.0]], edges: Vec::new() };
+    let table =
+        CostTable { names: vec!["a".to_owned()], processors: Vec::new(), run: vec![vec![1.0, 2.0]], edges: Vec::new() };
     for policy in ["moga", "greedy"] {
         for (text, work, expected) in [
             (

@@ -487,6 +487,7 @@ fn a_user_that_sends_data_of_others_is_named() {
         tasks: vec![task; 2],
         edges: vec![Edge { from: 0, to: 1, data: 1000 }],
         worth: None,
+        times: None,
     };
     let edge = |job, from, to| EdgeId { job: JobId(job), from, to };
     let blamed = |ships: &[(EdgeId, u64)]| {

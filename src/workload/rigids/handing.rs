@@ -99,7 +99,7 @@ impl Rigids {
         let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
         let worth = self.terms.as_ref().map(|terms| terms.of(place as usize, &task).worth);
         let (id, first_task) = first.after(place);
-        Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth }
+        Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth, times: None }
     }
     /// Like [`Self::hand_out`], as reservation requests, which are ready at once and have the deadlines of their terms.
     pub fn ask(&self, next: &mut Numbering) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {

@@ -175,7 +175,7 @@ mod tests {
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         let tasks = runtimes.iter().map(|seconds| Task::new(Span::from_secs(*seconds), 1, Kind(0))).collect();
         let edges = edges.iter().map(|(from, to)| Edge::new(*from, *to)).collect();
-        let job = Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None };
+        let job = Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None, times: None };
         let mut add = |seconds, record| {
             let stamp = Stamp::at(Time::ZERO + Span::from_secs(seconds));
             tally.add(&Entry { stamp, actor: ROUTER, record }).unwrap();

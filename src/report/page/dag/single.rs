@@ -82,12 +82,15 @@ impl Single {
             (Some(start), None) => format!(", from {start}, still running"),
             (None, _) => ", not started".to_owned(),
         };
+        let there = ran.site.map(|site| tally.sites[site as usize].actor);
+        let stated = there.and_then(|site| row.job.times_of(task)?.iter().find(|time| time.site == site));
+        let runtime = stated.map_or(needed.runtime, |time| time.runtime);
         let class = layered.colour(task).map_or("idle".to_owned(), |colour| format!("f{colour}"));
         let mut svg = format!(
             "<g class=\"{class}{}\"><title>{}: {} on {}{site}{when}{}</title><path d=\"M{} {}h{w}v{}h-{w}z\"/>",
             if is_critical { " critical" } else { "" },
             Page::task_in_words(row, task, tally),
-            micros(needed.runtime.micros()),
+            micros(runtime.micros()),
             counted(needed.cores.into(), "core"),
             if is_critical { ", on the critical path" } else { "" },
             at(left),

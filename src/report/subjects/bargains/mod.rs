@@ -437,7 +437,8 @@ mod tests {
         for (id, count) in (0..).zip(jobs) {
             let tasks = vec![Task::new(Span::from_minutes(1), 1, Kind(0)); *count as usize];
             let edges = (1..*count).map(|to| Edge::new(to - 1, to)).collect();
-            let job = Job { id: JobId(id), arrive: Time::ZERO, first_task: id * 9, tasks, edges, worth: None };
+            let job =
+                Job { id: JobId(id), arrive: Time::ZERO, first_task: id * 9, tasks, edges, worth: None, times: None };
             add(0, ann, Record::Arrived { job: Arc::new(job), user: ann });
             for index in 0..*count {
                 let task = TaskId { job: JobId(id), index };

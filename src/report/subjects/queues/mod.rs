@@ -215,7 +215,15 @@ mod tests {
         let (batch, task) = (ActorId(0), TaskId { job: JobId(0), index: 0 });
         let arrived = |id| {
             let tasks = vec![Task::new(Span::from_secs(9), 1, Kind(0))];
-            let job = Job { id: JobId(id), arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+            let job = Job {
+                id: JobId(id),
+                arrive: Time::ZERO,
+                first_task: id,
+                tasks,
+                edges: Vec::new(),
+                worth: None,
+                times: None,
+            };
             Record::Arrived { job: Arc::new(job), user: ann }
         };
         let happened = [

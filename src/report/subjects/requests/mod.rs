@@ -380,7 +380,8 @@ pub(in crate::report) mod tests {
         let mut ask = |id: u32, answer: ReserveAnswer| {
             let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(4), 2, Kind(0)) };
             let (job, arrive) = (JobId(id), minute(u64::from(id)));
-            let asked = Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None };
+            let asked =
+                Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None, times: None };
             add(u64::from(id), ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB });
             let (ready, deadline) = (minute(10), minute(60));
             add(u64::from(id), ROUTER, Record::Answered { job, ready, deadline, answer });
@@ -469,7 +470,8 @@ pub(in crate::report) mod tests {
         for (id, (start, _, nodes)) in (0..).zip(asked) {
             let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(9), 2, Kind(0)) };
             let (job, arrive) = (JobId(id), minute(0));
-            let asked = Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None };
+            let asked =
+                Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None, times: None };
             add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB });
             let nodes = NodeSet::parse(nodes).unwrap();
             let answer = ReserveAnswer::Accepted { site: YORK, start: minute(start), nodes };

@@ -208,7 +208,8 @@ mod tests {
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         let task = TaskId { job: JobId(0), index: 0 };
         let tasks = vec![Task::new(Span::from_secs(60), 2, Kind(0))];
-        let job = Job { id: task.job, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None };
+        let job =
+            Job { id: task.job, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None, times: None };
         let cores = NodeSet::parse("0-1").unwrap();
         let story = [
             (0, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN }),
@@ -235,7 +236,15 @@ mod tests {
         for id in 0..3 {
             let task = TaskId { job: JobId(id), index: 0 };
             let tasks = vec![Task::new(Span::from_secs(60), 1, Kind(0))];
-            let job = Job { id: task.job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+            let job = Job {
+                id: task.job,
+                arrive: Time::ZERO,
+                first_task: id,
+                tasks,
+                edges: Vec::new(),
+                worth: None,
+                times: None,
+            };
             let mut add = |seconds, actor, record| {
                 let stamp = Stamp::at(Time::ZERO + Span::from_secs(seconds));
                 tally.add(&Entry { stamp, actor, record }).unwrap();

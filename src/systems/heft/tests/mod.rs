@@ -5,6 +5,7 @@ mod properties;
 
 use super::paper::{Law, Wiring, paths, six, ten};
 use super::*;
+use crate::kernel::ActorId;
 use crate::network::{Efficiency, Link, LinkId, Mode};
 use crate::workload::workflow::CostTable;
 
@@ -18,6 +19,11 @@ fn apart(sites: usize, link: Link) -> Paths {
 
 fn problem(table: &CostTable, law: Law, wiring: Wiring) -> Problem {
     Problem::table(table, paths(law, wiring)).unwrap()
+}
+
+/// Sites with the actors 1, 2, ...
+fn numbered(sites: &[Resource]) -> Vec<(ActorId, Resource)> {
+    (1..).map(ActorId).zip(sites.iter().copied()).collect()
 }
 
 fn close(a: f64, b: f64) -> bool {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::*;
-use crate::grid::{Edge, Job, JobId, Kind, NodeSet, Task, TaskId};
+use crate::grid::{Edge, Job, JobId, Kind, NodeSet, SiteTime, SiteTimes, Task, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
@@ -106,7 +106,33 @@ fn job(id: u32, arrive: u64, shape: Shape, widest: u64, longest: u64, stream: &m
         layered.edges.iter().map(|&(from, to)| Edge { from, to, data: stream.int(0, 4) * stream.int(0, 9_999_999) });
     let edges = edges.collect();
     let arrive = Time::from_micros(arrive);
-    Arc::new(Job { id: JobId(id), arrive, first_task: 0, tasks, edges, worth: None })
+    Arc::new(Job { id: JobId(id), arrive, first_task: 0, tasks, edges, worth: None, times: None })
+}
+
+/// Gives half of the tasks a run time per site, at some of the sites that are wide enough.
+fn with_times(job: &Job, sites: &[Resource], seed: u64) -> Arc<Job> {
+    let (mut job, mut stream) = (job.clone(), SplitMix64::new(seed ^ 1));
+    let mut rows = Vec::new();
+    for task in &mut job.tasks {
+        let mut row = Vec::new();
+        let wide = numbered(sites).into_iter().filter(|(_, site)| site.cores >= task.cores);
+        for (site, _) in wide {
+            if stream.int(0, 2) == 0 {
+                continue;
+            }
+            let runtime = Span::from_micros(task.runtime.micros().max(3) * stream.int(1, 9) / 3);
+            row.push(SiteTime { site, runtime });
+        }
+        if stream.int(0, 1) > 0 {
+            row.clear();
+        }
+        task.runtime = row.iter().map(|time| time.runtime).min().unwrap_or(task.runtime);
+        task.walltime = task.runtime;
+        rows.push(row);
+    }
+    job.times = SiteTimes::new(rows);
+    assert_eq!(job.check(), Ok(()));
+    Arc::new(job)
 }
 
 /// Sites on a ring of cables: data goes over two of them, which others use too.
@@ -147,6 +173,7 @@ proptest! {
         arrive in prop::sample::select(vec![1234u64, 1_036_800_001_234]),
         // The shortest run time there is makes many tasks of one core start and end at one instant.
         longest in prop::sample::select(vec![3_000_000u64, 1, 3]),
+        by_site in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let mut stream = SplitMix64::new(seed);
@@ -154,13 +181,13 @@ proptest! {
         let (sites, paths) = grid(&cores, latency, &mut stream);
         let widest = u64::from(*cores.iter().max().unwrap());
         let job = job(0, arrive, shape, widest, longest, &mut stream);
+        let job = if by_site { with_times(&job, &sites, seed) } else { job };
         let (policy, awareness) = match aware {
             true => (Policy::NetworkHeft, Awareness::Network),
             false => (Policy::Heft, Awareness::Capacity),
         };
         let log = run(policy, &sites, &paths, vec![job.clone()]);
-
-        let problem = Problem::of(&job.tasks, &job.edges, &sites, paths, awareness).unwrap().released_at(arrive as f64);
+        let problem = Problem::of(Work::of(&job), &numbered(&sites), paths, awareness).unwrap().released_at(arrive as f64);
         let rules = Planning { policy, iterations: 5, ..Planning::default() };
         let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
         let improved = improve(&problem, rules.improvement(replaying));
@@ -178,6 +205,7 @@ proptest! {
         arrivals in prop::collection::vec(0u64..8_000_000, 1..5),
         cores in prop::collection::vec(1u32..4, 1..4),
         latency in prop::sample::select(vec![0u64, 500]),
+        by_site in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let mut stream = SplitMix64::new(seed);
@@ -186,6 +214,10 @@ proptest! {
         let shape = Shape { tasks: 12, fat: 0.5, density: 0.4, regularity: 0.3, jump: 2 };
         let jobs: Vec<Arc<Job>> =
             (0..).zip(&arrivals).map(|(id, &arrive)| job(id, arrive, shape, widest, 3_000_000, &mut stream)).collect();
+        let jobs: Vec<Arc<Job>> = match by_site {
+            true => jobs.iter().map(|job| with_times(job, &sites, seed ^ u64::from(job.id.0))).collect(),
+            false => jobs,
+        };
         for (_, policy, _) in Policy::ALL {
             let (log, planned) = run_watched(*policy, &sites, &paths, jobs.clone());
             if *policy != Policy::BestEffort {
@@ -194,6 +226,12 @@ proptest! {
             let completed = log.iter().filter(|entry| matches!(entry.record, Record::Completed { .. })).count();
             prop_assert_eq!(completed, jobs.len());
             let times = times(&log, &jobs);
+            for (task, (site, _)) in ran_on(&log) {
+                let (job, at) = (&jobs[task.job.0 as usize], task.index as usize);
+                let lasts = job.runtime_at(at, site, sites[site.index() - 1].speed()).map(|time| time.micros() as f64);
+                let (start, end) = times[task.job.0 as usize][at];
+                prop_assert_eq!(lasts, Some(end - start));
+            }
             for (job, times) in jobs.iter().zip(&times) {
                 prop_assert!(times.iter().all(|time| time.0 >= job.arrive.micros() as f64));
                 for edge in &job.edges {
@@ -225,7 +263,7 @@ fn what_fits_nowhere_is_refused_and_nonsense_is_ignored() {
     let (sites, paths) = grid(&[2, 1], 0, &mut stream);
     let task = |cores| Task::new(Span::from_secs(1), cores, Kind(0));
     let job = |id, tasks, edges| {
-        Arc::new(Job { id: JobId(id), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None })
+        Arc::new(Job { id: JobId(id), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None, times: None })
     };
     let backward = vec![Edge::new(1, 0)];
     let jobs =
@@ -247,12 +285,12 @@ fn what_ends_a_microsecond_later_is_later_however_late_it_is() {
     let tasks = vec![task(2_000_000_000), task(2_000_000_001), task(1_000_000)];
     let edge = |from, data| Edge { from, to: 2, data };
     let edges = vec![edge(0, 10_000_000_000), edge(1, 1_000_000_000)];
-    let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None });
+    let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None, times: None });
     let site = Resource { cores: 1, kind: Kind(0), speed_millionths: 1_000_000, latency: Span::ZERO };
     let cable = Link { capacity: 125.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::Shared };
     let paths = apart(2, cable);
     let log = run(Policy::Heft, &[site; 2], &paths, vec![job.clone()]);
-    let problem = Problem::of(&job.tasks, &job.edges, &[site; 2], paths, Awareness::Capacity).unwrap();
+    let problem = Problem::of(Work::of(&job), &numbered(&[site; 2]), paths, Awareness::Capacity).unwrap();
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
     let rules = Planning { policy: Policy::Heft, ..Planning::default() };
     let improved = improve(&problem, rules.improvement(replaying));

@@ -185,7 +185,7 @@ proptest! {
             (0..sites.len()).map(|to| if from == to { vec![] } else { vec![LinkId(from as u32), LinkId(4)] }).collect()
         });
         let paths = Paths::new(vec![cable; 5], routes.collect());
-        let problem = Problem::of(&tasks, &edges, &sites, paths, Awareness::Network).unwrap();
+        let problem = Problem::of(Work { tasks: &tasks, edges: &edges, times: None }, &numbered(&sites), paths, Awareness::Network).unwrap();
         let how = Improvement {
             stop: StopReason::Fixed(3),
             replaying: Replaying { clock: Clock::Micros, ..Replaying::default() },
@@ -306,11 +306,12 @@ fn bad_input_is_told() {
     assert!(told(|_| {}, Paths::new(vec![link], twice)).starts_with("a route over link 0 crosses it twice"));
 
     let wide = [Task::new(Span::from_secs(1), 5, Kind(0))];
-    let of = |site| Problem::of(&wide, &[], &[site], apart(1, link), Awareness::Network).unwrap_err();
+    let work = Work { tasks: &wide, edges: &[], times: None };
+    let of = |site| Problem::of(work, &numbered(&[site]), apart(1, link), Awareness::Network).unwrap_err();
     let told = of(resource(4, 1_000_000)).to_string();
-    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site has that many");
+    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site where it may run has that many");
     let told = of(Resource { kind: Kind(1), ..resource(8, 1_000_000) }).to_string();
-    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site has that many");
+    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site where it may run has that many");
 }
 
 fn resource(cores: u32, speed_millionths: u64) -> Resource {

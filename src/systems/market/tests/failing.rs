@@ -37,6 +37,7 @@ fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
         tasks,
         edges: edges(pairs),
         worth,
+        times: Vec::new(),
         needs: None,
         volumes,
     };

@@ -243,6 +243,7 @@ fn job(id: u32, arrive: u64, tasks: u32) -> NegotiatedJob {
         tasks: (0..tasks).map(task).collect(),
         edges: if tasks > 2 { chain } else { Vec::new() },
         worth: None,
+        times: None,
     };
     NegotiatedJob { job: Arc::new(job), site: None, after: None }
 }
@@ -495,6 +496,7 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
         tasks: vec![hours(1), hours(2), hours(1), hours(5), hours(1)],
         edges: vec![Edge::new(0, 1), Edge::new(0, 2), Edge::new(0, 3), Edge::new(0, 4), Edge::new(1, 2)],
         worth: None,
+        times: None,
     };
     let world = World::with(&[CORES], LATENCY);
     let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
