@@ -32,6 +32,8 @@ pub enum Efficiency {
     None,
     /// Total of `n` parallel TCP flows: `1 - 1/(1 + 3n)` of the capacity (Altman et al.), 0.75 for a single one.
     Tcp,
+    /// Total of `n` flows with this many TCP sockets each: that of as many parallel TCP flows as there are sockets.
+    TcpSockets(u32),
 }
 
 /// Sharing of a link among its flows.
@@ -60,7 +62,13 @@ impl Efficiency {
     pub fn of(self, flows: u32) -> f64 {
         match self {
             Efficiency::None => 1.0,
-            Efficiency::Tcp => 1.0 - 1.0 / (1.0 + 3.0 * f64::from(flows)),
+            Efficiency::Tcp => parallel(f64::from(flows)),
+            Efficiency::TcpSockets(sockets) => parallel(f64::from(flows) * f64::from(sockets)),
         }
     }
+}
+
+/// Part of a link's capacity that this many parallel TCP flows obtain together.
+fn parallel(flows: f64) -> f64 {
+    1.0 - 1.0 / (1.0 + 3.0 * flows)
 }

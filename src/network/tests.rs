@@ -31,6 +31,33 @@ fn the_check_of_the_specification() {
     }
 }
 
+/// With three sockets each, one, two and three flows obtain 9/10, 18/19 and 27/28 of a link; three flows with one
+/// socket obtain 9/10, as does one with three.
+#[test]
+fn sockets_count_as_parallel_flows() {
+    let rates = |efficiency, count: u32| {
+        let mut flows = Flows::new(vec![link(100.0, efficiency)]);
+        let route = flows.route(&[LinkId(0)]);
+        let started: Vec<FlowId> = (0..count).map(|_| flows.start(0.0, route, 1e6)).collect();
+        started.into_iter().map(|flow| flows.rate(flow)).collect::<Vec<f64>>()
+    };
+    for (sockets, count, each) in [
+        (1, 1, 75.0),
+        (3, 1, 90.0),
+        (3, 2, 900.0 / 19.0),
+        (3, 3, 225.0 / 7.0),
+        (4, 1, 1200.0 / 13.0),
+        (4, 2, 48.0),
+        (1_000, 1, 300_000.0 / 3_001.0),
+    ] {
+        let found = rates(Efficiency::TcpSockets(sockets), count);
+        assert!(found.len() == count as usize && found.iter().all(|rate| close(*rate, each)), "{sockets}: {found:?}");
+    }
+    let together: f64 = rates(Efficiency::Tcp, 3).iter().sum();
+    assert!(close(together, rates(Efficiency::TcpSockets(3), 1)[0]));
+    assert_eq!(rates(Efficiency::TcpSockets(1), 7), rates(Efficiency::Tcp, 7));
+}
+
 #[test]
 fn one_shared_link_gives_the_formula() {
     for count in 1..40 {
@@ -215,10 +242,14 @@ fn a_small_flow_beside_one_that_lasts_for_years_ends_when_it_should() {
 }
 
 fn networks() -> impl Strategy<Value = Vec<Link>> {
-    let link = (1u32..40, 0u32..3, any::<bool>(), 0u8..5).prop_map(|(capacity, latency, tcp, mode)| Link {
+    let link = (1u32..40, 0u32..3, 0u32..5, 0u8..5).prop_map(|(capacity, latency, sockets, mode)| Link {
         capacity: f64::from(capacity) / 3.0,
         latency: f64::from(latency) / 7.0,
-        efficiency: if tcp { Efficiency::Tcp } else { Efficiency::None },
+        efficiency: match sockets {
+            0 => Efficiency::None,
+            1 => Efficiency::Tcp,
+            several => Efficiency::TcpSockets(several),
+        },
         mode: if mode == 0 { Mode::PerFlow } else { Mode::Shared },
     });
     prop::collection::vec(link, 1..9)

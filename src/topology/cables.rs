@@ -19,6 +19,9 @@ use crate::time::Span;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cables {
     pub model: Model,
+    /// Number of TCP sockets of each transfer, on links whose efficiency is that of TCP.
+    #[serde(skip_serializing_if = "is_single")]
+    pub sockets: u32,
     /// Scale of the bytes that processes really send for a flow; None to send none.
     pub payload: Option<Payload>,
     /// Places other than sites where links meet.
@@ -73,6 +76,12 @@ pub struct Way {
     pub links: Vec<(usize, bool)>,
 }
 
+fn is_single(sockets: &u32) -> bool {
+    *sockets == 1
+}
+
+/// Most sockets of a transfer.
+pub const SOCKETS_MAX: u32 = 1_000;
 /// Most sites that links can connect, as each pair has a route.
 pub const SITES_MAX: usize = 1_024;
 /// Most links, and most switches.
@@ -201,7 +210,10 @@ impl Cables {
     }
 
     fn directed(&self) -> Vec<Link> {
-        let links = self.links.iter().flat_map(|cable| std::iter::repeat_n(cable.link(), cable.directions() as usize));
+        let links = self
+            .links
+            .iter()
+            .flat_map(|cable| std::iter::repeat_n(cable.link(self.sockets), cable.directions() as usize));
         links.collect()
     }
 
@@ -236,11 +248,15 @@ impl Cable {
         if self.duplex == Duplex::Full { 2 } else { 1 }
     }
 
-    fn link(&self) -> Link {
+    fn link(&self, sockets: u32) -> Link {
+        let efficiency = match self.efficiency {
+            Efficiency::Tcp if sockets > 1 => Efficiency::TcpSockets(sockets),
+            other => other,
+        };
         Link {
             capacity: self.capacity as f64 / 8e6,
             latency: self.latency.micros() as f64,
-            efficiency: self.efficiency,
+            efficiency,
             mode: self.mode,
         }
     }

@@ -226,8 +226,14 @@ mod tests {
             duplex: Duplex::Full,
             between: Some([End::Site(0), End::Site(1)]),
         };
-        let cables =
-            Cables { model: Model::Ideal, payload: None, switches: Vec::new(), links: vec![cable], routes: Vec::new() };
+        let cables = Cables {
+            model: Model::Ideal,
+            sockets: 1,
+            payload: None,
+            switches: Vec::new(),
+            links: vec![cable],
+            routes: Vec::new(),
+        };
         Topology { cables: Some(cables), ..topology() }
     }
 

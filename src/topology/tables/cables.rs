@@ -9,11 +9,11 @@ use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 use crate::settings::units::{bytes, bytes_text};
 use crate::settings::{
     Field, Fields, Form, FormExt, LATENCY, Layout, Location, Maybe, NAME, Name, NameIndex, OneOf, Pair, Rate, Shape,
-    Walk, is_name, key, quoted,
+    Unless, Walk, is_name, key, quoted,
 };
 use crate::time::Span;
 use crate::topology::Site;
-use crate::topology::cables::{Cable, Cables, End, LINKS_MAX, NoWay, Payload, SITES_MAX, Way};
+use crate::topology::cables::{Cable, Cables, End, LINKS_MAX, NoWay, Payload, SITES_MAX, SOCKETS_MAX, Way};
 
 /// Reads the network; None if there are no links. `w` reads the root.
 pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cables> {
@@ -51,23 +51,32 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
 }
 
 pub fn usual() -> Cables {
-    Cables { model: Model::Ideal, payload: None, switches: Vec::new(), links: Vec::new(), routes: Vec::new() }
+    Cables {
+        model: Model::Ideal,
+        sockets: 1,
+        payload: None,
+        switches: Vec::new(),
+        links: Vec::new(),
+        routes: Vec::new(),
+    }
 }
 
 /// Walks all tables of the network.
 pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
-    let Cables { model, payload, switches, links, routes } = cables;
+    let Cables { model, sockets, payload, switches, links, routes } = cables;
     let network = key("network", "").means("the transport of data between sites, over the `[[link]]`s");
-    let mut table = (*model, *payload, std::mem::take(switches));
-    w.table(network, Layout::Section("network"), &mut table, |(model, payload, switches), w| {
+    let mut table = (*model, *sockets, *payload, std::mem::take(switches));
+    w.table(network, Layout::Section("network"), &mut table, |(model, sockets, payload, switches), w| {
         w.set(key("model", "the sharing of a link by its flows"), model, Model::ALL);
+        let about = "the parallel TCP sockets of each transfer, which count on links with efficiency `tcp`";
+        w.set(key("sockets", about).usual("1"), sockets, Unless(1..=SOCKETS_MAX, 1));
         let about = key("payload", "the bytes that processes really send")
             .means("the share of the volume of flows that processes really send");
         w.set(about.usual("nothing"), payload, Payloads);
         let about = key("switches", "places other than sites where links meet").usual("none");
         w.set(about, switches, Switches { sites });
     });
-    (*model, *payload, *switches) = table;
+    (*model, *sockets, *payload, *switches) = table;
 
     let ends: NameIndex<'_> =
         sites.iter().map(|site| site.name.as_str()).chain(switches.iter().map(String::as_str)).collect();

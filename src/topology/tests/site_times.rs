@@ -57,6 +57,45 @@ fn six_tasks_take_32_seconds() {
     }
 }
 
+/// With three sockets per transfer, 1, 2 and 3 transfers obtain 90, 94.7 and 96.4 MB/s of the bottleneck. From 11 s on
+/// three share it, until 4-6 ends at 61/3 s; 3-5 ends 67/90 s later, and 2-5 sends its last 70 MB alone in 7/9 s.
+#[test]
+fn transfers_may_have_several_sockets() {
+    let settings = ["network.model=tcp-parallel", "network.sockets=3"];
+    let end = 61.0 / 3.0 + 67.0 / 90.0 + 7.0 / 9.0;
+    let tasks = ran(SIX, &settings);
+    assert!(close(tasks[4].1, end) && close(tasks[5].2, end + 11.0), "{tasks:?}");
+    assert_eq!(ran(SIX, &["network.sockets=3"]), ran(SIX, &[]), "they count only on links with efficiency tcp");
+    let told = load_files(&[("grid.toml", SIX)], &["network.sockets=0"]).unwrap_err().to_string();
+    assert!(told.contains("network.sockets: expected a whole number from 1 to 1000"), "{told}");
+    let topology = load_files(&[("grid.toml", SIX)], &settings).unwrap().topology;
+    assert!(topology.to_toml().contains("sockets = 3"));
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+}
+
+/// The paper's start-up cost `L` of a transfer is the latency of its route: each site's own link has a part of it. Task
+/// b takes 1 s at p2 and 5 s at p1, where its data is: the 100 MB take `L` and a second, so HEFT sends them as long as
+/// `L` is below 3 s.
+#[test]
+fn the_start_up_cost_of_a_transfer_is_the_latency_of_its_route() {
+    let run = |own: u32, other: u32| {
+        let text = format!(
+            "name = \"start-up\"\n[workflow]\npolicy = \"heft\"\n[network]\nswitches = [\"hub\"]\n\
+             [[site]]\nname = \"p1\"\ncores = 1\n[[site]]\nname = \"p2\"\ncores = 1\n\
+             [[link]]\nname = \"a\"\nbetween = [\"p1\", \"hub\"]\ncapacity = \"100 MB/s\"\nlatency = \"{own} ms\"\n\
+             [[link]]\nname = \"b\"\nbetween = [\"p2\", \"hub\"]\ncapacity = \"100 MB/s\"\nlatency = \"{other} ms\"\n\
+             [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\n\
+             tasks = [{{ runtime = {{ p1 = \"2 s\" }}, cores = 1 }}, {{ runtime = {{ p1 = \"5 s\", p2 = \"1 s\" }}, cores = 1 }}]\n\
+             edges = [[0, 1, \"100 MB\"]]\n"
+        );
+        ran(text.as_bytes(), &[])
+    };
+    assert_eq!(run(0, 0), [(1, 0.0, 2.0), (2, 3.0, 4.0)]);
+    assert_eq!(run(1_000, 500), [(1, 0.0, 2.0), (2, 4.5, 5.5)]);
+    assert_eq!(run(1_000, 1_999), [(1, 0.0, 2.0), (2, 5.999, 6.999)]);
+    assert_eq!(run(1_000, 2_001), [(1, 0.0, 2.0), (1, 2.0, 7.0)]);
+}
+
 /// HEFT plans 80 s. On the shared network that takes 102 s, and the third plan 91 s; with the throughput of TCP flows
 /// 347/3 s, and the third plan 1223/12 s.
 #[test]
