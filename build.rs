@@ -6,6 +6,11 @@ use std::process::Command;
 use std::{env, fs};
 
 fn main() {
+    // Tests try fewer cases in builds that are not optimised.
+    println!("cargo:rustc-check-cfg=cfg(unoptimised)");
+    if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
+        println!("cargo:rustc-cfg=unoptimised");
+    }
     if env::var_os("CARGO_FEATURE_EDGE").is_some() {
         clock_library();
     }

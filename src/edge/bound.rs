@@ -82,7 +82,7 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     let mut refused = 0u64;
     for (place, job) in jobs.iter().enumerate() {
         let [task] = job.tasks.as_slice() else { return Err(wrong("expected jobs of one task each".to_owned())) };
-        let needs = source.needs(place).unwrap_or(Needs::NODE);
+        let needs = source.job_source().needs(place).unwrap_or(Needs::NODE);
         let need = Need::new(task.cores, needs.cpu, needs.memory).map_err(|error| wrong(error.to_string()))?;
         match need.check(nodes) {
             Ok(()) => timed.push(Timed { submit: job.arrive, runtime: task.runtime, need }),

@@ -192,7 +192,7 @@ words! {
         /// Each plan or start costs too much.
         OverBudget = "all that sites offered costs more than the budget",
         /// Some plans or starts keep the one, and some the other.
-        DearOrLate = "what keeps the deadline costs more than the budget",
+        OverBudgetInTime = "what keeps the deadline costs more than the budget",
     }
 }
 

@@ -4,9 +4,10 @@
 use serde::Serialize;
 
 use super::workflow::parallel::{CYBERSHAKE_CORES, CYBERSHAKE_TASKS, cybershake};
-use super::{JobSource, Source, SourceRow, Train};
+use super::{JobSource, Platform, Source, SourceRow, Train, WorkloadError};
 use crate::grid::{Job, JobId, Kind};
 use crate::settings::{Context, Fields, Fit, Walk};
+use crate::time::Span;
 
 /// One workflow, or a series of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,22 +29,6 @@ pub const ROW: SourceRow = SourceRow {
 const WORKFLOWS_MAX: u32 = 10_000;
 
 impl Cybershake {
-    /// All jobs in order of arrival, not numbered yet.
-    pub(super) fn jobs(&self) -> Vec<Job> {
-        let workflow = cybershake();
-        let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
-        let job = |(_, arrive)| Job {
-            id: JobId(0),
-            arrive,
-            first_task: 0,
-            tasks: tasks.clone(),
-            edges: edges.clone(),
-            worth: None,
-            times: None,
-        };
-        self.train.arrivals().map(job).collect()
-    }
-
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
         self.train.check(fields);
         // If tasks that are too wide are refused during a run, the whole workflow would be: these cores are always
@@ -82,6 +67,21 @@ impl JobSource for Cybershake {
 
     fn tasks_in_all(&self) -> u64 {
         u64::from(self.train.workflows) * u64::from(CYBERSHAKE_TASKS)
+    }
+
+    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        let workflow = cybershake();
+        let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
+        let job = |(_, arrive)| Job {
+            id: JobId(0),
+            arrive,
+            first_task: 0,
+            tasks: tasks.clone(),
+            edges: edges.clone(),
+            worth: None,
+            times: None,
+        };
+        Ok(self.train.arrivals().map(job).collect())
     }
 
     fn describe(&self) -> (&'static str, String) {

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::workflow::CostTable;
-use super::{JobSource, Source, SourceRow, Train};
+use super::{JobSource, Platform, Source, SourceRow, Train, WorkloadError};
 use crate::grid::{DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Step, Workflow, WorkflowError};
 use crate::math;
 use crate::random::{SplitMix64, mix};
@@ -145,6 +145,15 @@ impl JobSource for Generator {
         u64::from(self.train.workflows) * u64::from(self.shape.tasks)
     }
 
+    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        let job = |(number, arrive)| {
+            let workflow = self.workflow(number)?;
+            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
+            Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None })
+        };
+        self.train.arrivals().map(job).collect()
+    }
+
     fn describe(&self) -> (&'static str, String) {
         ("workflow", format!("generated, layered, of {}", counted(self.shape.tasks.into(), "task")))
     }
@@ -200,16 +209,6 @@ impl Form<(Span, Span)> for RunTimes {
 }
 
 impl Generator {
-    /// All jobs in order of arrival, not numbered yet.
-    pub(super) fn jobs(&self) -> Result<Vec<Job>, WorkflowError> {
-        let job = |(number, arrive)| {
-            let workflow = self.workflow(number)?;
-            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
-            Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None })
-        };
-        self.train.arrivals().map(job).collect()
-    }
-
     /// The workflow of this number; its random stream depends only on the number and the seed.
     pub fn workflow(&self, number: u32) -> Result<Workflow, WorkflowError> {
         let mut stream = SplitMix64::new(mix(mix(self.seed).wrapping_add(u64::from(number))));

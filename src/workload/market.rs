@@ -131,6 +131,10 @@ impl JobSource for Generator {
         u64::from(self.jobs) * u64::from(self.tasks.1)
     }
 
+    fn jobs(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError> {
+        self.generate(platform, tick)
+    }
+
     fn describe(&self) -> (&'static str, String) {
         let basis = LoadBasis::ALL.iter().find(|(_, basis, _)| *basis == self.load_basis);
         let basis = basis.map_or("the cores".to_owned(), |basis| remark(basis.2));

@@ -22,11 +22,12 @@ pub mod workflow;
 
 use serde::Serialize;
 
-use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, Task, WorkflowError};
+use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, WorkflowError};
 use crate::kernel::ActorId;
 use crate::settings::{Context, Walk};
 use crate::time::Span;
 
+pub use reservations::ListedRequest;
 pub use rigid::{FAULTS_FEW, Fault, Faults, Rigid, Trace, Unrunnable, faults_by_kind};
 pub use train::Train;
 
@@ -68,23 +69,11 @@ pub struct SourceRow {
     pub read: fn(&mut dyn Walk, &Context<'_>) -> Source,
 }
 
-pub const ALL: &[SourceRow] = &[
-    market::ROW,
-    table::ROW,
-    reservations::GENERATED,
-    reservations::WRITTEN,
-    workflow::ROW,
-    rigids::SWF,
-    rigids::BATSIM,
-    rigids::LUBLIN,
-    layered::ROW,
-    parallel::ROW,
-    cybershake::ROW,
-];
-
-/// Declares the sources: each is listed once here, with its row above.
+/// Declares the sources, each with the rows that read it: its names in topologies.
 macro_rules! sources {
-    ($($variant:ident($job_source:ty)),+ $(,)?) => {
+    ($($variant:ident($job_source:ty): $($row:path),+;)+) => {
+        pub const ALL: &[SourceRow] = &[$($($row),+),+];
+
         /// Source of a workload's jobs, as a topology describes it.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         #[serde(tag = "source", rename_all = "snake_case")]
@@ -103,14 +92,14 @@ macro_rules! sources {
 }
 
 sources! {
-    Market(market::Generator),
-    Table(table::Table),
-    Layered(layered::Generator),
-    Parallel(parallel::Generator),
-    Cybershake(cybershake::Cybershake),
-    Reservations(reservations::RequestGenerator),
-    Requests(reservations::RequestList),
-    Rigid(rigids::Rigids),
+    Market(market::Generator): market::ROW;
+    Table(table::Table): table::ROW, workflow::ROW;
+    Reservations(reservations::RequestGenerator): reservations::GENERATED;
+    Requests(reservations::RequestList): reservations::WRITTEN;
+    Rigid(rigids::Rigids): rigids::SWF, rigids::BATSIM, rigids::LUBLIN;
+    Layered(layered::Generator): layered::ROW;
+    Parallel(parallel::Generator): parallel::ROW;
+    Cybershake(cybershake::Cybershake): cybershake::ROW;
 }
 
 /// A source of jobs, as a topology sees it.
@@ -126,6 +115,25 @@ pub trait JobSource {
 
     /// Upper bound of the total number of tasks.
     fn tasks_in_all(&self) -> u64;
+
+    /// Its jobs in order of submission, not numbered yet.
+    fn jobs(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError>;
+
+    /// Its requests for reservations in order of arrival, each with its job of one task, not numbered yet. The scheduler
+    /// decides if they are valid.
+    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+        Ok(Vec::new())
+    }
+
+    /// Needs per node of each task of the job at this index; `None` for whole nodes.
+    fn needs(&self, _place: usize) -> Option<Needs> {
+        None
+    }
+
+    /// Data of the job at this index; `None` if it has none.
+    fn staging(&self, _place: usize) -> Option<Staging> {
+        None
+    }
 
     /// Its jobs, for another process that then need not read or draw them again. None if that is not worth it.
     fn prepared_jobs(&self) -> Option<Vec<u8>> {
@@ -171,26 +179,9 @@ pub enum WorkloadError {
 }
 
 impl Source {
-    /// All jobs of this workload in order of submission, numbered from `next` on.
+    /// All jobs of this workload in order of submission, numbered from `next` on and checked.
     pub fn jobs(&self, platform: &Platform, tick: Span, next: &mut Numbering) -> Result<Vec<Job>, WorkloadError> {
-        let mut jobs = match self {
-            Source::Market(generator) => generator.generate(platform, tick)?,
-            Source::Table(table) => table.jobs(platform),
-            Source::Layered(generator) => generator.jobs()?,
-            Source::Parallel(generator) => generator.jobs(),
-            Source::Cybershake(cybershake) => cybershake.jobs(),
-            Source::Reservations(_) | Source::Requests(_) => {
-                return Ok(self.asks(next)?.into_iter().map(|(job, _)| job).collect());
-            }
-            Source::Rigid(rigids) => {
-                let mut jobs = Vec::with_capacity(rigids.content.jobs.len());
-                rigids.hand_out(next, 1, |handed| {
-                    jobs.push(handed.job);
-                    Ok::<_, WorkloadError>(())
-                })?;
-                return Ok(jobs);
-            }
-        };
+        let mut jobs = self.job_source().jobs(platform, tick)?;
         for job in &mut jobs {
             (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
             job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
@@ -225,44 +216,13 @@ impl Source {
         Ok((jobs, None))
     }
 
-    /// Needs per node of each task of the job at this index; `None` for whole nodes.
-    pub fn needs(&self, place: usize) -> Option<Needs> {
-        match self {
-            Source::Table(table) => table.jobs.get(place)?.needs,
-            Source::Rigid(rigids) => rigids.needs(place as u32),
-            _ => None,
+    /// All reservation requests of this workload in order of arrival, each with its job, numbered from `next` on.
+    pub fn requests(&self, next: &mut Numbering) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+        let mut requests = self.job_source().requests()?;
+        for (job, _) in &mut requests {
+            (job.id, job.first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
         }
-    }
-
-    /// Data of the job at this index; `None` if it has none.
-    pub fn staging(&self, place: usize) -> Option<Staging> {
-        match self {
-            Source::Table(table) => table.data.of(table.jobs.get(place)?.volumes),
-            Source::Requests(table) => table.data.of(table.asks.get(place)?.volumes),
-            Source::Rigid(rigids) => rigids.staging(),
-            Source::Reservations(demand) => demand.data.of(demand.data.each),
-            _ => None,
-        }
-    }
-
-    /// All reservation requests of this workload in order of arrival, each as a job of one task, numbered from `next`
-    /// on. The scheduler decides if they are valid.
-    pub fn asks(&self, next: &mut Numbering) -> Result<Vec<(Job, reservations::ListedRequest)>, WorkloadError> {
-        let asks = match self {
-            Source::Reservations(demand) => demand.asks(),
-            Source::Requests(table) => table.asks.clone(),
-            Source::Rigid(rigids) => return rigids.ask(next),
-            _ => Vec::new(),
-        };
-        let job = |ask: reservations::ListedRequest| {
-            let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
-            let request = ask.request;
-            let walltime = request.duration;
-            let task = Task { runtime: ask.runtime, cores: request.nodes, kind: Kind(0), walltime };
-            let (tasks, edges) = (vec![task], Vec::new());
-            Ok((Job { id, arrive: request.arrive, first_task, tasks, edges, worth: None, times: None }, ask))
-        };
-        asks.into_iter().map(job).collect()
+        Ok(requests)
     }
 }
 

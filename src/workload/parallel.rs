@@ -6,12 +6,13 @@
 use serde::Serialize;
 
 use super::workflow::parallel::Parallel;
-use super::{JobSource, Source, SourceRow, Train};
+use super::{JobSource, Platform, Source, SourceRow, Train, WorkloadError};
 use crate::grid::{DATA_MAX, Job, JobId, Kind, Workflow};
 use crate::math;
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX};
 use crate::settings::{Context, Fields, Fit, Maybe, Volume, Walk, counted, key};
+use crate::time::Span;
 
 /// A series of workflows of one shape, each with its own graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,16 +60,6 @@ impl Generator {
         let mut workflow = self.shape().draw(&mut stream);
         workflow.name = format!("parallel-{}-{number}", self.seed);
         workflow
-    }
-
-    /// All jobs in order of arrival, not numbered yet.
-    pub(super) fn jobs(&self) -> Vec<Job> {
-        let job = |(number, arrive)| {
-            let workflow = self.workflow(number);
-            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
-            Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None }
-        };
-        self.train.arrivals().map(job).collect()
     }
 
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
@@ -121,6 +112,15 @@ impl JobSource for Generator {
         u64::from(self.train.workflows) * u64::from(self.tasks)
     }
 
+    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        let job = |(number, arrive)| {
+            let workflow = self.workflow(number);
+            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
+            Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None }
+        };
+        Ok(self.train.arrivals().map(job).collect())
+    }
+
     fn describe(&self) -> (&'static str, String) {
         ("workflow", format!("generated, of {}", counted(self.tasks.into(), "parallel task")))
     }
@@ -129,7 +129,6 @@ impl JobSource for Generator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Span;
 
     #[test]
     fn workflows_are_evenly_spaced_and_depend_on_their_number_only() {

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::lublin::{Lublin, Sizes, Stream, Times, Types};
 use super::staging::{Data, walk_volumes};
-use super::{JobSource, Source, SourceRow};
-use crate::grid::{Request, Volumes};
+use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
+use crate::grid::{Job, JobId, Kind, Request, Staging, Task, Volumes};
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
@@ -145,6 +145,18 @@ impl JobSource for RequestGenerator {
         self.requests.into()
     }
 
+    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        Ok(self.listed().iter().map(ListedRequest::job).collect())
+    }
+
+    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+        Ok(self.listed().into_iter().map(|request| (request.job(), request)).collect())
+    }
+
+    fn staging(&self, _: usize) -> Option<Staging> {
+        self.data.of(self.data.each)
+    }
+
     fn describe(&self) -> (&'static str, String) {
         ("request", "generated".to_owned())
     }
@@ -181,6 +193,18 @@ impl JobSource for RequestList {
         self.asks.len() as u64
     }
 
+    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        Ok(self.asks.iter().map(ListedRequest::job).collect())
+    }
+
+    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+        Ok(self.asks.iter().map(|request| (request.job(), *request)).collect())
+    }
+
+    fn staging(&self, place: usize) -> Option<Staging> {
+        self.data.of(self.asks.get(place)?.volumes)
+    }
+
     fn describe(&self) -> (&'static str, String) {
         ("request", "written out in the topology".to_owned())
     }
@@ -191,6 +215,13 @@ impl ListedRequest {
         let (arrive, duration) = (Time::ZERO, Span::ZERO);
         let request = Request { arrive, ready: arrive, duration, deadline: arrive, nodes: 1 };
         ListedRequest { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING }
+    }
+
+    /// Its job of one task, not numbered yet.
+    pub(super) fn job(&self) -> Job {
+        let Request { arrive, duration, nodes, .. } = self.request;
+        let task = Task { runtime: self.runtime, cores: nodes, kind: Kind(0), walltime: duration };
+        Job { id: JobId(0), arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None, times: None }
     }
 
     /// Only nonsensical values are errors: the scheduler has its own answer to invalid requests.
@@ -242,7 +273,7 @@ const USE_STREAM: u64 = 0x0_05ED;
 
 impl RequestGenerator {
     /// Requests in order of arrival, with real run times.
-    pub fn asks(&self) -> Vec<ListedRequest> {
+    pub fn listed(&self) -> Vec<ListedRequest> {
         let mut random = SplitMix64::new(mix(self.seed ^ USE_STREAM));
         let least = self.used_millionths as f64 / 1e6;
         let mut ask = |request: Request| {

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::staging::{Data, walk_volumes};
-use super::{JobSource, Platform, Source, SourceRow};
-use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Needs, SiteTime, SiteTimes, Task, Volumes, Worth};
+use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
+use crate::grid::{
+    Curve, CurveError, DATA_MAX, Edge, Job, JobId, Needs, SiteTime, SiteTimes, Staging, Task, Volumes, Worth,
+};
 use crate::settings::limits::{EDGES_MAX, POINTS_MAX};
 use crate::settings::{
     Context, Field, Fields, Form, FormExt, Layout, Maybe, Moment, Number, Shape, Text, Unless, Walk, key,
@@ -83,6 +85,18 @@ impl JobSource for Table {
 
     fn tasks_in_all(&self) -> u64 {
         self.jobs.iter().map(|job| job.tasks.len() as u64).sum()
+    }
+
+    fn jobs(&self, platform: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        Ok(self.jobs.iter().map(|job| job.job(platform)).collect())
+    }
+
+    fn needs(&self, place: usize) -> Option<Needs> {
+        self.jobs.get(place)?.needs
+    }
+
+    fn staging(&self, place: usize) -> Option<Staging> {
+        self.data.of(self.jobs.get(place)?.volumes)
     }
 
     fn describe(&self) -> (&'static str, String) {
@@ -422,13 +436,6 @@ impl Form<Vec<Option<(f64, f64)>>> for Points {
                 "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2
             } }"#,
         }
-    }
-}
-
-impl Table {
-    /// The jobs as listed, not numbered yet.
-    pub(super) fn jobs(&self, platform: &Platform) -> Vec<Job> {
-        self.jobs.iter().map(|job| job.job(platform)).collect()
     }
 }
 

@@ -59,7 +59,7 @@ fn honest() -> Vec<(Vec<u8>, Vec<u8>)> {
 
 fn replay(reader: &str, seeds: &[Vec<u8>]) {
     let (_, check) = READERS.iter().find(|(name, _)| *name == reader).expect("every reader is in the table");
-    let count = if cfg!(debug_assertions) { 150 } else { 4000 };
+    let count = if cfg!(unoptimised) { 150 } else { 4000 };
     let mut random = SplitMix64::new(mix(reader.len() as u64));
     let mutants = (0..count).map(|number| {
         let mut bytes = seeds[number % seeds.len()].clone();

@@ -335,7 +335,7 @@ fn after_any_deaths_the_log_is_that_of_one_place() {
     let expected: Vec<Log> = grids.iter().map(inline).collect();
     let seeds = match number("HANSA_TWIN_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("HANSA_TWINS").unwrap_or(if cfg!(debug_assertions) { 120 } else { 5_000 }),
+        None => 0..number("HANSA_TWINS").unwrap_or(if cfg!(unoptimised) { 120 } else { 5_000 }),
     };
     let mut deaths = 0;
     for seed in seeds {
@@ -353,7 +353,7 @@ fn after_any_deaths_the_log_is_that_of_one_place() {
 fn a_contract_changes_no_log() {
     let seeds = match number("HANSA_TWIN_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("HANSA_TWINS").unwrap_or(if cfg!(debug_assertions) { 40 } else { 400 }),
+        None => 0..number("HANSA_TWINS").unwrap_or(if cfg!(unoptimised) { 40 } else { 400 }),
     };
     let (mut ahead, mut foretold, mut neither) = (0, 0, 0);
     for seed in seeds {

@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 1 } else { 6 }))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 1 } else { 6 }))]
 
         /// Around the longest frame, to the byte, and far beyond it: the other side reads the written value.
         #[test]

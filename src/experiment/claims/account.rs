@@ -22,7 +22,8 @@ pub(super) struct JudgedClaim {
     pub says: Vec<String>,
     /// The weaker statement, if there is one.
     pub weaker: Option<String>,
-    pub notes: Vec<String>,
+    /// Explanation of why it does not hold as it stands; None if it holds.
+    pub note: Option<String>,
     pub finding: Finding,
 }
 
@@ -35,7 +36,7 @@ impl Findings {
                 text: claim.text.to_owned(),
                 says: claim.says.iter().map(Says::words).collect(),
                 weaker: claim.weaker.as_ref().map(|weaker| weaker.text.to_owned()),
-                notes: claim.notes(results, &finding),
+                note: claim.note.filter(|_| finding.verdict != Verdict::Holds).map(str::to_owned),
                 finding,
             }
         };
@@ -121,7 +122,7 @@ impl Findings {
 }
 
 impl JudgedClaim {
-    /// The decisive comparisons, tolerances, reasons and notes.
+    /// The decisive comparisons, tolerances, reasons and the note.
     fn lines(&self) -> Vec<String> {
         let finding = &self.finding;
         let mut lines: Vec<String> = Vec::new();
@@ -157,7 +158,7 @@ impl JudgedClaim {
             });
         }
         lines.extend(finding.remarks.iter().cloned());
-        lines.extend(self.notes.iter().cloned());
+        lines.extend(self.note.clone());
         lines
     }
 }

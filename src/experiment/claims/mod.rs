@@ -28,7 +28,7 @@ pub struct Claim<R> {
     pub text: &'static str,
     pub says: &'static [Says],
     /// Explanation of why it does not hold as it stands.
-    pub note: Note<R>,
+    pub note: Option<&'static str>,
     pub(super) compare: fn(&mut Judge<'_, R>),
     pub(super) weaker: Option<Weaker<R>>,
 }
@@ -40,15 +40,6 @@ pub enum Says {
     Quote(&'static str, &'static str),
     /// Place and statement, where only its sense is at hand, not its wording.
     Sense(&'static str, &'static str),
-}
-
-/// Explanation of why a claim does not hold as it stands.
-pub enum Note<R> {
-    None,
-    /// One text for all results.
-    Words(&'static str),
-    /// Texts that depend on the results.
-    Of(fn(&R, &Finding) -> Vec<String>),
 }
 
 /// A statement of ours that is weaker than the paper's. It is judged beside the claim, and does not affect its verdict.
@@ -128,15 +119,6 @@ impl<R> Claim<R> {
             judge.weaker()
         });
         judge.finding(weaker)
-    }
-
-    fn notes(&self, results: &R, finding: &Finding) -> Vec<String> {
-        match self.note {
-            _ if finding.verdict == Verdict::Holds => Vec::new(),
-            Note::None => Vec::new(),
-            Note::Words(words) => vec![words.to_owned()],
-            Note::Of(note) => note(results, finding),
-        }
     }
 }
 
@@ -244,7 +226,7 @@ mod tests {
 
     /// A claim that compares fixed numbers.
     fn judged(compare: fn(&mut Judge<'_, ()>)) -> Finding {
-        Claim { number: 1, text: "", says: &[], note: Note::None, compare, weaker: None }.judge(&())
+        Claim { number: 1, text: "", says: &[], note: None, compare, weaker: None }.judge(&())
     }
 
     #[test]
@@ -283,7 +265,7 @@ mod tests {
             number: 1,
             text: "a is above 2",
             says: &[],
-            note: Note::None,
+            note: None,
             compare: |judge: &mut Judge<'_, f64>| judge.below(&just(2.0), &just(*judge.results)),
             weaker: Some(Weaker {
                 text: "a is above 1",

@@ -258,7 +258,7 @@ impl WrittenClaim {
             text: one_line(&self.text),
             says: self.says.iter().flat_map(words).collect(),
             weaker: self.weaker.as_ref().map(|weaker| one_line(&weaker.text)),
-            notes: self.note.iter().filter(|_| finding.verdict != Verdict::Holds).map(|note| one_line(note)).collect(),
+            note: self.note.as_ref().filter(|_| finding.verdict != Verdict::Holds).map(|note| one_line(note)),
             finding,
         }
     }

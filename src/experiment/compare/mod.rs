@@ -22,6 +22,7 @@ use self::jobs::{JobChanges, Matching};
 pub use self::jobs::{JobReader, JobTable};
 use self::settings::Setting;
 pub use self::sweeps::{Sweep, Sweeps, compare_sweeps};
+pub(super) use self::text::wrapped;
 
 /// Most results of one comparison: pictures have a colour or a dash pattern for each.
 pub const RESULTS_MAX: usize = 16;

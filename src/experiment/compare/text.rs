@@ -268,7 +268,7 @@ pub(super) fn table(heads: &Vec<String>, rows: &[Vec<String>], left: usize) -> S
 }
 
 /// Words in lines of at most 100 columns.
-pub(super) fn wrapped(words: &str) -> String {
+pub(in crate::experiment) fn wrapped(words: &str) -> String {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {
         let Some(line) = lines.last_mut() else { break };

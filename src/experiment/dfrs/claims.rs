@@ -3,7 +3,7 @@
 use super::published::{LIMITS, TABLE_2, TABLE_5, mean};
 use super::traces::worst_case;
 use super::{BEST, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, with_period};
-use crate::experiment::claims::{Claim, Finding, Judge, Note, Number, Says, Weaker, just};
+use crate::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
 use crate::systems::dfrs::{Algorithm, bound, bounded_stretch, run};
 
 impl Judge<'_, Outcome> {
@@ -67,30 +67,6 @@ impl Judge<'_, Outcome> {
     }
 }
 
-/// Composition of the mean of `GreedyP *` where it does not gain enough.
-fn tails(results: &Outcome, finding: &Finding) -> Vec<String> {
-    let tail = |group: Group| {
-        let [queue, forced] =
-            ["Greedy */opt=min", "GreedyP */opt=min"].map(|name| results.samples(group, name, Metric::Degradation));
-        let worst = forced.iter().copied().max_by(f64::total_cmp)?;
-        let share = 100.0 * worst / forced.iter().sum::<f64>();
-        let mut gains: Vec<f64> = queue.iter().zip(&forced).map(|(queue, forced)| queue / forced).collect();
-        gains.sort_unstable_by(f64::total_cmp);
-        let enough = gains.iter().filter(|gain| **gain >= 20.0).count();
-        Some(format!(
-            "On {} traces, one of {} makes {share:.0} % of the mean of GreedyP *: a job as wide as the cluster that \
-             nearly fills its memory starves until all others are gone. On {enough} of the traces the gain is at least \
-             20 times, and {:.0} times on the median one.",
-            group.words(),
-            forced.len(),
-            gains[gains.len() / 2]
-        ))
-    };
-    let failing =
-        |group: &Group| results.has(*group) && finding.fails(&format!("D(Greedy */opt=min, {})", group.words()));
-    Group::ALL.into_iter().filter(failing).filter_map(tail).collect()
-}
-
 const TABLES: &str = "table 2";
 
 /// `D` is the mean degradation from bound, `U` the mean normalised underutilisation.
@@ -99,7 +75,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 1,
         text: "no run comes below the bound, and EASY degrades no more than FCFS",
         says: &[Says::Sense(TABLES, "the bound is one on any schedule; EASY is better than FCFS on every set")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             let below = judge.results.all().filter(|row| row.stretch < row.bound.lo).count();
             let runs = Number::new("runs below the bound".to_owned(), Some(below as f64));
@@ -116,7 +92,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 2,
         text: "queues are at least two orders of magnitude worse than the best algorithm",
         says: &[Says::Sense(TABLES, "FCFS and EASY are two orders of magnitude further from the bound than the best")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for group in judge.sets() {
                 for queue in ["EASY", "FCFS"] {
@@ -135,7 +111,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             Says::Sense(TABLES, "the best algorithm is at most a factor 7 from the bound on average"),
             Says::Sense("figure 1", "about 3 at low load, 7.5 at high load"),
         ],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for group in judge.sets() {
                 judge.show(group, BEST, Metric::Degradation);
@@ -154,7 +130,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 4,
         text: "the algorithm that the paper recommends degrades least of table 2 on all three sets",
         says: &[Says::Quote("", "on all 3 sets")],
-        note: Note::Words(
+        note: Some(
             "GreedyP */opt=min and its kin have heavy tails: the worst trace of a set makes most of their mean, so \
              their place changes with the set.",
         ),
@@ -183,7 +159,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 5,
         text: "admitting every arriving job pays off, and moving jobs instead of pausing them adds little",
         says: &[Says::Sense(TABLES, "forced admission is far better than waiting; migration adds little to it")],
-        note: Note::Of(tails),
+        note: Some(
+            "A few traces make the mean of GreedyP *: a job as wide as the cluster that nearly fills its memory starves \
+             until all others are gone.",
+        ),
         compare: |judge| {
             judge.bound(
                 "\"far better\" is read as 20 times (Greedy *) and a tenth (Greedy/per), \"little\" as a tenth",
@@ -213,7 +192,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             "table 5",
             "without minvt, MCB8 at every arrival is more than one order of magnitude further from the bound",
         )],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for group in judge.sets() {
                 let with = judge.d(group, "MCB8 */opt=min/minvt=600");
@@ -232,7 +211,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 7,
         text: "repacking all jobs every period tames the worst traces of GreedyPM *, on generated traces",
         says: &[Says::Sense(TABLES, "maxima without periodic repacking are many times those with it")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.bound("\"many times\" is read as 3 times", |judge| {
                 for (group, place) in judge.generated().into_iter().zip([1, 2]) {
@@ -252,7 +231,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 8,
         text: "/per alone is outperformed by the best greedy algorithms by more than 6-fold",
         says: &[Says::Sense(TABLES, "/per alone is outperformed by the best greedy algorithms by more than 6-fold")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for group in judge.sets() {
                 judge.show(group, "/per/opt=min/minvt=600", Metric::Degradation);
@@ -270,7 +249,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             Says::Quote("table 5", "opt=min is never worse than opt=avg"),
             Says::Quote("table 5", "minvt beats minft"),
         ],
-        note: Note::Words(
+        note: Some(
             "The paper's own table 5 has 25.1 against 23.6 for MCB8 */per/minft=600, so \"never\" is too strong there, \
              too.",
         ),
@@ -310,7 +289,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             "mean bandwidth below 0.80 GB/s, maximum below 2.0 GB/s; fewer than 40 preemptions and 60 migrations an \
              hour; fewer than 6 and 7 a job",
         )],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for (name, paper) in
                 [(BEST, [0.8, 1.96, 33.8, 56.45, 5.11, 6.84]), (TWIN, [0.8, 1.99, 37.7, 52.14, 5.56, 6.34])]
@@ -353,7 +332,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             Says::Sense("figure 2", "less underutilised than EASY from a period of 900 s on"),
             Says::Sense("table 4", "at 600 s the best algorithm is more underutilised than EASY"),
         ],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for group in judge.sets() {
                 judge.show(group, "EASY", Metric::Underutilisation);
@@ -385,7 +364,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "a period 20 times as long (12,000 s) degrades less than 1.5 times as much on unscaled traces, twice on \
                HPC2N, 3 times on scaled ones",
         says: &[Says::Sense("figure 3", "less than 1.5 times (unscaled), 2 times (HPC2N) and 3 times (scaled)")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for (group, times) in
                 Group::ALL.into_iter().zip([2.0, 1.5, 3.0]).filter(|(group, _)| judge.results.has(*group))
@@ -421,7 +400,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "sharing a node equally stretches no job further than there are jobs, and there are jobs of which the \
                last is, while the bound is 2 + 1/2 + ... + 1/(k-1)",
         says: &[Says::Sense("theorem 4", "equal sharing of one node is k-competitive for k jobs, and no better")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             let greedy = Algorithm::parse("Greedy */opt=min").expect("a name of the paper's");
             for k in [4, 6, 9] {
@@ -450,7 +429,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             "of 197,808 calls of MCB8 *, 67.25 % had at most 10 jobs and took under 1 ms; others had 11 to 102 jobs, \
              0.25 s in the mean and 4.5 s at most (3.2 GHz)",
         )],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             let speed = judge.results.speed;
             let seconds = |name: &str, of: fn(super::Speed) -> f64| Number::new(name.to_owned(), speed.map(of));
@@ -468,7 +447,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 15,
         text: "sharing nodes beats both queues at every load",
         says: &[Says::Quote("", "across the board regardless of load")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for load in (1..=9).map(Group::Load) {
                 for queue in ["EASY", "FCFS"] {
@@ -482,7 +461,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 16,
         text: "opportunistic scheduling, that is acting when a job ends, is always beneficial with minvt",
         says: &[Says::Quote("", "opportunistic scheduling is always beneficial")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for (group, policy) in judge.sets().into_iter().flat_map(|group| [(group, "GreedyP"), (group, "GreedyPM")])
             {
@@ -499,7 +478,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "with a period of up to 20 times the penalty (12,000 s by the paper's count) the best algorithm \
                outperforms EASY by at least two orders of magnitude",
         says: &[Says::Quote("", "up to 20x the penalty still outperforms EASY by at least two orders of magnitude")],
-        note: Note::Words(
+        note: Some(
             "The paper calls 12,000 s 20 times the penalty of 300 s, which is 40 times: its numbers in seconds are \
              taken.",
         ),
@@ -523,7 +502,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "at a period of one hour jobs that are paused and moved need about a quarter of the bandwidth, below 0.2 \
                GB/s",
         says: &[Says::Quote("", "roughly 4 times lower bandwidth")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             let at = |judge: &Judge<'_, Outcome>, period| {
                 judge.bandwidth("mean", Group::Scaled, &with_period(period), |spread| spread.mean)
@@ -545,7 +524,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 19,
         text: "with periods above about 15,000 s underutilisation grows again",
         says: &[Says::Sense("appendix B", "above about 15,000 s underutilisation grows again")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for group in judge.sets() {
                 let [first, .., last] = LONG_PERIODS.map(|period| judge.u(group, &with_period(period)));
@@ -559,7 +538,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "on the whole log of HPC2N, not cut into weeks, underutilisation is 0.08 under EASY and 0.10 under the \
                recommended algorithm",
         says: &[Says::Sense("", "on the unsplit HPC2N log underutilisation is .08 for EASY and .10 for the best")],
-        note: Note::Words(
+        note: Some(
             "A resumed job makes no progress for 300 s. At the default period of 600 s live jobs accumulate over the \
              years of the log, and the cluster loses up to half of its capacity (docs/dfrs.md, Cost).",
         ),

@@ -1,6 +1,6 @@
 //! Conclusions of the paper, each under both laws of sharing.
 
-use super::super::claims::{Claim, Judge, Note, Number, Says, Weaker, just};
+use super::super::claims::{Claim, Judge, Number, Says, Weaker, just};
 use super::published::{BEST, ORIGINAL, PUBLISHED, STRETCHED};
 use super::{Example, Group, Means, Over, Results};
 use crate::systems::heft::Cycle;
@@ -81,7 +81,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 1,
         text: "sharing stretches the plans of HEFT considerably",
         says: &[Says::Sense("table 3", "after stretching, plans take 29.65 % longer")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.show("increase", ALL, STRETCHED / ORIGINAL - 1.0, Means::increase);
             judge.bound("\"considerably\" is read as a fifth", |judge| {
@@ -96,7 +96,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 2,
         text: "improvement takes much of the increase back (80 % in the paper)",
         says: &[Says::Sense("table 3", "the best of 50 rounds takes 18.31 % less than the stretched plan")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             let recovered = (STRETCHED - BEST) / (STRETCHED - ORIGINAL);
             judge.show("part of the increase taken back", ALL, recovered, Means::recovered);
@@ -114,7 +114,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 3,
         text: "the further edges jump, the larger the increase and the decrease",
         says: &[Says::Sense("table 8", "increase and decrease grow with jump")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.show_groups("jump", "increase", Means::increase);
             judge.show_groups("jump", "decrease", Means::decrease);
@@ -131,7 +131,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 4,
         text: "wide graphs (fat 0.8) are stretched far more than any others, and gain most from improvement",
         says: &[Says::Sense("table 5", "94.17 % at fat 0.8, against 23.31 % at 0.1 and 11.68 % at 0.2")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.show_groups("fat", "increase", Means::increase);
             judge.show_groups("fat", "decrease", Means::decrease);
@@ -151,7 +151,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 5,
         text: "the more tasks, the larger the decrease, and the later the best round",
         says: &[Says::Sense("table 4", "decrease and iteration grow with the number of tasks")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.show_groups("n", "decrease", Means::decrease);
             judge.show_groups("n", "iteration", |means| means.iteration);
@@ -168,7 +168,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 6,
         text: "regularity hardly matters",
         says: &[Says::Sense("table 6", "increases of 31.04 and 28.36 %, decreases of 18.67 and 18.07 %")],
-        note: Note::None,
+        note: None,
         compare: |judge| hardly_matters(judge, "regularity"),
         weaker: None,
     },
@@ -176,7 +176,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 7,
         text: "density hardly matters",
         says: &[Says::Sense("table 7", "increases of 29.70 and 29.71 %, decreases of 18.24 and 18.47 %")],
-        note: Note::Words(
+        note: Some(
             "In the documented process of the generator a denser graph has more edges, so more data moves and more of \
              it meets. The paper's equal numbers would need edges that do not depend on density.",
         ),
@@ -187,7 +187,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 8,
         text: "plans are stretched by more than 23 % with every number of tasks",
         says: &[Says::Sense("table 4", "23.98, 32.47 and 31.19 % for 10, 20 and 50 tasks")],
-        note: Note::Words(
+        note: Some(
             "The paper's groups of sizes are not equally large: the means over its groups do not give the mean of all. \
              Over a full grid, small graphs have few transfers that could meet.",
         ),
@@ -205,7 +205,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 9,
         text: "the best round comes early: the 7th of 50 on average",
         says: &[Says::Sense("table 3", "the mean number of the best round is 7.099679")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.show("iteration", ALL, super::published::ITERATION, |means| means.iteration);
             judge.bound("\"early\" is read as from the 3rd to the 10th", |judge| {
@@ -221,7 +221,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 10,
         text: "the further edges jump, the later the best round",
         says: &[Says::Sense("table 8", "iteration grows with jump")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.show_groups("jump", "iteration", |means| means.iteration);
             for law in laws() {
@@ -236,7 +236,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 11,
         text: "in every experiment plans repeat in a cycle",
         says: &[Says::Sense("", "plans come again in a circle in every experiment")],
-        note: Note::Words("Within 50 rounds. Improvement ends there, so longer cycles are not seen."),
+        note: Some("Within 50 rounds. Improvement ends there, so longer cycles are not seen."),
         compare: |judge| {
             for law in laws() {
                 let cycles = judge.number("cycles", law, ALL, |means| means.cycles);
@@ -250,7 +250,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 12,
         text: "wide graphs (fat 0.8) take almost twice as long as planned",
         says: &[Says::Quote("table 5", "almost twice")],
-        note: Note::Words("Ours are stretched more: the paper does not print the ranges of its costs."),
+        note: Some("Ours are stretched more: the paper does not print the ranges of its costs."),
         compare: |judge| {
             judge.show("increase", ("fat", "0.8"), 0.9417, Means::increase);
             judge.bound("\"almost twice\" is read as an increase of 80 to 100 %", |judge| {
@@ -268,7 +268,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         text: "the ten tasks of the second example, planned in 80, take 104; the 5th round is the best, and plans come \
                again from the 16th on, every 8 rounds",
         says: &[Says::Sense("figure 11", "104 after stretching, 91 after the 5th round, a pattern of 8 from the 16th")],
-        note: Note::Words(
+        note: Some(
             "The plan of 80 and the best value, 91, are the paper's under equal sharing. The other numbers would need \
              rules of sharing and of tie-breaking that the paper does not give.",
         ),
@@ -299,7 +299,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 14,
         text: "narrow graphs (fat 0.1) are stretched more than those of fat 0.2: by 23 %",
         says: &[Says::Sense("table 5", "an increase of 23.31 % at fat 0.1, and of 11.68 % at 0.2")],
-        note: Note::Words(
+        note: Some(
             "A narrow graph of this generator has about one task per level, so its transfers follow each other and \
              hardly meet.",
         ),
@@ -315,7 +315,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 15,
         text: "the averages over all runs: 29.65 % longer, 18.31 % saved",
         says: &[Says::Sense("table 3", "349.191711 planned, 452.72049 stretched, 369.807617 at best")],
-        note: Note::Words(
+        note: Some(
             "7.099679 rounds times 25,920 runs is no whole number, so the paper did not average over all runs with \
              equal weight. Under equal sharing, over the runs whose plan is stretched, the decrease agrees with it in \
              all (18.38 %), for 10 tasks, and by regularity and density, but not for 20 and 50 tasks; the increase \

@@ -1,7 +1,7 @@
 //! Statements of the paper about its seven policies, as comparisons of numbers.
 
 use super::{Asked, Axis, Metric, Outcome, Setting, USUAL};
-use crate::experiment::claims::{Claim, Judge, Note, Number, Says, Weaker, just};
+use crate::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
 use crate::systems::reservation::fit;
 
 type Reservations<'r> = Judge<'r, Outcome>;
@@ -96,7 +96,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "acceptance of every policy falls as requests grow (UMed 5 to 9) and as they come faster (arrival factor \
                0.5 to 1.5)",
         says: &[Says::Sense("figures 2 and 4", "acceptance falls with UMed and with the arrival factor")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for policy in policies() {
                 judge.falls(Axis::Umed, |judge, setting| judge.a(policy, setting));
@@ -110,7 +110,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "by acceptance there are three groups of almost the same at every UMed and arrival factor: PE_W and \
                Du_B, PE_B and Du_W, PEDu_B and PEDu_W",
         says: &[Says::Quote("figures 2 and 4", "almost identical")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.bound("\"almost identical\" is read as 0.01", |judge| {
                 alike(
@@ -133,7 +133,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W \
                hardly more than FF",
         says: &[Says::Sense("figure 2", "the three groups are ordered, and the last is no better than FF")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
                 for middle in ["PEDu_B", "PEDu_W"] {
@@ -154,7 +154,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 4,
         text: "PE_W accepts most at every UMed, arrival factor and flexibility",
         says: &[Says::Sense("", "PE_W has the best acceptance in all experiments")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.slack("Du_B may tie within the 95 % interval of their paired difference", |judge| {
                 for setting in super::settings() {
@@ -173,7 +173,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "the slowdown of FF is the lowest everywhere, and that of every policy rises with UMed, arrival factor \
                and flexibility",
         says: &[Says::Sense("figures 3, 5 and 7", "FF has the lowest slowdown; slowdowns rise along each axis")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for setting in super::settings() {
                 for other in others("FF") {
@@ -196,7 +196,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             "figures 3 and 5",
             "the groups of acceptance show in the slowdown, except PEDu_B and PEDu_W",
         )],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.bound("\"close\" is read as 0.05 (PE_W) and 0.03 (PE_B), \"apart\" as 0.02", |judge| {
                 for setting in [Axis::Umed, Axis::Arrival].into_iter().flat_map(Axis::settings) {
@@ -214,7 +214,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step, and FF, \
                PE_B, Du_W and PEDu_W dip at 4",
         says: &[Says::Quote("figure 6", "increase almost linearly")],
-        note: Note::Words(
+        note: Some(
             "Du_B and PEDu_B accept a little less at {5,5} than at {4,4}, under `clip`, too. The reason \
              is not known.",
         ),
@@ -255,7 +255,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "neither nodes nor duration, neither best nor worst fit is better as such: PE_W accepts more than PE_B, \
                but Du_B more than Du_W",
         says: &[Says::Sense("", "one cannot rank node-based against duration-based, or best against worst fit")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
                 judge.below(&judge.a("PE_B", setting), &judge.a("PE_W", setting));
@@ -268,7 +268,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 9,
         text: "requests grow with UMed, both in nodes and in duration",
         says: &[Says::Sense("", "mean size and duration of the requests grow with UMed")],
-        note: Note::None,
+        note: None,
         compare: |judge| {
             judge.rises(Axis::Umed, |judge, setting| judge.asked("nodes", setting, |asked| asked.nodes));
             judge.rises(Axis::Umed, |judge, setting| judge.asked("seconds", setting, |asked| asked.seconds));

@@ -61,6 +61,11 @@ impl Panel {
     fn digits(&self, metric: usize) -> Digits {
         Digits::of(self.rows.iter().filter_map(|row| Some(row[metric].estimate?.mean)))
     }
+
+    /// True if some entrant has this metric.
+    fn has(&self, metric: usize) -> bool {
+        self.rows.iter().any(|row| row[metric].estimate.is_some())
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

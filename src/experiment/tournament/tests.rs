@@ -111,6 +111,12 @@ workload.0.load = 0.5
 slow    0.60      200.0     100                  –
 quick   0.65*     189.8*    100               0.25*";
     assert_eq!(first, expected);
+    // A metric that no run has is only named.
+    let mut absent = standings.clone();
+    absent.panels.iter_mut().flat_map(|panel| &mut panel.rows).for_each(|row| row[3] = Cell::default());
+    let text = table(&absent);
+    assert_eq!(text.matches("No run has a number for underutilisation.").count(), 2);
+    assert_eq!(text.matches("underutilisation").count(), 2);
     // Terminal output is at most 100 columns wide.
     let mut wide = standings.clone();
     wide.metrics = standings.metrics.iter().cycle().take(40).cloned().collect();

@@ -1,5 +1,6 @@
 //! Standings for terminals and for programs.
 
+use super::super::compare::wrapped;
 use super::super::range::NONE;
 use super::super::rows::line;
 use super::{Cell, Panel, Standings};
@@ -8,7 +9,7 @@ use super::{Cell, Panel, Standings};
 const WIDTH: usize = 100;
 
 /// A table for a terminal: means, with a star beside those that are not significantly worse than the best. Columns that
-/// do not fit continue below.
+/// do not fit continue below. Metrics of which no run has a number are only named.
 pub fn table(standings: &Standings) -> String {
     let mut text = String::new();
     let names: Vec<&str> = standings.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
@@ -17,8 +18,9 @@ pub fn table(standings: &Standings) -> String {
         if !panel.settings.is_empty() {
             text.push_str(&format!("{}\n\n", settings(panel)));
         }
-        let mut columns: Vec<Shown> =
-            (0..standings.metrics.len()).map(|metric| Shown::of(standings, panel, metric)).collect();
+        let (shown, absent): (Vec<usize>, Vec<usize>) =
+            (0..standings.metrics.len()).partition(|&metric| panel.has(metric));
+        let mut columns: Vec<Shown> = shown.into_iter().map(|metric| Shown::of(standings, panel, metric)).collect();
         while !columns.is_empty() {
             let mut room = WIDTH.saturating_sub(label);
             let fits = |column: &&Shown| {
@@ -34,6 +36,11 @@ pub fn table(standings: &Standings) -> String {
                 text.push('\n');
             }
             text.push('\n');
+        }
+        if !absent.is_empty() {
+            let absent: Vec<&str> = absent.into_iter().map(|metric| standings.metrics[metric].name).collect();
+            text.push_str(&wrapped(&format!("No run has a number for {}.", absent.join(", "))));
+            text.push_str("\n\n");
         }
     }
     text

@@ -130,7 +130,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
     assert_eq!(calendar.nodes(), nodes);
     let mut judge = Judge::new(nodes);
     let mut booked: Vec<(u64, u64, NodeSet)> = Vec::new();
-    for step in 0..if cfg!(debug_assertions) { steps / 4 } else { steps } {
+    for step in 0..if cfg!(unoptimised) { steps / 4 } else { steps } {
         let from = judge.now + random.int(0, SECONDS - judge.now - 1);
         // Some are longer than everything below a high branch.
         let longest = if random.int(0, 7) == 0 { 150 } else { random.int(1, 41) };

@@ -297,7 +297,7 @@ fn outages() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 200 } else { 2_000 }))]
 
     #[test]
     fn ends_equal_the_judge(

@@ -421,7 +421,7 @@ fn nodes_that_are_only_counted_are_not_those_reserved() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 400 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 20 } else { 400 }))]
 
     #[test]
     fn every_policy_equals_the_judge(order in order(), jobs in jobs(6)) {

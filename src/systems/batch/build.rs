@@ -18,7 +18,7 @@ use crate::systems::{
     Senders, Service, System, SystemRow, Traits,
 };
 use crate::workload::rigids::{Handed, Rigids};
-use crate::workload::{Source, Workload};
+use crate::workload::{JobSource, Source, Workload};
 
 pub const ROW: SystemRow = SystemRow {
     key: "batch",
@@ -117,9 +117,9 @@ impl System for Batch {
             return distribute_rigid(rigids, &turns, grid, distribution);
         }
         let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut distribution.next)?;
-        let known: Vec<KnownSite> = known_sites(grid).collect();
+        let (source, known) = (workload.source.job_source(), known_sites(grid).collect::<Vec<KnownSite>>());
         for ((place, job), &user) in jobs.into_iter().enumerate().zip(turns.iter().cycle()) {
-            let (needs, staging) = (workload.source.needs(place), workload.source.staging(place));
+            let (needs, staging) = (source.needs(place), source.staging(place));
             check(&job, &staging, grid, &mut distribution.data)?;
             let kind = job.tasks.first().map(|task| task.kind);
             if !fits(&job, needs, Allowed { site: None, kind }, &known) {
@@ -141,7 +141,7 @@ fn distribute_rigid(
     distribution: &mut Distribution,
 ) -> Result<(), DistributeError> {
     let Distribution { next, data, submissions, misfits } = distribution;
-    let (first, staging) = (*next, rigids.staging());
+    let (first, staging) = (*next, rigids.staging(0));
     let site = rigids.site.map(|site| grid.site_ids[site]);
     let known: Vec<KnownSite> = known_sites(grid).collect();
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); turns.len()];
@@ -149,7 +149,7 @@ fn distribute_rigid(
     rigids.hand_out(next, turns.len(), |Handed { place, job, user, after }| {
         check(&job, &staging, grid, data)?;
         // Logs and models have no kinds of cores.
-        if !fits(&job, rigids.needs(place), Allowed { site, kind: None }, &known) {
+        if !fits(&job, rigids.needs(place as usize), Allowed { site, kind: None }, &known) {
             misfits.add(job.id);
         }
         match after {

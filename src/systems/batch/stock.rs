@@ -7,8 +7,8 @@ use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
 use crate::roles::{Follower, JobStore};
 use crate::time::{Span, Time};
-use crate::workload::Numbering;
 use crate::workload::rigids::Rigids;
+use crate::workload::{JobSource, Numbering};
 
 #[derive(Debug)]
 pub(super) struct Queued {
@@ -42,7 +42,7 @@ impl JobStore for Queued {
         let rigid = self.rigids.content.jobs.get(place as usize).expect("places are those of the workload");
         let job = self.rigids.job(&rigid, place, self.first);
         let think = self.thinks.binary_search_by_key(&job.id, |(before, _)| *before).ok().map(|at| self.thinks[at].1);
-        let (needs, staging) = (self.rigids.needs(place), self.rigids.staging());
+        let (needs, staging) = (self.rigids.needs(place as usize), self.rigids.staging(place as usize));
         let enqueue = Enqueue { job: Arc::new(job), site: self.site, kind: None, think, needs, staging };
         (rigid.submit, Message::Enqueue(enqueue))
     }

@@ -210,7 +210,7 @@ fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 40 } else { 200 }))]
 
     /// With all its messages and promises, a site does the same as its policy alone; no promise is broken.
     #[test]
@@ -282,7 +282,7 @@ fn task(job: u32) -> TaskId {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 60 } else { 400 }))]
 
     /// Several senders of work at one site: no node runs two tasks, a booked task starts at its time on exactly its
     /// nodes, each sender is told of the ends of its own tasks and of no other, all other tasks are served, and no

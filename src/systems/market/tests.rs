@@ -756,7 +756,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 50 } else { 256 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 50 } else { 256 }))]
 
     /// However deep the queue: leaving most of it unasked changes nothing.
     #[test]
@@ -769,7 +769,7 @@ proptest! {
 /// As above, with the paper's jobs: for every policy and option that has a say in the order.
 #[test]
 fn the_papers_jobs_are_placed_as_if_everybody_were_asked() {
-    let jobs = if cfg!(debug_assertions) { 60 } else { 150 };
+    let jobs = if cfg!(unoptimised) { 60 } else { 150 };
     for row in bid::ALL {
         for (removal, blocking) in [(Removal::Deadline, Blocking::PerKind), (Removal::Projected, Blocking::Global)] {
             for load in [0.9, 3.0] {

@@ -305,7 +305,7 @@ fn all_cope(topology: &Topology) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 25 } else { 1_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 25 } else { 1_000 }))]
 
     /// Under every strategy, planner and failure handling.
     #[test]

@@ -77,13 +77,13 @@ impl System for Reservation {
         grid: &Grid<'_>,
         distribution: &mut Distribution,
     ) -> Result<(), DistributeError> {
-        let asks = workload.source.asks(&mut distribution.next)?;
+        let asks = workload.source.requests(&mut distribution.next)?;
         let largest = grid.sites.iter().map(|(_, site)| site.cores).max().unwrap_or_default();
         let turns = workload.turns();
         for (place, ((job, ask), &user)) in asks.into_iter().zip(turns.iter().cycle()).enumerate() {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
             grid.check_tellable(&job)?;
-            let staging = workload.source.staging(place);
+            let staging = workload.source.job_source().staging(place);
             let checked = distribution.data.take_staged(&staging);
             checked.map_err(|error| DistributeError::Job { job: id, error })?;
             if ask.request.check(largest).is_err() {

@@ -184,7 +184,7 @@ fn histories(nodes: u32, operations: u32, rect_end: RectEnd, seed: u64) {
     let mut books: Vec<ClusterBook> = ALL.iter().map(|fit| ClusterBook::new(nodes, fit, rect_end)).collect();
     let mut booked: Vec<(Time, Time, NodeSet)> = Vec::new();
     let mut now = 0;
-    for operation in 0..if cfg!(debug_assertions) { operations / 5 } else { operations } {
+    for operation in 0..if cfg!(unoptimised) { operations / 5 } else { operations } {
         if random.int(0, 3) == 0 {
             now += random.int(0, 3);
         }

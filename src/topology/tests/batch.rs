@@ -189,7 +189,7 @@ fn needs(topology: &Topology) -> Vec<Option<(u32, f64, f64)>> {
     let source = &topology.workloads[0].source;
     let jobs = source.jobs(&Default::default(), Default::default(), &mut Default::default()).unwrap();
     let shape = |(place, job): (usize, &crate::grid::Job)| {
-        let Needs { cpu, memory } = source.needs(place)?;
+        let Needs { cpu, memory } = source.job_source().needs(place)?;
         Some((job.tasks[0].cores, cpu, memory))
     };
     jobs.iter().enumerate().map(shape).collect()
@@ -288,7 +288,7 @@ fn terms_let_a_log_go_anywhere() {
     assert_eq!((worth.curve.initial(), worth.curve.final_()), (3.0, 6.0));
     assert!((worth.max - 2.0 * 20.0 / 3600.0).abs() < 1e-12);
     let reservation = elsewhere("reservation", &[terms, "workload.0.follow=false"]).unwrap();
-    let asks = reservation.workloads[0].source.asks(&mut Numbering::default()).unwrap();
+    let asks = reservation.workloads[0].source.requests(&mut Numbering::default()).unwrap();
     let (_, first) = &asks[0];
     assert_eq!((first.request.ready, first.request.deadline), (Time::ZERO, Time::ZERO + Span::from_secs(60)));
     assert_eq!((first.request.duration, first.runtime), (Span::from_secs(20), Span::from_secs(10)));

@@ -488,7 +488,7 @@ fn cases(usual: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(if cfg!(debug_assertions) { 30 } else { 100 }))]
+    #![proptest_config(cases(if cfg!(unoptimised) { 30 } else { 100 }))]
 
     #[test]
     fn users_of_a_failing_shared_site_keep_their_promises_or_break_them(story in story()) {

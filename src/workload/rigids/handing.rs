@@ -1,10 +1,9 @@
 //! Submission of rigid jobs: users, times and requests.
 
 use super::{Deal, Rigids};
-use crate::grid::{Job, JobId, Kind, Request, Task};
+use crate::grid::{Job, JobId, Kind, Task};
 use crate::time::Span;
 use crate::workload::packed::Packed;
-use crate::workload::reservations::ListedRequest;
 use crate::workload::rigid::Rigid;
 use crate::workload::{Numbering, WorkloadError};
 
@@ -100,18 +99,5 @@ impl Rigids {
         let worth = self.terms.as_ref().map(|terms| terms.of(place as usize, &task).worth);
         let (id, first_task) = first.after(place);
         Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth, times: None }
-    }
-    /// Like [`Self::hand_out`], as reservation requests, which are ready at once and have the deadlines of their terms.
-    pub fn ask(&self, next: &mut Numbering) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
-        let mut asks = Vec::with_capacity(self.content.jobs.len());
-        self.hand_out(next, 1, |Handed { place, job, .. }| {
-            let task = job.tasks[0];
-            let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place as usize, &task).within);
-            let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
-            let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
-            asks.push((job, ListedRequest { request, runtime: task.runtime, cancel: None, volumes: self.data.each }));
-            Ok::<_, WorkloadError>(())
-        })?;
-        Ok(asks)
     }
 }

@@ -15,10 +15,11 @@ use super::needs;
 use super::rigid::Trace;
 use super::staging::Data;
 use super::terms::JobTerms;
-use super::{JobSource, Source, SourceRow};
-use crate::grid::{Needs, Staging};
+use super::{JobSource, ListedRequest, Numbering, Platform, Source, SourceRow, WorkloadError};
+use crate::grid::{Job, Needs, Request, Staging};
 use crate::settings::units::MILLION;
 use crate::settings::{Context, FormExt, Maybe, Millionths, Unless, Walk, key};
+use crate::time::Span;
 use crate::words::words;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -150,19 +151,9 @@ impl Rigids {
         }
     }
 
-    /// Needs per node of each task of the job at an index; `None` for whole nodes.
-    pub fn needs(&self, place: u32) -> Option<Needs> {
-        self.content.shapes.get(place as usize).map(|shape| shape.needs)
-    }
-
     /// True if some job may wait for the end of another one.
     pub fn has_followers(&self) -> bool {
         self.follow && self.content.jobs.iter().any(|job| job.preceding.is_some())
-    }
-
-    /// Data of each job; `None` if there is none.
-    pub fn staging(&self) -> Option<Staging> {
-        self.data.of(self.data.each)
     }
 }
 
@@ -222,6 +213,39 @@ impl JobSource for Rigids {
         self.count.into()
     }
 
+    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        let mut jobs = Vec::with_capacity(self.content.jobs.len());
+        self.hand_out(&mut Numbering::default(), 1, |handed| {
+            jobs.push(handed.job);
+            Ok::<_, WorkloadError>(())
+        })?;
+        Ok(jobs)
+    }
+
+    /// Requests that are ready at once and have the deadlines of their terms.
+    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+        let mut requests = Vec::with_capacity(self.content.jobs.len());
+        self.hand_out(&mut Numbering::default(), 1, |Handed { place, job, .. }| {
+            let task = job.tasks[0];
+            let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place as usize, &task).within);
+            let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
+            let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
+            requests
+                .push((job, ListedRequest { request, runtime: task.runtime, cancel: None, volumes: self.data.each }));
+            Ok::<_, WorkloadError>(())
+        })?;
+        Ok(requests)
+    }
+
+    fn needs(&self, place: usize) -> Option<Needs> {
+        self.content.shapes.get(place).map(|shape| shape.needs)
+    }
+
+    /// Data of each of its jobs alike.
+    fn staging(&self, _: usize) -> Option<Staging> {
+        self.data.of(self.data.each)
+    }
+
     fn describe(&self) -> (&'static str, String) {
         let from = match &self.origin {
             Origin::Swf(log) | Origin::Batsim(log) => format!("of {}", log.path),
@@ -235,7 +259,6 @@ impl JobSource for Rigids {
 mod tests {
     use super::*;
     use crate::grid::JobId;
-    use crate::time::Span;
     use crate::workload::{Fault, Numbering, WorkloadError, faults_by_kind, swf};
 
     const LOG: &str = "\

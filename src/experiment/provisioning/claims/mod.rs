@@ -4,7 +4,6 @@
 //! "about" or "most", the bounds are ours, too.
 
 mod at_prices;
-mod notes;
 mod over_slots;
 mod prices;
 mod slots;

@@ -1,16 +1,26 @@
 //! Claims of figures 13 to 19: workflows over advertised slots.
 
-use super::super::super::claims::{Claim, Judge, Note, Number, Says, Weaker, just};
+use super::super::super::claims::{Claim, Judge, Number, Says, Weaker, just};
 use super::super::plans::widths;
 use super::super::{Results, Site};
-use super::{ALPHAS, SITES, all_widths, loads, names, notes};
+use super::{ALPHAS, SITES, all_widths, loads, names};
+
+/// Explanation of plans over slots that are slower than best effort, or vary more.
+const BEHIND_ALL: &str = "Only slots without end cost no more than is used of them, and they begin behind all planned \
+                          jobs, where other slots are paid as a whole: a plan that must be cheap waits for them, while \
+                          by best effort a task starts in any gap.";
 
 pub const MAKESPAN: Claim<Results> = Claim {
     number: 6,
     text: "Figure 13: over slots a workflow takes less time than by best effort at every weight of cost, and less on \
            CTC than on SDSC",
     says: &[Says::Sense("figure 13", "the makespan is below best effort's at every alpha")],
-    note: Note::Of(notes::makespan),
+    note: Some(
+        "Only slots without end cost no more than is used of them, and they begin behind all planned jobs, where other \
+         slots are paid as a whole: a plan that must be cheap waits for them, while by best effort a task starts in \
+         any gap. By best effort, too, workflows are no faster on CTC with the model, whose jobs grow with the \
+         machine.",
+    ),
     compare: |judge| {
         for alpha in ALPHAS {
             for name in names() {
@@ -32,7 +42,7 @@ pub const COST: Claim<Results> = Claim {
     text: "Figure 13: it costs no less than best effort, less the more cost weighs, and at weight 1 about the same; \
            the more cost weighs, the longer it takes",
     says: &[Says::Sense("figure 13", "cost falls and makespan rises with alpha")],
-    note: Note::None,
+    note: None,
     compare: |judge| {
         for name in names() {
             let line = format!("{name} provisioned");
@@ -58,7 +68,7 @@ pub const VARIATION: Claim<Results> = Claim {
         Says::Quote("figure 13", "is a constant and hence its deviation is zero"),
         Says::Sense("figure 13", "the deviation of the makespan rises with alpha, that of the cost falls"),
     ],
-    note: Note::Of(notes::variation),
+    note: Some(BEHIND_ALL),
     compare: |judge| {
         for (name, alpha) in names().into_iter().flat_map(|name| ALPHAS[..5].iter().map(move |alpha| (name, *alpha))) {
             let [provisioned, queued] = ["provisioned", "best effort"]
@@ -82,7 +92,7 @@ pub const BY_TASKS: Claim<Results> = Claim {
     text: "Figure 14: compared with best effort, 400 tasks gain more than 100 in time, and lose less in cost, at \
            weights 0 and 1",
     says: &[Says::Sense("figure 14", "makespan and cost relative to best effort's fall with the number of tasks")],
-    note: Note::Of(notes::by_tasks),
+    note: Some(BEHIND_ALL),
     compare: |judge| {
         for (name, alpha) in names().into_iter().flat_map(|name| [(name, 0), (name, 1)]) {
             let line = format!("{name} alpha {alpha}");
@@ -99,7 +109,7 @@ pub const BY_WIDTH: Claim<Results> = Claim {
     text: "Figure 15: the makespan is below best effort's at every width of tasks and weight of cost; the larger tasks \
            are, the larger is the gain in time, and the smaller the loss in cost",
     says: &[Says::Sense("figure 15", "lower makespan at every alpha")],
-    note: Note::Of(notes::by_width),
+    note: Some(BEHIND_ALL),
     compare: |judge| {
         for (line, at, paper) in [
             ("CTC alpha 0", 3.0, 0.87),
@@ -147,7 +157,10 @@ pub const BY_LOAD: Claim<Results> = Claim {
     text: "Figure 16: the fuller the site, the larger is the gain in time, most of all for large tasks; cost is much \
            the same",
     says: &[Says::Sense("figure 16", "the gain rises with utilisation, most for large tasks; costs hardly change")],
-    note: Note::Of(notes::over_slots_by_load),
+    note: Some(
+        "Single steps depend on how long the queue happens to be at the moments. An inner slot is paid as a whole, and \
+         at weight 0.5 some plans take one that is many times as large as a narrow task: a few moments make the mean.",
+    ),
     compare: |judge| {
         for site in Site::ALL {
             let line = |procs: u32| format!("{} {procs} procs", site.name());
@@ -180,7 +193,11 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
         "figure 18",
         "476,811 s by best effort at 63 %; 23 % less over slots there, 50 % less at 88 %",
     )],
-    note: Note::Of(notes::cybershake),
+    note: Some(
+        "Two of its tasks need 288 of 430 processors for a day, one after the other, so it takes at least 48.7 hours. \
+         Only waits can be saved, and by best effort they are shorter here than in the thesis; a single long run makes \
+         the deviation. A plan that takes an inner slot pays for all of it, however large.",
+    ),
     compare: |judge| {
         let saved = |judge: &Judge<'_, Results>, load| {
             let ratio = judge.ratio("18 makespan", "", load).value;
@@ -219,7 +236,11 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
         "figure 19",
         "about .30 of best effort's makespan with 2 sites and .45 with 6; cost falls slightly",
     )],
-    note: Note::Of(notes::several_sites),
+    note: Some(
+        "Best effort sends a task where the fewest jobs run or wait, however large the site: a site of SDSC that is \
+         added attracts tasks with its shorter queue, and has fewer processors to work it off with. A plan is chosen \
+         by its cost as much as by its time, so with an additional site a cheaper and longer one may win.",
+    ),
     compare: |judge| {
         several_sites(judge);
         judge.ratio_falls("19 cost", "", &SITES);

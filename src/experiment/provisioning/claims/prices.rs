@@ -1,15 +1,18 @@
 //! Claims of figures 23 to 31: reservations among jobs of a queue.
 
-use super::super::super::claims::{Claim, Judge, Note, Number, Says, just};
+use super::super::super::claims::{Claim, Judge, Number, Says, just};
 use super::super::prices::{ALPHAS, SHARES};
 use super::super::{Results, Site};
-use super::{names, notes, priced};
+use super::{names, priced};
 
 pub const FEES: Claim<Results> = Claim {
     number: 14,
     text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
     says: &[Says::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
-    note: Note::Of(notes::fees),
+    note: Some(
+        "A fee counts processor-hours that others lose. The model's jobs grow with the machine, so those that a \
+         reservation delays on CTC are about three times as wide as on SDSC.",
+    ),
     compare: |judge| {
         for name in names() {
             judge.falls("23", &format!("{name} fee"), &ALPHAS);
@@ -27,7 +30,7 @@ pub const WAITS: Claim<Results> = Claim {
     text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as \
            long",
     says: &[Says::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
-    note: Note::None,
+    note: None,
     compare: |judge| {
         for name in names() {
             let wait = |judge: &Judge<'_, Results>, who: &str, alpha| judge.mean("24", &format!("{name} {who}"), alpha);
@@ -44,7 +47,10 @@ pub const BY_LOAD: Claim<Results> = Claim {
     number: 16,
     text: "Figures 25, 26: as load rises so do fees, and reservations wait less relative to the queue",
     says: &[Says::Sense("figures 25 and 26", "fees rise with load at each alpha below 1; relative waits fall")],
-    note: Note::Of(notes::fees_by_load),
+    note: Some(
+        "The more cost weighs, the more of the reservations start behind the queue, where their wait grows as its \
+         does.",
+    ),
     compare: |judge| {
         for site in Site::ALL {
             for alpha in &ALPHAS[..4] {
@@ -63,7 +69,7 @@ pub const BY_SHARE: Claim<Results> = Claim {
     text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer \
            they wait",
     says: &[Says::Sense("figure 27", "fees fall with the share of reservations, to zero at 100 %; waits rise")],
-    note: Note::Of(notes::fees_by_share),
+    note: Some("Why single steps go the other way is not known."),
     compare: |judge| {
         let shares = SHARES.map(f64::from);
         for name in names() {
@@ -82,7 +88,7 @@ pub const HALF: Claim<Results> = Claim {
     text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them, and they wait \
            longer",
     says: &[Says::Sense("figure 28", "best effort's wait falls as alpha rises, that of reservations rises")],
-    note: Note::Of(notes::half),
+    note: Some("Why single steps go the other way is not known."),
     compare: |judge| {
         for name in names() {
             judge.falls("28", &format!("{name} queued"), &ALPHAS);
@@ -97,7 +103,11 @@ pub const PLANNERS: Claim<Results> = Claim {
     text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; \
            CTC at 78.8 % is more expensive than SDSC at 77.8 %",
     says: &[Says::Sense("figure 29", "fees under EASY are above conservative ones, and the gap grows with load")],
-    note: Note::Of(notes::planners),
+    note: Some(
+        "A fee counts what delayed jobs lose and nothing of what others gain. EASY plans no start but the first of the \
+         queue, so a reservation may set off any order behind it: the difference is small beside how fees differ \
+         between histories.",
+    ),
     compare: |judge| {
         for site in Site::ALL {
             let fee = |planner: &str, load| judge.mean("29", &format!("{} {planner}", site.name()), load);
@@ -124,7 +134,7 @@ pub const ESTIMATES: Claim<Results> = Claim {
     text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay \
            nothing wait longer than the queue",
     says: &[Says::Sense("figures 30 and 31", "inexact estimates raise fees and waits")],
-    note: Note::None,
+    note: None,
     compare: |judge| {
         for name in names() {
             for alpha in ALPHAS {

@@ -1,14 +1,17 @@
 //! Claims of figures 4 to 8: advertised slots.
 
-use super::super::super::claims::{Claim, Note, Number, Says, just};
+use super::super::super::claims::{Claim, Number, Says, just};
 use super::super::Results;
-use super::{names, notes};
+use super::names;
 
 pub const COUNT: Claim<Results> = Claim {
     number: 1,
     text: "Figure 4: CTC advertises more slots than SDSC, 27 and 14 in the mean",
     says: &[Says::Sense("figure 4", "means of 27 slots (CTC) and 14 (SDSC)")],
-    note: Note::Of(notes::count),
+    note: Some(
+        "The model makes jobs larger on a larger machine. So there are more of them at a time on SDSC than on CTC, and \
+         as many gaps between them (figure 5); those of CTC's log are small beside the machine.",
+    ),
     compare: |judge| {
         let [ctc, sdsc] = names().map(|name| judge.mean("4 mean", name, 0.0));
         judge.show(&[(ctc.clone(), 27.0), (sdsc.clone(), 14.0)]);
@@ -25,7 +28,7 @@ pub const COUNT_AND_JOBS: Claim<Results> = Claim {
     number: 2,
     text: "Figure 5: the more tasks in the system, the more slots",
     says: &[Says::Sense("figure 5", "slots increase with the tasks that run or wait")],
-    note: Note::None,
+    note: None,
     compare: |judge| {
         judge.bound("a correlation of 0.3", |judge| {
             names().iter().for_each(|name| judge.below(&just(0.3), &judge.mean("5 correlation", name, 0.0)));
@@ -38,7 +41,10 @@ pub const STARTS: Claim<Results> = Claim {
     number: 3,
     text: "Figure 6: slots without end last until 48 hours from now; starts of SDSC are spread wider than those of CTC",
     says: &[Says::Sense("figure 6", "start and duration of slots at the edge sum to 48 hours")],
-    note: Note::Of(notes::starts),
+    note: Some(
+        "Slots begin where jobs end, and jobs of the rebuilt log of CTC run for 3.1 hours in the mean (2.0 in that of \
+         SDSC).",
+    ),
     compare: |judge| {
         for name in names() {
             judge.at_most(
@@ -56,7 +62,10 @@ pub const SIZES: Claim<Results> = Claim {
     number: 4,
     text: "Figure 7: most slots have at most ten processors, and there are peaks at powers of two",
     says: &[Says::Sense("figure 7", "most slots are small; there are peaks at powers of two, to 64")],
-    note: Note::Of(notes::sizes),
+    note: Some(
+        "The model's jobs grow with the machine, and so do the gaps that they leave. Slots are counted at each look, \
+         every three hours: a gap beside long jobs that stays for days is seen dozens of times, whatever its size.",
+    ),
     compare: |judge| {
         for name in names() {
             judge.bound("\"most\" is read as half", |judge| {
@@ -78,7 +87,11 @@ pub const ESTIMATES: Claim<Results> = Claim {
     number: 5,
     text: "Figure 8: with inexact estimates slots start later, and last about as long",
     says: &[Says::Sense("figure 8", "starts are later with inexact estimates, durations similar")],
-    note: Note::Of(notes::estimates),
+    note: Some(
+        "Half of the model's jobs have estimates of five times their run time and more, so plans reach much further \
+         than what happens, and leave long gaps there. With exact run times many slots have no end, and the median one \
+         lasts until 48 hours from now.",
+    ),
     compare: |judge| {
         for at in [0.0, 1.0] {
             judge.below(

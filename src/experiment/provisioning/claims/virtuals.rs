@@ -1,9 +1,8 @@
 //! Claims of figures 38 to 49: reservations that jobs imitate. Costs are per node and hour of the work.
 
-use super::super::super::claims::{Claim, Note, Number, Says, just};
+use super::super::super::claims::{Claim, Number, Says, just};
 use super::super::virtuals::{AHEAD, LENGTHS, NODES, SITE, line};
 use super::super::{Results, correlation};
-use super::notes;
 
 fn shapes() -> impl Iterator<Item = (u32, u64)> {
     NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length)))
@@ -14,7 +13,11 @@ pub const COSTS: Claim<Results> = Claim {
     text: "Figures 38, 41: imitated reservations cost no more than real ones in the mean, and nearly as much for an \
            hour's work in eight hours; and, with every size, no more than their padding can be",
     says: &[Says::Sense("figures 38 and 41", "imitated ones are cheaper; nearly equal for 1 h in 8 h; at most S/D")],
-    note: Note::Of(notes::imitated_costs),
+    note: Some(
+        "Many real ones displace no job and are free, and a few displace many; a padded job idles from its start on in \
+         every trial. So it depends on the length of the queue which of both is dearer in the mean. The means are over \
+         different trials: those in which a real one was admitted, and those in which an imitated one started in time.",
+    ),
     compare: |judge| {
         for (nodes, length) in shapes() {
             for ahead in AHEAD {
@@ -38,7 +41,10 @@ pub const SUCCESS: Claim<Results> = Claim {
     text: "Figures 39, 43: real reservations succeed more often than imitated ones start in time, and if one fails the \
            other tends to fail",
     says: &[Says::Sense("figures 39 and 43", "real ones succeed more often; failures of both are correlated")],
-    note: Note::Of(notes::imitated_success),
+    note: Some(
+        "A real one fails if running jobs may be in its way by what they asked for, though most end earlier; an \
+         imitated one starts when they do.",
+    ),
     compare: |judge| {
         for (nodes, length) in shapes() {
             for ahead in AHEAD {
@@ -60,7 +66,10 @@ pub const CHEAPER: Claim<Results> = Claim {
     text: "Figures 40, 44: in most trials the real one is cheaper for 32 nodes and an hour, and the imitated one for \
            four hours and for 64 nodes",
     says: &[Says::Sense("figures 40 and 44", "real ones are cheaper in most trials for 32 nodes and 1 h only")],
-    note: Note::Of(notes::cheaper),
+    note: Some(
+        "Many real ones displace no job and cost nothing, which no padding can undercut; the others make the means \
+         (figure 38). All trials count: one that succeeds alone is the cheaper of both.",
+    ),
     compare: |judge| {
         judge.bound("\"most\" is read as more than half of all trials", |judge| {
             for (nodes, length) in shapes() {
@@ -79,7 +88,7 @@ pub const COMBINED: Claim<Results> = Claim {
     text: "Figures 46 to 49: both together never cost more than the real reservation if there is one, far less in the \
            mean, and succeed at least as often as either",
     says: &[Says::Sense("figures 46 to 49", "the combined cost is far below that of real reservations")],
-    note: Note::Of(notes::combined),
+    note: Some("Many real ones displace no job and are free, so nothing can cost half of them."),
     compare: |judge| {
         judge.at_most(&judge.most("46 excess", SITE), &just(0.0), 1e-6);
         for (nodes, length) in shapes() {
@@ -103,7 +112,10 @@ pub const NOTICE: Claim<Results> = Claim {
     number: 30,
     text: "Figures 38, 41: real reservations are much dearer at one hour's notice, and dearer for 64 than for 32 nodes",
     says: &[Says::Sense("figures 38 and 41", "real ones are much dearer at an hour's notice, and for more nodes")],
-    note: Note::Of(notes::notice),
+    note: Some(
+        "Many real ones displace no job and are free at any notice. The queue is that of a model whose chances of a \
+         start are near those that the thesis prints of NCSA's TeraGrid cluster, not its log.",
+    ),
     compare: |judge| {
         for (nodes, length) in shapes() {
             let fee = |ahead: u64| judge.mean("38", &line("AR", nodes, length), ahead as f64).alone();

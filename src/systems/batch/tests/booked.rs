@@ -244,7 +244,7 @@ fn maintenance_waits_for_a_job_that_has_nowhere_to_go() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 40 } else { 200 }))]
 
     /// A queue around reservations and failures equals a slow reference that looks at every node and second.
     #[test]
@@ -266,7 +266,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(if cfg!(debug_assertions) { 30 } else { 100 }))]
+    #![proptest_config(cases(if cfg!(unoptimised) { 30 } else { 100 }))]
 
     /// Under every policy, with all jobs, bookings, recalls, reservations and failures: a granted task runs on its
     /// nodes and in its time, if at all, no node runs two tasks or any while it is down, and each queued job ends.

@@ -291,7 +291,7 @@ pub(super) fn at_seconds(spec: &[(u32, u64, u64)], nodes: u32) -> Vec<Failure> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 40 } else { 200 }))]
 
     /// A queue with failures equals a slow reference that looks at every node and second.
     #[test]

@@ -174,7 +174,7 @@ fn start(job: u32, on: &str) -> SiteAction {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 30 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 30 } else { 200 }))]
 
     /// An external decider that decides as an internal policy does gets its schedule, at one site and at several, with
     /// latency and without.

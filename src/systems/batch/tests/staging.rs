@@ -21,7 +21,7 @@ fn whole(time: f64) -> Time {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 60 } else { 400 }))]
 
     /// A queue whose jobs have data is one whose jobs come when flows that share the links have ended, as the slow
     /// judge of flows says; each is over when what it leaves is home.

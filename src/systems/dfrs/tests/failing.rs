@@ -327,7 +327,7 @@ fn judged_rules() -> Vec<Fractional> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 150 } else { 1_000 }))]
 
     /// Under every algorithm: no task is on a node that is down, nodes give exactly what they have, all jobs end that
     /// should, and no promise is broken.

@@ -78,7 +78,7 @@ fn queues_are_measured_by_the_same_formula() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 100 } else { 400 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 100 } else { 400 }))]
 
     #[test]
     fn a_grid_does_what_a_cluster_does(jobs in any_jobs(), which in 0usize..116, nodes in 1u32..5, slow in 0u64..3) {

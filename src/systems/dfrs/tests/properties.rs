@@ -41,7 +41,7 @@ pub(super) fn any_images(most: u64) -> impl Strategy<Value = Option<Images>> {
 /// `PROPTEST_CASES` sets the number of cases in a release build.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    ProptestConfig { cases: if cfg!(debug_assertions) { 32 } else { config.cases }, ..config }
+    ProptestConfig { cases: if cfg!(unoptimised) { 32 } else { config.cases }, ..config }
 }
 
 /// At 1800 s the first job and the fourth have exactly equal priorities: 1800 s in the queue for 310 s of progress, and

@@ -15,7 +15,7 @@ use crate::time::{Span, Time};
 use crate::topology::{Roster, build, load};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 100 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 20 } else { 100 }))]
 
     /// Plans are carried on: nothing runs on what is down, a task is lost only by a failure, what it has saved is not
     /// done again, and each workflow is completed or given up.

@@ -159,7 +159,7 @@ fn what_has_been_brought_to_a_site_is_there_when_a_task_comes_back_to_it() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 100 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 20 } else { 100 }))]
 
     /// With all failures and all delays of their news: nothing runs on failed cores, work adds up, each job ends once.
     #[test]

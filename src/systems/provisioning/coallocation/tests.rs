@@ -266,7 +266,7 @@ fn a_request_is_whole_or_nothing_under_all_faults() {
         Weather { loss: 0.1, delay: 45, crashes: 0.0 },
         Weather { loss: 0.3, delay: 100, crashes: 0.15 },
     ];
-    let seeds = if cfg!(debug_assertions) { 60 } else { 2_000 };
+    let seeds = if cfg!(unoptimised) { 60 } else { 2_000 };
     let mut wholes = [0; 5];
     for (weather, wholes) in weathers.into_iter().zip(&mut wholes) {
         for seed in 0..seeds {

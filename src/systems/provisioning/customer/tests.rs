@@ -308,7 +308,7 @@ fn with_honest_sites_every_strategy_comes_to_an_end() {
 /// The user never panics and never runs for ever. It accuses the dishonest site once, and is silent then.
 #[test]
 fn a_user_finishes_or_accuses_its_site_for_all_answers() {
-    let seeds = if cfg!(debug_assertions) { 150 } else { 2_000 };
+    let seeds = if cfg!(unoptimised) { 150 } else { 2_000 };
     for row in strategy::ALL {
         let mut found = 0;
         for seed in 0..seeds {

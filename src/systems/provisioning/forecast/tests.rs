@@ -44,7 +44,7 @@ fn three_waits_beyond_the_bound_are_a_change() {
 #[test]
 fn a_series_is_the_plain_one() {
     let mut draw = SplitMix64::new(11);
-    for _ in 0..if cfg!(debug_assertions) { 2 } else { 6 } {
+    for _ in 0..if cfg!(unoptimised) { 2 } else { 6 } {
         let (mut series, mut waits) = (Series::new(), Vec::<u64>::new());
         let mut run: Option<(u64, usize)> = None;
         let mut level = 100.0;

@@ -387,7 +387,7 @@ fn is_answer(message: &Message) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 80 } else { 2_000 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(unoptimised) { 80 } else { 2_000 }, ..ProptestConfig::default() })]
 
     /// Under all messages of users, in all orders: no processor runs two tasks (the site checks that), no promise is
     /// broken (the judge checks that), each question is answered at once, and each booking and hold ends once.

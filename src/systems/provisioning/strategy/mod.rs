@@ -73,7 +73,7 @@ fn broken(limit: Broken) -> Reason {
     match limit {
         Broken::Deadline => Reason::PastDeadline,
         Broken::Budget => Reason::OverBudget,
-        Broken::Both => Reason::DearOrLate,
+        Broken::Both => Reason::OverBudgetInTime,
     }
 }
 

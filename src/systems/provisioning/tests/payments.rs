@@ -100,7 +100,7 @@ fn what_breaks_a_budget_or_a_deadline_is_not_booked() {
         assert_eq!(run("deadline = \"99 s\""), queued(late), "{strategy}");
         assert_eq!(run("budget = \"399 core s\""), queued(Reason::OverBudget), "{strategy}");
         let both = "deadline = \"1098 s\"\nbudget = \"1199 core s\"";
-        assert_eq!(run(both), queued(Reason::DearOrLate), "{strategy}");
+        assert_eq!(run(both), queued(Reason::OverBudgetInTime), "{strategy}");
     }
 }
 
@@ -169,7 +169,7 @@ fn legs_wait_for_the_evening_or_pay_for_the_day() {
     assert_eq!(run("alpha = 0.0\nbudget = \"32399 core s\""), (paid(4.0), booked));
     assert_eq!(run("budget = \"17999 core s\""), (Vec::new(), (Bargain::Refused, Some(Reason::OverBudget))));
     let both = "budget = \"32399 core s\"\ndeadline = \"18 h\"";
-    assert_eq!(run(both), (Vec::new(), (Bargain::Refused, Some(Reason::DearOrLate))));
+    assert_eq!(run(both), (Vec::new(), (Bargain::Refused, Some(Reason::OverBudgetInTime))));
 }
 
 /// Four cores are booked for the 100 s that a task requests, at price 2, and the task takes 40 s. A tenth of the rent

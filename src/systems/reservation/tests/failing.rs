@@ -154,7 +154,7 @@ fn nodes_known_to_be_down_are_not_booked_before_their_return() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 150 } else { 1_000 }))]
 
     /// Under any failures, requests and cancellations, every rule and latency: no task is on a node that is down or
     /// that another one has, every task runs within its last booking, every request has exactly one end, and no promise

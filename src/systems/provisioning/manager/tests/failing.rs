@@ -214,7 +214,7 @@ fn drawn(mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 60 } else { 3_000 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(unoptimised) { 60 } else { 3_000 }, ..ProptestConfig::default() })]
 
     /// Under all messages of users, all failures of nodes and every planner: nothing runs on failed nodes, no processor
     /// runs two tasks, no promise is broken, each question is answered at once, and each booking and hold ends once. No
