@@ -27,8 +27,15 @@ pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &
     replace(&swept.out.join(STANDINGS_PAGE), page(&standings, findings.as_ref(), &swept.facts(path, STANDINGS)))?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
-        0 | 1 if standings.note.is_some() => "one distinct run of each does not show which is better".to_owned(),
-        0 | 1 => "one run of each does not show which is better: let `seed` vary".to_owned(),
+        0 | 1 if standings.note.is_some() => {
+            "one distinct run of each does not show which is better: let the part of the log vary (`from` and `to`)"
+                .to_owned()
+        }
+        0 | 1 => {
+            "one run of each does not show which is better: let `seed` vary, or for a log, which no seed changes, its \
+                  part (`from` and `to`)"
+                .to_owned()
+        }
         runs => format!("* best, or not significantly different from the best ({runs} runs each)"),
     };
     let note = standings.note.as_ref().map_or(String::new(), |note| format!("{note}\n"));

@@ -6,15 +6,16 @@ use crate::numerals::Digits;
 use crate::report::html::escape;
 use crate::report::{Better, Unit};
 
-/// A picture with its title and description, each unless empty; `legend` is HTML.
-pub(super) fn figure(title: &str, about: &str, legend: &str, svg: &str, range: &Range) -> String {
+/// A picture with its title and description, each unless empty; `legend` is HTML. It is saved under the name of its
+/// metric.
+pub(super) fn figure(metric: &str, title: &str, about: &str, legend: &str, svg: &str, range: &Range) -> String {
     let title = if title.is_empty() { String::new() } else { format!("<h3>{}</h3>\n", escape(title)) };
     let about = if about.is_empty() { String::new() } else { format!("{}.", escape(&capital(about))) };
     let below = match [&about, range.told()].concat().trim() {
         "" => String::new(),
         told => format!("<figcaption>{told}</figcaption>"),
     };
-    format!("<figure>{title}{legend}<div class=\"scroll\">{svg}</div>{below}</figure>\n")
+    format!("<figure data-name=\"{metric}\">{title}{legend}<div class=\"scroll\">{svg}</div>{below}</figure>\n")
 }
 
 /// Name of an axis: that of its metric, with the unit.

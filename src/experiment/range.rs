@@ -53,7 +53,7 @@ pub(super) struct Range {
     to: f64,
     scale: Scale,
     limits: Limits,
-    /// True if some interval reaches 0, which a logarithmic axis does not have.
+    /// True if some interval goes beyond the axis: down to 0 on a logarithmic one, else out of the limits.
     is_open: bool,
 }
 
@@ -81,6 +81,10 @@ impl Range {
     pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, unit: Unit, scale: Scale) -> Range {
         let least = estimates.clone().map(|it| it.mean).fold(f64::INFINITY, f64::min);
         let limits = Limits { lowest: if least < 0.0 { f64::NEG_INFINITY } else { 0.0 }, highest: highest(unit) };
+        let is_cut = estimates.clone().any(|it| {
+            let within = it.within.unwrap_or(0.0);
+            it.mean - within < limits.lowest || it.mean + within > limits.highest
+        });
         let intervals = estimates.map(|it| limits.interval(&it));
         let most = intervals.clone().map(|(_, to)| to).fold(f64::NEG_INFINITY, f64::max);
         let lowest = intervals.clone().map(|(from, _)| from).fold(f64::INFINITY, f64::min);
@@ -99,7 +103,7 @@ impl Range {
             _ => 0.0,
         };
         let to = if most > from { most } else { from + 1.0 };
-        Range { from, to, scale, limits, is_open: false }
+        Range { from, to, scale, limits, is_open: is_cut }
     }
 
     /// Ends of the interval of an estimate that lie within the unit's limits; None if there is no interval.
@@ -143,8 +147,12 @@ impl Range {
     /// Note about an unusual axis.
     pub fn told(&self) -> &'static str {
         match self.scale {
-            Scale::Logarithmic if self.is_open => " On a logarithmic scale; bars down to its edge go on to 0.",
+            Scale::Logarithmic if self.is_open => " On a logarithmic scale; bars down to its edge go on to 0 or below.",
             Scale::Logarithmic => " On a logarithmic scale.",
+            Scale::Linear if self.is_open && self.from > 0.0 => {
+                " The axis does not start at 0. Intervals are cut where no such number is possible."
+            }
+            Scale::Linear if self.is_open => " Intervals are cut where no such number is possible.",
             Scale::Linear if self.from > 0.0 => " The axis does not start at 0.",
             Scale::Linear if self.to < 0.0 => " The axis does not reach 0.",
             Scale::Linear => "",

@@ -37,7 +37,9 @@ impl Page<'_> {
         for figure in self.figures {
             let _ = writeln!(
                 body,
-                "<figure><div class=\"scroll\">{}</div><figcaption>{} (<code>{}</code>)</figcaption></figure>",
+                "<figure data-name=\"{}\"><div class=\"scroll\">{}</div><figcaption>{} (<code>{}</code>)</figcaption>\
+                 </figure>",
+                escape(figure.file.trim_end_matches(".svg")),
                 figure.svg,
                 escape(&figure.title),
                 escape(figure.file)

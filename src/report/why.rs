@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 
 use super::Tally;
-use super::tally::{JobRow, TaskRow};
+use super::tally::{JobRow, StintEnd, TaskRow};
 use crate::grid::JobId;
 use crate::numerals::{count, counted, percent, span};
 use crate::protocol::ReserveAnswer;
@@ -48,6 +48,22 @@ pub struct Why {
     pub overtaken_by: Vec<Later>,
     /// The jobs that left their cores in the moment of its start.
     pub freed_by: Vec<String>,
+    /// Its run after the start. None if it kept its cores to itself, without a break.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedRun>,
+}
+
+/// A run with breaks, moves or shares of cores, up to the end of the job or of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SharedRun {
+    pub pauses: u64,
+    pub moves: u64,
+    /// Time on its cores, in seconds.
+    pub on_cores: f64,
+    /// Time off its cores between its start and its end, in seconds.
+    pub paused: f64,
+    /// Mean share of the processors that it could use, while on them.
+    pub share: f64,
 }
 
 /// Jobs, and their cores.
@@ -151,6 +167,7 @@ impl Tally {
             free: (!facts.is_shared).then(|| free(&stays, facts.cores, own, until)),
             overtaken_by: later,
             freed_by: freed,
+            shared: SharedRun::of(&row.tasks[index], own.end),
         })
     }
 
@@ -227,6 +244,24 @@ impl Tally {
     }
 }
 
+impl SharedRun {
+    fn of(task: &TaskRow, end: Time) -> Option<SharedRun> {
+        let (start, stints) = (task.start?, task.stints.as_ref()?);
+        let mut run = SharedRun::default();
+        let mut used = 0.0;
+        for stint in stints.each(end, &task.cores) {
+            let seconds = stint.to.since(stint.from).micros() as f64 / 1e6;
+            run.on_cores += seconds;
+            used += seconds * stint.share;
+            run.pauses += u64::from(stint.left == Some(StintEnd::Suspended));
+            run.moves += u64::from(stint.left == Some(StintEnd::Moved));
+        }
+        run.paused = end.since(start).micros() as f64 / 1e6 - run.on_cores;
+        run.share = if run.on_cores > 0.0 { used / run.on_cores } else { 0.0 };
+        Some(run)
+    }
+}
+
 /// The free cores of a site from the arrival of a job until it started. Cores that were down count as free.
 fn free(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
     let mut changes: Vec<(Time, i64)> = Vec::new();
@@ -262,7 +297,7 @@ impl fmt::Display for Why {
         let asked = counted((*cores).into(), "core");
         writeln!(
             f,
-            "job {job} of {user}: {asked} of the {} of {site}, for {}",
+            "job {job} of {user}: {asked} of the {} of {site}, requested for {}",
             count((*of).into()),
             span(self.requested)
         )?;
@@ -283,15 +318,19 @@ impl fmt::Display for Why {
             if wait > 0.0 { format!(" ({} of the wait)", percent(seconds / wait)) } else { String::new() }
         };
         let Amount { jobs, cores: of_ahead } = self.ahead;
-        let running = format!("{} ran on {}", counted(self.running.jobs, "job"), counted(self.running.cores, "core"));
+        // Several tasks may be on one node that is shared.
+        let unit = if self.free.is_some() { "core" } else { "task" };
+        let running = match self.free {
+            Some(_) => format!("{} ran on {}", counted(self.running.jobs, "job"), counted(self.running.cores, unit)),
+            None => format!("{} ran, with {}", counted(self.running.jobs, "job"), counted(self.running.cores, unit)),
+        };
         match jobs {
             0 => line("ahead", format!("nothing waited when it came; {running}"))?,
-            _ => {
-                line("ahead", format!("{} waited for {}; {running}", counted(jobs, "job"), counted(of_ahead, "core")))?
-            }
+            _ => line("ahead", format!("{} waited for {}; {running}", counted(jobs, "job"), counted(of_ahead, unit)))?,
         }
         if wait == 0.0 && self.started.is_some() {
-            return line("started", "at once".to_owned());
+            line("started", "at once".to_owned())?;
+            return self.afterwards(&mut line);
         }
         match self.first_from {
             Some(from) => line(
@@ -307,6 +346,9 @@ impl fmt::Display for Why {
                 some => format!("enough for {}{}", span(some), share(some)),
             };
             line("free cores", format!("{} at most; {enough}", count(most)))?;
+            if enough_for > 0.0 && jobs > 0 {
+                line("", "which were kept for jobs ahead of it, as it might hold them for all it requests".to_owned())?;
+            }
         }
         match self.overtaken_by.len() {
             0 => line("overtaken by", "no later job".to_owned())?,
@@ -329,7 +371,18 @@ impl fmt::Display for Why {
                 let _ = write!(end, " (and {})", counted(rest.len() as u64, "other"));
             }
         }
-        line("started", end)
+        line("started", end)?;
+        self.afterwards(&mut line)
+    }
+}
+
+impl Why {
+    /// Lines on a run with breaks, moves or shares of cores.
+    fn afterwards(&self, line: &mut dyn FnMut(&str, String) -> fmt::Result) -> fmt::Result {
+        let Some(SharedRun { pauses, moves, on_cores, paused, share }) = self.shared else { return Ok(()) };
+        let breaks = format!("{} ({} in all), {}", counted(pauses, "pause"), span(paused), counted(moves, "move"));
+        line("then", breaks)?;
+        line("on its cores", format!("{}, with {} of their processors in the mean", span(on_cores), percent(share)))
     }
 }
 
@@ -343,6 +396,7 @@ mod tests {
     use crate::protocol::Record;
     use crate::report::Names;
     use crate::report::subjects::requests::tests as reservations;
+    use crate::report::tally::Stints;
     use crate::report::tests::{ANN, ROUTER, YORK, topology};
     use crate::time::{Span, Stamp};
 
@@ -398,6 +452,32 @@ mod tests {
         let text = why.to_string();
         assert!(text.ends_with("started       00:01:40, after 1 min 30 s, when job 0 left its cores\n"), "{text}");
         assert!(tally().why("2").unwrap().to_string().ends_with("started       at once\n"));
+    }
+
+    /// A job that starts at once has half of its cores from 10 s to 50 s, is paused for 30 s, moved after 20 s more, and
+    /// has them to itself for the last 10 s.
+    #[test]
+    fn what_became_of_a_shared_start_is_said() {
+        let nodes = NodeSet::run(0, 1);
+        let mut task = TaskRow { start: Some(at(10)), cores: nodes.clone(), ..TaskRow::default() };
+        let stints = Stints::of(&mut task.stints, at(10));
+        stints.share(at(10), &nodes, 0.5);
+        stints.leave(at(50), &nodes, StintEnd::Suspended);
+        stints.begin(at(80));
+        stints.share(at(80), &nodes, 0.5);
+        stints.leave(at(100), &nodes, StintEnd::Moved);
+        stints.begin(at(100));
+        let run = SharedRun::of(&task, at(110)).unwrap();
+        assert_eq!((run.pauses, run.moves, run.on_cores, run.paused), (1, 1, 70.0, 30.0));
+        assert!((run.share - 40.0 / 70.0).abs() < 1e-12, "{run:?}");
+        assert_eq!(SharedRun::of(&TaskRow { start: Some(at(10)), ..TaskRow::default() }, at(20)), None);
+        let mut why = tally().why("2").unwrap();
+        why.shared = Some(run);
+        let text = why.to_string();
+        let lines = "started       at once\n\
+                     then          1 pause (30 s in all), 1 move\n\
+                     on its cores  1 min 10 s, with 57.1 % of their processors in the mean\n";
+        assert!(text.ends_with(lines), "{text}");
     }
 
     #[test]

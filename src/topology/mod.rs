@@ -33,6 +33,8 @@ use crate::grid::{Every, Failure, FailureTarget, Interrupted, Recovery};
 use crate::settings::version;
 use crate::systems::{Failing, Service, System, managers};
 use crate::time::Span;
+use crate::workload::Source;
+use crate::workload::needs::Rule;
 
 pub use crate::grid::{Site, User};
 pub use crate::workload::Workload;
@@ -92,7 +94,32 @@ impl Topology {
         let nowhere = nowhere.then(|| {
             "recovery.data = \"reroute\": there is no way around any of the links that fail, so data waits".to_owned()
         });
-        self.sites.iter().filter_map(warning).chain(nowhere).chain(self.without_checkpoints()).collect()
+        let sites = self.sites.iter().filter_map(warning).chain(self.of_other_memory());
+        sites.chain(nowhere).chain(self.without_checkpoints()).collect()
+    }
+
+    /// Warnings about sites whose nodes have another memory than those for which a log states needs.
+    fn of_other_memory(&self) -> impl Iterator<Item = String> {
+        let known = self.workloads.iter().filter_map(|workload| match &workload.source {
+            Source::Rigid(rigids) if rigids.needs == Rule::DualCore => Some((workload.system, rigids.node_kilobytes)),
+            _ => None,
+        });
+        known.flat_map(|(system, kilobytes)| {
+            let other = move |site: &&Site| {
+                site.systems.contains(&system)
+                    && managers::shares_nodes(&site.scheduler)
+                    && !(0.9..1.1).contains(&(site.memory_kb as f64 / kilobytes as f64))
+            };
+            self.sites.iter().filter(other).map(move |site| {
+                format!(
+                    "site {}: memory_gb is {}, but needs of memory are shares of the {kilobytes} kB of a node of the log \
+                     (`node_kilobytes`), so the volumes of paused and moved memory are off by a factor of {:.2}",
+                    site.name,
+                    site.memory_kb as f64 / 1e6,
+                    site.memory_kb as f64 / kilobytes as f64
+                )
+            })
+        })
     }
 
     /// Warnings about failing sites whose tasks make no checkpoints although the topology requests some.

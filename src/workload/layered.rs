@@ -348,12 +348,14 @@ mod tests {
     #[test]
     fn workflows_are_evenly_spaced_and_depend_on_their_number_only() {
         let three = generator(3, SHAPE);
-        let jobs = three.jobs().unwrap();
+        let jobs = three.jobs(&Platform::default(), Span::ZERO).unwrap();
         let arrivals: Vec<u64> = jobs.iter().map(|job| job.arrive.micros()).collect();
         assert_eq!(arrivals, [7, 60_000_007, 120_000_007]);
         assert_ne!(jobs[0].edges, jobs[1].edges);
         assert_eq!(
-            Generator { train: Train { workflows: 1, ..three.train }, ..three.clone() }.jobs().unwrap()[..],
+            Generator { train: Train { workflows: 1, ..three.train }, ..three.clone() }
+                .jobs(&Platform::default(), Span::ZERO)
+                .unwrap()[..],
             jobs[..1]
         );
         assert_ne!(generator(4, SHAPE).workflow(0), three.workflow(1));

@@ -139,10 +139,11 @@ mod tests {
             data: 9,
             ..usual
         };
-        let jobs = three.jobs();
+        let jobs = three.jobs(&Platform::default(), Span::ZERO).unwrap();
         assert_eq!(jobs.iter().map(|job| job.arrive.micros()).collect::<Vec<_>>(), [0, 60_000_000, 120_000_000]);
         assert_ne!(jobs[0].tasks, jobs[1].tasks);
-        assert_eq!(Generator { train: Train::ONE, ..three.clone() }.jobs()[..], jobs[..1]);
+        let one = Generator { train: Train::ONE, ..three.clone() }.jobs(&Platform::default(), Span::ZERO);
+        assert_eq!(one.unwrap()[..], jobs[..1]);
         // Seven layers, the square root of fifty.
         let workflow = three.workflow(2);
         assert_eq!((workflow.depth(), workflow.tasks.len()), (7, 50));

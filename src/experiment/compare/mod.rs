@@ -14,7 +14,7 @@ mod text;
 
 use super::metrics::{self, Metric};
 use crate::few;
-use crate::numerals::count;
+use crate::numerals::{count, signed_span};
 use crate::report::{Better, Course, Difference, Manifest, Status, SummaryFile, Window, changed_inputs};
 use crate::settings::counted;
 
@@ -234,20 +234,17 @@ impl Comparison {
         }
         let whole = || self.metrics.iter().filter(|row| !metrics::is_of_a_tenth(row.metric.name));
         let number = |verdict| whole().filter(|row| row.verdict(run) == verdict).count() as u64;
-        let mut text = format!(
-            "{} against A: better in {}, worse in {}",
-            letter(run),
-            counted(number(Verdict::Better), "metric"),
-            count(number(Verdict::Worse)),
-        );
+        let mut text = format!("{} against A: ", letter(run));
         if let Some(turnaround) = changes.quantities.first().filter(|_| self.compares_jobs(run)) {
             text.push_str(&format!(
-                "; of {} that ended in both, {} took less time, {} took more",
+                "of {} that ended in both, {} took less time, {} took more, {} in the mean; ",
                 counted(turnaround.count(), "job"),
                 count(turnaround.better),
-                count(turnaround.worse)
+                count(turnaround.worse),
+                signed_span(turnaround.mean)
             ));
         }
-        text + "."
+        let (better, worse) = (number(Verdict::Better), number(Verdict::Worse));
+        text + &format!("better in {}, worse in {}.", counted(better, "metric"), count(worse))
     }
 }

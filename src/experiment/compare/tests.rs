@@ -197,8 +197,8 @@ fn three_results_are_in_one_table_and_one_picture() {
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells, ["job_wait,", "s", "1.5", "1.2*", "-0.3", "0.8", "1.5", "0.0", "1.0"]);
     assert!(text.contains("First event of B that differs from A: line 2 of events.jsonl (its time)"), "{text}");
-    let verdict =
-        "B against A: better in 2 metrics, worse in 0; of 3 jobs that ended in both, 1 took less time, 1 took more.";
+    let verdict = "B against A: of 3 jobs that ended in both, 1 took less time, 1 took more, -0.33 s in the mean; better \
+                   in 2 metrics, worse in 0.";
     assert!(text.replace('\n', " ").contains(verdict), "{text}");
     let page = comparison.page();
     assert_eq!(page.matches("class=\"line l2\"").count(), 3, "busy cores, waiting tasks, changes");

@@ -196,7 +196,7 @@ impl<'m> Layout<'m> {
         let are_too_many = self.numbers.is_none() && self.across().values.len() > ROWS_MAX;
         for (panel, cells) in self.panels.iter().zip(&cells).filter(|_| !are_too_many) {
             let svg = self.picture(what, &range, cells);
-            html.push_str(&figure(&self.settings(panel), "", &self.legend(), &svg, &range));
+            html.push_str(&figure(name, &self.settings(panel), "", &self.legend(), &svg, &range));
             if !self.is_dense {
                 html.push_str(&self.table(cells));
             }

@@ -160,7 +160,7 @@ fn notes_explain_claims_that_do_not_hold() {
             .collect()
     };
     let verdicts = |rows: &[FigurePoint]| Outcome::of(TINY, false, rows).verdicts().replace("\n      ", " ");
-    let note = "The model's jobs grow with the machine";
+    let note = "about three times as wide as on SDSC";
     assert!(verdicts(&fees(20.0, 10.0)).contains(note));
     assert!(!verdicts(&fees(10.0, 20.0)).contains(note));
 }

@@ -54,7 +54,8 @@ const COLUMNS: usize = 6;
 
 fn numbers(standings: &Standings, panel: &Panel) -> String {
     let mut html = String::new();
-    let metrics: Vec<usize> = (0..standings.metrics.len()).collect();
+    let (metrics, absent): (Vec<usize>, Vec<usize>) =
+        (0..standings.metrics.len()).partition(|&metric| panel.has(metric));
     // Tables of about equal width read best.
     let tables = metrics.len().div_ceil(COLUMNS).max(1);
     for block in metrics.chunks(metrics.len().div_ceil(tables).max(1)) {
@@ -67,6 +68,11 @@ fn numbers(standings: &Standings, panel: &Panel) -> String {
             [name].into_iter().chain(cells).collect::<Vec<String>>()
         };
         html.push_str(&table(&columns, standings.entrants.iter().zip(&panel.rows).map(row)));
+    }
+    if !absent.is_empty() {
+        let absent: Vec<String> =
+            absent.into_iter().map(|metric| format!("<code>{}</code>", standings.metrics[metric].name)).collect();
+        let _ = writeln!(html, "<p>No run has a number for {}.</p>", absent.join(", "));
     }
     html
 }
@@ -126,5 +132,5 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column,
         .collect();
     let range = Range::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate), column.unit, scale);
     let svg = dots::picture(column.about, &axis_name(column.name, column.unit), &range, &rows);
-    figure(column.name, column.about, "", &svg, &range)
+    figure(column.name, column.name, column.about, "", &svg, &range)
 }

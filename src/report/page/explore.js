@@ -415,7 +415,7 @@ all('figure').forEach(figure => {
     button('Reset', 'Show everything (double click)', () => zoomTo(null));
   }
   button('SVG', 'Save this chart as SVG', () => {
-    const link = make('a', { download: `${figure.id || 'chart'}.svg` });
+    const link = make('a', { download: `${figure.id || figure.dataset.name || 'chart'}.svg` });
     link.href = URL.createObjectURL(new Blob([save(figure, svg)], { type: 'image/svg+xml' }));
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -510,9 +510,11 @@ if (nav && tasks.length + jobRows.length) {
     return hits;
   };
   box.addEventListener('input', find);
+  let next = 0;
+  box.addEventListener('input', () => { next = 0; });
   box.addEventListener('keydown', event => {
     const hits = event.key === 'Enter' ? find() : [];
-    if (hits[0]) hits[0].scrollIntoView({ block: 'center' });
+    if (hits.length) hits[next++ % hits.length].scrollIntoView({ block: 'center' });
   });
 }
 })();

@@ -22,7 +22,12 @@ impl Page<'_> {
             .collect();
         waits.sort_by_key(|(wait, row)| (std::cmp::Reverse(*wait), row.job.id));
         if waits.first().is_none_or(|(wait, _)| *wait == 0) {
-            return "<p>No job had to wait for its first task to start.</p>\n".to_owned();
+            let is_paused = |row: &JobRow| row.tasks.iter().any(|task| task.stints.is_some());
+            let later = match self.tally.jobs.values().any(is_paused) {
+                true => " Some were paused, moved or had a share of their cores only.",
+                false => "",
+            };
+            return format!("<p>No job had to wait for its first task to start.{later}</p>\n");
         }
         let what = |row: &JobRow| match (
             row.start(),

@@ -23,6 +23,8 @@ pub(super) use self::flows::{FinishedFlow, TimedFlow};
 pub use self::inconsistent::{Inconsistent, RecordError};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
 pub(super) use self::site::{SiteFacts, Used};
+#[cfg(test)]
+pub(super) use self::stints::Stints;
 pub(super) use self::stints::{Stint, StintEnd};
 use super::Names;
 use super::job_names::JobNames;

@@ -93,7 +93,14 @@ fn read(name: &str) -> Option<Result<String, String>> {
             )))
         }
         Err(error) => {
-            let small = name.trim_start().to_ascii_lowercase();
+            let small = name.trim().to_ascii_lowercase();
+            if small == "dfrs" {
+                return Some(Err(format!(
+                    "`{}` is a family of algorithms: expected the name of one, such as \
+                     `GreedyPM */per/opt=min/minvt=600`, which the paper recommends",
+                    name.trim()
+                )));
+            }
             let is_meant = name.contains(['/', '*'])
                 || ["greedy", "mcb", "dfrs", "per", "stretch"].iter().any(|word| small.starts_with(word));
             is_meant.then(|| Err(error.to_string()))

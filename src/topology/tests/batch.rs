@@ -210,6 +210,13 @@ fn jobs_have_needs_of_nodes() {
     assert_eq!(needs(&read(&[]).unwrap()), [None, None]);
     let note = rigids(&read(&[]).unwrap()).content.note().unwrap();
     assert!(!note.contains("memory") && note.starts_with("1 job requesting no time"), "{note}");
+    // A site of shared nodes with another memory is pointed out.
+    let on = |memory: &str| {
+        let shares = "site.york.scheduler=\"GreedyP */per\"";
+        read(&["workload.0.needs=\"dual-core\"", shares, memory]).unwrap().warnings().join("\n")
+    };
+    assert!(on("site.york.memory_gb=8").contains("are off by a factor of 3.81"), "{}", on("site.york.memory_gb=8"));
+    assert!(!on("site.york.memory_gb=2").contains("factor"), "{}", on("site.york.memory_gb=2"));
     let small = read(&["workload.0.needs=\"dual-core\"", "workload.0.node_kilobytes=819200"]).unwrap();
     assert_eq!(needs(&small)[0], Some((6, 0.5, 0.5)));
     let smaller = read(&["workload.0.needs=\"dual-core\"", "workload.0.node_kilobytes=409599"]).unwrap();

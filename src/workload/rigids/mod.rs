@@ -177,9 +177,9 @@ impl JobSource for Rigids {
         let site = key("site", "the only site that these jobs go to").usual("all sites");
         let anywhere = "these jobs go where they are given a place: only queues are chosen, and sites to bargain with";
         w.set(site.only_if(context.followers, anywhere), &mut self.site, Maybe(context.site()));
-        let about = "the share of the cores of `site`, or of all sites, that the jobs use during the period in which \
-                     they arrive: jobs of a log are used twice, a week apart, or left out; jobs of a model arrive \
-                     faster or more slowly";
+        let about = "the offered load: the work of the jobs as a share of what the cores of `site`, or of all sites, \
+                     can do in the period in which they arrive. Jobs of a log are used twice, a week apart, or left \
+                     out; jobs of a model arrive faster or more slowly";
         let share = Millionths::above_zero(1).that("a share above 0, up to 1", |share: &u64| *share > 0);
         let share = share.meaning(
             |share: u64| NonZeroU32::new(share as u32).expect("it is no zero"),

@@ -37,6 +37,13 @@ pub const SUBJECT: Subject = Subject {
     lines,
     measures: &[
         Measure {
+            name: "turnaround",
+            about: "mean time from submission to end of jobs in queues",
+            unit: Unit::Seconds,
+            better: Better::Less,
+            of: |summary| summary.part::<Schedule>()?.mean_turnaround_time,
+        },
+        Measure {
             name: "bounded_slowdown",
             about: "mean bounded slowdown of jobs in queues, with a threshold of 10 s",
             unit: Unit::Ratio,

@@ -158,6 +158,8 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
 }
 
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    /// Pauses and moves of each job from which on they are worth a remark.
+    const MANY: f64 = 20.0;
     let Some(sharing) = summary.part::<Sharing>() else { return Vec::new() };
     let line = |site: &SiteShared| {
         let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
@@ -172,5 +174,11 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         };
         Some(("stretch", format!("{}: mean {mean:.2}, at most {max:.2}{bound}{missed}{moves}", site.name)))
     };
-    sharing.sites.iter().filter_map(line).collect()
+    let swaps = |site: &SiteShared| {
+        let each = site.preemptions_per_job.unwrap_or_default() + site.migrations_per_job.unwrap_or_default();
+        let text =
+            format!("{}: {each:.0} pauses and moves a job; a longer `/period=` or `/minvt=` has fewer", site.name);
+        (site.shared && each >= MANY).then_some(("stretch", text))
+    };
+    sharing.sites.iter().filter_map(line).chain(sharing.sites.iter().filter_map(swaps)).collect()
 }
