@@ -454,8 +454,8 @@ mod tests {
         assert!(tally().why("2").unwrap().to_string().ends_with("started       at once\n"));
     }
 
-    /// A job that starts at once has half of its cores from 10 s to 50 s, is paused for 30 s, moved after 20 s more, and
-    /// has them to itself for the last 10 s.
+    /// A job that starts at once has half of its cores from 10 s to 50 s, is paused for 30 s, moved after 20 s more,
+    /// and has them to itself for the last 10 s.
     #[test]
     fn what_became_of_a_shared_start_is_said() {
         let nodes = NodeSet::run(0, 1);

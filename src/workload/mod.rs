@@ -119,8 +119,8 @@ pub trait JobSource {
     /// Its jobs in order of submission, not numbered yet.
     fn jobs(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError>;
 
-    /// Its requests for reservations in order of arrival, each with its job of one task, not numbered yet. The scheduler
-    /// decides if they are valid.
+    /// Its requests for reservations in order of arrival, each with its job of one task, not numbered yet. The
+    /// scheduler decides if they are valid.
     fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
         Ok(Vec::new())
     }
