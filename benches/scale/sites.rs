@@ -84,7 +84,7 @@ fn ask_each(policy: &str, sites: u32, topology: &Topology) -> (u32, f64) {
     let rules = Reservation::default();
     let fit = fit::find(policy).expect("it is listed");
     let mut books: Vec<ClusterBook> = (0..sites).map(|_| ClusterBook::new(NODES, fit, rules.rect_end)).collect();
-    let asks = topology.workloads[0].source.asks(&mut Default::default()).expect("there are not too many");
+    let asks = topology.workloads[0].source.requests(&mut Default::default()).expect("there are not too many");
     measured(|| {
         let mut accepted = 0;
         for request in asks.iter().map(|(_, ask)| ask.request).filter(|request| request.check(NODES).is_ok()) {
