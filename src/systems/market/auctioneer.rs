@@ -38,17 +38,19 @@ use smallvec::SmallVec;
 
 use super::admission::AdmissionGate;
 use super::auctioned::{AuctionedJob, JobPhase};
-use super::bid::{BidPolicy, Instant, Trend};
+use super::bid::{BidPolicy, Trend};
 use super::clusters::{Cluster, Clusters};
 use super::failing::AuctionLosses;
 use super::figures::Figures;
-use super::queue::{self, AuctionedJobs, Bids, Lane, TaskDemand, TaskHandle};
-use super::rules::{Blocking, Market, Removal};
-use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, NodeSet, Recovery, Task, TaskId};
+use super::queue::{self, AuctionedJobs, Lane, TaskDemand, TaskHandle};
+use super::rules::{Market, Removal};
+use crate::grid::{Edge, EdgeId, Graph, Job, JobId, News, NodeSet, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{ALARM, Carrier, Network};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
+
+mod auction;
 
 pub struct Auctioneer {
     market: Market,
@@ -367,75 +369,6 @@ impl Auctioneer {
             }
         }
         over.is_some()
-    }
-
-    /// Assigns tasks to sites, the best bidder first, until the best one does not fit; no bidder is overtaken.
-    fn auction(&mut self, now: Time, out: &mut Out) {
-        if !(0..self.lanes.len()).any(|lane| self.may_place(lane)) {
-            return;
-        }
-        let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
-        if self.market.blocking == Blocking::Global {
-            // No task of these kinds can start, but they can block the others.
-            open.iter_mut().zip(&self.lanes).for_each(|(open, (_, demand))| *open = !demand.is_empty());
-        }
-        let looked_at = open.clone();
-        let at = self.at(now);
-        self.for_each_lane(&looked_at, &at, |lane, bids| lane.open(bids));
-        while let Some((lane, best)) = self.best(&open, &at)
-            && !self.policy.has_failed()
-        {
-            match (self.cluster_for(best, now), self.market.blocking) {
-                (Some(cluster), _) => self.assign(best, cluster, now, out),
-                // Tasks behind it may need fewer cores, but no bidder is overtaken.
-                (None, Blocking::PerKind) => open[lane] = false,
-                (None, Blocking::Global) => break,
-            }
-        }
-        self.for_each_lane(&looked_at, &at, |lane, bids| lane.close(bids));
-    }
-
-    /// True if a queued task of a kind could fit anywhere.
-    fn may_place(&self, lane: usize) -> bool {
-        let demand = &self.lanes[lane].1;
-        !demand.is_empty() && self.clusters.has_free(Kind(lane as u16), demand.least())
-    }
-
-    fn at(&self, now: Time) -> Instant {
-        let longest_path = self.paths.last_key_value().map_or(Span::ZERO, |(&path, _)| path);
-        Instant { now, number: self.instant.1, tick: self.market.tick, longest_path }
-    }
-
-    fn for_each_lane(&mut self, which: &[bool], at: &Instant, mut act: impl FnMut(&mut dyn Lane, &mut Bids<'_>)) {
-        let mut bids = Bids { jobs: &mut self.jobs, policy: self.policy.as_ref(), at: *at };
-        for ((lane, _), _) in self.lanes.iter_mut().zip(which).filter(|(_, which)| **which) {
-            act(lane.as_mut(), &mut bids);
-        }
-    }
-
-    /// The best bidder of the open lanes.
-    fn best(&mut self, open: &[bool], at: &Instant) -> Option<(usize, TaskHandle)> {
-        let mut bids = Bids { jobs: &mut self.jobs, policy: self.policy.as_ref(), at: *at };
-        let lanes = self.lanes.iter_mut().enumerate().filter(|(lane, _)| open[*lane]);
-        let best = lanes.filter_map(|(lane, (queue, _))| Some((queue.best(&mut bids)?, lane))).min()?;
-        Some((best.1, best.0.handle()))
-    }
-
-    fn cluster_for(&self, handle: TaskHandle, now: Time) -> Option<usize> {
-        let live = self.live(handle);
-        let task = handle.task as usize;
-        let Task { kind, cores, .. } = live.job.tasks[task];
-        if live.tasks[task].everywhere <= now {
-            return self.clusters.roomiest(kind, cores);
-        }
-        if !self.clusters.has_free(kind, cores) {
-            return None;
-        }
-        // Its data is never available elsewhere sooner than where some of it was made, so until it is everywhere, it is
-        // there or nowhere.
-        let ready = live.ready(task, self.market.network);
-        let there = ready.makers.iter().filter(|(_, there)| *there <= now).map(|(cluster, _)| *cluster);
-        self.clusters.roomiest_of(kind, cores, there)
     }
 
     fn assign(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
