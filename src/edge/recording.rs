@@ -13,6 +13,7 @@ use crate::time::Time;
 use crate::topology::{self, Topology};
 
 pub const TRANSFERS: &str = "transfers.csv";
+const BIDS: &str = "bids.csv";
 
 /// Size of a batch of items, in bytes.
 const PIECE: usize = 1 << 16;
@@ -49,6 +50,20 @@ impl Recording {
     }
 }
 
+impl Recording {
+    /// Writes the rows of bids, if they are recorded and have at least this many bytes.
+    fn write_bids(&mut self, least: usize) -> Result<(), FileError> {
+        match self.recorder.tally.bids_so_far().filter(|rows| rows.len() >= least) {
+            Some(rows) => {
+                self.shelf.put(BIDS, rows)?;
+                rows.clear();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 impl Consumer<Entry<Record>> for Recording {
     type Error = Failure;
 
@@ -74,10 +89,11 @@ impl Consumer<Entry<Record>> for Recording {
             self.shelf.put(TRANSFERS, transfers)?;
             transfers.clear();
         }
-        Ok(())
+        Ok(self.write_bids(PIECE)?)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
+        self.write_bids(0)?;
         Ok(self.write_lines()?)
     }
 

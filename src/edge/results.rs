@@ -114,7 +114,8 @@ impl Results<'_> {
         let tally = match live {
             true => Tally::new(&loaded.topology, &names),
             false => Tally::putting_aside(&loaded.topology, &names, Box::new(folder.scratch()?)),
-        };
+        }
+        .with_bid_rows(&loaded.topology);
         let alarm = Arc::<AtomicBool>::default();
         let moves_data = loaded.topology.cables.is_some();
         let recorder = Recorder::new(tally).with_lines(&names);

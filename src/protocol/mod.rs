@@ -1,5 +1,6 @@
 //! Messages between actors and records of the log, one file per conversation, and their encoding.
 
+mod auction;
 mod batch;
 pub mod codec;
 mod execution;
@@ -17,6 +18,7 @@ use crate::kernel;
 use crate::kernel::Reaction::{self, After, Never, Now};
 use crate::time::{Span, Stamp};
 
+pub use auction::{BidOutcome, CoreOffer, LossReason, TaskBid};
 pub use batch::{Admit, Declined, Enqueue, Entrust, JobEnded, Queue};
 pub use execution::{Ended, Lost, Run};
 pub use provisioning::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::ReserveAnswer;
+use super::{CoreOffer, ReserveAnswer, TaskBid};
 use crate::grid::{
     Area, BookingId, CableId, Denial, EdgeId, HoldId, Invalid, Job, JobId, Needs, NodeSet, Offer, Part, Receipt, Slot,
     TaskId,
@@ -110,6 +110,8 @@ pub enum Record {
     Postponed { receipt: Receipt },
     /// A site took back the rest of a booking that had begun: of the rent of that rest, the penalty is kept.
     HandedBack { booking: BookingId, used: Area, refund: Area, penalty: Area },
+    /// The router held an auction: the free cores of sites before it, and all bids, the best first.
+    Auctioned { offers: Vec<CoreOffer>, bids: Vec<TaskBid> },
 }
 
 words! {
@@ -265,6 +267,7 @@ impl Record {
             | Record::Refused { .. }
             | Record::NotAdmitted { .. }
             | Record::Rejected { .. }
+            | Record::Auctioned { .. }
             | Record::Assigned { .. }
             | Record::Answered { .. }
             | Record::Rebooked { .. }

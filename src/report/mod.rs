@@ -3,6 +3,7 @@
 
 mod account;
 mod accounting;
+mod bids;
 mod blame;
 mod by_size;
 mod columns;

@@ -5,7 +5,7 @@ use super::tally::{Inconsistent, Reporter};
 use super::{Names, Tally};
 use crate::grid::{JobId, Needs, Part, Receipt};
 use crate::kernel::Entry;
-use crate::protocol::{Fault, Record, ReserveAnswer};
+use crate::protocol::{BidOutcome, Fault, Record, ReserveAnswer};
 use crate::settings::counted;
 
 /// A row has the name and the fields in order, each under its own name or another one; a submitted job comes last, with
@@ -178,5 +178,12 @@ records! { (names)
     };
     "handed_back" HandedBack { booking, used, refund, penalty } => handed_back, format!(
         "takes the rest of booking {booking} back, and refunds {refund}");
+    "auctioned" Auctioned { offers, bids } => auctioned, {
+        let won = bids.iter().filter(|bid| matches!(bid.outcome, BidOutcome::Won(_))).count();
+        let free: u64 = offers.iter().map(|offer| u64::from(offer.cores)).sum();
+        format!(
+            "holds an auction of {}: {}, of which {won} won", counted(free, "free core"),
+            counted(bids.len() as u64, "bid"))
+    };
     "accused" Accused { site, fault } => accused, format!("says that {} {}", names.of_actor(*site), tell(*fault));
 }

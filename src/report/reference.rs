@@ -2,12 +2,13 @@
 
 use super::columns::{ColumnForm, TableForm};
 use super::parquet::Kind;
-use super::{jobs, live, subjects, transfers};
+use super::{bids, jobs, live, subjects, transfers};
 
 /// All tables.
 const ALL: &[&TableForm] = &[
     &jobs::JOBS,
     &jobs::TASKS,
+    &bids::BIDS,
     &subjects::requests::RESERVATIONS,
     &subjects::sharing::SHARING,
     &transfers::TRANSFERS,

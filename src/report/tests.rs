@@ -14,7 +14,9 @@ use crate::grid::{
     QueueOrder, Rate, Receipt, SiteTime, SiteTimes, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
-use crate::protocol::{Bargain, Fault, HoldFate, Reason, Record, Refusal, ReserveAnswer, codec};
+use crate::protocol::{
+    Bargain, BidOutcome, CoreOffer, Fault, HoldFate, LossReason, Reason, Record, Refusal, ReserveAnswer, TaskBid, codec,
+};
 use crate::systems::Service;
 use crate::systems::market::{Market, Unplaceable};
 use crate::time::{Span, Stamp, Time};
@@ -621,7 +623,28 @@ fn any_bargain() -> impl Strategy<Value = Record> {
         (user(), any::<(u32, u32)>())
             .prop_map(|(user, (job, index))| Record::Entered { user, task: TaskId { job: JobId(job), index } }),
         (user(), 0..Fault::ALL.len()).prop_map(|(site, fault)| Record::Accused { site, fault: Fault::ALL[fault].1 }),
+        (prop::collection::vec((user(), any::<u32>()), 0..4), prop::collection::vec(any_bid(), 0..4)).prop_map(
+            |(offers, bids)| {
+                let offers = offers.into_iter().map(|(site, cores)| CoreOffer { site, cores }).collect();
+                Record::Auctioned { offers, bids }
+            }
+        ),
     ]
+}
+
+prop_compose! {
+    fn any_bid()(
+        (job, index) in any::<(u32, u32)>(),
+        bid in any::<f64>().prop_filter("a bid is a number", |bid| !bid.is_nan()),
+        site in prop_oneof![0u32..6, any::<u32>()],
+        lost in proptest::option::of(0..LossReason::ALL.len()),
+    ) -> TaskBid {
+        let outcome = match lost {
+            Some(reason) => BidOutcome::Lost(LossReason::ALL[reason].1),
+            None => BidOutcome::Won(ActorId(site)),
+        };
+        TaskBid { task: TaskId { job: JobId(job), index }, bid, outcome }
+    }
 }
 
 prop_compose! {

@@ -211,7 +211,7 @@ impl Tally {
         }
     }
 
-    fn task_label(&self, row: &JobRow, index: usize) -> String {
+    pub(super) fn task_label(&self, row: &JobRow, index: usize) -> String {
         let job = self.label(row.job.id);
         if row.tasks.len() == 1 { job } else { format!("{job}.{index}") }
     }

@@ -99,15 +99,16 @@ mod tests {
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
     use crate::protocol::{
-        Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, JobEnded, Lost, Message, Outcome, Provided, Queue,
-        ReserveAnswer,
+        Answered, BidOutcome, Book, Booked, Cancel, CoreOffer, Ended, Enqueue, Hold, JobEnded, Lost, Message, Outcome,
+        Provided, Queue, ReserveAnswer,
     };
     use crate::protocol::{
         Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
-        Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
+        LossReason, Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
     };
     use crate::protocol::{
-        Landed, Postponed, Recall, Recalled, Record, Release, Reserve, Revoked, Run, Ship, Submit, Verdict, Withdraw,
+        Landed, Postponed, Recall, Recalled, Record, Release, Reserve, Revoked, Run, Ship, Submit, TaskBid, Verdict,
+        Withdraw,
     };
     use crate::report::tests::any_entry;
     use crate::time::{Span, Time};
@@ -306,6 +307,13 @@ mod tests {
                 active: arrive,
             },
             Record::Needs { job: id, needs: Needs { cpu: 0.1 + 0.2, memory: 1.0 } },
+            Record::Auctioned {
+                offers: vec![CoreOffer { site, cores: u32::MAX }],
+                bids: vec![
+                    TaskBid { task, bid: f64::INFINITY, outcome: BidOutcome::Won(site) },
+                    TaskBid { task, bid: 0.1 + 0.2, outcome: BidOutcome::Lost(LossReason::Behind) },
+                ],
+            },
         ];
         messages.iter().for_each(twice);
         records.iter().for_each(twice);

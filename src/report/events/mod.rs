@@ -8,6 +8,7 @@
 //! zero; an actor without a name is a bare number. The reader accepts the writer's form, key by key, and returns the
 //! same entry: the digest of a run can be computed again from this file. The records are listed in [`super::records`].
 
+mod auctions;
 mod bargains;
 mod cursor;
 mod field;

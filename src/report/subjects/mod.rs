@@ -4,6 +4,7 @@
 //! once and produces tables and a part of the summary. Cards, lines and measures come from that part, and its section
 //! of the page from the tally. Jobs, tasks, sites and values of jobs belong to no subject: every run has them.
 
+mod auctions;
 pub mod bargains;
 mod failures;
 pub mod plan;
@@ -31,6 +32,7 @@ pub(super) use requests::tests as requesting;
 /// The subjects, in the order of reports.
 pub(super) const ALL: &[Subject] = &[
     side_by_side::SUBJECT,
+    auctions::SUBJECT,
     requests::SUBJECT,
     queues::SUBJECT,
     sharing::SUBJECT,

@@ -77,6 +77,10 @@ pub enum Inconsistent {
     NoCut(String),
     #[error("the data of {0} is said to be held up, or to go on, in a way that contradicts what became of it before")]
     NotHeldUp(EdgeId),
+    #[error("task {0} bids in an auction, but does not wait for one")]
+    NotBidding(TaskId),
+    #[error("an auction has cores of {0} that it does not have, or gives it a task without them")]
+    NotOffered(String),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }

@@ -1,5 +1,6 @@
 //! Collects the data of the tables while a log passes.
 
+mod auctions;
 mod bargains;
 mod counting;
 mod failing;
@@ -15,6 +16,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, btree_map};
 use std::io;
 
+use self::auctions::AuctionLog;
+pub(super) use self::auctions::ShownAuction;
 use self::bargains::Bargains;
 pub(super) use self::bargains::{BookingSpan, HoldSpan, Idled, NegotiationData, Takings, Verdicts};
 pub(super) use self::counting::Reporter;
@@ -66,6 +69,7 @@ pub struct Tally {
     over: Option<Ledger>,
     pub(super) transfers: RunFlows,
     pub(super) bargains: Bargains,
+    pub(super) auctions: AuctionLog,
     /// Cores reported down, by site.
     down: Vec<NodeSet>,
     /// True for each link of the topology that is reported down.
@@ -154,6 +158,7 @@ impl Tally {
             over: None,
             transfers: RunFlows::of(topology),
             bargains: Bargains::keeping(),
+            auctions: AuctionLog::default(),
             down: vec![NodeSet::default(); topology.sites.len()],
             links_down: vec![false; topology.cables.as_ref().map_or(0, |cables| cables.links.len())],
             failing: OutagesByPlace::of(topology),

@@ -30,12 +30,16 @@
 //! continues to its end, like a running one. Each arrival of data is an instant with an auction, as is, without links,
 //! each time at which data becomes available.
 
+mod auction;
+mod ballot;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use self::ballot::WaitingTasks;
 use super::admission::AdmissionGate;
 use super::auctioned::{AuctionedJob, JobPhase};
 use super::bid::{BidPolicy, Trend};
@@ -49,8 +53,6 @@ use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{ALARM, Carrier, Network};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
-
-mod auction;
 
 pub struct Auctioneer {
     market: Market,
@@ -78,6 +80,8 @@ pub struct Auctioneer {
     keeps_paths: bool,
     gathered: Gathered,
     failing: Option<AuctionLosses>,
+    /// The queued tasks of each lane, if bids are recorded.
+    waiting: Option<WaitingTasks>,
     /// The last instant, and the number of instants.
     instant: (Option<Time>, u64),
 }
@@ -122,6 +126,7 @@ impl Auctioneer {
     ) -> Auctioneer {
         let clusters = Clusters::new(clusters);
         let keeps_paths = policy.trend() != Trend::Fixed;
+        let waiting = market.records_bids().then(|| WaitingTasks::new(clusters.kinds()));
         Auctioneer {
             gate: AdmissionGate::new(&market, clusters.cores()),
             market,
@@ -139,6 +144,7 @@ impl Auctioneer {
             keeps_paths,
             gathered: Gathered::default(),
             failing: None,
+            waiting,
             instant: (None, 0),
         }
     }
@@ -371,15 +377,18 @@ impl Auctioneer {
         over.is_some()
     }
 
-    fn assign(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
+    /// Takes a winner out of the queue, and its cores from its cluster.
+    fn reserve(&mut self, handle: TaskHandle, cluster: usize) {
         self.dequeue(handle, JobPhase::Running { cluster });
         let live = self.jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.running += 1;
-        let task = &live.job.tasks[handle.task as usize];
-        let id = TaskId { job: live.job.id, index: handle.task };
-        let site = self.clusters.site(cluster);
-        self.clusters.take(cluster, task.cores);
-        out.log(Record::Assigned { task: id, site });
+        self.clusters.take(cluster, live.job.tasks[handle.task as usize].cores);
+    }
+
+    /// Gives a winner to its cluster, or sends its inputs there first.
+    fn assign(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
+        let id = TaskId { job: self.live(handle).job.id, index: handle.task };
+        out.log(Record::Assigned { task: id, site: self.clusters.site(cluster) });
         match self.fetch(handle, cluster, now, out) {
             0 => self.run(handle, cluster, now, out),
             missing => {
@@ -475,6 +484,9 @@ impl Auctioneer {
         let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
         demand.add(cores);
         lane.add(handle, &mut self.jobs);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.add(handle, kind);
+        }
         if due <= now {
             self.doomed.push(handle.job);
         } else if self.market.removal == Removal::Projected {
@@ -499,6 +511,9 @@ impl Auctioneer {
         let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
         demand.remove(cores);
         lane.remove(handle, &mut self.jobs);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.remove(handle, kind);
+        }
     }
 
     /// The slot of a job. Jobs mostly arrive by number, and then it equals the number.

@@ -80,6 +80,11 @@ impl Clusters {
         self.all[cluster].site
     }
 
+    /// Indices of the clusters of a kind, ascending.
+    pub fn of(&self, kind: Kind) -> &[usize] {
+        self.of_kind(kind).map_or(&[], |of_kind| &of_kind.clusters)
+    }
+
     /// All cores, by kind.
     pub fn cores(&self) -> Vec<u64> {
         self.kinds.iter().map(|of_kind| of_kind.cores).collect()
@@ -129,7 +134,8 @@ impl Clusters {
         self.kinds.get(usize::from(kind.0))
     }
 
-    fn free(&self, cluster: usize) -> u32 {
+    /// Free cores of a cluster.
+    pub fn free(&self, cluster: usize) -> u32 {
         self.kinds[usize::from(self.all[cluster].kind.0)].free.get(self.ranks[cluster] as usize)
     }
 

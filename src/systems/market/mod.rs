@@ -22,6 +22,6 @@ pub use build::ROW;
 pub use clusters::Cluster;
 pub use figures::{Figures, Immeasurable};
 pub use rules::{
-    Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
-    SuccSum, Unplaceable,
+    Admission, AskWhen, BestBid, BidRecords, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr,
+    Removal, SuccSum, Unplaceable,
 };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::settings::{FormExt, Layout, List, Millionths, POSITIVE_SPAN, Registered, Text, Walk, Word, key};
+use crate::settings::{FormExt, Layout, List, Millionths, POSITIVE_SPAN, Registered, Text, Unless, Walk, Word, key};
 use crate::time::Span;
 use crate::words::words;
 
@@ -21,6 +21,7 @@ pub struct Market {
     pub blocking: Blocking,
     pub removal: Removal,
     pub unplaceable: Unplaceable,
+    pub bids: BidRecords,
     // Options of single policies, as in the market's specification.
     pub succ_sum: SuccSum,
     pub edf: EdfDeadline,
@@ -44,6 +45,7 @@ impl Default for Market {
             blocking: Blocking::PerKind,
             removal: Removal::Deadline,
             unplaceable: Unplaceable::Error,
+            bids: BidRecords::Off,
             succ_sum: SuccSum::PerPath,
             edf: EdfDeadline::Initial,
             pvdsq: Pvdsq::ResourceSquared,
@@ -60,6 +62,11 @@ const BIDDER: &str = "a table such as { command = [\"python3\", \"bidder.py\"] }
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"bidder.py\"]";
 
 impl Market {
+    /// True if the log has a record of each auction.
+    pub fn records_bids(&self) -> bool {
+        self.bids == BidRecords::Log
+    }
+
     /// The settings of `[market]`. With links, the delays without links are no settings.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
         let policy = Registered { what: "a bid policy", words: Word::named(&super::bid::policies()) };
@@ -78,6 +85,9 @@ impl Market {
         w.set(key("removal", "the time at which a job is given up"), &mut self.removal, Removal::ALL);
         let unplaceable = key("unplaceable", "the fate of a job with a task that fits no site");
         w.set(unplaceable, &mut self.unplaceable, Unplaceable::ALL);
+        let bids =
+            key("bids", "records of auctions, with every offer and bid; costs time and space for each waiting task");
+        w.set(bids.usual("`\"off\"`"), &mut self.bids, Unless(BidRecords::ALL, BidRecords::Off));
         let succ_sum = key("succ_sum", "the sum of the work behind a task where branches join");
         w.set(succ_sum, &mut self.succ_sum, SuccSum::ALL);
         w.set(key("edf", "the deadline that edf uses"), &mut self.edf, EdfDeadline::ALL);
@@ -167,6 +177,13 @@ words! {
         Error = "error",
         /// The job is refused on arrival and counts as starved.
         Refuse = "refuse",
+    }
+    /// Records of offers and bids.
+    BidRecords {
+        /// None: winners are in the log as assigned.
+        Off = "off",
+        /// One per auction in which a task may start: the free cores of sites, and all bids with their outcomes.
+        Log = "log",
     }
     /// The sum of the work behind a task where branches join.
     SuccSum {

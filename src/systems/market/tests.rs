@@ -1,6 +1,7 @@
 //! The worked examples of the market's specification, and the fast paths against the plain ones, all through the
 //! actors.
 
+mod bids;
 mod failing;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,8 +9,8 @@ use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, QueueOrder, Task, Worth};
 use crate::roles::queue;
 use crate::systems::market::{
-    Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
-    SuccSum, Unplaceable, bid,
+    Admission, AskWhen, BestBid, BidRecords, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr,
+    Removal, SuccSum, Unplaceable, bid,
 };
 use crate::systems::provisioning::planner;
 use crate::systems::{Service, managers};
@@ -341,14 +341,15 @@ fn markets() -> impl Strategy<Value = Market> {
     ) -> impl Strategy<Value = T> {
         prop::sample::select(all).prop_map(|(_, variant, _)| variant)
     }
-    let first = (word(Network::ALL), word(Blocking::ALL), word(Removal::ALL), word(Unplaceable::ALL));
+    let first =
+        (word(Network::ALL), word(Blocking::ALL), word(Removal::ALL), word(Unplaceable::ALL), word(BidRecords::ALL));
     let second = (word(SuccSum::ALL), word(EdfDeadline::ALL), word(Pvdsq::ALL), word(Pvr::ALL), word(Admission::ALL));
     (prop::sample::select(policies), tick, 0u64..=1_000_000_000, first, second).prop_map(
         |(
             policy,
             tick,
             ccr_millionths,
-            (network, blocking, removal, unplaceable),
+            (network, blocking, removal, unplaceable, bids),
             (succ_sum, edf, pvdsq, pvr, admission),
         )| {
             let command = vec!["python3".to_owned(), "a \"bidder\".py".to_owned()];
@@ -362,6 +363,7 @@ fn markets() -> impl Strategy<Value = Market> {
                 blocking,
                 removal,
                 unplaceable,
+                bids,
                 succ_sum,
                 edf,
                 pvdsq,

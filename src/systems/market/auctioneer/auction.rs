@@ -23,17 +23,30 @@ impl Auctioneer {
         let looked_at = open.clone();
         let at = self.at(now);
         self.for_each_lane(&looked_at, &at, |lane, bids| lane.open(bids));
+        let ballot = self.ballot(&looked_at, &at);
+        let mut won: SmallVec<[(TaskHandle, usize); 8]> = SmallVec::new();
         while let Some((lane, best)) = self.best(&open, &at)
             && !self.policy.has_failed()
         {
             match (self.cluster_for(best, now), self.market.blocking) {
-                (Some(cluster), _) => self.assign(best, cluster, now, out),
+                (Some(cluster), _) => {
+                    self.reserve(best, cluster);
+                    won.push((best, cluster));
+                }
                 // Tasks behind it may need fewer cores, but no bidder is overtaken.
                 (None, Blocking::PerKind) => open[lane] = false,
                 (None, Blocking::Global) => break,
             }
         }
         self.for_each_lane(&looked_at, &at, |lane, bids| lane.close(bids));
+        if let Some(ballot) = ballot
+            && !self.policy.has_failed()
+        {
+            out.log(self.record_of(ballot, &won, now));
+        }
+        for (winner, cluster) in won {
+            self.assign(winner, cluster, now, out);
+        }
     }
 
     /// True if a queued task of a kind could fit anywhere.
@@ -62,7 +75,7 @@ impl Auctioneer {
         Some((best.1, best.0.handle()))
     }
 
-    fn cluster_for(&self, handle: TaskHandle, now: Time) -> Option<usize> {
+    pub(super) fn cluster_for(&self, handle: TaskHandle, now: Time) -> Option<usize> {
         let live = self.live(handle);
         let task = handle.task as usize;
         let Task { kind, cores, .. } = live.job.tasks[task];

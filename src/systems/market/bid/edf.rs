@@ -2,13 +2,14 @@
 //! selects its initial or final one.
 
 use super::super::rules::EdfDeadline;
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 use crate::systems::market::figures::ticks;
 use crate::time::Time;
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "edf",
     about: "the earliest deadline of the job",
+    unit: BidUnit::Number,
     build: |market, _| Box::new(Edf { deadline: market.edf }),
 };
 

@@ -1,9 +1,13 @@
 //! FIFO: first in, first out.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 
-pub const ROW: BidPolicyRow =
-    BidPolicyRow { name: "fifo", about: "the job that arrived first", build: |_, _| Box::new(Fifo) };
+pub const ROW: BidPolicyRow = BidPolicyRow {
+    name: "fifo",
+    about: "the job that arrived first",
+    unit: BidUnit::TimeMicros,
+    build: |_, _| Box::new(Fifo),
+};
 
 struct Fifo;
 

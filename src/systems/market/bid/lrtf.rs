@@ -1,10 +1,11 @@
 //! LRTF: longest remaining time first.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "lrtf",
     about: "the longest remaining path to the end of the job",
+    unit: BidUnit::SpanMicros,
     build: |_, _| Box::new(Lrtf),
 };
 

@@ -113,10 +113,22 @@ impl Bidder<'_> {
     }
 }
 
+/// Meaning of a bid's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BidUnit {
+    /// A time of the run, in microseconds from its start.
+    TimeMicros,
+    /// A duration in microseconds.
+    SpanMicros,
+    /// Ticks, value, or a number without a unit.
+    Number,
+}
+
 /// A policy that a topology may name.
 pub struct BidPolicyRow {
     pub name: &'static str,
     pub about: &'static str,
+    pub unit: BidUnit,
     /// Builds the policy from the market's options and the run's seed.
     pub build: fn(&Market, u64) -> Box<dyn BidPolicy>,
 }

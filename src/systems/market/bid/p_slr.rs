@@ -1,11 +1,12 @@
 //! P-SLR: the largest projected SLR, with a bonus for tasks that have waited longer than the longest queued job would
 //! run.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "p-slr",
     about: "the largest projected SLR, with a quadratic term against starvation",
+    unit: BidUnit::Number,
     build: |_, _| Box::new(PSlr),
 };
 

@@ -1,9 +1,13 @@
 //! PV: the largest projected value.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 
-pub const ROW: BidPolicyRow =
-    BidPolicyRow { name: "pv", about: "the largest projected value", build: |_, _| Box::new(Pv) };
+pub const ROW: BidPolicyRow = BidPolicyRow {
+    name: "pv",
+    about: "the largest projected value",
+    unit: BidUnit::Number,
+    build: |_, _| Box::new(Pv),
+};
 
 struct Pv;
 

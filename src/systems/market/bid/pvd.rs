@@ -1,10 +1,11 @@
 //! PVD: the largest projected value per remaining work.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvd",
     about: "the largest projected value per remaining core-tick",
+    unit: BidUnit::Number,
     build: |_, _| Box::new(Pvd),
 };
 

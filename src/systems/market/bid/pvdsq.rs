@@ -4,11 +4,12 @@
 //! it. Squaring only the remaining work gives the behaviour that the paper describes, and is the default.
 
 use super::super::rules::Pvdsq as Squared;
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvdsq",
     about: "the largest projected value per remaining core-tick squared",
+    unit: BidUnit::Number,
     build: |market, _| Box::new(Pvdsq { squared: market.pvdsq }),
 };
 

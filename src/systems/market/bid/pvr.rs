@@ -2,11 +2,12 @@
 //! earn anything goes first; the removal of jobs limits the harm.
 
 use super::super::rules::Pvr as Units;
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "pvr",
     about: "the smallest projected remaining value",
+    unit: BidUnit::Number,
     build: |market, _| Box::new(Pvr { units: market.pvr }),
 };
 

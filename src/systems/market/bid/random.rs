@@ -1,11 +1,12 @@
 //! Random: the baseline, a new draw for every task at every instant.
 
-use super::{BidPolicy, BidPolicyRow, Bidder, Instant, Trend, Winner};
+use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
 use crate::random::mix;
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
     name: "random",
     about: "a new random draw at every instant",
+    unit: BidUnit::Number,
     build: |_, seed| Box::new(Random { seed }),
 };
 

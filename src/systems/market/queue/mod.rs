@@ -146,6 +146,14 @@ impl BidRank {
         TaskHandle { job: self.slot, task: self.task }
     }
 
+    /// The bid itself, of a policy under which `winner` wins; a zero has no sign.
+    pub fn bid(&self, winner: Winner) -> f64 {
+        match winner {
+            Winner::Smallest => as_float(self.bid),
+            Winner::Largest => as_float(!self.bid),
+        }
+    }
+
     /// The bid half-way from here to a better one.
     fn half_way_to(&self, best: &BidRank) -> i64 {
         ordered(as_float(self.bid) / 2.0 + as_float(best.bid) / 2.0)
