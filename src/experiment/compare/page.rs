@@ -27,14 +27,14 @@ const POINTS: usize = 400;
 const SETTINGS_FIRST: usize = 3;
 const SETTINGS_MAX: usize = 200;
 /// Largest number of metrics in the first table.
-const FIRST_MAX: usize = 6;
+const FIRST_MAX: usize = 5;
 
 /// Metrics that answer most questions, the most telling first.
 const TELLING: [&str; 12] = [
     "value",
     "in_time",
+    "turnaround",
     "job_wait",
-    "job_wait_p95",
     "stretch_mean",
     "slr",
     "stretch_max",
@@ -89,9 +89,12 @@ impl Comparison {
         document(&format!("{topology}: a comparison of Hansa"), &body)
     }
 
-    /// One row per result: its settings that differ, if they are few, and the most telling metrics.
+    /// One row per result: its settings that differ, if they are few, and the most telling metrics. Settings that a
+    /// result lacks follow from the others, and are left to the table of settings.
     fn at_a_glance(&self) -> String {
-        let settings: &[Setting] = if self.settings.len() <= SETTINGS_FIRST { &self.settings } else { &[] };
+        let is_in_all = |setting: &&Setting| setting.values.iter().all(Option::is_some);
+        let settings: Vec<&Setting> = self.settings.iter().filter(is_in_all).collect();
+        let settings = if settings.len() <= SETTINGS_FIRST { settings } else { Vec::new() };
         let find = |name: &&str| self.metrics.iter().find(|row| row.metric.name == *name && !row.is_constant());
         let telling: Vec<&MetricRow> = TELLING.iter().filter_map(find).take(FIRST_MAX - settings.len()).collect();
         let mut columns = vec!["Run".to_owned(), "Result".to_owned()];
@@ -102,7 +105,7 @@ impl Comparison {
         columns.push("#Jobs finished".to_owned());
         let row = |run: usize| {
             let side = &self.sides[run];
-            let value = |setting: &Setting| setting.values[run].as_deref().map_or(NONE.to_owned(), escape);
+            let value = |setting: &&Setting| setting.values[run].as_deref().map_or(NONE.to_owned(), escape);
             let metric = |row: &&MetricRow| {
                 let text = row.in_words(run);
                 if row.is_best(run) { format!("<strong>{text}</strong>") } else { text }
