@@ -28,6 +28,8 @@ pub enum JobError {
     BadWorth(f64),
     #[error("there are run times by site for {found} tasks, but the job has {tasks}")]
     TimesCount { found: usize, tasks: usize },
+    #[error("there are no run times by site, though the job says that there are")]
+    NoTimes,
     #[error("there are {0} run times by site, and a job has at most {SITE_TIMES_MAX}")]
     TooManyTimes(usize),
     #[error("the run times of task {task} by site name a site twice or are out of order")]
@@ -71,6 +73,10 @@ impl Job {
         let tasks = self.tasks.len();
         if times.tasks() != tasks {
             return Err(JobError::TimesCount { found: times.tasks(), tasks });
+        }
+        // Its other encoding, without any times, is the only one.
+        if times.count() == 0 {
+            return Err(JobError::NoTimes);
         }
         if times.count() > SITE_TIMES_MAX {
             return Err(JobError::TooManyTimes(times.count()));
@@ -155,6 +161,8 @@ mod tests {
         let at = |site| fine.runtime_at(0, ActorId(site), Speed(2_000_000));
         assert_eq!((at(1), at(2), at(3)), (Some(Span::from_secs(least + 1)), None, Some(Span::from_secs(least))));
         assert_eq!(fine.runtime_at(1, ActorId(2), Speed(2_000_000)), Some(Span::from_micros(least * 500_000)));
+        let empty: SiteTimes = serde_json::from_str(r#"{ "rows": [[], [], []] }"#).unwrap();
+        assert_eq!(complaint(|job| job.times = Some(empty)), JobError::NoTimes.to_string());
         let told = with(vec![vec![time(1, least)]]);
         assert_eq!(told, "there are run times by site for 1 tasks, but the job has 3");
         let twice = with(vec![vec![], vec![time(1, least), time(1, least)], vec![]]);

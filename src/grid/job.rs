@@ -54,7 +54,7 @@ pub struct Job {
 /// A rigid task: a number of cores of one kind for a fixed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// At speed 1; the least of its run times if it has one per site.
+    /// Run time at speed 1, or the least run time if it has one per site.
     pub runtime: Span,
     pub cores: u32,
     pub kind: Kind,

@@ -48,7 +48,7 @@ pub struct Why {
     pub overtaken_by: Vec<Later>,
     /// The jobs that left their cores in the moment of its start.
     pub freed_by: Vec<String>,
-    /// Its run after the start. None if it kept its cores to itself, without a break.
+    /// Its run after the start. None if it was not paused or moved, and its cores were not shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedRun>,
 }
@@ -58,6 +58,8 @@ pub struct Why {
 pub struct SharedRun {
     pub pauses: u64,
     pub moves: u64,
+    /// Number of losses because nodes failed.
+    pub losses: u64,
     /// Time on its cores, in seconds.
     pub on_cores: f64,
     /// Time off its cores between its start and its end, in seconds.
@@ -245,7 +247,7 @@ impl Tally {
 }
 
 impl SharedRun {
-    fn of(task: &TaskRow, end: Time) -> Option<SharedRun> {
+    pub fn of(task: &TaskRow, end: Time) -> Option<SharedRun> {
         let (start, stints) = (task.start?, task.stints.as_ref()?);
         let mut run = SharedRun::default();
         let mut used = 0.0;
@@ -255,6 +257,10 @@ impl SharedRun {
             used += seconds * stint.share;
             run.pauses += u64::from(stint.left == Some(StintEnd::Suspended));
             run.moves += u64::from(stint.left == Some(StintEnd::Moved));
+            run.losses += u64::from(stint.is_lost());
+        }
+        if run.pauses + run.moves + run.losses == 0 && used == run.on_cores {
+            return None;
         }
         run.paused = end.since(start).micros() as f64 / 1e6 - run.on_cores;
         run.share = if run.on_cores > 0.0 { used / run.on_cores } else { 0.0 };
@@ -347,7 +353,11 @@ impl fmt::Display for Why {
             };
             line("free cores", format!("{} at most; {enough}", count(most)))?;
             if enough_for > 0.0 && jobs > 0 {
-                line("", "which were kept for jobs ahead of it, as it might hold them for all it requests".to_owned())?;
+                line(
+                    "",
+                    "which its policy did not give it: they were kept for jobs ahead of it, reserved or down"
+                        .to_owned(),
+                )?;
             }
         }
         match self.overtaken_by.len() {
@@ -379,8 +389,14 @@ impl fmt::Display for Why {
 impl Why {
     /// Lines on a run with breaks, moves or shares of cores.
     fn afterwards(&self, line: &mut dyn FnMut(&str, String) -> fmt::Result) -> fmt::Result {
-        let Some(SharedRun { pauses, moves, on_cores, paused, share }) = self.shared else { return Ok(()) };
-        let breaks = format!("{} ({} in all), {}", counted(pauses, "pause"), span(paused), counted(moves, "move"));
+        let Some(SharedRun { pauses, moves, losses, on_cores, paused, share }) = self.shared else { return Ok(()) };
+        let lost = match losses {
+            0 => String::new(),
+            1 => ", 1 loss by a failure".to_owned(),
+            many => format!(", {} losses by failures", count(many)),
+        };
+        let (pauses, moves) = (counted(pauses, "pause"), counted(moves, "move"));
+        let breaks = format!("{pauses}, {moves}{lost}; {} off its cores", span(paused));
         line("then", breaks)?;
         line("on its cores", format!("{}, with {} of their processors in the mean", span(on_cores), percent(share)))
     }
@@ -475,7 +491,7 @@ mod tests {
         why.shared = Some(run);
         let text = why.to_string();
         let lines = "started       at once\n\
-                     then          1 pause (30 s in all), 1 move\n\
+                     then          1 pause, 1 move; 30 s off its cores\n\
                      on its cores  1 min 10 s, with 57.1 % of their processors in the mean\n";
         assert!(text.ends_with(lines), "{text}");
     }

@@ -101,16 +101,21 @@ impl Topology {
     /// Warnings about sites whose nodes have another memory than those for which a log states needs.
     fn of_other_memory(&self) -> impl Iterator<Item = String> {
         let known = self.workloads.iter().filter_map(|workload| match &workload.source {
-            Source::Rigid(rigids) if rigids.needs == Rule::DualCore => Some((workload.system, rigids.node_kilobytes)),
+            Source::Rigid(rigids) if rigids.needs == Rule::DualCore => {
+                Some((workload.system, rigids.site, rigids.node_kilobytes))
+            }
             _ => None,
         });
-        known.flat_map(|(system, kilobytes)| {
-            let other = move |site: &&Site| {
+        // Several workloads may say the same.
+        let known: BTreeSet<(usize, Option<usize>, u64)> = known.collect();
+        known.into_iter().flat_map(|(system, only, kilobytes)| {
+            let other = move |(number, site): &(usize, &Site)| {
                 site.systems.contains(&system)
+                    && only.is_none_or(|only| only == *number)
                     && managers::shares_nodes(&site.scheduler)
                     && !(0.9..1.1).contains(&(site.memory_kb as f64 / kilobytes as f64))
             };
-            self.sites.iter().filter(other).map(move |site| {
+            self.sites.iter().enumerate().filter(other).map(move |(_, site)| {
                 format!(
                     "site {}: memory_gb is {}, but needs of memory are shares of the {kilobytes} kB of a node of the log \
                      (`node_kilobytes`), so the volumes of paused and moved memory are off by a factor of {:.2}",

@@ -36,7 +36,7 @@ impl Findings {
                 text: claim.text.to_owned(),
                 says: claim.says.iter().map(Says::words).collect(),
                 weaker: claim.weaker.as_ref().map(|weaker| weaker.text.to_owned()),
-                note: claim.note.filter(|_| finding.verdict != Verdict::Holds).map(str::to_owned),
+                note: claim.note.filter(|_| finding.verdict.needs_a_note()).map(str::to_owned),
                 finding,
             }
         };

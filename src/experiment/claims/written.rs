@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use super::account::{JudgedClaim, said};
 use super::cells::Cells;
 use super::formula::{Each, Formula, Term};
-use super::{Judge, Verdict};
+use super::Judge;
 use crate::settings::{
     Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key, quoted,
 };
@@ -136,7 +136,9 @@ pub(in crate::experiment) fn walk(claims: &mut Vec<WrittenClaim>, w: &mut dyn Wa
             let paper = key("paper", "").means("the number that the source prints");
             w.set(paper, &mut number.paper, Maybe(Text("a text")));
         });
-        let note = key("note", "").means("the reason why it does not hold as it stands, shown unless it holds");
+        let note = key("note", "").means(
+            "the reason why it does not hold as it stands, shown if it does not hold, or only within a tolerance",
+        );
         w.set(note, &mut claim.note, Maybe(Text("a text")));
         let remark = key("remark", "").means("a sentence that is always shown");
         w.set(remark, &mut claim.remark, Maybe(Text("a text")));
@@ -258,7 +260,7 @@ impl WrittenClaim {
             text: one_line(&self.text),
             says: self.says.iter().flat_map(words).collect(),
             weaker: self.weaker.as_ref().map(|weaker| one_line(&weaker.text)),
-            note: self.note.as_ref().filter(|_| finding.verdict != Verdict::Holds).map(|note| one_line(note)),
+            note: self.note.as_ref().filter(|_| finding.verdict.needs_a_note()).map(|note| one_line(note)),
             finding,
         }
     }

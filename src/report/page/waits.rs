@@ -5,6 +5,7 @@ use super::html::{Digits, count, counted, escape, micros, moment, table};
 use super::value::worth;
 use crate::report::summary::work;
 use crate::report::tally::{JobRow, Standing};
+use crate::report::why::SharedRun;
 
 const LONGEST: usize = 12;
 
@@ -22,9 +23,9 @@ impl Page<'_> {
             .collect();
         waits.sort_by_key(|(wait, row)| (std::cmp::Reverse(*wait), row.job.id));
         if waits.first().is_none_or(|(wait, _)| *wait == 0) {
-            let is_paused = |row: &JobRow| row.tasks.iter().any(|task| task.stints.is_some());
+            let is_paused = |row: &JobRow| row.tasks.iter().any(|task| SharedRun::of(task, self.tally.last).is_some());
             let later = match self.tally.jobs.values().any(is_paused) {
-                true => " Some were paused, moved or had a share of their cores only.",
+                true => " Later some were paused, moved or lost, or shared their cores.",
                 false => "",
             };
             return format!("<p>No job had to wait for its first task to start.{later}</p>\n");

@@ -76,7 +76,7 @@ pub enum Grace {
     FlowTime(Span),
 }
 
-/// Priority of a live job, from its flow time and its virtual time; infinite until it makes progress. Section 4.1 of
+/// Priority of a live job, from its flow time and its virtual time; infinite while it has none. Section 4.1 of
 /// the paper names all three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {

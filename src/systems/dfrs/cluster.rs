@@ -561,7 +561,7 @@ impl ClusterJob {
         self.held + self.share * now.min(self.from).since(self.settled).micros() as f64
     }
 
-    /// Its priority by the rules: infinite until it makes progress.
+    /// Its priority by the rules: infinite while it has no virtual time.
     pub fn priority(&self, now: Time, rules: &Fractional) -> f64 {
         let flow = now.since(self.submitted).micros() as f64;
         rules.priority.of(flow, self.virtual_time(now, rules.virtual_time))

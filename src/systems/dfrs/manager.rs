@@ -64,7 +64,7 @@ const GRAMMAR: &[&str] = &[
     "The names of algorithms that share nodes may be followed by parts:",
     "/opt=min or /opt=avg: spare processor time goes to the worst-off job (default), or to where it raises the average most",
     "    (with /stretch-per: /opt=max, the default, or /opt=avg)",
-    "/minvt=SECONDS or /minft=SECONDS: jobs that have made less progress, or were submitted more recently, are not moved by repacking",
+    "/minvt=SECONDS or /minft=SECONDS: jobs that have less virtual time, or were submitted more recently, are not moved by repacking",
     "/priority=square, stretch or inverse: jobs with a low priority are paused first (default: square)",
     "/sort=max or sum: repacking sorts tasks by the larger of their needs (default) or by the sum",
     "/vt=progress or yield: virtual time of a job that waits for its penalty stands still (default) or runs on with its yield",

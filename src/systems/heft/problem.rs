@@ -23,6 +23,7 @@ impl Resource {
         self.kind == task.kind && self.cores >= task.cores
     }
 
+    /// Speed at which it works.
     pub fn speed(&self) -> Speed {
         Speed(self.speed_millionths)
     }
@@ -38,6 +39,7 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
+    /// Tasks, edges and run times of a job.
     pub fn of(job: &'a Job) -> Work<'a> {
         Work { tasks: &job.tasks, edges: &job.edges, times: job.times.as_ref() }
     }

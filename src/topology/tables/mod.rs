@@ -12,6 +12,7 @@ use crate::settings::{
     Attached, Context, Fit, Key, Layout, Maybe, Name, NameIndex, Shape, Text, Walk, any_of, key, version,
 };
 use crate::systems::{self, Service, SystemRow};
+use crate::topology::cables::SITES_MAX;
 use crate::topology::{Cables, Site, Topology, User};
 
 /// Keys of the topology itself.
@@ -97,12 +98,14 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Mean capacity between two sites of a system, in bytes per second; None without links, and infinite if there are
-    /// no two sites.
+    /// Mean capacity between two sites of a system, in bytes per second; None without links. It is infinite if there
+    /// are no two sites, and if the links have faults, which are reported with these. O(sites^2).
     fn mean_capacity(&self, system: usize) -> Option<f64> {
+        let cables = self.cables?;
+        let paths = if self.sites.len() > SITES_MAX { None } else { cables.paths(self.sites).ok() };
         let its = (0..self.sites.len()).filter(|site| self.sites[*site].systems.contains(&system));
-        let paths = self.cables?.paths(self.sites).ok()?.among(&its.collect::<Vec<usize>>());
-        Some(1e6 * paths.mean_capacity().unwrap_or(f64::INFINITY))
+        let its: Vec<usize> = its.collect();
+        Some(1e6 * paths.and_then(|paths| paths.among(&its).mean_capacity()).unwrap_or(f64::INFINITY))
     }
 }
 

@@ -37,7 +37,7 @@ fn schedulers(row: &SystemRow) -> Vec<&'static str> {
     own.chain(others).map(|named| named.name).filter(|name| !outside(name)).collect()
 }
 
-/// Debug builds try one of this many managers and strategies; optimised builds try all.
+/// Builds that are not optimised try one of this many managers and strategies; others try all.
 const STEP: usize = if cfg!(unoptimised) { 4 } else { 1 };
 
 #[test]

@@ -115,7 +115,7 @@ fn values_at_the_edge_of_everything() {
         "\"..\"",
     ];
     let (_, trace) = shipped()[1];
-    // Debug builds set every key to a third of the values, and each value at a third of the keys.
+    // Builds that are not optimised set every key to a third of the values, and each value at a third of the keys.
     let step = if cfg!(unoptimised) { 3 } else { 1 };
     for (at, value) in values.into_iter().enumerate() {
         for path in PATHS.iter().skip(at % step).step_by(step) {

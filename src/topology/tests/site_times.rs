@@ -181,7 +181,7 @@ fn a_table_of_costs_is_a_job_with_times_by_site() {
     for (table, expected) in [
         (
             &br#"{ "compute": { "a": [1, 2] }, "edges": [] }"#[..],
-            "it has times for 2 processors, but the topology has 3 sites",
+            "it has times for 2 processors, but 3 sites may run it",
         ),
         (br#"{ "compute": { "a": { "p4": 1 } }, "edges": [] }"#, "it has times for \"p4\": expected p1, p2 or p3"),
         (br#"{ "compute": { "a": { "p1": 1 }, "b": [1] }, "edges": [] }"#, "compute.b: expected times of one form"),
@@ -197,6 +197,11 @@ fn a_table_of_costs_is_a_job_with_times_by_site() {
         let told = load(table, &[]).unwrap_err().to_string();
         assert!(told.contains(expected), "{told}");
     }
+    // Memory is taken for each pair of a task and a name, so their number is bounded before.
+    let tasks = (0..4_000).map(|task| format!("\"t{task}\": {{ \"s{task}\": 1 }}")).collect::<Vec<_>>().join(",");
+    let many = format!("{{ \"compute\": {{ {tasks} }}, \"edges\": [] }}");
+    let told = load(many.as_bytes(), &[]).unwrap_err().to_string();
+    assert!(told.contains("expected at most 10000000 tasks times sites, found 4000 x 4000"), "{told}");
     let market = String::from_utf8(TEN.to_vec())
         .unwrap()
         .replace("[workflow]\npolicy = \"network-heft\"", "[workflow]\npolicy = \"heft\"");

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{Unreadable, span};
 use crate::grid::{DATA_MAX, Edge, Kind, LONGEST, SITE_TIMES_MAX, Step, Task, Workflow};
+use crate::numerals::counted;
 use crate::settings::any_of;
 use crate::settings::limits::TOO_LONG_A_JOB;
 use crate::time::Span;
@@ -64,6 +65,11 @@ pub fn read(text: &str) -> Result<CostTable, Unreadable> {
     let written: RawCostTable = super::wfformat::parse(text)?;
     let Compute(tasks) = written.compute;
     let names = processors(&tasks);
+    if tasks.len().saturating_mul(names.len()) > CELLS_MAX {
+        let message =
+            format!("expected at most {CELLS_MAX} tasks times sites, found {} x {}", tasks.len(), names.len());
+        return Err(Unreadable::at("compute", message));
+    }
     let tasks = by_processor(tasks, &names)?;
     let (is_named, processors) = (!names.is_empty(), tasks.first().map_or(0, |(_, times)| times.len()));
     let mut numbers = BTreeMap::new();
@@ -142,10 +148,10 @@ impl CostTable {
     pub fn sites(&self, names: &[&str]) -> Result<Vec<usize>, String> {
         if self.processors.is_empty() {
             let (found, expected) = (self.run.first().map_or(0, Vec::len), names.len());
-            let there = if expected == 1 { "1 site".to_owned() } else { format!("{expected} sites") };
+            let there = counted(expected as u64, "site");
             return match found == expected {
                 true => Ok((0..expected).collect()),
-                false => Err(format!("it has times for {found} processors, but the topology has {there}")),
+                false => Err(format!("it has times for {found} processors, but {there} may run it")),
             };
         }
         let find = |name: &String| {
@@ -200,6 +206,8 @@ impl CostTable {
 
 /// Times above this would not be exact to a millionth.
 const LARGEST: f64 = 1e9;
+/// Most tasks times named sites: memory is taken for each pair.
+const CELLS_MAX: usize = 10_000_000;
 
 /// Sorts the tasks topologically.
 fn sorted(tasks: Vec<(String, Vec<f64>)>, costs: BTreeMap<(u32, u32), f64>) -> Result<CostTable, Unreadable> {

@@ -15,12 +15,7 @@ pub const MAKESPAN: Claim<Results> = Claim {
     text: "Figure 13: over slots a workflow takes less time than by best effort at every weight of cost, and less on \
            CTC than on SDSC",
     says: &[Says::Sense("figure 13", "the makespan is below best effort's at every alpha")],
-    note: Some(
-        "Only slots without end cost no more than is used of them, and they begin behind all planned jobs, where other \
-         slots are paid as a whole: a plan that must be cheap waits for them, while by best effort a task starts in \
-         any gap. By best effort, too, workflows are no faster on CTC with the model, whose jobs grow with the \
-         machine.",
-    ),
+    note: Some(BEHIND_ALL),
     compare: |judge| {
         for alpha in ALPHAS {
             for name in names() {

@@ -10,7 +10,7 @@ pub const FEES: Claim<Results> = Claim {
     text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
     says: &[Says::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
     note: Some(
-        "A fee counts processor-hours that others lose. The model's jobs grow with the machine, so those that a \
+        "A fee counts processor-hours that others lose. With the model, jobs grow with the machine, so those that a \
          reservation delays on CTC are about three times as wide as on SDSC.",
     ),
     compare: |judge| {

@@ -9,8 +9,8 @@ pub const COUNT: Claim<Results> = Claim {
     text: "Figure 4: CTC advertises more slots than SDSC, 27 and 14 in the mean",
     says: &[Says::Sense("figure 4", "means of 27 slots (CTC) and 14 (SDSC)")],
     note: Some(
-        "The model makes jobs larger on a larger machine. So there are more of them at a time on SDSC than on CTC, and \
-         as many gaps between them (figure 5); those of CTC's log are small beside the machine.",
+        "With the model, jobs are larger on a larger machine. So there are more of them at a time on SDSC than on CTC, \
+         and as many gaps between them (figure 5), while those of CTC's log are small beside the machine.",
     ),
     compare: |judge| {
         let [ctc, sdsc] = names().map(|name| judge.mean("4 mean", name, 0.0));
@@ -42,8 +42,7 @@ pub const STARTS: Claim<Results> = Claim {
     text: "Figure 6: slots without end last until 48 hours from now; starts of SDSC are spread wider than those of CTC",
     says: &[Says::Sense("figure 6", "start and duration of slots at the edge sum to 48 hours")],
     note: Some(
-        "Slots begin where jobs end, and jobs of the rebuilt log of CTC run for 3.1 hours in the mean (2.0 in that of \
-         SDSC).",
+        "Slots begin where jobs end: with logs, jobs run for 3.1 hours in the mean on CTC, and for 2.0 on SDSC.",
     ),
     compare: |judge| {
         for name in names() {
@@ -63,8 +62,9 @@ pub const SIZES: Claim<Results> = Claim {
     text: "Figure 7: most slots have at most ten processors, and there are peaks at powers of two",
     says: &[Says::Sense("figure 7", "most slots are small; there are peaks at powers of two, to 64")],
     note: Some(
-        "The model's jobs grow with the machine, and so do the gaps that they leave. Slots are counted at each look, \
-         every three hours: a gap beside long jobs that stays for days is seen dozens of times, whatever its size.",
+        "With the model, jobs grow with the machine, and so do the gaps that they leave. Slots are counted at each \
+         look, every three hours: a gap beside long jobs that stays for days is seen dozens of times, whatever its \
+         size.",
     ),
     compare: |judge| {
         for name in names() {
@@ -88,9 +88,9 @@ pub const ESTIMATES: Claim<Results> = Claim {
     text: "Figure 8: with inexact estimates slots start later, and last about as long",
     says: &[Says::Sense("figure 8", "starts are later with inexact estimates, durations similar")],
     note: Some(
-        "Half of the model's jobs have estimates of five times their run time and more, so plans reach much further \
-         than what happens, and leave long gaps there. With exact run times many slots have no end, and the median one \
-         lasts until 48 hours from now.",
+        "With the model, half of the jobs have estimates of five times their run time and more, so plans reach much \
+         further than what happens, and leave long gaps there. With exact run times many slots have no end, and the \
+         median one lasts until 48 hours from now.",
     ),
     compare: |judge| {
         for at in [0.0, 1.0] {

@@ -176,8 +176,10 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     };
     let swaps = |site: &SiteShared| {
         let each = site.preemptions_per_job.unwrap_or_default() + site.migrations_per_job.unwrap_or_default();
-        let text =
-            format!("{}: {each:.0} pauses and moves a job; a longer `/period=` or `/minvt=` has fewer", site.name);
+        let text = format!(
+            "{}: {each:.0} pauses and moves a job; longer periods or grace (`/period=`, `/minvt=`) have fewer, where the algorithm has them",
+            site.name
+        );
         (site.shared && each >= MANY).then_some(("stretch", text))
     };
     sharing.sites.iter().filter_map(line).chain(sharing.sites.iter().filter_map(swaps)).collect()

@@ -17,7 +17,7 @@ pub(super) type ReadyTask = (Time, u32, u32);
 pub(super) struct ReadyNeed {
     kind: Kind,
     cores: u32,
-    /// The sites for which it has a run time; None if it may run at all.
+    /// The sites for which it has a run time, ascending; None if it may run at all sites.
     sites: Option<Vec<ActorId>>,
 }
 
@@ -29,7 +29,7 @@ impl ReadyNeed {
     }
 
     fn fits(&self, (id, site): &(ActorId, Resource), free: u32) -> bool {
-        let may_run = || self.sites.as_ref().is_none_or(|sites| sites.contains(id));
+        let may_run = || self.sites.as_ref().is_none_or(|sites| sites.binary_search(id).is_ok());
         site.kind == self.kind && free >= self.cores && may_run()
     }
 }
@@ -55,7 +55,7 @@ impl Planner {
     }
 
     /// Assigns tasks to sites with free cores, the longest ready first; a task without room lets others go ahead. O(N
-    /// S) for each start, and once more, with `N` different needs of ready tasks and `S` sites.
+    /// S log S) for each start, and once more, with `N` different needs of ready tasks and `S` sites.
     pub(super) fn dispatch(&mut self, now: Time, out: &mut Out) {
         while let Some((since, job, task)) = self.next_ready() {
             let need = ReadyNeed::of(&self.jobs[job].job, task);
