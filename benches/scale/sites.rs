@@ -4,7 +4,7 @@
 //! run costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at counts,
 //! plus the few sites that are then asked; asking each site is many times that.
 
-use hansa::grid::{Behaviour, Kind, QueueOrder, Site, User};
+use hansa::grid::{Behaviour, Kind, Site, User};
 use hansa::kernel::Place;
 use hansa::protocol::{Message, Record, ReserveAnswer};
 use hansa::systems::Service;
@@ -156,14 +156,9 @@ fn topology(
         speed_millionths: 1_000_000,
         scheduler: scheduler.to_owned(),
         latency: Span::ZERO,
-        order: QueueOrder::Arrival,
-        memory_kb: 8_000_000,
-        image_bandwidth: None,
         report_every: Span::ZERO,
-        reserved: Vec::new(),
-        terms: hansa::grid::Terms::default(),
-        program: hansa::grid::Program::default(),
         systems: vec![0],
+        ..Site::usual()
     };
     Topology {
         name: "scale".to_owned(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Approach, Kind, NodeSet, Program, QueueOrder, Terms};
+use super::{Approach, Kind, NodeSet, Program, QueueOrder, Speed, Terms};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +31,31 @@ pub struct Site {
     pub terms: Terms,
     /// The external program that is its scheduler, if it has one.
     pub program: Program,
+}
+
+impl Site {
+    /// Memory of a node in kB, unless it is given.
+    pub const USUAL_MEMORY: u64 = 8_000_000;
+
+    /// A site without a name and cores: what its other keys are unless they are given.
+    pub fn usual() -> Site {
+        Site {
+            name: String::new(),
+            cores: 0,
+            kind: Kind(0),
+            speed_millionths: Speed::USUAL.0,
+            scheduler: String::new(),
+            order: QueueOrder::Arrival,
+            memory_kb: Site::USUAL_MEMORY,
+            image_bandwidth: None,
+            latency: Span::ZERO,
+            report_every: Span::ZERO,
+            reserved: Vec::new(),
+            systems: Vec::new(),
+            terms: Terms::default(),
+            program: Program::default(),
+        }
+    }
 }
 
 /// Nodes reserved by a site: no job runs on them then. Those of one site are disjoint.

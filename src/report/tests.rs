@@ -11,7 +11,7 @@ use super::{
 };
 use crate::grid::{
     Area, BookingId, CableId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part,
-    QueueOrder, Rate, Receipt, SiteTime, SiteTimes, Slot, Task, TaskId, Worth,
+    Rate, Receipt, SiteTime, SiteTimes, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{
@@ -37,13 +37,8 @@ pub(crate) fn topology() -> Topology {
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
-        order: QueueOrder::Arrival,
-        memory_kb: 8_000_000,
-        image_bandwidth: None,
-        reserved: Vec::new(),
-        terms: crate::grid::Terms::default(),
-        program: crate::grid::Program::default(),
         systems: vec![0],
+        ..Site::usual()
     };
     let user = |name: &str| User {
         name: name.to_owned(),

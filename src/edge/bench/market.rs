@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::by_hand::{CLUSTERS, Model};
 use crate::edge::Failure;
-use crate::grid::{Behaviour, Curve, Edge, Kind, QueueOrder, Task, Worth};
+use crate::grid::{Behaviour, Curve, Edge, Kind, Task, Worth};
 use crate::kernel::Place;
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
@@ -187,13 +187,8 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
-        order: QueueOrder::Arrival,
-        memory_kb: 8_000_000,
-        image_bandwidth: None,
-        reserved: Vec::new(),
-        terms: crate::grid::Terms::default(),
-        program: crate::grid::Program::default(),
         systems: vec![0],
+        ..Site::usual()
     };
     Topology {
         name: "bench".to_owned(),

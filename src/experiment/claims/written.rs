@@ -10,10 +10,10 @@
 
 use std::collections::BTreeSet;
 
+use super::Judge;
 use super::account::{JudgedClaim, said};
 use super::cells::Cells;
 use super::formula::{Each, Formula, Term};
-use super::Judge;
 use crate::settings::{
     Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key, quoted,
 };

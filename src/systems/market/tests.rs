@@ -13,7 +13,7 @@ use super::bid::{self, Bidder, Instant, Winner};
 use super::figures::ticks;
 use super::queue::plain;
 use super::{Auctioneer, Cluster, Figures};
-use crate::grid::{Curve, Edge, Graph, Job, JobId, Kind, NodeSet, QueueOrder, Task, TaskId, Worth};
+use crate::grid::{Curve, Edge, Graph, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place, judge};
 use crate::protocol::{Ended, Message, Record, Submit, Verdict};
 use crate::systems::Service;
@@ -60,13 +60,8 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
-        order: QueueOrder::Arrival,
-        memory_kb: 8_000_000,
-        image_bandwidth: None,
-        reserved: Vec::new(),
-        terms: crate::grid::Terms::default(),
-        program: crate::grid::Program::default(),
         systems: vec![0],
+        ..Site::usual()
     };
     Topology {
         name: "test".to_owned(),

@@ -6,7 +6,7 @@ use super::batch::QUEUEING;
 use super::provisioning::BARGAINING;
 use super::*;
 use crate::catalog;
-use crate::grid::{Curve, Edge, Kind, QueueOrder, Task, Worth};
+use crate::grid::{Curve, Edge, Kind, Task, Worth};
 use crate::roles::queue;
 use crate::systems::market::{
     Admission, AskWhen, BestBid, BidRecords, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr,
@@ -45,13 +45,8 @@ fn defaults_are_those_of_the_market_paper() {
             scheduler: "auction".into(),
             latency: Span::ZERO,
             report_every: Span::ZERO,
-            order: QueueOrder::Arrival,
-            memory_kb: 8_000_000,
-            image_bandwidth: None,
-            reserved: Vec::new(),
-            terms: crate::grid::Terms::default(),
-            program: crate::grid::Program::default(),
             systems: vec![0],
+            ..Site::usual()
         }],
         cables: None,
         failures: Vec::new(),
@@ -288,13 +283,8 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         scheduler: "auction".into(),
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
-                        order: QueueOrder::Arrival,
-                        memory_kb: 8_000_000,
-                        image_bandwidth: None,
-                        reserved: Vec::new(),
-                        terms: crate::grid::Terms::default(),
-                        program: crate::grid::Program::default(),
                         systems: vec![0],
+                        ..Site::usual()
                     })
                     .collect();
                 let users: Vec<User> = users

@@ -70,15 +70,11 @@ fn a_site() -> crate::grid::Site {
         kind: crate::grid::Kind(0),
         speed_millionths: 1_000_000,
         scheduler: String::new(),
-        order: crate::grid::QueueOrder::Arrival,
         memory_kb: 1,
-        image_bandwidth: None,
         latency: WAY,
         report_every: Span::ZERO,
-        reserved: Vec::new(),
-        terms: crate::grid::Terms::default(),
-        program: crate::grid::Program::default(),
         systems: Vec::new(),
+        ..crate::grid::Site::usual()
     }
 }
 

@@ -11,7 +11,7 @@ use scheduler::{Scheduler, schedulers, takes_managers};
 use super::names::{FreshName, TakenNames};
 use super::programs::{ProgramGaps, walk_program};
 use super::{latency_key, tables, walk_count};
-use crate::grid::{Kind, Program, QueueOrder, SlurmCluster, Terms};
+use crate::grid::{Program, QueueOrder, SlurmCluster, Speed, Terms};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
     Diagnostic, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
@@ -45,23 +45,7 @@ pub struct SiteScope<'a> {
 
 impl Described {
     pub fn usual() -> Described {
-        let site = Site {
-            name: String::new(),
-            cores: 0,
-            kind: Kind(0),
-            speed_millionths: USUAL_SPEED,
-            scheduler: String::new(),
-            latency: Span::ZERO,
-            order: QueueOrder::Arrival,
-            memory_kb: USUAL_MEMORY,
-            image_bandwidth: None,
-            report_every: Span::ZERO,
-            reserved: Vec::new(),
-            terms: Terms::default(),
-            systems: Vec::new(),
-            program: Program::default(),
-        };
-        Described { site, kind: String::new(), says_memory: false }
+        Described { site: Site::usual(), kind: String::new(), says_memory: false }
     }
 
     pub fn walk(&mut self, known: &SiteScope<'_>, w: &mut dyn Walk) {
@@ -173,10 +157,10 @@ impl SiteScope<'_> {
             site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
         }
         if !rows.iter().any(|row| row.traits.has_speeds) {
-            site.speed_millionths = USUAL_SPEED;
+            site.speed_millionths = Speed::USUAL.0;
         }
         if !managers::shares_nodes(&site.scheduler) {
-            (site.memory_kb, site.image_bandwidth) = (USUAL_MEMORY, None);
+            (site.memory_kb, site.image_bandwidth) = (Site::USUAL_MEMORY, None);
         }
         if is_managed || !ruling.iter().any(|row| row.traits.has_reserved) {
             site.reserved.clear();
@@ -249,9 +233,6 @@ fn ruling<'r>(rows: &[&'r SystemRow], is_shared: bool) -> Vec<&'r SystemRow> {
 }
 
 const SPEED_MAX: u64 = 1_000_000;
-const USUAL_SPEED: u64 = 1_000_000;
-/// Memory of the nodes in the DFRS paper, in kB; then the most, in GB.
-const USUAL_MEMORY: u64 = 8_000_000;
 const MEMORY_MAX: u64 = 1_000_000;
 
 /// Reads all sites and their kinds of core.
