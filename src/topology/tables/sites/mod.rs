@@ -19,7 +19,6 @@ use crate::settings::{
 };
 use crate::systems::managers::Tongue;
 use crate::systems::{ALL, Service, SystemRow, host, managers};
-use crate::time::Span;
 use crate::topology::Site;
 
 /// A site as written in its table, or the defaults of all sites.
