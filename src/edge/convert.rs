@@ -33,10 +33,17 @@ const FORMATS: &[ConvertibleFormat] = &[ConvertibleFormat {
 }];
 
 /// Writes the conversion of a file to another one, or to standard output.
-pub fn convert(path: &str, to: Option<logs::LogFormat>, strict: bool, out: Option<&Path>) -> Result<(), Failure> {
+pub fn convert(
+    path: &str,
+    to: Option<logs::LogFormat>,
+    strict: bool,
+    (margins, seed): (logs::MarginArgs, u64),
+    out: Option<&Path>,
+) -> Result<(), Failure> {
     if let Some(log) = logs::read(path)? {
         let other = if log.1 == logs::LogFormat::Swf { logs::LogFormat::Batsim } else { logs::LogFormat::Swf };
-        return logs::convert(path, log, to.unwrap_or(other), strict, out);
+        let to = to.unwrap_or(other);
+        return logs::convert(path, log, to, strict, margins.of(to, seed)?, out);
     }
     let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;

@@ -92,15 +92,34 @@ pub struct LublinArgs {
     /// The format of the output
     #[arg(long, value_enum, default_value_t = LogFormat::Swf)]
     to: LogFormat,
-    /// With --to requests: the largest number of durations between arrival and ready time
-    #[arg(long, value_name = "FACTOR", default_value_t = 0.0, value_parser = at_least_none)]
-    ahead: f64,
-    /// With --to requests: the largest number of durations between the earliest end and the deadline
-    #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = at_least_none)]
-    slack: f64,
+    #[command(flatten)]
+    margins: MarginArgs,
     /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+}
+
+/// Margins of requests for reservations, as the command line has them.
+#[derive(Args, Clone, Copy, Default)]
+pub struct MarginArgs {
+    /// With --to requests: the largest number of durations between arrival and ready time [default: 0]
+    #[arg(long, value_name = "FACTOR", value_parser = at_least_none)]
+    ahead: Option<f64>,
+    /// With --to requests: the largest number of durations between the earliest end and the deadline [default: 3]
+    #[arg(long, value_name = "FACTOR", value_parser = at_least_none)]
+    slack: Option<f64>,
+}
+
+impl MarginArgs {
+    /// The margins, if the output has any.
+    pub fn of(self, to: LogFormat, seed: u64) -> Result<Margins, Failure> {
+        let MarginArgs { ahead, slack } = self;
+        if to != LogFormat::Requests && (ahead.is_some() || slack.is_some()) {
+            let given = if ahead.is_some() { "--ahead" } else { "--slack" };
+            return Err(Failure::Input(format!("{given}: expected --to requests, as only requests have margins")));
+        }
+        Ok(Margins { ahead: ahead.unwrap_or(0.0), slack: slack.unwrap_or(3.0), seed })
+    }
 }
 
 /// Reads a log in any known format, compressed or not. None if the format is not known.
@@ -174,6 +193,7 @@ pub fn convert(
     (trace, from): (Trace, LogFormat),
     to: LogFormat,
     strict: bool,
+    margins: Margins,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     to.fits(out)?;
@@ -211,7 +231,7 @@ pub fn convert(
         let path = if path == STANDARD_INPUT { "standard input" } else { path };
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
     }
-    write(&header, &jobs, nodes, to, Margins::default(), out)
+    write(&header, &jobs, nodes, to, margins, out)
 }
 
 /// Facts of jobs that readers of a format ignore, and facts that the format needs and jobs lack.
@@ -240,16 +260,10 @@ fn dropped(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
 
 /// Largest margins of requests for reservations, in multiples of the duration: from submission to ready time, and from
 /// the earliest end to the deadline.
-struct Margins {
+pub struct Margins {
     ahead: f64,
     slack: f64,
     seed: u64,
-}
-
-impl Default for Margins {
-    fn default() -> Margins {
-        Margins { ahead: 0.0, slack: 3.0, seed: 1 }
-    }
 }
 
 /// Nodes of the machine, from the header; without a header those of the largest job.
@@ -264,6 +278,7 @@ fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
 
 pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
     args.to.fits(args.out.as_deref())?;
+    let margins = args.margins.of(args.to, args.seed)?;
     let activity = Activity::new(format!("drawing {}", counted(args.jobs.into(), "job")));
     let millionths = |factor: f64| (factor * 1e6).round() as u64;
     let model = Lublin {
@@ -285,7 +300,6 @@ pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
     }
     drop(activity);
     let header = swf::header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
-    let margins = Margins { ahead: args.ahead, slack: args.slack, seed: args.seed };
     write(&header, &jobs, args.nodes, args.to, margins, args.out.as_deref())
 }
 
@@ -408,13 +422,44 @@ mod tests {
         assert!(LogFormat::Swf.fits(None).is_ok());
     }
 
+    #[test]
+    fn requests_have_the_margins_that_are_asked_for() {
+        let runtime = Span::from_secs(100);
+        let job = |number| Rigid { number, runtime: Some(runtime), requested: Some(2), ..Rigid::default() };
+        let jobs: Vec<Rigid> = (1..200).map(job).collect();
+        // Seconds of a key in each request.
+        let seconds = |text: &str, key: &str| -> Vec<u64> {
+            let value = |line: &str| line.strip_prefix(&format!("{key} = \""))?.strip_suffix(" s\"")?.parse().ok();
+            text.lines().filter_map(value).collect()
+        };
+        let margins = MarginArgs { ahead: Some(0.5), slack: Some(0.25) }.of(LogFormat::Requests, 7).unwrap();
+        let text = requests(&jobs, &margins);
+        let (ready, deadline) = (seconds(&text, "ready"), seconds(&text, "deadline"));
+        assert!(text.contains("\nduration = \"100 s\"\n"), "{text}");
+        assert!(ready.len() > 100 && ready.iter().all(|ready| *ready < 50) && ready.iter().any(|ready| *ready > 40));
+        assert!(deadline.iter().all(|deadline| *deadline < 50 + 100 + 25) && deadline.iter().max() > Some(&140));
+        let usual = requests(&jobs, &MarginArgs::default().of(LogFormat::Requests, 1).unwrap());
+        assert!(seconds(&usual, "ready").iter().all(|ready| *ready == 0));
+
+        let told = |margins: MarginArgs| margins.of(LogFormat::Swf, 1).err().map(|failure| failure.to_string());
+        let only = "--slack: expected --to requests, as only requests have margins";
+        assert_eq!(told(MarginArgs { ahead: None, slack: Some(1.0) }).as_deref(), Some(only));
+        assert_eq!(told(MarginArgs::default()), None);
+    }
+
     /// The output of `sacct` is not a log, with any extension.
     #[test]
     fn other_tables_are_not_taken_for_logs() {
         let path = std::env::temp_dir().join(format!("hansa-sacct-{}.swf", std::process::id()));
         std::fs::write(&path, "JobID|User|Submit\n1|ann|2026-01-01T00:00:00\n").unwrap();
         // The fault of the input is reported before that of the output.
-        let told = super::super::convert::convert(path.to_str().unwrap(), None, false, Some(Path::new("x.csv")));
+        let told = super::super::convert::convert(
+            path.to_str().unwrap(),
+            None,
+            false,
+            Default::default(),
+            Some(Path::new("x.csv")),
+        );
         std::fs::remove_file(&path).unwrap();
         let told = told.unwrap_err().to_string();
         assert!(told.contains(".swf: expected a log of jobs (SWF), a Batsim workload (JSON) or"), "{told}");

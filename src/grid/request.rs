@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Area, Job, LONGEST};
+use super::{Area, Job, LONGEST, Speed};
 use crate::time::{Span, Time};
 
 /// A rigid job that is to run once, uninterrupted, between its ready time and its deadline.
@@ -86,6 +86,18 @@ impl Request {
     pub fn of(job: &Job, ready: Time, deadline: Time) -> Result<Request, Invalid> {
         let [task] = job.tasks.as_slice() else { return Err(Invalid::NotOneTask) };
         Ok(Request { arrive: job.arrive, ready, duration: task.walltime, deadline, nodes: task.cores })
+    }
+
+    /// Checks against sites with these numbers of nodes and speeds: one of them must have enough nodes, and the fastest
+    /// of those must be able to end in time.
+    pub fn check_at(&self, sites: impl Iterator<Item = (u32, Speed)> + Clone) -> Result<(), Invalid> {
+        let largest = sites.clone().map(|(nodes, _)| nodes).max().unwrap_or_default();
+        let fastest = sites.filter(|(nodes, _)| *nodes >= self.nodes).map(|(_, speed)| speed.0).max();
+        let duration = match fastest {
+            Some(speed) if !self.duration.is_zero() => Speed(speed).time(self.duration),
+            _ => self.duration,
+        };
+        Request { duration, ..*self }.check(largest)
     }
 
     /// Checks against a site with this many nodes, before any look into its calendar.

@@ -15,4 +15,10 @@ impl Speed {
         let speed = u128::from(self.0.max(1));
         Span::from_micros(u64::try_from((work + speed / 2) / speed).unwrap_or(u64::MAX).max(1))
     }
+
+    /// Work that is done in this time, rounded down to a microsecond.
+    pub fn work(self, time: Span) -> Span {
+        let work = u128::from(time.micros()) * u128::from(self.0) / 1_000_000;
+        Span::from_micros(u64::try_from(work).unwrap_or(u64::MAX))
+    }
 }

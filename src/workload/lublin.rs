@@ -125,7 +125,7 @@ impl Lublin {
 }
 
 impl Times {
-    fn walk(&mut self, w: &mut dyn Walk) {
+    pub(super) fn walk(&mut self, w: &mut dyn Walk) {
         let Times { short, long, short_share, short_by_size, gap, day } = self;
         let share = Maybe(Number::from(-1.0, 2.0, "a number from -1 to 2"));
         w.set(key("short", "shape and scale of the logarithms of short run times").usual(OWN), short, GAMMA);

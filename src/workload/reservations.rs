@@ -32,6 +32,8 @@ pub struct RequestGenerator {
     pub slack_millionths: u64,
     /// Smallest fraction of its time that a request really uses, in millionths; uniform up to 1.
     pub used_millionths: u64,
+    /// Constants of the model that differ from its own.
+    pub times: Times,
     pub data: Data,
 }
 
@@ -89,6 +91,7 @@ impl RequestGenerator {
             ahead_millionths: 3_000_000,
             slack_millionths: 3_000_000,
             used_millionths: 1_000_000,
+            times: Times::default(),
             data: Data::default(),
         }
     }
@@ -130,6 +133,7 @@ impl JobSource for RequestGenerator {
         );
         let used = key("used", "the smallest share of its reserved time that a job really uses");
         w.set(used, &mut self.used_millionths, Millionths::to(1));
+        self.times.walk(w);
         self.data.walk(w, context);
         self.data.check([], w);
         if w.reads() {
@@ -302,7 +306,7 @@ impl RequestGenerator {
                 prob: Some(SMALL_SHARE),
                 unit: Some((self.nodes / HABITS_NODES).max(1)),
             },
-            times: Times::default(),
+            times: self.times.clone(),
             rate_millionths: self.rate_millionths,
         };
         let mut random = SplitMix64::new(mix(self.seed ^ SLACK_STREAM));

@@ -194,7 +194,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
         Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
         Command::Bound(args) => bound::tell(&args),
-        Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
+        Command::Convert { file, to, strict, margins, seed, out } => {
+            convert::convert(&file, to, strict, (margins, seed), out.as_deref())
+        }
         Command::Verify { a, b, json } => files::verify(&a, &b, json),
         Command::Compare { results, json, page } => compare::compare_results(&results, json, page.as_deref()),
         Command::Report { out, trace } => report::report(&out, trace),

@@ -1,7 +1,7 @@
 //! The facts about a site that accounts need.
 
 use super::{JobRow, Stint};
-use crate::grid::{Area, Kind, MoveCost, Needs};
+use crate::grid::{Area, Kind, MoveCost, Needs, Speed};
 use crate::kernel::ActorId;
 use crate::systems::managers;
 use crate::time::Span;
@@ -12,6 +12,8 @@ pub struct SiteFacts {
     pub name: String,
     pub actor: ActorId,
     pub cores: u32,
+    /// Divisor of run times, where its systems model speeds.
+    pub speed: Speed,
     pub kind: Kind,
     /// Number of its core 0 if the cores of all sites are numbered consecutively.
     pub first_core: u64,
@@ -41,6 +43,7 @@ impl SiteFacts {
             name: site.name.clone(),
             actor,
             cores: site.cores,
+            speed: Speed(site.speed_millionths),
             kind: site.kind,
             first_core,
             latency: site.latency,

@@ -44,7 +44,6 @@ impl MetaScheduler {
         out: &mut Out,
     ) {
         let job = &reserve.job;
-        let runtime = runtime(&reserve, &request);
         let Offer { start, nodes, .. } = offer;
         let lasts = self.lasts(cluster, &request);
         let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
@@ -52,6 +51,7 @@ impl MetaScheduler {
         let task = TaskId { job: job.id, index: 0 };
         if is_shared {
             let (nodes, awaits_input) = (nodes.clone(), self.has_to_bring(&reserve, site));
+            let runtime = self.clusters[cluster].speed.time(runtime(&reserve, &request));
             let book = protocol::Book { task, start, nodes, walltime: lasts, runtime, awaits_input };
             out.send(site, Message::Book(book));
         }
@@ -180,7 +180,7 @@ impl MetaScheduler {
     }
 }
 
-/// Actual run time of a job within its request.
+/// Actual run time of a job within its request, at speed 1.
 fn runtime(reserve: &Reserve, request: &Request) -> Span {
     reserve.job.tasks[0].runtime.min(request.duration)
 }

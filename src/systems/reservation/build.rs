@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit};
-use crate::grid::{Request, Reserved, Site};
+use crate::grid::{Request, Reserved, Site, Speed};
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::roles::site::Manager;
@@ -22,7 +22,14 @@ pub const ROW: SystemRow = SystemRow {
     also: &["swf", "batsim", "lublin"],
     schedulers: Vec::new,
     own: Own::NOTHING,
-    traits: Traits { has_reserved: true, wants_deadlines: true, stages_data: true, books_nodes: true, ..Traits::NONE },
+    traits: Traits {
+        has_speeds: true,
+        has_reserved: true,
+        wants_deadlines: true,
+        stages_data: true,
+        books_nodes: true,
+        ..Traits::NONE
+    },
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
     plans: &[],
@@ -55,6 +62,7 @@ impl System for Reservation {
         let cluster = |(id, site): &(_, &Site)| Cluster {
             site: *id,
             latency: site.latency,
+            speed: Speed(site.speed_millionths),
             is_shared: site.systems.len() > 1,
             book: book(site),
             outages: grid.fails(*id).map(|fails| OutageView::new(fails, site.cores, site.latency, site.report_every)),
@@ -78,7 +86,7 @@ impl System for Reservation {
         distribution: &mut Distribution,
     ) -> Result<(), DistributeError> {
         let asks = workload.source.requests(&mut distribution.next)?;
-        let largest = grid.sites.iter().map(|(_, site)| site.cores).max().unwrap_or_default();
+        let sites = grid.sites.iter().map(|(_, site)| (site.cores, Speed(site.speed_millionths)));
         let turns = workload.turns();
         for (place, ((job, ask), &user)) in asks.into_iter().zip(turns.iter().cycle()).enumerate() {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
@@ -86,7 +94,7 @@ impl System for Reservation {
             let staging = workload.source.job_source().staging(place);
             let checked = distribution.data.take_staged(&staging);
             checked.map_err(|error| DistributeError::Job { job: id, error })?;
-            if ask.request.check(largest).is_err() {
+            if ask.request.check_at(sites.clone()).is_err() {
                 distribution.misfits.add(id);
             }
             let reserve = Reserve { job: Arc::new(job), ready, deadline, staging };

@@ -1,6 +1,6 @@
 //! The seven fit policies: the choice among the possible starts of a reservation.
 
-use crate::grid::{Named, Rectangle};
+use crate::grid::{Named, Rectangle, Speed};
 use crate::time::{Span, Time};
 
 /// A policy that a topology may name: its measure of the largest free rectangle around a start, and its direction. Ties
@@ -66,6 +66,16 @@ impl Fit {
         match self.seek {
             Seek::Least => measure,
             Seek::Most => -measure,
+        }
+    }
+
+    /// A rank that can be compared with those of sites of other speeds: nodes count by their speed, so the number of
+    /// nodes becomes their capacity, and the area the work that fits into it.
+    pub fn across(&self, rank: i128, speed: Speed) -> i128 {
+        match self.measure {
+            FitMeasure::Start | FitMeasure::Duration => rank,
+            // All rectangles without end stay equal.
+            FitMeasure::Nodes | FitMeasure::Area => rank.saturating_mul(speed.0.into()).max(-i128::MAX),
         }
     }
 }

@@ -106,7 +106,7 @@ impl MetaScheduler {
         // A site without failing nodes that reports a loss is not honest.
         let Some(outages) = &cluster.outages else { return };
         live.losses += 1;
-        live.saved = live.saved + lost.saved;
+        live.saved = live.saved + cluster.speed.work(lost.saved);
         let back = outages.back(&live.nodes).unwrap_or(Time::ZERO).max(now + cluster.latency);
         let again = outages.recovery.tries_again(live.losses);
         let bookings = if again { outages.recovery.bookings } else { Bookings::Break };

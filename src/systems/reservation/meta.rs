@@ -13,7 +13,7 @@ use super::book::{ClusterBook, Offer};
 use super::moving::Moving;
 use super::outage_view::OutageView;
 use super::rules::Choose;
-use crate::grid::{Invalid, JobId, NodeSet, Request, Staging, TaskId};
+use crate::grid::{Invalid, JobId, NodeSet, Request, Speed, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
 use crate::protocol::{
@@ -25,10 +25,8 @@ use crate::time::{Span, Stamp, Time};
 pub struct MetaScheduler {
     pub(super) clusters: Vec<Cluster>,
     choose: Choose,
-    /// Number of nodes of the largest cluster.
-    largest: u32,
     /// Scratch buffer for the bounds of clusters.
-    bounds: Vec<Reverse<(i128, Time, usize)>>,
+    bounds: Vec<Reverse<OfferKey>>,
     /// Accepted jobs that have neither ended nor been cancelled.
     pub(super) live: BTreeMap<JobId, AcceptedJob>,
     /// Requests that a shared site has been asked for and has not answered.
@@ -53,11 +51,16 @@ pub struct MetaScheduler {
     pub(super) awake_until: Option<Time>,
 }
 
+/// Order of offers of several clusters: rank, end of the job without checkpoints, start, and number of the cluster.
+type OfferKey = (i128, Time, Time, usize);
+
 /// A site in the view of the meta-scheduler.
 pub struct Cluster {
     pub site: ActorId,
     /// Latency of messages to it: nothing can start there sooner.
     pub latency: Span,
+    /// Divisor of the times of all jobs there.
+    pub speed: Speed,
     /// True if others give it work too, so that it has to be asked.
     pub is_shared: bool,
     pub book: ClusterBook,
@@ -74,10 +77,11 @@ pub(super) struct AcceptedJob {
     pub nodes: NodeSet,
     /// True if its user has cancelled it, and the site has not confirmed that.
     pub is_cancelled: bool,
+    /// Run time at speed 1.
     pub runtime: Span,
     pub staging: Option<Staging>,
     pub phase: AcceptedPhase,
-    /// Number of its losses, and saved work.
+    /// Number of its losses, and saved work at speed 1.
     pub losses: u32,
     pub saved: Span,
 }
@@ -97,12 +101,10 @@ pub(super) type Out = Outbox<Message, Record>;
 
 impl MetaScheduler {
     pub fn new(clusters: Vec<Cluster>, choose: Choose, stager: Option<Stager>) -> MetaScheduler {
-        let largest = clusters.iter().map(|cluster| cluster.book.nodes()).max().unwrap_or(0);
         let failing = (0..clusters.len()).filter(|number| clusters[*number].outages.is_some()).collect();
         MetaScheduler {
             clusters,
             choose,
-            largest,
             bounds: Vec::new(),
             live: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -134,7 +136,8 @@ impl MetaScheduler {
         out.log(Record::Arrived { job: job.clone(), user });
 
         let request = Request::of(job, *ready, *deadline);
-        let request = request.and_then(|request| request.check(self.largest).map(|()| request));
+        let sites = self.clusters.iter().map(|cluster| (cluster.book.nodes(), cluster.speed));
+        let request = request.and_then(|request| request.check_at(sites).map(|()| request));
         match request {
             Err(invalid) => Self::answer(user, &reserve, ReserveAnswer::Invalid(invalid), out),
             Ok(request) => match self.find(now, &request, *staging, &[]) {
@@ -172,10 +175,11 @@ impl MetaScheduler {
         (now + latency, Request { ready, duration: self.lasts(cluster, request), ..*request })
     }
 
-    /// Duration of a booking at a cluster, including checkpoints, if the job makes any there.
+    /// Duration of a booking at a cluster, at its speed and including checkpoints, if the job makes any there.
     pub(super) fn lasts(&self, cluster: usize, request: &Request) -> Span {
-        let Request { duration, nodes, .. } = *request;
-        self.clusters[cluster].outages.as_ref().map_or(duration, |outages| outages.stretched(duration, nodes))
+        let Cluster { speed, ref outages, .. } = self.clusters[cluster];
+        let work = speed.time(request.duration);
+        outages.as_ref().map_or(work, |outages| outages.stretched(work, request.nodes))
     }
 
     /// Handles the arrival of a job's input; its user may have cancelled it meanwhile.
@@ -233,7 +237,8 @@ impl MetaScheduler {
         }
     }
 
-    /// The policy's choice over all clusters. All are equally fast, so the earliest start is also the earliest end.
+    /// The policy's choice over all clusters: of equal ranks the earliest end, then the earliest start. Clusters of
+    /// different speeds are compared by capacity ([`super::fit::Fit::across`]).
     ///
     /// Branch and bound: clusters are asked in order of a bound that is computed from counts, and not at all if they
     /// cannot beat the best offer so far. The bound of a cluster without bookings is exact, so all but the first of
@@ -246,24 +251,24 @@ impl MetaScheduler {
         refused: &[usize],
     ) -> Option<(usize, Offer)> {
         let mut bounds = std::mem::take(&mut self.bounds);
-        let mut offered: Option<(i128, Time, usize)> = None;
+        let mut offered: Option<OfferKey> = None;
         for (number, cluster) in self.clusters.iter().enumerate().filter(|(number, _)| !refused.contains(number)) {
-            let (soonest, request) = self.at_site(number, now, staging, request);
-            let Some(bound) = cluster.book.bound(soonest, &request) else { continue };
-            let key = (bound.rank, bound.start, number);
+            let (soonest, there) = self.at_site(number, now, staging, request);
+            let Some(bound) = cluster.book.bound(soonest, &there) else { continue };
+            let key = cluster.key(bound.rank, bound.start, request, number);
             if offered.is_none_or(|offered| key < offered) {
                 bounds.push(Reverse(key));
                 offered = if bound.is_exact { Some(key) } else { offered };
             }
         }
         let mut bounds = BinaryHeap::from(bounds);
-        let mut best: Option<((i128, Time, usize), Offer)> = None;
+        let mut best: Option<(OfferKey, Offer)> = None;
         while let Some(Reverse(bound)) = bounds.pop()
             && best.as_ref().is_none_or(|(key, _)| bound < *key)
         {
-            let number = bound.2;
+            let number = bound.3;
             if let Some(offer) = self.ask(number, now, staging, request) {
-                let key = (offer.rank, offer.start, number);
+                let key = self.clusters[number].key(offer.rank, offer.start, request, number);
                 if best.as_ref().is_none_or(|(best, _)| key < *best) {
                     best = Some((key, offer));
                 }
@@ -271,7 +276,7 @@ impl MetaScheduler {
         }
         self.bounds = bounds.into_vec();
         self.bounds.clear();
-        best.map(|((_, _, number), offer)| (number, offer))
+        best.map(|((.., number), offer)| (number, offer))
     }
 
     pub(super) fn ask(
@@ -404,11 +409,18 @@ impl MetaScheduler {
     pub(super) fn hold(&mut self, now: Time, job: JobId, start: Time, out: &mut Out) {
         let live = &self.live[&job];
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));
-        let runtime = live.left(live.runtime);
         let cluster = &mut self.clusters[live.cluster];
+        let runtime = cluster.speed.time(live.left(live.runtime));
         let safe = cluster.outages.as_mut().map(|outages| outages.safe(now));
         out.send(cluster.site, Message::Hold(Hold { task, start, nodes, runtime, walltime, safe }));
         self.await_end(job);
+    }
+}
+
+impl Cluster {
+    /// The place of an offer of this cluster among those of several.
+    fn key(&self, rank: i128, start: Time, request: &Request, number: usize) -> OfferKey {
+        (self.book.fit().across(rank, self.speed), start + self.speed.time(request.duration), start, number)
     }
 }
 
@@ -475,7 +487,8 @@ impl Actor<Message, Record> for MetaScheduler {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::fit;
+    use super::super::fit::{self, Fit, FitMeasure};
+    use super::super::reference::AvailRectList;
     use super::super::rules::RectEnd;
     use super::*;
 
@@ -483,11 +496,49 @@ mod tests {
         Time::ZERO + Span::from_secs(second)
     }
 
-    /// The rule literally: all clusters are asked.
-    fn by_asking_all(books: &mut [(Span, ClusterBook)], now: Time, request: &Request) -> Option<(usize, Offer)> {
-        let asked = books.iter_mut().enumerate().filter(|(_, (_, book))| request.nodes <= book.nodes());
-        let offers = asked.filter_map(|(number, (latency, book))| Some((number, book.find(now + *latency, request)?)));
-        offers.min_by_key(|(number, offer)| (offer.rank, offer.start, *number))
+    /// A list of the paper's, with latency in seconds and tenths of speed.
+    struct Listed {
+        list: AvailRectList,
+        nodes: u32,
+        latency: u64,
+        tenths: u64,
+    }
+
+    impl Listed {
+        /// Microseconds that these seconds take here, to the nearest.
+        fn lasts(&self, seconds: u64) -> u64 {
+            (10_000_000 * seconds as u128 * 2 + u128::from(self.tenths)).div_euclid(2 * u128::from(self.tenths)) as u64
+        }
+    }
+
+    /// The rule literally: all clusters are asked for the duration that they need. Of those with the best measure, in
+    /// which a node counts as many tenths as its cluster has, the earliest end wins, then the earliest start, then the
+    /// first cluster.
+    fn by_asking_all(
+        listed: &[Listed],
+        now: Time,
+        request: &Request,
+        fit: &Fit,
+        rect_end: RectEnd,
+    ) -> Option<(usize, Offer)> {
+        let mut best: Option<((i128, Time, Time), usize, Offer)> = None;
+        for (number, site) in listed.iter().enumerate().filter(|(_, site)| request.nodes <= site.nodes) {
+            let soonest = now + Span::from_secs(site.latency);
+            let duration = Span::from_micros(site.lasts(request.duration.micros() / 1_000_000));
+            let mut list = AvailRectList::of(site.nodes, site.list.records().to_vec());
+            list.advance(soonest);
+            let Some(offer) = list.find_allocation(soonest, &Request { duration, ..*request }, fit, rect_end) else {
+                continue;
+            };
+            let counts_nodes = matches!(fit.measure, FitMeasure::Nodes | FitMeasure::Area);
+            let is_endless = offer.rank.abs() == i128::MAX;
+            let weight = if counts_nodes && !is_endless { i128::from(site.tenths) } else { 1 };
+            let key = (offer.rank * weight, offer.start + duration, offer.start);
+            if best.as_ref().is_none_or(|(least, ..)| key < *least) {
+                best = Some((key, number, offer));
+            }
+        }
+        best.map(|(_, number, offer)| (number, offer))
     }
 
     proptest! {
@@ -498,17 +549,27 @@ mod tests {
         fn global_equals_asking_all(
             fit in prop::sample::select((0..fit::ALL.len()).collect::<Vec<_>>()),
             rect_end in prop::sample::select(vec![RectEnd::Clip, RectEnd::Inf2tdl, RectEnd::Open]),
-            sites in prop::collection::vec((1u32..9, prop::sample::select(vec![0u64, 0, 0, 2, 5])), 1..12),
+            sites in prop::collection::vec(
+                (1u32..9, prop::sample::select(vec![0u64, 0, 0, 2, 5]), prop::sample::select(vec![10u64, 10, 5, 20, 13])),
+                1..12,
+            ),
             steps in prop::collection::vec(
                 (0u64..6, 0u64..15, 1u64..20, 0u64..25, 1u32..9, prop::option::weighted(0.2, 0usize..100)),
                 1..80,
             ),
         ) {
             let book = |nodes| ClusterBook::new(nodes, &fit::ALL[fit], rect_end);
-            let mut books: Vec<(Span, ClusterBook)> =
-                sites.iter().map(|&(nodes, latency)| (Span::from_secs(latency), book(nodes))).collect();
-            let cluster = |&(nodes, latency): &(u32, u64)| {
-                Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes), outages: None }
+            let listed = |&(nodes, latency, tenths): &(u32, u64, u64)| {
+                Listed { list: AvailRectList::new(nodes), nodes, latency, tenths }
+            };
+            let mut lists: Vec<Listed> = sites.iter().map(listed).collect();
+            let cluster = |&(nodes, latency, tenths): &(u32, u64, u64)| Cluster {
+                site: ActorId(0),
+                latency: Span::from_secs(latency),
+                speed: Speed(tenths * 100_000),
+                is_shared: false,
+                book: book(nodes),
+                outages: None,
             };
             let mut meta = MetaScheduler::new(sites.iter().map(cluster).collect(), Choose::Global, None);
             let mut booked: Vec<(usize, Time, Time, NodeSet)> = Vec::new();
@@ -519,7 +580,7 @@ mod tests {
                     let (number, start, end, nodes) = booked.swap_remove(freed % booked.len());
                     let start = start.max(at(now));
                     if start < end {
-                        books[number].1.delete(start, end, &nodes).unwrap();
+                        lists[number].list.delete_allocation(start, end, &nodes).unwrap();
                         meta.clusters[number].book.delete(start, end, &nodes).unwrap();
                     }
                 }
@@ -527,10 +588,10 @@ mod tests {
                 let deadline = ready + duration + Span::from_secs(slack);
                 let request = Request { arrive: at(now), ready, duration, deadline, nodes };
                 let found = meta.find(at(now), &request, None, &[]);
-                prop_assert_eq!(&found, &by_asking_all(&mut books, at(now), &request));
+                prop_assert_eq!(&found, &by_asking_all(&lists, at(now), &request, &fit::ALL[fit], rect_end));
                 if let Some((number, Offer { start, nodes, .. })) = found {
-                    let end = start + duration;
-                    books[number].1.add(start, end, &nodes).unwrap();
+                    let end = start + Span::from_micros(lists[number].lasts(duration.micros() / 1_000_000));
+                    lists[number].list.add_allocation(start, end, &nodes).unwrap();
                     meta.clusters[number].book.add(start, end, &nodes).unwrap();
                     booked.push((number, start, end, nodes));
                 }

@@ -72,7 +72,7 @@ impl MetaScheduler {
             return Some(live);
         };
         let until = start + self.lasts(cluster, &seek.left);
-        let Cluster { site, is_shared, ref mut book, .. } = self.clusters[cluster];
+        let Cluster { site, speed, is_shared, ref mut book, .. } = self.clusters[cluster];
         book.add(start, until, &nodes).expect("what is offered is free");
         let awaits_input = live.phase == AcceptedPhase::Awaited;
         let moving = Moving { live, seek, cluster, start, until, nodes, awaits_input, is_cancelled: false };
@@ -81,7 +81,7 @@ impl MetaScheduler {
             return None;
         }
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, moving.nodes.clone(), until.since(start));
-        let runtime = moving.live.left(moving.live.runtime);
+        let runtime = speed.time(moving.live.left(moving.live.runtime));
         out.log(Record::Assigned { task, site });
         out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
         self.moving.insert(job, moving);

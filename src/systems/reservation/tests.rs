@@ -11,12 +11,13 @@ use proptest::prelude::*;
 use super::fit::{self, ALL};
 use super::reference::AvailRectList;
 use super::*;
-use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, Task, TaskId};
+use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, Speed, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Cancel, Ended, Message, Record, Reserve, ReserveAnswer};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User};
 use crate::time::{Span, Stamp, Time};
+use crate::workload::lublin::Times;
 use crate::workload::reservations::RequestGenerator;
 
 fn at(second: u64) -> Time {
@@ -257,6 +258,7 @@ fn demand(size: f64) -> RequestGenerator {
         ahead_millionths: 3_000_000,
         slack_millionths: 3_000_000,
         used_millionths: 1_000_000,
+        times: Default::default(),
         data: Default::default(),
     }
 }
@@ -308,11 +310,17 @@ fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
 
 /// One user, a site of 4 nodes and one of 6, with these latencies of user and sites in seconds.
 fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Record>> {
+    play_at([Speed::USUAL; 2], asked, choose, latencies)
+}
+
+/// Sites with these speeds.
+fn play_at(speeds: [Speed; 2], asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Record>> {
     let [user, york, leeds] = latencies.map(Span::from_secs);
     let says = says(asked);
     let cluster = |number: u32, nodes: u32, latency: Span| {
         let book = ClusterBook::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
-        Cluster { site: ActorId(number), latency, is_shared: false, book, outages: None }
+        let speed = speeds[number as usize - 1];
+        Cluster { site: ActorId(number), latency, speed, is_shared: false, book, outages: None }
     };
     let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose, None);
     judge::run(
@@ -431,15 +439,18 @@ proptest! {
         ),
         global in any::<bool>(),
         latencies in prop::array::uniform3(0u64..4),
+        tenths in prop::sample::select(vec![[10u64, 10], [10, 20], [7, 10], [13, 30]]),
     ) {
         let choose = if global { Choose::Global } else { Choose::First };
-        let log = play(&asked, choose, latencies);
+        let speeds = tenths.map(|tenths| Speed(tenths * 100_000));
+        let log = play_at(speeds, &asked, choose, latencies);
         let (mut promised, mut used, mut ends) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in &log {
             match &entry.record {
                 Record::Answered { job, answer: ReserveAnswer::Accepted { site, start, nodes }, ready, deadline } => {
                     let task = &asked[job.0 as usize];
-                    prop_assert!(start >= ready && *start + Span::from_secs(task.2) <= *deadline);
+                    let lasts = speeds[site.index() - 1].time(Span::from_secs(task.2));
+                    prop_assert!(start >= ready && *start + lasts <= *deadline);
                     prop_assert_eq!(nodes.len(), task.5);
                     promised.insert(*job, (*site, *start, nodes.clone()));
                 }
@@ -455,8 +466,9 @@ proptest! {
                 }
                 Record::Finished { task } => {
                     let real = asked[task.job.0 as usize];
-                    let (_, start, _) = promised[&task.job];
-                    prop_assert_eq!(entry.stamp.time - start, Span::from_secs(real.4.min(real.2)));
+                    let (site, start, _) = promised[&task.job];
+                    let runs = speeds[site.index() - 1].time(Span::from_secs(real.4.min(real.2)));
+                    prop_assert_eq!(entry.stamp.time - start, runs);
                     used.retain(|_, job| *job != task.job);
                 }
                 _ => {}
@@ -465,6 +477,82 @@ proptest! {
         prop_assert!(used.is_empty());
         prop_assert_eq!(ends.len(), asked.len());
     }
+}
+
+/// At a site of twice the speed, the request of Figure 1 takes 2.5 s, and its latest start is 17.5 s: starts at 4,
+/// 6, 15.5 and 17.5 s have rectangles of 6, 10, 10 and 4 nodes and of 16, 12, 12 and 14 s.
+#[test]
+fn every_policy_chooses_in_figure_1_at_twice_the_speed() {
+    let halves = |halves: u64| Time::from_micros(halves * 500_000);
+    let expected = [
+        ("ff", 8, "4-7"),
+        ("pe_b", 35, "0-3"),
+        ("du_b", 12, "0-3"),
+        ("pedu_b", 35, "0-3"),
+        ("pe_w", 12, "0-3"),
+        ("du_w", 8, "4-7"),
+        ("pedu_w", 12, "0-3"),
+    ];
+    let (request, speed) = (figure_request(), Speed(2_000_000));
+    let there = Request { duration: Span::from_micros(2_500_000), ..request };
+    for (name, start, nodes) in expected {
+        let judged = figure_list().find_allocation(at(0), &there, fit::find(name).unwrap(), RectEnd::Clip).unwrap();
+        assert_eq!((judged.start, judged.nodes.to_string()), (halves(start), nodes.to_owned()), "{name}");
+        for choose in [Choose::First, Choose::Global] {
+            let book = figure_book(name, RectEnd::Clip);
+            let site = ActorId(1);
+            let cluster = Cluster { site, latency: Span::ZERO, speed, is_shared: false, book, outages: None };
+            let found = MetaScheduler::new(vec![cluster], choose, None).find(at(0), &request, None, &[]);
+            assert_eq!(found, Some((0, judged.clone())), "{name}");
+        }
+    }
+}
+
+/// Leeds is twice as fast, so its six nodes count as twelve, and its jobs take half their time. Job 1 gets leeds
+/// although york is free at once; job 2 is too wide for york. Job 3 has a second, which suffices at leeds; job 4
+/// has none.
+#[test]
+fn jobs_at_a_fast_site_take_less_of_its_time() {
+    let asked = [
+        (0, 0, 10, 1, 6, 4, None),
+        (1, 0, 10, 1, 10, 4, None),
+        (2, 0, 4, 1, 4, 6, None),
+        (3, 0, 2, 0, 2, 2, None),
+        (4, 0, 1, 0, 1, 1, None),
+    ];
+    let log = play_at([Speed::USUAL, Speed(2_000_000)], &asked, Choose::Global, [0, 0, 0]);
+    assert_eq!(
+        told(&log),
+        [
+            "0: 0 gets 0-3 of 2 at 0",
+            "0: 0 starts on 0-3",
+            "1: 1 gets 0-3 of 2 at 5",
+            "2: 2 Declined",
+            "3: 0 ends",
+            "3: 0 is complete",
+            "3: 3 gets 0-1 of 2 at 3",
+            "3: 3 starts on 0-1",
+            "4: 3 ends",
+            "4: 3 is complete",
+            "4: 4 Invalid(DeadlineTooEarly)",
+            "5: 1 starts on 0-3",
+            "10: 1 ends",
+            "10: 1 is complete",
+        ]
+    );
+}
+
+/// With gaps of about e^3 s and run times of about e^2 s, whose class is a minute.
+#[test]
+fn the_constants_of_the_model_can_be_overridden() {
+    let times = Times { gap: Some((300.0, 0.01)), ..Times::default() };
+    let dense = RequestGenerator { times: times.clone(), ..demand(7.0) }.requests();
+    let mean = dense.last().unwrap().arrive.micros() / 1_000_000 / dense.len() as u64;
+    assert!((15..30).contains(&mean), "{mean}");
+    let short = (Some((200.0, 0.01)), Some((200.0, 0.01)));
+    let brief = RequestGenerator { times: Times { short: short.0, long: short.1, ..times }, ..demand(7.0) }.requests();
+    assert!(brief.iter().all(|request| request.duration == Span::from_secs(60)));
+    assert!(dense.iter().any(|request| request.duration > Span::from_secs(60)));
 }
 
 #[test]
@@ -479,7 +567,8 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
         (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline, staging: None }))
     };
     let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
-    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book, outages: None };
+    let cluster =
+        Cluster { site: ActorId(1), latency: Span::ZERO, speed: Speed::USUAL, is_shared: false, book, outages: None };
     let log = judge::run(
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First, None)),
@@ -522,7 +611,14 @@ fn a_site_does_not_end_the_job_of_another() {
     )];
     let cluster = |number| {
         let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
-        Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book, outages: None }
+        Cluster {
+            site: ActorId(number),
+            latency: Span::ZERO,
+            speed: Speed::USUAL,
+            is_shared: false,
+            book,
+            outages: None,
+        }
     };
     let log = judge::run(
         vec![

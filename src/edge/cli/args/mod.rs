@@ -157,6 +157,11 @@ pub(super) enum Command {
         /// Fail if anything is wrong with a log, instead of skipping and reporting it
         #[arg(long)]
         strict: bool,
+        #[command(flatten)]
+        margins: logs::MarginArgs,
+        /// With --to requests: the seed of the random numbers
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u64>(0..=u64::MAX))]
+        seed: u64,
         /// The file to write [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,

@@ -116,7 +116,7 @@ pub const RESERVATIONS: TableForm = TableForm {
         text("user", "the user that asked"),
         seconds("arrival", "when the request was made"),
         seconds("ready", "the earliest start"),
-        seconds("duration", "the time asked for"),
+        seconds("duration", "the time asked for, at speed 1"),
         seconds("deadline", "the latest end"),
         whole("nodes", "nodes asked for"),
         text("answer", "`accepted`, `declined` or `invalid`"),
@@ -331,8 +331,8 @@ fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
 fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
     let ReserveAnswer::Accepted { site, start, .. } = answered.answer else { return None };
     let booked = || {
-        let Request { duration, nodes, .. } = request(row, answered)?;
-        Some(start + tally.failing.stretched(tally.site_index(site)?, duration, nodes))
+        let (site, Request { duration, nodes, .. }) = (tally.site_index(site)?, request(row, answered)?);
+        Some(start + tally.failing.stretched(site, tally.sites[site].speed.time(duration), nodes))
     };
     answered.until.or_else(booked)
 }
@@ -372,7 +372,11 @@ pub(in crate::report) mod tests {
 
     /// Five requests: one runs and ends early, one waits, one is taken back, one is declined, one makes no sense.
     pub fn tally() -> Tally {
-        let mut tally = Tally::new(&reserving(), &names());
+        tally_of(&reserving())
+    }
+
+    fn tally_of(topology: &Topology) -> Tally {
+        let mut tally = Tally::new(topology, &names());
         let mut add = |at: u64, actor: ActorId, record: Record| {
             tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
         };
@@ -447,6 +451,21 @@ pub(in crate::report) mod tests {
         );
         let columns = |line: &str| line.split(',').count();
         assert!(text.lines().all(|line| columns(line) == RESERVATIONS.columns.len()));
+    }
+
+    /// At twice the speed ten minutes are five; the slowdown goes by the ten.
+    #[test]
+    fn bookings_at_a_fast_site_are_shorter() {
+        let mut fast = reserving();
+        fast.sites[0].speed_millionths = 2_000_000;
+        let tally = tally_of(&fast);
+        let text = table(&tally, "reservations.csv");
+        let rows: Vec<Vec<&str>> = text.lines().skip(1).take(3).map(|line| line.split(',').collect()).collect();
+        let ends: Vec<[&str; 3]> = rows.iter().map(|row| [row[4], row[11], row[13]]).collect();
+        assert_eq!(ends, [["600", "900", "0.5"], ["600", "1500", "1.5"], ["600", "2100", "2.5"]]);
+        let summary = tally.summary(1, Status::Complete, String::new());
+        let all = summary.part::<Reservations>().unwrap();
+        assert_eq!((all.released, all.slowdown), (120.0, Some(1.5)));
     }
 
     /// Nodes 0 and 1 are down until 12 min, and a checkpoint takes half a minute after three minutes of work.

@@ -40,7 +40,8 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
                 if let Some((site, request)) = tally.site_index(*site).zip(request(row, answered)) {
                     let booked = &mut sites[site];
                     booked.requests += 1;
-                    booked.node_seconds += f64::from(nodes.len()) * request.duration.micros() as f64 / 1e6;
+                    let lasts = tally.sites[site].speed.time(request.duration);
+                    booked.node_seconds += f64::from(nodes.len()) * lasts.micros() as f64 / 1e6;
                     booked.wait += start.since(request.ready).micros() as f64 / 1e6;
                 }
             }

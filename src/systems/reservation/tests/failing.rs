@@ -37,16 +37,29 @@ fn play_failing(
     recovery: &Recovery,
     seed: u64,
 ) -> Vec<Entry<Record>> {
+    play_failing_at([Speed::USUAL; 2], asked, choose, latencies, (failures, recovery, seed))
+}
+
+/// Sites with these speeds.
+fn play_failing_at(
+    speeds: [Speed; 2],
+    asked: &[Asked],
+    choose: Choose,
+    latencies: [u64; 3],
+    (failures, recovery, seed): (&[Failure], &Recovery, u64),
+) -> Vec<Entry<Record>> {
     let [user, york, leeds] = latencies.map(Span::from_secs);
     let failing = Failing { failures, recovery, seed };
     let mut cast: Vec<BoxedActor<Message, Record>> = Vec::new();
     let mut clusters = Vec::new();
-    for (number, ((nodes, report_every), latency)) in SITES.into_iter().zip([york, leeds]).enumerate() {
+    let sites = SITES.into_iter().zip([york, leeds]).zip(speeds).enumerate();
+    for (number, (((nodes, report_every), latency), speed)) in sites {
         let report_every = Span::from_secs(report_every);
         let fails = failing.site(number);
         clusters.push(Cluster {
             site: ActorId(number as u32 + 1),
             latency,
+            speed,
             is_shared: false,
             book: ClusterBook::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip),
             outages: fails.clone().map(|fails| OutageView::new(fails, nodes, latency, report_every)),
@@ -145,6 +158,30 @@ fn a_lost_job_resumes_from_its_saved_work() {
     }
 }
 
+/// The job has 20 s of work, of which a checkpoint saves 5 s at york: 15 s are left, which are 7.5 s at leeds. If
+/// york is twice as fast, 5 s there are 10 s of work, and the other 10 s take as long at leeds.
+#[test]
+fn work_saved_at_one_speed_counts_at_another() {
+    let asked = [(0, 0, 20, 10, 20, 4, None)];
+    let failures = [once(0, "2", 9, 200)];
+    let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(5)), cost: Span::ZERO });
+    let recovery = Recovery { checkpoint, ..with(Bookings::Move) };
+    let play = |speeds: [u64; 2]| {
+        let speeds = speeds.map(|tenths| Speed(tenths * 100_000));
+        told_of_failures(&play_failing_at(speeds, &asked, Choose::First, [0, 1, 0], (&failures, &recovery, 1)))
+    };
+    let lost = ["0: 0 gets 0-3 of 1 at 1", "1: 0 starts on 0-3", "9: 0 is lost, 5 s saved"];
+    // Leeds reports every 3 s.
+    let moved = |end: &str, reported: u32| {
+        let moved = format!("10: 0 gets 0-3 of 2 from 10 to {end} instead");
+        let ends = [format!("{end}: 0 ends"), format!("{reported}: 0 is complete")];
+        let [ends, complete] = ends;
+        [&lost.map(str::to_owned)[..], &[moved, "10: 0 starts on 0-3".to_owned(), ends, complete]].concat()
+    };
+    assert_eq!(play([10, 20]), moved("17.5", 18));
+    assert_eq!(play([20, 10]), moved("20", 21));
+}
+
 #[test]
 fn nodes_known_to_be_down_are_not_booked_before_their_return() {
     let failures = [once(0, "0-3", 2, 10)];
@@ -168,7 +205,7 @@ proptest! {
         (global, latencies) in (any::<bool>(), prop::array::uniform3(0u64..4)),
         (mtbf, mttr, seed) in (10u64..200, 1u64..40, 0u64..1_000),
         (bookings, killed, every, attempts) in (0usize..3, 0usize..4, 0u64..6, 1u32..5),
-        announced in any::<bool>(),
+        (announced, tenths) in (any::<bool>(), prop::sample::select(vec![[10u64, 10], [10, 20], [7, 10], [13, 30]])),
     ) {
         let failures = [
             drawn(0, 4, mtbf, mttr, Per::Node, announced),
@@ -180,7 +217,8 @@ proptest! {
         let (bookings, killed) = (Bookings::ALL[bookings].1, Killed::ALL[killed].1);
         let recovery = Recovery { killed, attempts, checkpoint, bookings, compensation_millionths: 250_000, ..Recovery::default() };
         let choose = if global { Choose::Global } else { Choose::First };
-        let log = play_failing(&asked, choose, latencies, &failures, &recovery, seed);
+        let speeds = tenths.map(|tenths| Speed(tenths * 100_000));
+        let log = play_failing_at(speeds, &asked, choose, latencies, (&failures, &recovery, seed));
 
         let failing = Failing { failures: &failures, recovery: &recovery, seed };
         let stretched = |work: Span| recovery.checkpoint.map_or(work, |it| it.saves(0.0).unwrap().stretched(work));
@@ -196,7 +234,8 @@ proptest! {
             let now = entry.stamp.time;
             match &entry.record {
                 Record::Answered { job, answer: ReserveAnswer::Accepted { site, start, nodes }, ready, deadline } => {
-                    let until = *start + stretched(Span::from_secs(asked[job.0 as usize].2));
+                    let work = speeds[site.index() - 1].time(Span::from_secs(asked[job.0 as usize].2));
+                    let until = *start + stretched(work);
                     prop_assert!(start >= ready && until <= *deadline);
                     promised.insert(*job, (*site, *start, until, nodes.clone()));
                     accepted += 1;

@@ -89,8 +89,9 @@ impl Described {
         let why = || {
             format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
         };
-        let speed = key("speed", "run times of tasks of workflows are divided by this; other jobs run at speed 1")
-            .only_if(has_speeds, why());
+        let speed =
+            key("speed", "divisor of the times of workflows' tasks and of reservations; other jobs run at speed 1")
+                .only_if(has_speeds, why());
         let above_zero = Millionths::above_zero(SPEED_MAX).that("a speed above zero", |speed: &u64| *speed > 0);
         w.set(speed, &mut self.site.speed_millionths, above_zero);
     }
