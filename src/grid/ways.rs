@@ -18,11 +18,12 @@ pub fn output_delay(runtime: Span, share_millionths: u64, tick: Span) -> Span {
 }
 
 /// Longest path from the start of each task to the end of the job, counting only unavoidable delays: those between
-/// tasks that need different kinds of cores. The longest of all is the critical path.
-pub fn forced_ranks(job: &Job, graph: &Graph, delay: impl Fn(usize) -> Span) -> Vec<Span> {
+/// tasks that need different kinds of cores, given the sending and the receiving task. The longest of all is the
+/// critical path.
+pub fn forced_ranks(job: &Job, graph: &Graph, delay: impl Fn(usize, usize) -> Span) -> Vec<Span> {
     let forced = |from: usize, to: usize| match job.tasks[from].kind == job.tasks[to].kind {
         true => Span::ZERO,
-        false => delay(from),
+        false => delay(from, to),
     };
     graph.upward_ranks(|task| job.tasks[task].runtime, forced)
 }

@@ -5,7 +5,7 @@ use super::link::Link;
 use crate::time::{Span, Time};
 
 /// Fraction of a microsecond that an end may be rounded down by.
-const FORGIVEN: f64 = 1e-3;
+pub(super) const FORGIVEN: f64 = 1e-3;
 
 /// Flows of whole bytes that are released at whole microseconds, over links whose capacity is in bytes a microsecond
 /// and whose latency is in microseconds.

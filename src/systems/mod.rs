@@ -181,6 +181,11 @@ pub trait System: DynEq {
         0
     }
 
+    /// True if critical paths of its jobs include the transfers over links that no placement avoids.
+    fn counts_transfers(&self) -> bool {
+        false
+    }
+
     /// True if a job that fits no site is an error before the run, instead of an answer during it.
     fn must_place(&self) -> bool {
         false

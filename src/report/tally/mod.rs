@@ -39,10 +39,11 @@ use super::witness::Witness;
 use crate::few;
 use crate::grid::{Graph, Job, JobId, Kind, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
+use crate::network::LoneTimes;
 use crate::protocol::Record;
-use crate::systems::{Gives, System};
+use crate::systems::Gives;
 use crate::time::{Span, Time};
-use crate::topology::{Role, Roster, Topology};
+use crate::topology::{Role, Roster, Topology, paths};
 
 /// Takes a run's log, entry by entry, and keeps the state of every job and task.
 ///
@@ -90,11 +91,13 @@ pub struct Tally {
 }
 
 /// The accounting rules of a system.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Reckoning {
     key: &'static str,
     tick: Span,
     ccr_millionths: u64,
+    /// Transfer times over links, if its critical paths include them.
+    lone: Option<LoneTimes>,
     /// True if its jobs have one task each, which waits in a queue.
     has_queues: bool,
     /// True if it decides at the hub.
@@ -147,7 +150,7 @@ impl Tally {
             names: names.clone(),
             site_of: sites.iter().zip(0..).map(|(site, index)| (site.actor, index)).collect(),
             sites,
-            systems: topology.systems.iter().map(|system| Reckoning::of(&**system)).collect(),
+            systems: (0..topology.systems.len()).map(|system| Reckoning::of(topology, system)).collect(),
             services: with_service(topology, true).collect(),
             told_by_users: with_service(topology, false).next(),
             first_user,
@@ -221,7 +224,7 @@ impl Tally {
         let next = |task: &usize| {
             let apart = |next: usize| match job.tasks[next].kind == job.tasks[*task].kind {
                 true => Span::ZERO,
-                false => output_delay(job.tasks[*task].runtime, system.ccr_millionths, system.tick),
+                false => system.delay(job, *task, next),
             };
             let successors = graph.successors(*task).iter().map(|next| *next as usize);
             successors.max_by_key(|next| (ranks[*next] + apart(*next), Reverse(*next)))
@@ -454,11 +457,22 @@ impl Rows<'_> {
 }
 
 impl Reckoning {
-    fn of(system: &dyn System) -> Reckoning {
+    fn of(topology: &Topology, number: usize) -> Reckoning {
+        let system = &topology.systems[number];
         let row = system.row();
+        let is_linked = topology.cables.is_some() && system.counts_transfers();
+        let lone = is_linked.then(|| lone_times(topology, number));
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
         let (has_queues, is_central) = (row.traits.is_rigid, row.service.is_some());
-        Reckoning { key: row.key, tick, ccr_millionths, has_queues, is_central, gives: row.gives }
+        Reckoning { key: row.key, tick, ccr_millionths, lone, has_queues, is_central, gives: row.gives }
+    }
+
+    /// Delay of data between two tasks of a job that need different kinds of cores.
+    fn delay(&self, job: &Job, from: usize, to: usize) -> Span {
+        match &self.lone {
+            Some(lone) => lone.of_edge(job, from, to),
+            None => output_delay(job.tasks[from].runtime, self.ccr_millionths, self.tick),
+        }
     }
 }
 
@@ -478,6 +492,13 @@ fn critical_path(job: &Job, system: &Reckoning) -> Span {
 
 /// Longest path from the start of each task to the end of its job.
 fn ranks(job: &Job, graph: &Graph, system: &Reckoning) -> Vec<Span> {
-    let delay = |task: usize| output_delay(job.tasks[task].runtime, system.ccr_millionths, system.tick);
-    forced_ranks(job, graph, delay)
+    forced_ranks(job, graph, |from, to| system.delay(job, from, to))
+}
+
+/// Transfer times between the sites of a system.
+fn lone_times(topology: &Topology, system: usize) -> LoneTimes {
+    let sites: Vec<usize> =
+        (0..topology.sites.len()).filter(|site| topology.sites[*site].systems.contains(&system)).collect();
+    let kinds: Vec<Kind> = sites.iter().map(|site| topology.sites[*site].kind).collect();
+    LoneTimes::new(&paths(topology).among(&sites), &kinds)
 }

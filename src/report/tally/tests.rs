@@ -90,7 +90,7 @@ fn the_critical_path_is_the_one_that_the_market_reckons_with() {
     let grid = Topology { systems: vec![Service::new(market.clone())], ..topology() };
     let task = |kind| Task::new(Span::from_secs(61), 1, Kind(kind));
     let job = Job { tasks: vec![task(0), task(1)], edges: vec![Edge::new(0, 1)], ..(*row(1, 2).job).clone() };
-    let figures = Figures::of(&job, &Graph::new(2, &job.edges), &market, false).unwrap();
+    let figures = Figures::of(&job, &Graph::new(2, &job.edges), &market, None, false).unwrap();
     let mut tally = Tally::new(&grid, &names());
     let record = Record::Arrived { job: Arc::new(job), user: BOB };
     tally.add(&Entry { stamp: Stamp::ZERO, actor: ROUTER, record }).unwrap();

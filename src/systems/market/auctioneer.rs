@@ -50,7 +50,7 @@ use super::queue::{self, AuctionedJobs, Lane, TaskDemand, TaskHandle};
 use super::rules::{Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, News, NodeSet, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::network::{ALARM, Carrier, Network};
+use crate::network::{ALARM, Carrier, LoneTimes, Network};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
 
@@ -60,6 +60,8 @@ pub struct Auctioneer {
     clusters: Clusters,
     /// Transfers, where there are links.
     carrier: Option<Carrier<DataLoad>>,
+    /// Transfer times that no placement avoids, where there are links.
+    lone: Option<LoneTimes>,
     gate: AdmissionGate,
     jobs: AuctionedJobs,
     /// Present or former job of each slot.
@@ -115,7 +117,9 @@ impl Auctioneer {
 
     /// Like this auctioneer, where data is sent over a network between the clusters.
     pub fn with_network(self, network: impl Into<Network>) -> Auctioneer {
-        Auctioneer { carrier: Some(network.into().carrier()), ..self }
+        let carrier: Carrier<DataLoad> = network.into().carrier();
+        let lone = Some(LoneTimes::new(carrier.paths(), &self.clusters.kinds_in_order()));
+        Auctioneer { carrier: Some(carrier), lone, ..self }
     }
 
     pub(super) fn with_lanes(
@@ -137,6 +141,7 @@ impl Auctioneer {
             policy,
             clusters,
             carrier: None,
+            lone: None,
             awaiting: BinaryHeap::new(),
             removals: BinaryHeap::new(),
             doomed: Vec::new(),
@@ -321,7 +326,8 @@ impl Auctioneer {
             return None;
         }
         let graph = Graph::new(job.tasks.len(), &job.edges);
-        let figures = Figures::of(job, &graph, &self.market, self.policy.weighs_successors()).ok()?;
+        let figures =
+            Figures::of(job, &graph, &self.market, self.lone.as_ref(), self.policy.weighs_successors()).ok()?;
         Some((graph, figures))
     }
 

@@ -54,6 +54,10 @@ impl System for Market {
         self.ccr_millionths
     }
 
+    fn counts_transfers(&self) -> bool {
+        true
+    }
+
     fn must_place(&self) -> bool {
         self.unplaceable == Unplaceable::Error
     }
@@ -113,7 +117,7 @@ impl Market {
 
     /// Checks that the work behind each task is a finite sum.
     fn check_measurable(&self, job: &Job) -> Result<(), PlacementError> {
-        let figures = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), self, true);
+        let figures = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), self, None, true);
         figures.map(drop).map_err(|error| PlacementError::Immeasurable(error.to_string()))
     }
 }

@@ -67,6 +67,11 @@ impl Clusters {
         self.kinds.len()
     }
 
+    /// The kind of each cluster.
+    pub fn kinds_in_order(&self) -> Vec<Kind> {
+        self.all.iter().map(|cluster| cluster.kind).collect()
+    }
+
     /// Number of clusters of a kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.of_kind(kind).map_or(0, |of_kind| of_kind.clusters.len())

@@ -2,6 +2,7 @@
 
 use super::rules::{Market, SuccSum};
 use crate::grid::{Graph, Job, forced_ranks, output_delay};
+use crate::network::LoneTimes;
 use crate::time::Span;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -10,7 +11,7 @@ pub struct Figures {
     /// avoid.
     pub ranks: Vec<Span>,
     pub critical_path: Span,
-    /// Transfer time of each task's output to another cluster.
+    /// Transfer time of each task's output to another cluster, without links.
     pub delays: Vec<Span>,
     /// Core-ticks from each task to the end of the job; empty if no bid needs them.
     pub successor_work: Vec<f64>,
@@ -27,10 +28,20 @@ pub struct Immeasurable {
 }
 
 impl Figures {
-    pub fn of(job: &Job, graph: &Graph, market: &Market, weigh: bool) -> Result<Figures, Immeasurable> {
+    /// Figures of a job; `lone` has the transfer times over links, if there are any.
+    pub fn of(
+        job: &Job,
+        graph: &Graph,
+        market: &Market,
+        lone: Option<&LoneTimes>,
+        weigh: bool,
+    ) -> Result<Figures, Immeasurable> {
         let delay = |runtime| output_delay(runtime, market.ccr_millionths, market.tick);
         let delays: Vec<Span> = job.tasks.iter().map(|task| delay(task.runtime)).collect();
-        let ranks = forced_ranks(job, graph, |task| delays[task]);
+        let ranks = match lone {
+            Some(lone) => forced_ranks(job, graph, |from, to| lone.of_edge(job, from, to)),
+            None => forced_ranks(job, graph, |from, _| delays[from]),
+        };
         let critical_path = ranks.iter().copied().max().expect("a checked job has tasks");
         let successor_work = if weigh { successor_work(job, graph, market)? } else { Vec::new() };
         Ok(Figures { ranks, critical_path, delays, successor_work })

@@ -3,6 +3,7 @@
 
 mod bids;
 mod failing;
+mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -113,7 +114,7 @@ fn job_a() -> Job {
 }
 
 fn figures(job: &Job, market: &Market) -> Figures {
-    Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, true).unwrap()
+    Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, None, true).unwrap()
 }
 
 fn bid_of(market: &Market, task: usize, now: u64, longest_path: u64) -> f64 {
@@ -377,7 +378,7 @@ impl Plain<'_> {
         let jobs = jobs.jobs(&Default::default(), market.tick, &mut Default::default()).unwrap();
         let known = |job: Job| {
             let graph = Graph::new(job.tasks.len(), &job.edges);
-            let figures = Figures::of(&job, &graph, market, true).unwrap();
+            let figures = Figures::of(&job, &graph, market, None, true).unwrap();
             (job, graph, figures)
         };
         let jobs: Vec<_> = jobs.into_iter().map(known).collect();
@@ -900,7 +901,7 @@ fn admission_keeps_to_its_bound() {
 /// The time at which a result is worth three quarters of its value, found by bisection over microseconds.
 fn due(job: &Job, topology: &Topology) -> Time {
     let market = topology.settings::<Market>().unwrap();
-    let path = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, false).unwrap().critical_path;
+    let path = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, None, false).unwrap().critical_path;
     let worth = job.worth.as_ref().unwrap();
     let good = |age: u64| worth.curve.factor(age as f64 / path.micros() as f64) >= 0.75;
     let (mut low, mut high) = (0, 1 << 52);
