@@ -3,9 +3,14 @@
 //!
 //! The paper gives the distributions; the order of the draws is ours, and determines the meaning of a seed.
 
+mod ranges;
+mod week;
+
 use serde::Serialize;
 use smallvec::SmallVec;
 
+pub use self::ranges::Ranges;
+pub use self::week::Week;
 use super::staging::NEEDS_LINKS;
 use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
 use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth};
@@ -32,6 +37,8 @@ pub struct Generator {
     pub cores_max: u32,
     /// The common kind and the other one.
     pub kinds: [Kind; 2],
+    pub ranges: Ranges,
+    pub week: Week,
     /// Fraction of tasks of the common kind.
     pub kind_share: f64,
     /// Mean of the exponential that, rounded down and plus one, is the number of parents.
@@ -75,6 +82,8 @@ impl Generator {
             tasks: (5, 20),
             total_runtime: USUAL_RUNTIME,
             cores_max: 100,
+            ranges: Ranges::default(),
+            week: Week::default(),
             kinds: [Kind(0), Kind(u16::from(context.kinds.len() == 2))],
             kind_share: 0.8,
             degree: 1.0,
@@ -107,6 +116,7 @@ impl JobSource for Generator {
             .usual("10 ticks and 200000 ticks");
         w.set(runtime, &mut self.total_runtime, total);
         w.set(key("cores_max", "of a task").means("the most cores of a task"), &mut self.cores_max, 1..=CORES_MAX);
+        self.ranges.walk_tasks(self.cores_max, w);
         let kinds = key("kinds", "the usual kind of core and the other kind").usual("the two kinds that there are");
         w.set(kinds, &mut self.kinds, Pair(context.kind(), "the usual kind of core and the other kind"));
         w.set(
@@ -116,6 +126,8 @@ impl JobSource for Generator {
         );
         let degree = Number::from(0.0, 50.0, "a number from 0 to 50");
         w.set(key("degree", "tendency of tasks to have many inputs"), &mut self.degree, degree);
+        self.ranges.walk_curves(w);
+        self.week.walk(w);
         let output = key("output", "the rate at which tasks write data for each of their edges while they run");
         w.set(output.only_if(context.linked, NEEDS_LINKS), &mut self.output, Unless(Rate, 0));
         if let Some(fields) = w.fields() {
@@ -261,7 +273,8 @@ impl Generator {
             }
         }
         let span = self.span(&offer, platform)?;
-        let arrivals = gaps.iter().map(|gap| arrival(calendar(gap / elapsed * span), tick)).collect::<Option<Vec<_>>>();
+        let arrivals =
+            gaps.iter().map(|gap| arrival(self.week.calendar(gap / elapsed * span), tick)).collect::<Option<Vec<_>>>();
         let mut arrivals = arrivals.ok_or(WorkloadError::TooSparse)?;
         wrong.map_or(Ok(()), Err)?;
         taken?;
@@ -287,19 +300,23 @@ impl Generator {
     fn draw(&self, stream: &mut SplitMix64) -> DrawnJob {
         let count = stream.int(u64::from(self.tasks.0), u64::from(self.tasks.1)) as usize;
         let total = stream.log_uniform(self.total_runtime.0 as f64, self.total_runtime.1 as f64);
-        let weight = LogUniform::between(1.0, 10.0);
+        let weight = LogUniform::between(1.0, self.ranges.runtime_spread);
         let weights: SmallVec<[f64; 32]> = (0..count).map(|_| weight.draw(stream)).collect();
         let sum: f64 = weights.iter().sum();
-        let cores = LogUniform::between(1.0, f64::from(self.cores_max) + 1.0);
+        let cores = LogUniform::between(f64::from(self.ranges.cores_min), f64::from(self.cores_max) + 1.0);
         let tasks = weights.into_iter().map(|weight| {
             let cores = cores.draw(stream) as u32;
             let usual = stream.unit() < self.kind_share;
             let runtime = ((total * weight / sum + 0.5).floor() as u64).max(1);
-            DrawnTask { runtime, cores: cores.clamp(1, self.cores_max), kind: self.kinds[usize::from(!usual)] }
+            DrawnTask {
+                runtime,
+                cores: cores.clamp(self.ranges.cores_min, self.cores_max),
+                kind: self.kinds[usize::from(!usual)],
+            }
         });
         let tasks = tasks.collect();
         let edges = self.draw_edges(count as u32, stream);
-        let curve = draw_curve(stream);
+        let curve = self.ranges.draw_curve(stream);
         DrawnJob { tasks, edges, curve, gap: stream.exponential(1.0) }
     }
 
@@ -438,48 +455,6 @@ fn arrival(ticks: f64, tick: Span) -> Option<Time> {
     Some(Time::from_micros((ticks as u64).checked_mul(tick.micros())?))
 }
 
-fn draw_curve(stream: &mut SplitMix64) -> Curve {
-    let initial = 2.0 + 2.0 * stream.unit();
-    let final_ = 6.0 + 4.0 * stream.unit();
-    let count = stream.int(5, 10);
-    let mut times: SmallVec<[f64; 10]> = (0..count).map(|_| initial + (final_ - initial) * stream.unit()).collect();
-    let mut values: SmallVec<[f64; 10]> = (0..count).map(|_| stream.unit()).collect();
-    times.sort_by(f64::total_cmp);
-    values.sort_by(f64::total_cmp);
-    values.reverse();
-    let points: SmallVec<[(f64, f64); 10]> = times.into_iter().zip(values).collect();
-    Curve::new(initial, final_, &points).expect("sorted draws between the deadlines make a curve")
-}
-
-/// A week in minutes, which is also the number of ticks of the mean week.
-const WEEK: f64 = 10_080.0;
-/// Sum of the weights of a week's minutes, in halves: 10 busy and 14 quiet hours per weekday, 24 idle ones per weekend
-/// day.
-const WEEK_WEIGHT: u64 = 60 * (5 * (10 * 6 + 14 * 2) + 2 * 24);
-
-/// Tick of a week from Monday on at which as many jobs have arrived as at `mean` with uniform hours.
-fn calendar(mean: f64) -> f64 {
-    let weeks = (mean / WEEK).floor();
-    let mut left = (mean - weeks * WEEK) * (WEEK_WEIGHT as f64 / WEEK);
-    for hour in 0..7 * 24 {
-        let weight = f64::from(weight(hour));
-        if left < 60.0 * weight {
-            return (weeks * WEEK + f64::from(hour) * 60.0 + left / weight).floor();
-        }
-        left -= 60.0 * weight;
-    }
-    (weeks + 1.0) * WEEK
-}
-
-/// Weight of an hour of the week, in halves of a quiet weekday hour.
-fn weight(hour: u32) -> u32 {
-    match (hour / 24, hour % 24) {
-        (0..5, 8..18) => 6,
-        (0..5, _) => 2,
-        _ => 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -495,6 +470,8 @@ mod tests {
             tasks: (5, 20),
             total_runtime: (10, 200_000),
             cores_max: 100,
+            ranges: Ranges::default(),
+            week: Week::default(),
             kinds: [Kind(0), Kind(1)],
             kind_share: 0.8,
             degree: 1.0,
@@ -508,14 +485,6 @@ mod tests {
 
     fn work(job: &Job) -> u64 {
         job.tasks.iter().map(|task| task.runtime.micros() / MINUTE.micros() * u64::from(task.cores)).sum()
-    }
-
-    #[test]
-    fn the_calendar_follows_the_week() {
-        let pairs = [(0.0, 0.0), (100.0, 145.0), (1000.0, 804.0), (5000.0, 3860.0), (9000.0, 7071.0)];
-        for (mean, tick) in pairs.into_iter().chain([(10_080.0, 10_080.0), (12_345.5, 12_056.0)]) {
-            assert_eq!(calendar(mean), tick, "at {mean}");
-        }
     }
 
     #[test]
@@ -575,6 +544,27 @@ mod tests {
         }
     }
 
+    /// Ranges of one value leave nothing to chance.
+    #[test]
+    fn ranges_bound_what_is_drawn() {
+        let narrow =
+            Ranges { cores_min: 7, runtime_spread: 1.0, initial: (3.0, 3.0), final_: (9.0, 9.0), points: (0, 0) };
+        let ranges =
+            Generator { ranges: narrow, cores_max: 7, tasks: (4, 4), total_runtime: (400, 400), ..generator(20) };
+        for job in ranges.generate(&platform(), MINUTE).unwrap() {
+            let task = |task: &Task| (task.cores, task.runtime);
+            assert_eq!(job.tasks.iter().map(task).collect::<Vec<_>>(), [(7, Span::from_minutes(100)); 4]);
+            assert_eq!(job.worth.unwrap().curve, Curve::new(3.0, 9.0, &[]).unwrap());
+        }
+        let wide = Ranges { cores_min: 3, points: (1, 2), ..Ranges::default() };
+        let jobs = Generator { ranges: wide, cores_max: 5, ..generator(60) }.generate(&platform(), MINUTE).unwrap();
+        let cores: std::collections::BTreeSet<u32> =
+            jobs.iter().flat_map(|job| &job.tasks).map(|task| task.cores).collect();
+        assert_eq!(Vec::from_iter(cores), [3, 4, 5]);
+        let points = jobs.iter().map(|job| job.worth.as_ref().unwrap().curve.points().count());
+        assert_eq!(Vec::from_iter(points.collect::<std::collections::BTreeSet<_>>()), [1, 2]);
+    }
+
     #[test]
     fn edges_carry_the_output_of_their_task() {
         let silent = generator(5).generate(&platform(), MINUTE).unwrap();
@@ -598,7 +588,7 @@ mod tests {
         let jobs = bottleneck.generate(&platform(), MINUTE).unwrap();
         let usual = jobs.iter().flat_map(|job| &job.tasks).filter(|task| task.kind == Kind(0));
         let usual: f64 = usual.map(|task| task.runtime.micros() as f64 / 6e7 * f64::from(task.cores)).sum();
-        assert_eq!(jobs[19].arrive.micros() as f64 / 6e7, calendar(usual / 3000.0));
+        assert_eq!(jobs[19].arrive.micros() as f64 / 6e7, Week::default().calendar(usual / 3000.0));
         let nowhere = Platform { cores: vec![3000], ..Platform::default() };
         assert_eq!(bottleneck.generate(&nowhere, MINUTE), Err(WorkloadError::NoCores(Kind(1))));
     }

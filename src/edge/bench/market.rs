@@ -137,6 +137,8 @@ fn paper(policy: &str, jobs: u32) -> Topology {
         tasks: (5, 20),
         total_runtime: (10, 200_000),
         cores_max: 100,
+        ranges: Default::default(),
+        week: Default::default(),
         kinds: [Kind(0), Kind(1)],
         kind_share: 0.8,
         degree: 1.0,

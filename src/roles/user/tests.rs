@@ -35,6 +35,8 @@ fn streamed_messages_equal_those_made_in_advance() {
         tasks: (1, 3),
         total_runtime: (1, 40),
         cores_max: 2,
+        ranges: Default::default(),
+        week: Default::default(),
         kinds: [Kind(0), Kind(0)],
         kind_share: 1.0,
         degree: 1.0,

@@ -270,6 +270,8 @@ fn small_workload(load: f64) -> Source {
         tasks: (5, 20),
         total_runtime: (10, 2000),
         cores_max: 20,
+        ranges: Default::default(),
+        week: Default::default(),
         kinds: [Kind(0), Kind(1)],
         kind_share: 0.8,
         degree: 1.0,
