@@ -231,7 +231,7 @@ fn a_mean_that_does_not_gain_enough_is_explained() {
         ..printed()[0].clone()
     };
     rows.retain(|row| row.set != Set::Unscaled);
-    for (number, forced) in [(1, 2.0), (2, 2.0), (3, 996.0)] {
+    for (number, forced) in [(1, 400.0), (2, 401.0), (3, 402.0)] {
         rows.extend([by("Greedy */opt=min", number, 500.0), by("GreedyP */opt=min", number, forced)]);
     }
     let text = Outcome::of(FULL, rows, None).verdicts();
