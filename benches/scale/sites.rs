@@ -114,6 +114,8 @@ fn market(sites: u32) -> Topology {
         kind_share: 0.8,
         degree: 1.0,
         output: 0,
+        ranges: Default::default(),
+        week: Default::default(),
     });
     let kind = |site: u32| Kind(u16::from(site % 5 == 4));
     topology(Service::new(Market::default()), sites, CORES / sites, "auction", kind, source)
@@ -136,6 +138,7 @@ fn reserving(policy: &str, sites: u32) -> Topology {
         slack_millionths: 3_000_000,
         used_millionths: 1_000_000,
         data: Default::default(),
+        times: Default::default(),
     });
     let rules = Reservation { policy: policy.to_owned(), choose: Choose::Global, ..Reservation::default() };
     topology(Service::new(rules), sites, NODES, "auction", |_| Kind(0), source)
