@@ -23,8 +23,8 @@ impl Page<'_> {
             .collect();
         waits.sort_by_key(|(wait, row)| (std::cmp::Reverse(*wait), row.job.id));
         if waits.first().is_none_or(|(wait, _)| *wait == 0) {
-            let is_paused = |row: &JobRow| row.tasks.iter().any(|task| SharedRun::of(task, self.tally.last).is_some());
-            let later = match self.tally.jobs.values().any(is_paused) {
+            let has_breaks = |row: &JobRow| row.tasks.iter().any(|task| SharedRun::of(task, self.tally.last).is_some());
+            let later = match self.tally.jobs.values().any(has_breaks) {
                 true => " Later some were paused, moved or lost, or shared their cores.",
                 false => "",
             };
