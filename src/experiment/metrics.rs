@@ -17,16 +17,19 @@ pub struct Metric {
 #[derive(Clone, Copy)]
 enum Of {
     Run(fn(&Summary) -> Option<f64>),
-    /// Number of one tenth of the jobs; tenths are ascending by work and counted from 0.
-    Tenth(usize, fn(&SizeGroup) -> Option<f64>),
+    /// Number of one tenth of the jobs; tenths are ascending by size and counted from 0.
+    Tenth(usize, Groups, fn(&SizeGroup) -> Option<f64>),
 }
+
+/// Tenths of the jobs of a run by some size.
+type Groups = fn(&Summary) -> &[SizeGroup];
 
 impl Metric {
     /// Value for a run; None if the run has no such number.
     pub fn of(&self, summary: &Summary) -> Option<f64> {
         match self.of {
             Of::Run(of) => of(summary),
-            Of::Tenth(tenth, of) => summary.slr_by_size.get(tenth).and_then(of),
+            Of::Tenth(tenth, groups, of) => groups(summary).get(tenth).and_then(of),
         }
     }
 }
@@ -43,7 +46,7 @@ pub fn find(name: &str) -> Option<Metric> {
 
 /// True if a metric is of one tenth of the jobs.
 pub(super) fn is_of_a_tenth(name: &str) -> bool {
-    [SLR, SLR_CENSORED, STARVED].iter().flatten().any(|tenth| *tenth == name)
+    find(name).is_some_and(|metric| matches!(metric.of, Of::Tenth(..)))
 }
 
 const fn run(
@@ -96,25 +99,79 @@ const RUN: &[Metric] = &[
 
 /// Metrics of each tenth of the jobs.
 fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
-    let each = |names: [&'static str; 10], about, unit, of| {
-        let metric = move |(name, tenth)| Metric { name, about, unit, better: Less, of: Of::Tenth(tenth, of) };
-        names.into_iter().zip(0..).map(metric)
+    let metrics = |of: &'static Tenths| {
+        let metric = move |(name, tenth)| {
+            let of_group = Of::Tenth(tenth, of.groups, of.of);
+            Metric { name, about: of.about, unit: of.unit, better: Less, of: of_group }
+        };
+        of.names.into_iter().zip(0..).map(metric)
     };
-    let finished = each(SLR, "mean SLR of the finished jobs of a tenth by work", Ratio, |group| group.slr);
-    let censored = "the same, where each starved job counts with its final deadline";
-    let censored = each(SLR_CENSORED, censored, Ratio, |group| group.slr_censored);
-    let starved = each(STARVED, "share of the jobs of the same tenth that starved", Share, |group| group.starved);
-    finished.chain(censored).chain(starved)
+    TENTHS.iter().flatten().flat_map(metrics)
 }
 
-macro_rules! tenths {
-    ($name:literal: $($tenth:literal)*) => { [$(concat!($name, "_", $tenth)),*] };
+/// Ten metrics, one for each tenth of the jobs by some size, ascending.
+struct Tenths {
+    names: [&'static str; 10],
+    about: &'static str,
+    unit: Unit,
+    groups: Groups,
+    of: fn(&SizeGroup) -> Option<f64>,
 }
 
-/// Names of the metrics of each tenth of the jobs, ascending by work.
-pub(super) const SLR: [&str; 10] = tenths!("slr": 1 2 3 4 5 6 7 8 9 10);
-pub(super) const SLR_CENSORED: [&str; 10] = tenths!("slr_censored": 1 2 3 4 5 6 7 8 9 10);
-pub(super) const STARVED: [&str; 10] = tenths!("starved": 1 2 3 4 5 6 7 8 9 10);
+macro_rules! each_tenth {
+    ($name:literal, $size:literal) => { each_tenth!($name, $size: 1 2 3 4 5 6 7 8 9 10) };
+    ($name:literal, $size:literal: $($tenth:literal)*) => { [$(concat!($name, $size, "_", $tenth)),*] };
+}
+
+/// The three numbers of each tenth of the jobs by a size, with its names in metrics and in words.
+macro_rules! tenths_by {
+    ($size:literal, $words:literal, $groups:expr) => {
+        [
+            Tenths {
+                names: each_tenth!("slr", $size),
+                about: concat!("mean SLR of the finished jobs of a tenth by ", $words),
+                unit: Ratio,
+                groups: $groups,
+                of: |group| group.slr,
+            },
+            Tenths {
+                names: each_tenth!("slr_censored", $size),
+                about: concat!(
+                    "mean SLR of the jobs with a deadline of a tenth by ",
+                    $words,
+                    "; a starved job counts with its final deadline"
+                ),
+                unit: Ratio,
+                groups: $groups,
+                of: |group| group.slr_censored,
+            },
+            Tenths {
+                names: each_tenth!("starved", $size),
+                about: concat!("share of the jobs with a deadline of a tenth by ", $words, " that starved"),
+                unit: Share,
+                groups: $groups,
+                of: |group| group.starved,
+            },
+        ]
+    };
+}
+
+static TENTHS: [[Tenths; 3]; 3] = [
+    tenths_by!("", "work", |summary| &summary.slr_by_size),
+    tenths_by!("_by_runtime", "the run time of all tasks together", |summary| &summary.slr_by_runtime),
+    tenths_by!("_by_path", "critical path", |summary| &summary.slr_by_critical_path),
+];
+
+/// Meanings of the size of a job, as an index of [`tenths`].
+pub(super) const BY_WORK: usize = 0;
+pub(super) const BY_RUNTIME: usize = 1;
+pub(super) const BY_PATH: usize = 2;
+
+/// Names of metrics of the tenths of jobs by a size: mean SLR of finished jobs, mean SLR with starved ones, and share of
+/// starved ones.
+pub(super) fn tenths(by: usize) -> [[&'static str; 10]; 3] {
+    TENTHS[by].each_ref().map(|tenths| tenths.names)
+}
 
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)

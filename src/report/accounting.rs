@@ -157,6 +157,8 @@ impl Summary {
             stretch: None,
             slr: None,
             slr_by_size: Vec::new(),
+            slr_by_runtime: Vec::new(),
+            slr_by_critical_path: Vec::new(),
             first_arrival: arrivals.map(|(first, _)| seconds(first)),
             last_arrival: arrivals.map(|(_, last)| seconds(last)),
             end: end.map(seconds),

@@ -1,21 +1,49 @@
-//! Jobs in ten groups by work, and the results of each group.
+//! Jobs in ten groups by work, by run time, and by critical path, and the results of each group.
 //!
 //! It holds all jobs of a run at once, so it stores columns, and omits those without information: 24 bytes per job
-//! where jobs have no deadlines.
+//! where jobs are single tasks without deadlines.
 
 use super::core::Mean;
 use super::summary::SizeGroup;
+use crate::time::Span;
 
 const GROUPS: usize = 10;
+
+/// Size of a job, by each meaning.
+#[derive(Clone, Copy)]
+pub(super) struct JobSize {
+    /// Core microseconds.
+    pub work: u128,
+    /// Sum over the tasks.
+    pub runtime: Span,
+    pub critical_path: Span,
+}
 
 #[derive(Default)]
 pub(super) struct SizeColumns {
     /// Core microseconds.
     work: Vec<u128>,
+    /// None where each job is a single task.
+    lengths: Option<Lengths>,
     /// SLR of each job; NaN if it has none.
     slr: Vec<f64>,
     /// Deadlines from some job on; none before has one.
     deadlines: Option<Deadlines>,
+}
+
+struct Lengths {
+    /// Sum over the tasks.
+    runtime: Vec<Span>,
+    critical_path: Vec<Span>,
+}
+
+/// Ten groups for each meaning of size, from the smallest jobs to the largest.
+pub(super) struct SizeGroups {
+    pub by_work: Vec<SizeGroup>,
+    /// Empty where each job is a single task.
+    pub by_runtime: Vec<SizeGroup>,
+    /// Empty where each job is a single task.
+    pub by_critical_path: Vec<SizeGroup>,
 }
 
 struct Deadlines {
@@ -28,11 +56,17 @@ type Deadline = Option<(bool, Option<f64>)>;
 
 impl SizeColumns {
     /// Columns for so many jobs.
-    pub fn of(jobs: usize) -> SizeColumns {
-        SizeColumns { work: Vec::with_capacity(jobs), slr: Vec::with_capacity(jobs), deadlines: None }
+    pub fn of(jobs: usize, has_workflows: bool) -> SizeColumns {
+        let lengths = || Lengths { runtime: Vec::with_capacity(jobs), critical_path: Vec::with_capacity(jobs) };
+        SizeColumns {
+            work: Vec::with_capacity(jobs),
+            lengths: has_workflows.then(lengths),
+            slr: Vec::with_capacity(jobs),
+            deadlines: None,
+        }
     }
 
-    pub fn add(&mut self, work: u128, slr: Option<f64>, deadline: Deadline) {
+    pub fn add(&mut self, size: JobSize, slr: Option<f64>, deadline: Deadline) {
         let first = self.work.len();
         if deadline.is_some() && self.deadlines.is_none() {
             self.deadlines = Some(Deadlines { first, each: Vec::with_capacity(self.work.capacity() - first) });
@@ -40,16 +74,31 @@ impl SizeColumns {
         if let Some(deadlines) = &mut self.deadlines {
             deadlines.each.push(deadline);
         }
-        self.work.push(work);
+        self.work.push(size.work);
+        if let Some(lengths) = &mut self.lengths {
+            lengths.runtime.push(size.runtime);
+            lengths.critical_path.push(size.critical_path);
+        }
         self.slr.push(slr.unwrap_or(f64::NAN));
     }
 
-    /// The groups, from the smallest jobs to the largest.
-    pub fn groups(self) -> Vec<SizeGroup> {
-        let count = self.work.len();
+    pub fn groups(self) -> SizeGroups {
+        let by_length = |length: fn(&Lengths) -> &[Span]| match &self.lengths {
+            Some(lengths) => self.groups_by(length(lengths)),
+            None => Vec::new(),
+        };
+        SizeGroups {
+            by_work: self.groups_by(&self.work),
+            by_runtime: by_length(|lengths| &lengths.runtime),
+            by_critical_path: by_length(|lengths| &lengths.critical_path),
+        }
+    }
+
+    fn groups_by<S: Ord + Copy>(&self, sizes: &[S]) -> Vec<SizeGroup> {
+        let count = sizes.len();
         let mut order: Vec<u32> = (0..count as u32).collect();
-        // Equal work is left in the order of numbers.
-        order.sort_unstable_by_key(|job| (self.work[*job as usize], *job));
+        // Equal jobs are left in the order of numbers.
+        order.sort_unstable_by_key(|job| (sizes[*job as usize], *job));
         let groups = (0..GROUPS).map(|group| &order[group * count / GROUPS..(group + 1) * count / GROUPS]);
         groups.filter(|group| !group.is_empty()).map(|group| self.group(group)).collect()
     }
@@ -81,11 +130,12 @@ mod tests {
     use super::*;
     use crate::random::SplitMix64;
 
-    type Job = (u128, Option<f64>, Deadline);
+    type Job = (JobSize, Option<f64>, Deadline);
 
     /// Whole jobs, sorted: the plain way.
-    fn plainly(mut jobs: Vec<Job>) -> Vec<SizeGroup> {
-        jobs.sort_by_key(|job| job.0);
+    fn plainly<S: Ord>(jobs: &[Job], size: impl Fn(&JobSize) -> S) -> Vec<SizeGroup> {
+        let mut jobs = jobs.to_vec();
+        jobs.sort_by_key(|job| size(&job.0));
         let count = jobs.len();
         let group = |jobs: &[Job]| {
             let mean = |what: &dyn Fn(&Job) -> Option<f64>| {
@@ -106,21 +156,35 @@ mod tests {
     #[test]
     fn columns_make_the_same_groups_as_whole_jobs() {
         let mut stream = SplitMix64::new(7);
-        for count in [0, 1, 9, 10, 64, 333] {
+        for (count, has_workflows) in
+            [(0, true), (1, true), (9, false), (10, true), (64, true), (333, true), (64, false)]
+        {
             // Deadlines from the start, from some job on, or for none.
             for first in [0, count / 2, count] {
-                let mut sizes = SizeColumns::of(count);
+                let mut sizes = SizeColumns::of(count, has_workflows);
                 let mut jobs = Vec::new();
                 for number in 0..count {
                     let slr = (stream.unit() < 0.8).then(|| 1.0 + stream.unit());
                     let starved = stream.unit() < 0.3;
                     let censored = if starved { Some(9.0) } else { slr };
                     let deadline = (number >= first && stream.unit() < 0.7).then_some((starved, censored));
-                    let work = u128::from(stream.int(1, 20)) << 60;
-                    sizes.add(work, slr, deadline);
-                    jobs.push((work, slr, deadline));
+                    let size = JobSize {
+                        work: u128::from(stream.int(1, 20)) << 60,
+                        runtime: Span::from_micros(stream.int(1, 20)),
+                        critical_path: Span::from_micros(stream.int(1, 20)),
+                    };
+                    sizes.add(size, slr, deadline);
+                    jobs.push((size, slr, deadline));
                 }
-                assert_eq!(sizes.groups(), plainly(jobs), "{count} jobs, deadlines from {first}");
+                let groups = sizes.groups();
+                let by_length = |length: fn(&JobSize) -> Span| match has_workflows {
+                    true => plainly(&jobs, length),
+                    false => Vec::new(),
+                };
+                let case = format!("{count} jobs, deadlines from {first}");
+                assert_eq!(groups.by_work, plainly(&jobs, |size| size.work), "{case}");
+                assert_eq!(groups.by_runtime, by_length(|size| size.runtime), "{case}");
+                assert_eq!(groups.by_critical_path, by_length(|size| size.critical_path), "{case}");
             }
         }
     }

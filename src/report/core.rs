@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::account::Account;
-use super::by_size::SizeColumns;
+use super::by_size::{JobSize, SizeColumns, SizeGroups};
 use super::staleness::StalenessSums;
 use super::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
 use super::tally::{JobRow, Standing, Used};
@@ -99,7 +99,7 @@ impl<'a> Core<'a> {
             // For millions of jobs, the unused half after doubling would be large.
             stretches: Vec::with_capacity(tally.totals.jobs as usize),
             slr: Mean::default(),
-            sizes: SizeColumns::of(tally.totals.jobs as usize),
+            sizes: SizeColumns::of(tally.totals.jobs as usize, !tally.has_only_single_tasks()),
             sites: vec![Busy::default(); tally.sites.len()],
             useful: Useful::default(),
             views: StalenessSums::default(),
@@ -183,7 +183,13 @@ impl Account for Core<'_> {
             self.in_time.add(f64::from(u8::from(is_in_time)));
         }
         if slr_counts {
-            self.sizes.add(work(row), slr, starved.map(|starved| (starved, censored)));
+            let runtimes = row.job.tasks.iter().map(|task| task.runtime.micros());
+            let size = JobSize {
+                work: work(row),
+                runtime: Span::from_micros(runtimes.fold(0, u64::saturating_add)),
+                critical_path: row.critical_path,
+            };
+            self.sizes.add(size, slr, starved.map(|starved| (starved, censored)));
         }
     }
 
@@ -200,7 +206,10 @@ impl Account for Core<'_> {
         (summary.job_wait, summary.task_wait) = std::mem::take(&mut self.waits).spreads();
         summary.stretch = Stretch::of(std::mem::take(&mut self.stretches));
         summary.slr = self.slr.get();
-        summary.slr_by_size = std::mem::take(&mut self.sizes).groups();
+        let SizeGroups { by_work, by_runtime, by_critical_path } = std::mem::take(&mut self.sizes).groups();
+        summary.slr_by_size = by_work;
+        summary.slr_by_runtime = by_runtime;
+        summary.slr_by_critical_path = by_critical_path;
         summary.utilisation = self.utilisation();
         let Useful { all, paid } = self.useful;
         summary.useful = (all > 0).then(|| paid as f64 / all as f64);

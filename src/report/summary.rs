@@ -44,6 +44,12 @@ pub struct Summary {
     pub slr: Option<f64>,
     /// Tenths of the jobs, from those with the least work to those with the most.
     pub slr_by_size: Vec<SizeGroup>,
+    /// As above, by the run times of all tasks of a job together; empty where each job is a single task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slr_by_runtime: Vec<SizeGroup>,
+    /// As above, by critical path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slr_by_critical_path: Vec<SizeGroup>,
     pub first_arrival: Option<f64>,
     pub last_arrival: Option<f64>,
     /// End of the last task, or of the log if a task was running then.
@@ -136,7 +142,7 @@ pub struct Stretch {
     pub max: f64,
 }
 
-/// One of ten equal groups of jobs by (work, id).
+/// One of ten equal groups of jobs by size; equal ones by id.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeGroup {
     pub jobs: u64,

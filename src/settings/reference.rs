@@ -73,12 +73,30 @@ impl Reference {
             return self.page.push_str(&format!("\n`{key}`: the values are those listed in {there}.\n"));
         }
         self.page.push_str(&format!("\n`{key}` {one}\n\n"));
-        words.iter().for_each(|Word { name, about }| self.page.push_str(&format!("- `{name}`: {}\n", escaped(about))));
+        for series in words.chunk_by(is_next_of_series) {
+            let [Word { name, about }, ..] = series else { continue };
+            let to = series.last().filter(|last| last.name != *name);
+            let to = to.map_or(String::new(), |last| format!(" to `{}`", last.name));
+            self.page.push_str(&format!("- `{name}`{to}: {}\n", escaped(about)));
+        }
         if let Shape::Grammar { rest, .. } = shape {
             rest.iter().for_each(|line| self.page.push_str(&format!("\n{}\n", escaped(line.trim_start()))));
         }
         self.listed.push((words.clone(), heading.to_owned()));
     }
+}
+
+/// True of `slr_3` after `slr_2`, if all else is said of both.
+fn is_next_of_series(word: &Word, next: &Word) -> bool {
+    let number = |word: &Word| {
+        let (stem, number) = word.name.rsplit_once('_')?;
+        Some((stem, number.parse::<u32>().ok()?))
+    };
+    let is_next = match (number(word), number(next)) {
+        (Some((stem, number)), Some((next_stem, next))) => stem == next_stem && next == number + 1,
+        _ => false,
+    };
+    is_next && word.about == next.about
 }
 
 fn table_heading(layout: Layout, above: &str, key: &str) -> String {

@@ -1,16 +1,16 @@
-//! The paper's six figures.
+//! The paper's figures, and two of ours.
 
 use super::{Load, Outcome, POLICIES};
-use crate::experiment::metrics::{SLR, SLR_CENSORED, STARVED};
+use crate::experiment::metrics::{self, BY_PATH, BY_RUNTIME, BY_WORK};
 use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 
-/// Value, starved jobs and SLR of each policy, by load and by work.
+/// Value, starved jobs and SLR of each policy, by load and by size of job.
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let by_load = |metric: &'static str| lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
     let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.words());
     let best = |load| POLICIES.iter().filter_map(|(policy, _)| outcome.mean(policy, load, "value")).fold(0.0, f64::max);
     let to_best = lines(outcome.extent.loads, |policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
-    let tenths = |metrics: [&'static str; 10]| {
+    let by_tenth = |metrics: [&'static str; 10]| {
         let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| PlotLine {
             style,
             label,
@@ -26,12 +26,20 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
 
     let load = Axis::linear("Offered load (% of all cores)", 100.0);
     let share = |label| Axis::linear(label, 100.0);
-    let tenth = Axis::linear("Tenth of the jobs by work (1 = least)", 1.0);
     let panel = |title, x, y, lines| Panel { title, x, y, lines, lowest: None };
     let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure {
         file,
         title: title.to_owned(),
         svg: draw(title, below, &panels),
+    };
+    let slr_by = |file, their_size: &str, tenth, by| {
+        let [finished, all, _] = metrics::tenths(by);
+        let tenth = Axis::linear(tenth, 1.0);
+        let panel = |title, metrics| panel(title, tenth, Axis::linear("Mean SLR", 1.0), by_tenth(metrics));
+        let finished = panel("Jobs that finished", finished);
+        let all = panel("All jobs; starved ones count with their final deadline", all);
+        let title = format!("How long jobs take relative to their critical path, by {their_size}");
+        figure(file, &title, &slr, vec![finished, all])
     };
     vec![
         figure(
@@ -60,20 +68,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
                 panel("Detail up to 15 %", load, share("Jobs that starved (%)"), few_starved(by_load("starved"))),
             ],
         ),
-        figure(
-            "3-slr-by-work.svg",
-            "How long jobs take relative to their critical path, by their work",
-            &slr,
-            vec![
-                panel("Jobs that finished", tenth, Axis::linear("Mean SLR", 1.0), tenths(SLR)),
-                panel(
-                    "All jobs; starved ones count with their final deadline",
-                    tenth,
-                    Axis::linear("Mean SLR", 1.0),
-                    tenths(SLR_CENSORED),
-                ),
-            ],
-        ),
+        slr_by("3-slr-by-work.svg", "their work", TENTH_BY_WORK, BY_WORK),
         figure(
             "4-value-to-best.svg",
             "Value obtained, relative to the best policy at each load",
@@ -90,10 +85,21 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             "6-starved-by-work.svg",
             "Jobs that starved, by their work",
             &slr,
-            vec![panel("", tenth, share("Jobs that starved (%)"), tenths(STARVED))],
+            vec![panel(
+                "",
+                Axis::linear(TENTH_BY_WORK, 1.0),
+                share("Jobs that starved (%)"),
+                by_tenth(metrics::tenths(BY_WORK)[2]),
+            )],
         ),
+        slr_by("7-slr-by-run-time.svg", "the run time of all their tasks", TENTH_BY_RUNTIME, BY_RUNTIME),
+        slr_by("8-slr-by-critical-path.svg", "its length", TENTH_BY_PATH, BY_PATH),
     ]
 }
+
+const TENTH_BY_WORK: &str = "Tenth of the jobs by work (1 = least)";
+const TENTH_BY_RUNTIME: &str = "Tenth of the jobs by run time of all tasks (1 = shortest)";
+const TENTH_BY_PATH: &str = "Tenth of the jobs by critical path (1 = shortest)";
 
 /// The part of lines up to load 1.1.
 fn early(lines: Vec<PlotLine>) -> Vec<PlotLine> {

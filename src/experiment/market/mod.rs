@@ -172,7 +172,8 @@ impl Outcome {
             "The paper's claims, judged by {}: {counts}.\n\
              value is the value obtained as a share of all there was, starved the share of jobs that starved,\n\
              slr_censored_N the mean SLR of the N-th tenth of the jobs by work, where starved ones count with their final\n\
-             deadline, and starved_N the share of them that starved.\n",
+             deadline, and starved_N the share of them that starved; those of _by_runtime_N are of tenths by the run time\n\
+             of all tasks of a job together.\n",
             self.extent.words(),
         );
         if self.extent.jobs < SMALL.jobs || self.extent.workloads < SMALL.workloads {
@@ -214,7 +215,8 @@ const OURS: &[&str] = &[
     "PVDSQ as printed orders tasks like PVD: here resources are squared.",
     "A bidder that does not fit blocks its kind of cores only, not both kinds.",
     "Under PVR tasks of hopeless jobs bid 0 and run first.",
-    "Tenths of jobs are by work (run time times cores), where figure 7 of the paper is over execution times.",
+    "The execution time of a job, which figure 7 of the paper is over, is read as the run time of all its tasks \
+     together; the figures by critical path and by work are ours.",
 ];
 
 fn percent(estimate: Estimate) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::*;
 use super::experiment_of;
 use crate::experiment::claims::{Finding, Verdict};
-use crate::experiment::metrics::{SLR_CENSORED, STARVED};
+use crate::experiment::metrics::{BY_RUNTIME, BY_WORK, tenths};
 
 /// Numbers of one policy at one load.
 #[derive(Clone, Copy)]
@@ -28,13 +28,17 @@ fn judged(results: &Results) -> Findings {
         let cell = results.get(&(run.values[2].clone(), load));
         let number = |name: &str| {
             let cell = cell?;
-            let tenth = |names: [&str; 10]| names.iter().position(|one| *one == name);
+            // The simulation has tenths by work only; here they stand for those by run time, too.
+            let tenth = |of: usize| {
+                let tenth_by = |by: usize| tenths(by)[of].iter().position(|one| *one == name);
+                tenth_by(BY_WORK).or_else(|| tenth_by(BY_RUNTIME))
+            };
             match name {
                 "value" => Some(cell.value),
                 "starved" => Some(cell.starved),
                 _ => {
-                    let slr = tenth(SLR_CENSORED).and_then(|tenth| cell.slr_censored[tenth]);
-                    slr.or_else(|| tenth(STARVED).and_then(|tenth| cell.starved_by_work[tenth]))
+                    let slr = tenth(1).and_then(|tenth| cell.slr_censored[tenth]);
+                    slr.or_else(|| tenth(2).and_then(|tenth| cell.starved_by_work[tenth]))
                 }
             }
         };

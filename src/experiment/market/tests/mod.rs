@@ -113,7 +113,7 @@ fn columns_of_the_summary_stay_apart() {
 fn figures_have_a_line_for_each_policy() {
     let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows()).unwrap();
     let drawn = figures(&outcome);
-    assert_eq!(drawn.len(), 6);
+    assert_eq!(drawn.len(), 8);
     for figure in &drawn {
         for (_, label) in POLICIES {
             assert!(figure.svg.contains(&format!("\n{label}\n")), "{label} is not in {}", figure.file);
