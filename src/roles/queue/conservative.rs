@@ -3,10 +3,14 @@
 //! A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
 //! SP2 with backfilling", 2001. The plan is compressed when a job ends early.
 
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative",
     about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
     build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::OneByOne),
+    #[cfg(test)]
+    judge: |story| judge(Rule::Conservative, false, story),
 };

@@ -1,9 +1,13 @@
 //! Conservative backfilling as in simulators that only count nodes.
 
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative-count",
     about: "like conservative, but only counts nodes",
     build: |nodes, reserved, order| planner::by_count(nodes, reserved, order),
+    #[cfg(test)]
+    judge: |story| judge(Rule::Conservative, true, story),
 };

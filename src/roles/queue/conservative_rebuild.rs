@@ -1,10 +1,14 @@
 //! Conservative backfilling that rebuilds its plan in order of the queue whenever a job ends early, so a place may move
 //! back.
 
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative-rebuild",
     about: "like conservative, but rebuilds the whole plan when a job ends early",
     build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::FromScratch),
+    #[cfg(test)]
+    judge: |story| judge(Rule::Rebuild, false, story),
 };

@@ -9,6 +9,8 @@
 use std::collections::VecDeque;
 
 use super::order::{Ranking, Waiting};
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{Ask, Policy, QueuePolicyRow, Reserved, Step, by_node};
 use crate::grid::{NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
@@ -17,6 +19,8 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy",
     about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
     build: |nodes, reserved, order| by_node::build(nodes, reserved, order, true),
+    #[cfg(test)]
+    judge: |story| judge(Rule::Easy, false, story),
 };
 
 /// Nodes of a site in EASY's view: by identity, or by count.

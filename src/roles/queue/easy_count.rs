@@ -1,9 +1,13 @@
 //! EASY as in simulators that only count nodes.
 
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, by_count};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy-count",
     about: "like easy, but only counts nodes, as most simulators do",
     build: |nodes, reserved, order| by_count::build(nodes, reserved, order, true),
+    #[cfg(test)]
+    judge: |story| judge(Rule::Easy, true, story),
 };

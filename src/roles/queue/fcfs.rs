@@ -1,9 +1,13 @@
 //! First come, first served: the head of the queue starts once it fits, and no job overtakes it.
 
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, by_node};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
     build: |nodes, reserved, order| by_node::build(nodes, reserved, order, false),
+    #[cfg(test)]
+    judge: |story| judge(Rule::Fcfs, false, story),
 };

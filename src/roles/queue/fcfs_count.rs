@@ -1,9 +1,13 @@
 //! First come, first served as in simulators that only count nodes.
 
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, by_count};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs-count",
     about: "like fcfs, but only counts nodes",
     build: |nodes, reserved, order| by_count::build(nodes, reserved, order, false),
+    #[cfg(test)]
+    judge: |story| judge(Rule::Fcfs, true, story),
 };

@@ -116,6 +116,17 @@ pub struct QueuePolicyRow {
     pub name: &'static str,
     pub about: &'static str,
     pub build: fn(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy>,
+    /// A slow and obvious form of the policy, which tests compare it with.
+    #[cfg(test)]
+    pub judge: fn(&judge::Story) -> judge::JudgeVerdict,
+}
+
+#[cfg(test)]
+impl QueuePolicyRow {
+    /// True if nodes are only counted, so that jobs may have to move.
+    pub fn counts(&self) -> bool {
+        (self.build)(1, &[], QueueOrder::Arrival).moves()
+    }
 }
 
 pub const ALL: &[QueuePolicyRow] = &[

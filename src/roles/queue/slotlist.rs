@@ -8,6 +8,8 @@
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::{Ask, Policy, QueuePolicyRow, Reserved, Step};
 use crate::grid::{FreeList, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
@@ -16,6 +18,8 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "slotlist",
     about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
     build: |nodes, reserved, order| Box::new(SlotList::new(nodes, reserved, order)),
+    #[cfg(test)]
+    judge: |story| judge(Rule::SlotList, true, story),
 };
 
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::judge::{Rule, SiteChange, Story, judge};
+use super::judge::{SiteChange, Story};
 use super::trial::{play_among, task};
 use super::{ALL, Ask, Policy, Reserved, Step, find};
 use super::{Ran, Rigid, play};
@@ -109,19 +109,6 @@ fn a_job_that_came_back_is_first_in_every_order() {
     }
 }
 
-fn rule(name: &str) -> (Rule, bool) {
-    let counting = name.ends_with("-count") || name == "slotlist";
-    let rule = match name.trim_end_matches("-count") {
-        "fcfs" => Rule::Fcfs,
-        "easy" => Rule::Easy,
-        "conservative" => Rule::Conservative,
-        "conservative-rebuild" => Rule::Rebuild,
-        "slotlist" => Rule::SlotList,
-        other => panic!("the judge has not heard of {other}"),
-    };
-    (rule, counting)
-}
-
 fn numbers(set: &NodeSet) -> Vec<u32> {
     set.each().collect()
 }
@@ -162,8 +149,9 @@ fn play_story(
     story: &Story,
     mut looks: impl FnMut(Time, &dyn Policy, &[Option<Ran>]),
 ) -> (Vec<Option<Ran>>, Vec<(usize, Reserved)>) {
-    let counting = rule(name).1;
-    let mut policy = (find(name).unwrap().build)(story.nodes, &story.reserved, story.order);
+    let row = find(name).unwrap();
+    let counting = row.counts();
+    let mut policy = (row.build)(story.nodes, &story.reserved, story.order);
     let mut times: Vec<Time> = story.changes.iter().map(|change| second(change.0)).collect();
     times.dedup();
     let mut booked: Vec<(usize, Reserved)> = Vec::new();
@@ -220,8 +208,8 @@ fn check(
 
 fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
     let (ran, booked) = play_story(name, story, |_, _, _| ());
-    let (rule, counting) = rule(name);
-    let verdict = judge(rule, counting, story);
+    let row = find(name).unwrap();
+    let (verdict, counting) = ((row.judge)(story), row.counts());
     for (number, (ran, verdict)) in ran.iter().zip(&verdict.starts).enumerate() {
         let start = ran.as_ref().map(|ran| ran.start.micros() / 1_000_000);
         prop_assert_eq!(start, verdict.as_ref().map(|verdict| verdict.0), "{}: start of job {}", name, number);

@@ -103,8 +103,7 @@ impl Story {
 
     /// True if jobs of a site are only counted, and may be moved.
     fn counts(&self, site: usize) -> bool {
-        let counts = |name: &str| name.ends_with("-count") || name == "slotlist";
-        self.policy(site).is_some_and(|name| counts(name) || self.bargained.is_some())
+        self.policy(site).is_some_and(|name| queue::find(name).unwrap().counts() || self.bargained.is_some())
     }
 
     /// True if a job is useless without its siblings at other sites at the same time.

@@ -327,7 +327,8 @@ request = [
 
 #[test]
 fn requests_get_other_nodes_of_a_shared_site_if_the_lowest_are_taken() {
-    for (policy, latency) in queue::ALL.iter().flat_map(|entry| [(entry.name, 0), (entry.name, 3), (entry.name, 6)]) {
+    for (entry, latency) in queue::ALL.iter().flat_map(|entry| [(entry, 0), (entry, 3), (entry, 6)]) {
+        let policy = entry.name;
         let settings = [format!("site.york.scheduler=\"{policy}\""), format!("site.york.latency=\"{latency} s\"")];
         let topology = load_text(BESIDE, &[&settings[0], &settings[1]]).unwrap();
         let log = run(&topology);
@@ -344,7 +345,7 @@ fn requests_get_other_nodes_of_a_shared_site_if_the_lowest_are_taken() {
         let answers: Vec<&str> = answers.values().map(String::as_str).collect();
         // Where nodes are counted, the job makes way for the first request. No node is left for the second one while
         // one is reserved.
-        let counts = policy.ends_with("-count") || policy == "slotlist";
+        let counts = entry.counts();
         // With a latency of 6 s, the site's first answer is back at 17 s, and it gets the next question at 23 s.
         let first = match (counts, latency) {
             (true, _) => "0-2 from 20 s",

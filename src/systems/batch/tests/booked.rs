@@ -125,10 +125,6 @@ fn apart_of(meant: &[(u64, u64, u32, u32)]) -> Vec<Reserved> {
     held.filter(|held| calendar.insert(held.from, held.until, &held.nodes).is_ok()).collect()
 }
 
-fn counts(policy: &str) -> bool {
-    policy.ends_with("-count") || policy == "slotlist"
-}
-
 #[test]
 fn a_booked_task_on_failed_nodes_starts_when_they_are_up_in_the_rest_of_its_time() {
     let failures = [once(0, "1", 8, 6)];
@@ -215,7 +211,7 @@ fn a_lost_task_keeps_its_nodes_until_its_giver_decides() {
 /// Four nodes of five run jobs that would move for a booking, and one by one there is less to move to.
 #[test]
 fn a_running_job_on_counted_nodes_stays_where_it_has_nowhere_to_go() {
-    for entry in ALL.iter().filter(|entry| counts(entry.name)) {
+    for entry in ALL.iter().filter(|entry| entry.counts()) {
         let play = |lasts| {
             let says = [vec![queue(0, 0, 3, 30, 30)], vec![book(1, 200, "0-1", (10, 25), 5)]];
             told(&meet_failing(entry.name, &[], &[once(0, "3", 8, lasts)], &Recovery::default(), says))
@@ -308,7 +304,7 @@ proptest! {
                     let is_kept = |nodes: &NodeSet| reserved.iter().any(|held| {
                         held.from <= stamp.time && stamp.time < held.until && held.nodes.meets(nodes)
                     });
-                    prop_assert!(counts(entry.name) || !on.values().any(is_kept), "{}, at {}: {:?}", entry.name, stamp, on);
+                    prop_assert!(entry.counts() || !on.values().any(is_kept), "{}, at {}: {:?}", entry.name, stamp, on);
                     stamp = *now;
                 }
                 match record {
