@@ -8,9 +8,9 @@
 
 use std::collections::VecDeque;
 
-use super::order::{Ranking, Waiting};
 #[cfg(test)]
 use super::judge::{Rule, judge};
+use super::order::{Ranking, Waiting};
 use super::{Ask, Policy, QueuePolicyRow, Reserved, Step, by_node};
 use crate::grid::{NodeSet, QueueOrder, TaskId};
 use crate::time::Time;

@@ -5,11 +5,11 @@
 //! rearranged. While all jobs take the time that they request, each gets its place on arrival; otherwise the list is
 //! rebuilt: running jobs and bookings in order of starts, then the queue. A rebuild costs O(slots) per job.
 
+#[cfg(test)]
+use super::judge::{Rule, judge};
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
-#[cfg(test)]
-use super::judge::{Rule, judge};
 use super::{Ask, Policy, QueuePolicyRow, Reserved, Step};
 use crate::grid::{FreeList, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
