@@ -167,7 +167,7 @@ pub(super) const BY_WORK: usize = 0;
 pub(super) const BY_RUNTIME: usize = 1;
 pub(super) const BY_PATH: usize = 2;
 
-/// Names of metrics of the tenths of jobs by a size: mean SLR of finished jobs, mean SLR with starved ones, and share of
+/// Names of metrics of the tenths of jobs by a size: mean SLR of finished jobs, mean SLR with starved ones, share of
 /// starved ones.
 pub(super) fn tenths(by: usize) -> [[&'static str; 10]; 3] {
     TENTHS[by].each_ref().map(|tenths| tenths.names)

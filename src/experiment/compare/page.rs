@@ -399,7 +399,7 @@ impl Comparison {
         );
         if !tenths.is_empty() {
             let tenths = table(&heads, tenths.into_iter().map(row));
-            let _ = write!(html, "<details><summary>Tenths of the jobs by work</summary>\n{tenths}</details>\n");
+            let _ = write!(html, "<details><summary>Tenths of the jobs, by size</summary>\n{tenths}</details>\n");
         }
         if !self.absent.is_empty() {
             let absent: Vec<String> = self.absent.iter().map(|name| format!("<code>{name}</code>")).collect();

@@ -180,7 +180,7 @@ impl Comparison {
             writeln!(f, "\n{}", wrapped(&format!("The same in all: {}.", constant.join("; "))))?;
         }
         let has_tenths = self.metrics.iter().any(|row| is_of_a_tenth(row.metric.name) && !row.is_constant());
-        if has_tenths { writeln!(f, "Metrics of tenths of the jobs by work: see --json or --page.") } else { Ok(()) }
+        if has_tenths { writeln!(f, "Metrics of tenths of the jobs, by size: see --json or --page.") } else { Ok(()) }
     }
 
     fn jobs_table(&self, f: &mut fmt::Formatter<'_>, changes: &JobChanges) -> fmt::Result {
