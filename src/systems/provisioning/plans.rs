@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::application::{
-    Application, ApplicationPlan, Cost, GreedyPlan, Limits, MogaSettings, PriceWish, choose, dominates, plan_at_prices,
+    Application, ApplicationPlan, Cost, GreedyPlan, Limits, PriceWish, choose, dominates, plan_at_prices,
 };
 use super::desk::{Desk, WantedStarts, longest};
 use super::forecast::History;
@@ -55,11 +55,7 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let mut moment = PlanningMoment::of(order)?;
     let adverts: Vec<Vec<Slot>> = moment.sites.iter_mut().map(|site| site.desk.advertise(order.at).slots).collect();
     let slots: Vec<&[Slot]> = adverts.iter().map(Vec::as_slice).collect();
-    let settings = MogaSettings {
-        population: moment.rules.population as usize,
-        generations: moment.rules.generations as usize,
-        ..MogaSettings::new(order.grid.seed)
-    };
+    let settings = moment.rules.search(order.grid.seed, order.alpha);
     let tariffs: Vec<Tariff> = moment.sites.iter().map(|site| site.desk.terms().tariff.clone()).collect();
     let mut front = plan_at_prices(&moment.application, order.at, (&slots, &tariffs), settings);
     if front.plans.is_empty() {

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
+use super::application::{Aims, MogaSettings};
 use super::planner;
 use crate::grid::{Area, DAY, EdgeSlots, InnerSlots, PlanMode, PriceStep, Site, Terms};
 use crate::settings::{
     CoreTime, FormExt, LATENCY, Layout, Maybe, Millionths, POSITIVE_SPAN, Rate, SPAN, Unless, Walk, key,
 };
 use crate::time::Span;
+use crate::words::words;
 
 /// Settings for all sites and users.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,6 +28,19 @@ pub struct Provisioning {
     /// Size of the genetic algorithm.
     pub population: u32,
     pub generations: u32,
+    pub search: PlanSearch,
+}
+
+words! {
+    /// What the genetic algorithm searches for.
+    #[derive(Default)]
+    PlanSearch {
+        /// Plans that no other one it has found beats in both cost and makespan.
+        #[default]
+        Pareto = "pareto",
+        /// The plan with the least weighted sum of cost and makespan.
+        Weighted = "weighted",
+    }
 }
 
 impl Default for Provisioning {
@@ -39,6 +54,7 @@ impl Default for Provisioning {
             bandwidth: None,
             population: 100,
             generations: 10,
+            search: PlanSearch::Pareto,
         }
     }
 }
@@ -47,6 +63,19 @@ const POPULATION_MAX: u32 = 10_000;
 const GENERATIONS_MAX: u32 = 10_000;
 
 impl Provisioning {
+    /// Settings of a user's search.
+    pub(super) fn search(&self, seed: u64, alpha: f64) -> MogaSettings {
+        MogaSettings {
+            population: self.population as usize,
+            generations: self.generations as usize,
+            seed,
+            aims: match self.search {
+                PlanSearch::Pareto => Aims::Both,
+                PlanSearch::Weighted => Aims::Sum(alpha),
+            },
+        }
+    }
+
     /// The settings of `[provisioning]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
         w.set(key("lease", "the lifetime of a hold that is not committed"), &mut self.lease, POSITIVE_SPAN);
@@ -63,6 +92,7 @@ impl Provisioning {
         w.set(population, &mut self.population, 2..=POPULATION_MAX);
         let generations = key("generations", "generations of moga, after the first");
         w.set(generations, &mut self.generations, 0..=GENERATIONS_MAX);
+        w.set(key("search", "the aim of moga's search"), &mut self.search, PlanSearch::ALL);
         if let Some(fields) = w.fields()
             && self.lease.micros() / 2 < self.delta.micros()
         {

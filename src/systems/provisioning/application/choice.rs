@@ -20,6 +20,13 @@ pub fn ranked(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     order
 }
 
+/// Number of options that are better than each.
+pub(super) fn places(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
+    let compare = by_score(alpha, options);
+    let all = 0..options.len();
+    all.clone().map(|one| all.clone().filter(|other| compare(*other, one).is_lt()).count()).collect()
+}
+
 /// The best start of a quote for one job.
 pub fn choose_offer(alpha: f64, offers: &[Offer]) -> Option<Offer> {
     let options: Vec<(u64, u64)> = offers.iter().map(|offer| (offer.fee.micros(), offer.start.micros())).collect();

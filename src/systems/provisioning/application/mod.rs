@@ -19,6 +19,6 @@ pub use choice::{choose, choose_offer, choose_quoted, ranked};
 pub use evaluation::{ApplicationPlan, Cost, Evaluator, PlannedBooking, TaskPlace};
 pub use greedy::{GreedyPlan, PriceWish};
 pub use limits::{Broken, Limits};
-pub use moga::{Front, MogaSettings, plan, plan_at_prices};
+pub use moga::{Aims, Front, MogaSettings, plan, plan_at_prices};
 pub use pareto::{Archive, dominates};
 pub use problem::{Application, SiteLink};

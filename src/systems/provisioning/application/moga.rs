@@ -6,22 +6,36 @@
 //! give to cost.
 //!
 //! Ours: infeasible plans rank below all others, and no two plans in the archive cost the same.
+//!
+//! For comparison there is a search with one aim, the weighted sum of both: the same algorithm, where the rank of a plan
+//! is its place by that sum, and nothing keeps plans apart. It serves one weight.
 
 use std::collections::BTreeMap;
 
+use super::choice::places;
 use super::pareto::dominates;
 use super::{Application, ApplicationPlan, Archive, Cost, Evaluator, choose};
 use crate::grid::{Slot, Tariff};
 use crate::random::{SplitMix64, mix};
 use crate::time::Time;
 
-/// Length of the search. Each generation, and the first, costs as many evaluations as it has members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Length of the search, and its aims. Each generation, and the first, costs as many evaluations as it has members.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MogaSettings {
     /// Number of plans in a generation; even.
     pub population: usize,
     pub generations: usize,
     pub seed: u64,
+    pub aims: Aims,
+}
+
+/// Aims of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Aims {
+    /// Cost and makespan.
+    Both,
+    /// Their sum, each as a share of its range in a generation; cost has this weight, and makespan the rest.
+    Sum(f64),
 }
 
 /// The chosen slots, one bit each.
@@ -41,7 +55,7 @@ const SIGMA_SHARE: f64 = 0.041;
 impl MogaSettings {
     /// The values of the thesis.
     pub fn new(seed: u64) -> MogaSettings {
-        MogaSettings { population: 100, generations: 10, seed }
+        MogaSettings { population: 100, generations: 10, seed, aims: Aims::Both }
     }
 }
 
@@ -89,7 +103,7 @@ fn search(
     let mut members: Vec<SlotBits> = (0..settings.population).map(|_| search.random()).collect();
     let mut costs = search.evaluate(&members, evaluator, archive);
     for _ in 0..settings.generations {
-        members = search.breed(&members, &fitness(&costs));
+        members = search.breed(&members, &fitness(&costs, settings.aims));
         costs = search.evaluate(&members, evaluator, archive);
     }
     if archive.members().is_empty() {
@@ -217,9 +231,12 @@ fn exchange(one: &mut SlotBits, other: &mut SlotBits, from: usize, to: usize) {
 }
 
 /// Fitness for selection. Members of a rank have the mean fitness that their places among all would give them. Within a
-/// rank a member with close neighbours shares its fitness with them.
-pub(super) fn fitness(costs: &[Option<Cost>]) -> Vec<f64> {
-    let ranks = ranks(costs);
+/// rank a member with close neighbours shares its fitness with them, unless a sum is the only aim.
+pub(super) fn fitness(costs: &[Option<Cost>], aims: Aims) -> Vec<f64> {
+    let ranks = match aims {
+        Aims::Both => ranks(costs),
+        Aims::Sum(alpha) => ranks_by_sum(alpha, costs),
+    };
     let count = costs.len() as f64;
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|member| ranks[*member]);
@@ -230,7 +247,10 @@ pub(super) fn fitness(costs: &[Option<Cost>]) -> Vec<f64> {
     for equals in order.chunk_by(|one, other| ranks[*one] == ranks[*other]) {
         let many = equals.len() as f64;
         let raw = count - better as f64 - 0.5 * (many - 1.0);
-        let crowd = |member: &usize| -> f64 { equals.iter().map(|other| share(distance(*member, *other))).sum() };
+        let crowd = |member: &usize| match aims {
+            Aims::Both => equals.iter().map(|other| share(distance(*member, *other))).sum::<f64>(),
+            Aims::Sum(_) => 1.0,
+        };
         let shared: Vec<f64> = equals.iter().map(|member| raw / crowd(member)).collect();
         let sum: f64 = shared.iter().sum();
         for (member, shared) in equals.iter().zip(shared) {
@@ -249,6 +269,13 @@ fn ranks(costs: &[Option<Cost>]) -> Vec<usize> {
         Some(cost) => costs.iter().flatten().filter(|other| dominates(other, cost)).count(),
     };
     costs.iter().map(|cost| rank(cost) + 1).collect()
+}
+
+/// Rank of each member by the weighted sum of its aims.
+fn ranks_by_sum(alpha: f64, costs: &[Option<Cost>]) -> Vec<usize> {
+    let options: Vec<(u64, u64)> = costs.iter().flatten().map(Cost::aims).collect();
+    let mut places = places(alpha, &options).into_iter();
+    costs.iter().map(|cost| 1 + cost.map_or(options.len(), |_| places.next().expect("one for each"))).collect()
 }
 
 /// Distance between two members, each aim as a share of its range.

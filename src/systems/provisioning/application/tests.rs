@@ -153,7 +153,7 @@ fn a_plan_costs_what_its_bookings_cost() {
         let tasks: Vec<(u32, u64)> = (0..4).map(|_| (draw.int(1, 5) as u32, draw.int(1, 30))).collect();
         let application = alone(&workflow(&tasks, &[(0, 2), (1, 2)]));
         let advert = desk.advertise(Time::ZERO);
-        let settings = MogaSettings { population: 20, generations: 4, seed: seed as u64 };
+        let settings = MogaSettings { population: 20, generations: 4, ..MogaSettings::new(seed as u64) };
         let front =
             plan_at_prices(&application, Time::ZERO, (&[&advert.slots[..]], std::slice::from_ref(&tariff)), settings);
         for plan in &front.plans {
@@ -206,11 +206,37 @@ fn fitness_is_that_of_the_check_values() {
             .chain([None])
             .collect();
     let expected = [4.936242, 4.936242, 8.063758, 8.063758, 4.0, 3.0, 2.0, 1.0];
-    let fitness = fitness(&costs);
-    for (fitness, expected) in fitness.iter().zip(expected) {
+    let fitness_of_both = fitness(&costs, Aims::Both);
+    for (fitness, expected) in fitness_of_both.iter().zip(expected) {
         assert!((fitness - expected).abs() < 1e-6, "{fitness} for {expected}");
     }
-    assert!((fitness.iter().sum::<f64>() - 36.0).abs() < 1e-9);
+    assert!((fitness_of_both.iter().sum::<f64>() - 36.0).abs() < 1e-9);
+}
+
+/// Costs are from 100 to 200 and makespans from 2 to 10, so the second plan has (0.2 + 0.5) / 2 = 0.35 if both count the
+/// same. Of seven members the best has 7 points and the next 6; two equal ones at the top have 6.5 each.
+#[test]
+fn fitness_by_a_sum_is_the_place_among_all() {
+    let costs: Vec<Option<Cost>> = [(100, 10.0), (120, 6.0), (200, 2.0), (120, 6.0), (150, 10.0)]
+        .into_iter()
+        .map(|(allocation, makespan)| Some(cost(allocation, makespan)))
+        .chain([None, None])
+        .collect();
+    // Sums: 0.5, 0.35, 0.5, 0.35, 0.75. Of equal sums, the one with the lower makespan is better.
+    assert_eq!(fitness(&costs, Aims::Sum(0.5)), [4.0, 6.5, 5.0, 6.5, 3.0, 1.5, 1.5]);
+    assert_eq!(fitness(&costs, Aims::Sum(0.0)), [4.0, 5.5, 7.0, 5.5, 3.0, 1.5, 1.5]);
+    assert_eq!(fitness(&costs, Aims::Sum(1.0)), [7.0, 5.5, 3.0, 5.5, 4.0, 1.5, 1.5]);
+}
+
+/// For each weight, the search by a sum finds the plan that is best of all 32 strings of bits.
+#[test]
+fn the_search_by_a_sum_finds_the_best_plan_of_the_example() {
+    let (application, slots) = example();
+    for (alpha, best) in [(0.0, (15, 4)), (0.3, (15, 4)), (0.5, (11, 5)), (0.6, (6, 8)), (1.0, (6, 8))] {
+        let settings = MogaSettings { aims: Aims::Sum(alpha), ..MogaSettings::new(1) };
+        let front = plan(&application, Time::ZERO, &[&slots], settings);
+        assert_eq!(shown(&front.choose(alpha).unwrap().cost), best, "{alpha}");
+    }
 }
 
 #[test]

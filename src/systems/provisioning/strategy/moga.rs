@@ -8,7 +8,7 @@ use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::few;
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot, Tariff};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::application::{ApplicationPlan, Broken, MogaSettings, plan_at_prices};
+use crate::systems::provisioning::application::{ApplicationPlan, Broken, plan_at_prices};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
 
@@ -70,11 +70,7 @@ impl Moga {
         let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.providers.len()).map(left).unzip();
         let slots: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
         let application = deal.application();
-        let settings = MogaSettings {
-            population: deal.rules.population as usize,
-            generations: deal.rules.generations as usize,
-            ..MogaSettings::new(deal.seed())
-        };
+        let settings = deal.rules.search(deal.seed(), deal.approach.alpha);
         let tariffs: Vec<Tariff> = deal.world.providers.iter().map(|provider| provider.tariff.clone()).collect();
         let mut front = plan_at_prices(&application, now, (&slots, &tariffs), settings);
         let limits = deal.limits();
