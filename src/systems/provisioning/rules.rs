@@ -32,7 +32,7 @@ pub struct Provisioning {
 }
 
 words! {
-    /// What the genetic algorithm searches for.
+    /// Aim of the genetic algorithm.
     #[derive(Default)]
     PlanSearch {
         /// Plans that no other one it has found beats in both cost and makespan.

@@ -7,8 +7,8 @@
 //!
 //! Ours: infeasible plans rank below all others, and no two plans in the archive cost the same.
 //!
-//! For comparison there is a search with one aim, the weighted sum of both: the same algorithm, where the rank of a plan
-//! is its place by that sum, and nothing keeps plans apart. It serves one weight.
+//! For comparison there is a search with one aim, the weighted sum of both: the same algorithm, where the rank of a
+//! plan is its place by that sum, and nothing keeps plans apart. It serves one weight.
 
 use std::collections::BTreeMap;
 

@@ -213,8 +213,8 @@ fn fitness_is_that_of_the_check_values() {
     assert!((fitness_of_both.iter().sum::<f64>() - 36.0).abs() < 1e-9);
 }
 
-/// Costs are from 100 to 200 and makespans from 2 to 10, so the second plan has (0.2 + 0.5) / 2 = 0.35 if both count the
-/// same. Of seven members the best has 7 points and the next 6; two equal ones at the top have 6.5 each.
+/// Costs are from 100 to 200 and makespans from 2 to 10, so the second plan has (0.2 + 0.5) / 2 = 0.35 if both count
+/// the same. Of seven members the best has 7 points and the next 6; two equal ones at the top have 6.5 each.
 #[test]
 fn fitness_by_a_sum_is_the_place_among_all() {
     let costs: Vec<Option<Cost>> = [(100, 10.0), (120, 6.0), (200, 2.0), (120, 6.0), (150, 10.0)]
@@ -228,7 +228,7 @@ fn fitness_by_a_sum_is_the_place_among_all() {
     assert_eq!(fitness(&costs, Aims::Sum(1.0)), [7.0, 5.5, 3.0, 5.5, 4.0, 1.5, 1.5]);
 }
 
-/// For each weight, the search by a sum finds the plan that is best of all 32 strings of bits.
+/// The best plan of each weight is that of all 32 strings of bits.
 #[test]
 fn the_search_by_a_sum_finds_the_best_plan_of_the_example() {
     let (application, slots) = example();
