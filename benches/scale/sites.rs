@@ -138,6 +138,7 @@ fn reserving(policy: &str, sites: u32) -> Topology {
         slack_millionths: 3_000_000,
         used_millionths: 1_000_000,
         data: Default::default(),
+        malleability: Default::default(),
         times: Default::default(),
     });
     let rules = Reservation { policy: policy.to_owned(), choose: Choose::Global, ..Reservation::default() };

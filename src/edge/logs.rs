@@ -11,11 +11,13 @@ use super::input::{STANDARD_INPUT, read_typed};
 use super::sanitize::sanitize_text;
 use super::terminal::Activity;
 use super::{Failure, err, gzip, out};
+use crate::grid::{JobShape, Request};
 use crate::random::SplitMix64;
 use crate::settings::counted;
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
+use crate::workload::malleable::{Malleability, STEPS_MAX};
 use crate::workload::rigids::{Origin, Rigids};
 use crate::workload::{Rigid, Source, Trace, batsim, swf};
 
@@ -99,7 +101,7 @@ pub struct LublinArgs {
     out: Option<PathBuf>,
 }
 
-/// Margins of requests for reservations, as the command line has them.
+/// Margins and shapes of requests for reservations, as the command line has them.
 #[derive(Args, Clone, Copy, Default)]
 pub struct MarginArgs {
     /// With --to requests: the largest number of durations between arrival and ready time [default: 0]
@@ -108,17 +110,29 @@ pub struct MarginArgs {
     /// With --to requests: the largest number of durations between the earliest end and the deadline [default: 3]
     #[arg(long, value_name = "FACTOR", value_parser = at_least_none)]
     slack: Option<f64>,
+    /// With --to requests: how often the nodes of a request may be halved or doubled, each a further shape [default: 0]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(0..=STEPS_MAX))]
+    malleable: Option<u32>,
+    /// With --malleable: the serial fraction of each job [default: 0]
+    #[arg(long, value_name = "FRACTION", value_parser = fraction, requires = "malleable")]
+    serial_fraction: Option<f64>,
 }
 
 impl MarginArgs {
     /// The margins, if the output has any.
     pub fn of(self, to: LogFormat, seed: u64) -> Result<Margins, Failure> {
-        let MarginArgs { ahead, slack } = self;
-        if to != LogFormat::Requests && (ahead.is_some() || slack.is_some()) {
-            let given = if ahead.is_some() { "--ahead" } else { "--slack" };
-            return Err(Failure::Input(format!("{given}: expected --to requests, as only requests have margins")));
+        let MarginArgs { ahead, slack, malleable, serial_fraction } = self;
+        let given = [
+            (ahead.is_some(), "--ahead: expected --to requests, as only requests have margins"),
+            (slack.is_some(), "--slack: expected --to requests, as only requests have margins"),
+            (malleable.is_some(), "--malleable: expected --to requests, as only requests have shapes"),
+        ];
+        if let Some((_, why)) = given.into_iter().find(|(given, _)| *given && to != LogFormat::Requests) {
+            return Err(Failure::Input(why.to_owned()));
         }
-        Ok(Margins { ahead: ahead.unwrap_or(0.0), slack: slack.unwrap_or(3.0), seed })
+        let serial_millionths = (serial_fraction.unwrap_or(0.0) * 1e6).round() as u64;
+        let malleability = Malleability { steps: malleable.unwrap_or(0), serial_millionths };
+        Ok(Margins { ahead: ahead.unwrap_or(0.0), slack: slack.unwrap_or(3.0), seed, malleability })
     }
 }
 
@@ -259,11 +273,12 @@ fn dropped(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
 }
 
 /// Largest margins of requests for reservations, in multiples of the duration: from submission to ready time, and from
-/// the earliest end to the deadline.
+/// the earliest end to the deadline; and their further shapes.
 pub struct Margins {
     ahead: f64,
     slack: f64,
     seed: u64,
+    malleability: Malleability,
 }
 
 /// Nodes of the machine, from the header; without a header those of the largest job.
@@ -315,7 +330,7 @@ fn write(
     let mut bytes = Vec::new();
     match to {
         LogFormat::Batsim => bytes = batsim::write(jobs, nodes),
-        LogFormat::Requests => bytes = requests(jobs, &margins).into_bytes(),
+        LogFormat::Requests => bytes = requests(jobs, nodes, &margins).into_bytes(),
         LogFormat::Swf => {
             let written = swf::write(header, jobs, |piece| {
                 bytes.extend_from_slice(piece);
@@ -342,7 +357,8 @@ fn write(
 }
 
 /// Requests as in the reservation paper: a random margin before the ready time, and one before the deadline.
-fn requests(jobs: &[Rigid], margins: &Margins) -> String {
+/// Malleable ones have up to `machine` nodes.
+fn requests(jobs: &[Rigid], machine: u32, margins: &Margins) -> String {
     use std::fmt::Write;
     let mut text = String::from("source = \"requests\"\n");
     let mut stream = SplitMix64::new(margins.seed);
@@ -355,14 +371,22 @@ fn requests(jobs: &[Rigid], margins: &Margins) -> String {
         let ready = job.submit + part(margins.ahead);
         let deadline = ready + duration + part(margins.slack);
         let at = |time: Time| time.since(Time::ZERO);
-        let _ = write!(
-            text,
-            "\n[[request]]\narrive = \"{}\"\nready = \"{}\"\nduration = \"{duration}\"\nruntime = \"{runtime}\"\n\
-             deadline = \"{}\"\nnodes = {nodes}\n",
-            at(job.submit),
-            at(ready),
-            at(deadline)
-        );
+        let (arrive, ready_at, deadline_at) = (at(job.submit), at(ready), at(deadline));
+        let _ = write!(text, "\n[[request]]\narrive = \"{arrive}\"\nready = \"{ready_at}\"\n");
+        let request = Request { arrive: job.submit, ready, duration, deadline, nodes };
+        let shapes = margins.malleability.shapes(&request, runtime, machine);
+        if shapes.is_empty() {
+            let _ = write!(
+                text,
+                "duration = \"{duration}\"\nruntime = \"{runtime}\"\ndeadline = \"{deadline_at}\"\nnodes = {nodes}\n"
+            );
+            continue;
+        }
+        text.push_str("shapes = [\n");
+        for JobShape { nodes, duration, runtime } in shapes {
+            let _ = writeln!(text, "    {{ nodes = {nodes}, duration = \"{duration}\", runtime = \"{runtime}\" }},");
+        }
+        let _ = write!(text, "]\ndeadline = \"{deadline_at}\"\n");
     }
     text
 }
@@ -396,6 +420,13 @@ fn factor(text: &str) -> Result<f64, String> {
 
 fn overestimate(text: &str) -> Result<f64, String> {
     number(text, 1.0)
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        _ => Err("expected a number from 0 to 1".to_owned()),
+    }
 }
 
 fn at_least_none(text: &str) -> Result<f64, String> {
@@ -432,18 +463,28 @@ mod tests {
             let value = |line: &str| line.strip_prefix(&format!("{key} = \""))?.strip_suffix(" s\"")?.parse().ok();
             text.lines().filter_map(value).collect()
         };
-        let margins = MarginArgs { ahead: Some(0.5), slack: Some(0.25) }.of(LogFormat::Requests, 7).unwrap();
-        let text = requests(&jobs, &margins);
+        let margins = MarginArgs { ahead: Some(0.5), slack: Some(0.25), ..MarginArgs::default() }
+            .of(LogFormat::Requests, 7)
+            .unwrap();
+        let text = requests(&jobs, 2, &margins);
         let (ready, deadline) = (seconds(&text, "ready"), seconds(&text, "deadline"));
         assert!(text.contains("\nduration = \"100 s\"\n"), "{text}");
         assert!(ready.len() > 100 && ready.iter().all(|ready| *ready < 50) && ready.iter().any(|ready| *ready > 40));
         assert!(deadline.iter().all(|deadline| *deadline < 50 + 100 + 25) && deadline.iter().max() > Some(&140));
-        let usual = requests(&jobs, &MarginArgs::default().of(LogFormat::Requests, 1).unwrap());
+        let usual = requests(&jobs, 2, &MarginArgs::default().of(LogFormat::Requests, 1).unwrap());
         assert!(seconds(&usual, "ready").iter().all(|ready| *ready == 0));
+
+        let malleable = MarginArgs { malleable: Some(1), serial_fraction: Some(0.5), ..MarginArgs::default() };
+        let text = requests(&jobs[..1], 2, &malleable.of(LogFormat::Requests, 1).unwrap());
+        let shapes = "\nshapes = [\n    { nodes = 2, duration = \"100 s\", runtime = \"100 s\" },\n    \
+                      { nodes = 1, duration = \"134 s\", runtime = \"134 s\" },\n]\ndeadline = ";
+        assert!(text.contains(shapes) && !text.contains("\nduration"), "{text}");
 
         let told = |margins: MarginArgs| margins.of(LogFormat::Swf, 1).err().map(|failure| failure.to_string());
         let only = "--slack: expected --to requests, as only requests have margins";
-        assert_eq!(told(MarginArgs { ahead: None, slack: Some(1.0) }).as_deref(), Some(only));
+        assert_eq!(told(MarginArgs { slack: Some(1.0), ..MarginArgs::default() }).as_deref(), Some(only));
+        let only = "--malleable: expected --to requests, as only requests have shapes";
+        assert_eq!(told(malleable).as_deref(), Some(only));
         assert_eq!(told(MarginArgs::default()), None);
     }
 

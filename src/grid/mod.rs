@@ -45,7 +45,7 @@ pub use order::QueueOrder;
 pub use outages::{Change, Expected, Outages};
 pub use program::{Endpoint, Program, SlurmCluster};
 pub use recovery::{Bookings, Checkpoint, CheckpointSchedule, Every, Interrupted, Killed, Recovery};
-pub use request::{Invalid, Request};
+pub use request::{Invalid, JobShape, Request, SHAPES_MAX};
 pub use site::{Behaviour, Named, Reserved, Site, User};
 pub use site_times::{SITE_TIMES_MAX, SiteTime, SiteTimes, runtime_at};
 pub use slots::{

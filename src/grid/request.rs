@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Area, Job, LONGEST, Speed};
+use super::{Area, Job, LONGEST, Speed, Task};
 use crate::time::{Span, Time};
 
 /// A rigid job that is to run once, uninterrupted, between its ready time and its deadline.
@@ -15,6 +15,27 @@ pub struct Request {
     /// Latest end.
     pub deadline: Time,
     pub nodes: u32,
+}
+
+/// One of the shapes of a malleable job: once started, it keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobShape {
+    pub nodes: u32,
+    /// Requested time at speed 1.
+    pub duration: Span,
+    /// Actual run time at speed 1.
+    pub runtime: Span,
+}
+
+/// Largest number of shapes of a request.
+pub const SHAPES_MAX: usize = 16;
+
+impl JobShape {
+    /// True if these can be the shapes of a malleable job, of which its task has the first.
+    pub fn are_of(shapes: &[JobShape], job: &Job) -> bool {
+        let [Task { runtime, cores: nodes, walltime: duration, .. }] = job.tasks[..] else { return false };
+        shapes.first() == Some(&JobShape { nodes, duration, runtime }) && (2..=SHAPES_MAX).contains(&shapes.len())
+    }
 }
 
 /// Reason why a request is invalid. Such requests change nothing and count in no rate.
@@ -86,6 +107,27 @@ impl Request {
     pub fn of(job: &Job, ready: Time, deadline: Time) -> Result<Request, Invalid> {
         let [task] = job.tasks.as_slice() else { return Err(Invalid::NotOneTask) };
         Ok(Request { arrive: job.arrive, ready, duration: task.walltime, deadline, nodes: task.cores })
+    }
+
+    /// The request in another shape.
+    pub fn shaped(&self, shape: &JobShape) -> Request {
+        Request { nodes: shape.nodes, duration: shape.duration, ..*self }
+    }
+
+    /// Checks a request with several shapes: each must have nodes and a duration, and the sites must be able to serve
+    /// one of them. Without shapes, this is [`Request::check_at`].
+    pub fn check_shapes(
+        &self,
+        shapes: &[JobShape],
+        sites: impl Iterator<Item = (u32, Speed)> + Clone,
+    ) -> Result<(), Invalid> {
+        let own = self.check_at(sites.clone());
+        match shapes.iter().find(|shape| shape.nodes == 0 || shape.duration.is_zero()) {
+            Some(JobShape { nodes: 0, .. }) => Err(Invalid::NoNodes),
+            Some(_) => Err(Invalid::NoDuration),
+            None if shapes.iter().any(|shape| self.shaped(shape).check_at(sites.clone()).is_ok()) => Ok(()),
+            None => own,
+        }
     }
 
     /// Checks against sites with these numbers of nodes and speeds: one of them must have enough nodes, and the fastest

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{CoreOffer, ReserveAnswer, TaskBid};
 use crate::grid::{
-    Area, BookingId, CableId, Denial, EdgeId, HoldId, Invalid, Job, JobId, Needs, NodeSet, Offer, Part, Receipt, Slot,
-    TaskId,
+    Area, BookingId, CableId, Denial, EdgeId, HoldId, Invalid, Job, JobId, JobShape, Needs, NodeSet, Offer, Part,
+    Receipt, Slot, TaskId,
 };
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
@@ -112,6 +112,10 @@ pub enum Record {
     HandedBack { booking: BookingId, used: Area, refund: Area, penalty: Area },
     /// The router held an auction: the free cores of sites before it, and all bids, the best first.
     Auctioned { offers: Vec<CoreOffer>, bids: Vec<TaskBid> },
+    /// Shapes of the job that has just arrived, if it has several, the first being that of its task.
+    Malleable { job: JobId, shapes: Vec<JobShape> },
+    /// The router is about to book a job in this one of its shapes, counted from 0.
+    Shaped { job: JobId, shape: u32 },
 }
 
 words! {
@@ -270,6 +274,8 @@ impl Record {
             | Record::Auctioned { .. }
             | Record::Assigned { .. }
             | Record::Answered { .. }
+            | Record::Malleable { .. }
+            | Record::Shaped { .. }
             | Record::Rebooked { .. }
             | Record::Broken { .. }
             | Record::Completed { .. }

@@ -8,16 +8,19 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{Invalid, Job, JobId, NodeSet, Staging, TaskId};
+use crate::grid::{Invalid, Job, JobId, JobShape, NodeSet, Staging, TaskId};
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
 
-/// Request of a user for the nodes of a job's one task, for its walltime, between two times.
+/// Request of a user for the nodes of a job's one task, for its walltime, between two times; or for one of its other
+/// shapes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reserve {
     pub job: Arc<Job>,
     pub ready: Time,
     pub deadline: Time,
+    /// All shapes of a malleable job, first that of its task; empty if it has only that.
+    pub shapes: Vec<JobShape>,
     /// Data of the job; `None` if it has none.
     pub staging: Option<Staging>,
 }

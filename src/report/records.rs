@@ -116,6 +116,12 @@ records! { (names)
         ReserveAnswer::Declined => format!("declines request {job}"),
         ReserveAnswer::Invalid(invalid) => format!("finds request {job} invalid: {invalid}"),
     };
+    "malleable" Malleable { job, shapes } => malleable, {
+        let each: Vec<String> =
+            shapes.iter().map(|shape| format!("{} for {}", counted(shape.nodes.into(), "node"), shape.duration)).collect();
+        format!("may book request {job} in one of {}: {}", counted(shapes.len() as u64, "shape"), each.join(", "))
+    };
+    "shaped" Shaped { job, shape } => shaped, format!("chooses shape {shape} of request {job}, from 0");
     "rebooked" Rebooked { job, site, start, until, nodes as "cores" } => rebooked, format!(
         "rebooks the reservation of job {job}, whose nodes failed: nodes {nodes} of {} from {start} to {until}",
         names.of_actor(*site));

@@ -10,8 +10,8 @@ use super::{
     Counts, EventWriter, Host, Manifest, Names, RecordError, RunFacts, Status, SummaryFile, Tally, summary_table,
 };
 use crate::grid::{
-    Area, BookingId, CableId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part,
-    Rate, Receipt, SiteTime, SiteTimes, Slot, Task, TaskId, Worth,
+    Area, BookingId, CableId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, JobShape, Kind, Needs, NodeSet, Offer,
+    Part, Rate, Receipt, SiteTime, SiteTimes, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{
@@ -544,6 +544,11 @@ fn any_failure() -> impl Strategy<Value = Record> {
             Record::Rebooked { job, site: ActorId(site), start, until, nodes }
         }),
         (job(), any::<u64>()).prop_map(|(job, area)| Record::Broken { job, compensation: Area::from_micros(area) }),
+        (job(), prop::collection::vec((any::<u32>(), span(), span()), 0..4)).prop_map(|(job, shapes)| {
+            let shape = |(nodes, duration, runtime)| JobShape { nodes, duration, runtime };
+            Record::Malleable { job, shapes: shapes.into_iter().map(shape).collect() }
+        }),
+        (job(), any::<u32>()).prop_map(|(job, shape)| Record::Shaped { job, shape }),
         (link(), time()).prop_map(|(link, since)| Record::LinkDown { link, since }),
         (link(), time()).prop_map(|(link, since)| Record::LinkUp { link, since }),
         (any_edge(), any::<u64>()).prop_map(|(edge, left)| Record::Stalled { edge, left }),

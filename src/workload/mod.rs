@@ -5,6 +5,7 @@ pub mod cybershake;
 pub mod layered;
 pub(crate) mod lines;
 pub mod lublin;
+pub mod malleable;
 pub mod market;
 pub mod needs;
 pub mod packed;

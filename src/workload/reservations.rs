@@ -4,13 +4,14 @@
 use serde::Serialize;
 
 use super::lublin::{Lublin, Sizes, Stream, Times, Types};
+use super::malleable::Malleability;
 use super::staging::{Data, walk_volumes};
 use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
-use crate::grid::{Job, JobId, Kind, Request, Staging, Task, Volumes};
+use crate::grid::{Job, JobId, JobShape, Kind, Request, SHAPES_MAX, Staging, Task, Volumes};
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
-    Context, FormExt, Layout, Maybe, Millionths, Moment, Number, POSITIVE_SPAN, SPAN, Unless, Walk, key,
+    Context, FormExt, Key, Layout, Maybe, Millionths, Moment, Number, POSITIVE_SPAN, SPAN, Unless, Walk, key,
 };
 use crate::time::{Span, Time};
 
@@ -32,18 +33,24 @@ pub struct RequestGenerator {
     pub slack_millionths: u64,
     /// Smallest fraction of its time that a request really uses, in millionths; uniform up to 1.
     pub used_millionths: u64,
+    /// Further shapes of each request.
+    #[serde(skip_serializing_if = "Malleability::is_none")]
+    pub malleability: Malleability,
     /// Constants of the model that differ from its own.
     pub times: Times,
     pub data: Data,
 }
 
-/// A request with its real run time, and its cancellation if there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// A request with its real run time, its cancellation if there is one, and its shapes if there are several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedRequest {
     pub request: Request,
     pub runtime: Span,
     pub cancel: Option<Time>,
     pub volumes: Volumes,
+    /// All shapes, the first being that of the request; empty if it has only that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shapes: Vec<JobShape>,
 }
 
 /// Requests listed one by one; the scheduler decides if they are valid.
@@ -91,6 +98,7 @@ impl RequestGenerator {
             ahead_millionths: 3_000_000,
             slack_millionths: 3_000_000,
             used_millionths: 1_000_000,
+            malleability: Malleability::default(),
             times: Times::default(),
             data: Data::default(),
         }
@@ -133,6 +141,7 @@ impl JobSource for RequestGenerator {
         );
         let used = key("used", "the smallest share of its reserved time that a job really uses");
         w.set(used, &mut self.used_millionths, Millionths::to(1));
+        self.malleability.walk(w);
         self.times.walk(w);
         self.data.walk(w, context);
         self.data.check([], w);
@@ -202,7 +211,7 @@ impl JobSource for RequestList {
     }
 
     fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
-        Ok(self.asks.iter().map(|request| (request.job(), *request)).collect())
+        Ok(self.asks.iter().map(|request| (request.job(), request.clone())).collect())
     }
 
     fn staging(&self, place: usize) -> Option<Staging> {
@@ -218,7 +227,8 @@ impl ListedRequest {
     fn usual() -> ListedRequest {
         let (arrive, duration) = (Time::ZERO, Span::ZERO);
         let request = Request { arrive, ready: arrive, duration, deadline: arrive, nodes: 1 };
-        ListedRequest { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING }
+        let shapes = Vec::new();
+        ListedRequest { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING, shapes }
     }
 
     /// Its job of one task, not numbered yet.
@@ -230,7 +240,7 @@ impl ListedRequest {
 
     /// Only nonsensical values are errors: the scheduler has its own answer to invalid requests.
     fn walk(&mut self, w: &mut dyn Walk, before: Time) {
-        let ListedRequest { request, runtime, cancel, .. } = self;
+        let ListedRequest { request, runtime, cancel, shapes, .. } = self;
         let Request { arrive, ready, duration, deadline, nodes } = request;
         if w.reads() {
             *arrive = before;
@@ -245,19 +255,57 @@ impl ListedRequest {
             *ready = *arrive;
         }
         w.set(key("ready", "the earliest start").usual("the arrival"), ready, Moment);
-        w.set(key("duration", "").need("the time for which the nodes are needed"), duration, SPAN);
-        if w.reads() {
-            (*deadline, *runtime) = (*ready + *duration, *duration);
+        let has_shapes = w.fields().is_some_and(|fields| fields.has("shapes")) || !shapes.is_empty();
+        let rigid = |key: Key| {
+            let why = format!("leave {} out: shapes states it", key.name);
+            key.only_if(!has_shapes, why)
+        };
+        let duration_key = key("duration", "").need("the time for which the nodes are needed, or shapes");
+        w.set(rigid(duration_key), duration, SPAN);
+        let about = "the shapes of a malleable request, from 2 to 16, in place of `duration`, `nodes` and `runtime`";
+        let several = key("shapes", about).usual("one shape").expects("a list of shapes").each("a table of a shape");
+        w.rows(several, Layout::Lines, shapes, usual_shape, walk_shape);
+        if let Some(field) = w.fields().and_then(|fields| fields.get("shapes"))
+            && let Some(listed) = field.listed()
+            && !(2..=SHAPES_MAX).contains(&listed.len())
+        {
+            field.complain(format!("expected from 2 to {SHAPES_MAX} shapes, found {}", listed.len()));
         }
-        w.set(key("deadline", "the latest end").usual("no slack: `ready` plus `duration`"), deadline, Moment);
-        w.set(key("nodes", "").need("the number of nodes needed"), nodes, 0..=CORES_MAX);
+        if w.reads() {
+            if let Some(first) = shapes.first() {
+                (*nodes, *duration) = (first.nodes, first.duration);
+            }
+            let longest = shapes.iter().map(|shape| shape.duration).max().unwrap_or(*duration);
+            (*deadline, *runtime) = (*ready + longest, shapes.first().map_or(*duration, |first| first.runtime));
+        }
+        let slack = "no slack: `ready` plus `duration`, or plus the longest one of the shapes";
+        w.set(key("deadline", "the latest end").usual(slack), deadline, Moment);
+        let nodes_key = key("nodes", "").need("the number of nodes needed, or shapes");
+        w.set(rigid(nodes_key), nodes, 0..=CORES_MAX);
         let (longest, arrive) = (*duration, *arrive);
         let within = POSITIVE_SPAN.that("a time within the requested duration", |time: &Span| *time <= longest);
         let really = key("runtime", "the real run time of the job").usual("`duration`");
-        w.set(really, runtime, Unless(within, Span::ZERO));
+        w.set(rigid(really), runtime, Unless(within, Span::ZERO));
         let later = Moment.that("a time that is not before the arrival", |time: &Time| *time >= arrive);
         w.set(key("cancel", "the time at which its user cancels it"), cancel, Maybe(later));
     }
+}
+
+fn usual_shape() -> JobShape {
+    JobShape { nodes: 1, duration: Span::ZERO, runtime: Span::ZERO }
+}
+
+fn walk_shape(shape: &mut JobShape, w: &mut dyn Walk) {
+    let JobShape { nodes, duration, runtime } = shape;
+    w.set(key("nodes", "").need("the number of nodes needed in this shape"), nodes, 1..=CORES_MAX);
+    w.set(key("duration", "").need("the time for which they are needed"), duration, POSITIVE_SPAN);
+    if w.reads() {
+        *runtime = *duration;
+    }
+    let longest = *duration;
+    let within = POSITIVE_SPAN.that("a time within the duration of the shape", |time: &Span| *time <= longest);
+    let really = key("runtime", "the real run time of the job in this shape").usual("`duration`");
+    w.set(really, runtime, Unless(within, longest));
 }
 
 /// All possible durations, in seconds.
@@ -284,7 +332,8 @@ impl RequestGenerator {
             let used = least + random.unit() * (1.0 - least);
             let seconds = (request.duration.micros() as f64 * used) as u64 / SECOND;
             let runtime = Span::from_secs(seconds.max(1)).min(request.duration);
-            ListedRequest { request, runtime, cancel: None, volumes: self.data.each }
+            let shapes = self.malleability.shapes(&request, runtime, self.nodes);
+            ListedRequest { request, runtime, cancel: None, volumes: self.data.each, shapes }
         };
         self.requests().into_iter().map(&mut ask).collect()
     }

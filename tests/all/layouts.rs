@@ -35,6 +35,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "far-data.toml",
         "failures.toml",
         "broken-promises.toml",
+        "malleable.toml",
         "broken-bargains.toml",
         "broken-calendar.toml",
         "cut-cable.toml",

@@ -56,6 +56,7 @@ const SHIPPED: &[(&str, &[&str])] = &[
         &["0.jobs=10", "1.workflows=1", "1.tasks=8", "2.workflows=1", "2.tasks=8", "3.workflows=1", "3.tasks=8"],
     ),
     ("broken-promises", &["0.requests=12"]),
+    ("malleable", &["0.requests=12"]),
     ("broken-calendar", &["0.jobs=10", "1.requests=10", "2.jobs=3"]),
     (
         "broken-bargains",

@@ -26,6 +26,7 @@ use crate::grid::Request;
 use crate::systems::reservation::fit::{self, Fit};
 use crate::systems::reservation::{RectEnd, Trial};
 use crate::workload::lublin::Times;
+use crate::workload::malleable::Malleability;
 use crate::workload::reservations::RequestGenerator;
 use crate::workload::staging::Data;
 
@@ -114,6 +115,7 @@ impl Setting {
             ahead_millionths: u64::from(self.flexibility) * 1_000_000,
             slack_millionths: u64::from(self.flexibility) * 1_000_000,
             used_millionths: 1_000_000,
+            malleability: Malleability::default(),
             times: Times::default(),
             data: Data::default(),
         };

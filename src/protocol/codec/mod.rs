@@ -92,8 +92,8 @@ mod tests {
 
     use super::*;
     use crate::grid::{
-        Advert, Area, BadPart, BookingId, Curve, Denial, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs,
-        NodeSet, Offer, Part, QuoteId, Rate, Receipt, SiteTime, SiteTimes, Slot, Staging, Tariff, Task, TaskId,
+        Advert, Area, BadPart, BookingId, Curve, Denial, Edge, EdgeId, HoldId, Invalid, Job, JobId, JobShape, Kind,
+        Needs, NodeSet, Offer, Part, QuoteId, Rate, Receipt, SiteTime, SiteTimes, Slot, Staging, Tariff, Task, TaskId,
         Volumes, Worth,
     };
     use crate::kernel::{ActorId, Down, Up};
@@ -173,12 +173,19 @@ mod tests {
         let slot = Slot { start: arrive, procs: 3, span: Span::MAX, rate, fee, divisible: true, extensible: false };
         let receipt = Receipt { booking: BookingId(9), part, rent: fee, fee };
         let hold = HoldId { request: 7, attempt: 1, leg: 2 };
+        let shape = JobShape { nodes: u32::MAX, duration: Span::MAX, runtime: Span::ZERO };
         let messages = [
             Message::Submit(Submit { job: job.clone() }),
             Message::Outcome(Outcome { job: id, verdict: Verdict::Removed }),
             Message::Run(Run { task, cores: 3, runtime: Span::MAX, safe: Some(Span::ZERO), planned: cores.clone() }),
             Message::Ended(Ended { task, started: Time::ZERO }),
-            Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER, staging: None }),
+            Message::Reserve(Reserve {
+                job: job.clone(),
+                ready: arrive,
+                deadline: Time::NEVER,
+                shapes: vec![shape; 2],
+                staging: None,
+            }),
             Message::Cancel(Cancel { job: id }),
             Message::Answered(Answered { job: id, answer: ReserveAnswer::Invalid(Invalid::Duplicate) }),
             Message::Hold(Hold {
@@ -297,6 +304,8 @@ mod tests {
             Record::Lost { task, saved: Span::MAX },
             Record::Checkpointed { task, times: u64::MAX, spent: Span::ZERO },
             Record::Rebooked { job: id, site, start: arrive, until: Time::NEVER, nodes: cores.clone() },
+            Record::Malleable { job: id, shapes: vec![shape; 2] },
+            Record::Shaped { job: id, shape: 1 },
             Record::Broken { job: id, compensation: fee },
             Record::Shipped {
                 user,

@@ -2,11 +2,11 @@
 
 use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
 use crate::decimal::{put_float, put_number, put_number_and, put_seconds};
-use crate::grid::{CableId, EdgeId, Invalid, JobId, Needs, NodeSet, TaskId};
+use crate::grid::{CableId, EdgeId, Invalid, JobId, JobShape, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::ReserveAnswer;
 use crate::report::text;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A field of a record, under a key.
 pub trait Field: Sized {
@@ -130,6 +130,35 @@ impl Field for JobId {
 
     fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<JobId, Unreadable> {
         u32::read(key, reader, at).map(JobId)
+    }
+}
+
+/// Shapes of a malleable job: `[nodes,duration,runtime]` each.
+impl Field for Vec<JobShape> {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_list(line, self, |line, JobShape { nodes, duration, runtime }| {
+            line.push(b'[');
+            put_number_and(line, (*nodes).into(), b',');
+            put_seconds(line, duration.micros());
+            line.push(b',');
+            put_seconds(line, runtime.micros());
+            line.push(b']');
+        });
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<JobShape>, Unreadable> {
+        at.key(key)?;
+        at.list(|at| {
+            at.expect("[")?;
+            let nodes = at.number()?;
+            at.expect(",")?;
+            let duration = Span::from_micros(at.seconds()?);
+            at.expect(",")?;
+            let runtime = Span::from_micros(at.seconds()?);
+            at.expect("]")?;
+            Ok(JobShape { nodes, duration, runtime })
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::stints::{StintEnd, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
-use crate::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
+use crate::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, JobShape, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::ReserveAnswer;
 use crate::time::{Span, Time};
@@ -288,8 +288,19 @@ impl Tally {
         if is_accepted {
             return Ok(None);
         }
+        // Sites have refused the shapes that were tried.
+        row.take_shape(0);
         row.fate = Fate::TurnedAway;
         self.ended(*job)
+    }
+
+    pub fn malleable(&mut self, _: Reporter, job: &JobId, shapes: &[JobShape]) -> CountResult {
+        if self.open(*job)?.set_shapes(shapes) { Ok(None) } else { Err(Inconsistent::NoShape(*job)) }
+    }
+
+    /// A request is booked in this shape, if the site agrees.
+    pub fn shaped(&mut self, _: Reporter, job: &JobId, shape: &u32) -> CountResult {
+        if self.open(*job)?.take_shape(*shape) { Ok(None) } else { Err(Inconsistent::NoShape(*job)) }
     }
 
     /// Other nodes are booked for a request, as some have failed.
@@ -443,6 +454,7 @@ impl Tally {
             critical_path,
             tasks,
             answered: None,
+            shapes: None,
             needs: None,
             bargain: None,
         };

@@ -27,6 +27,8 @@ pub enum Inconsistent {
     Answered(JobId),
     #[error("job {0} has been promised nothing that could be moved or broken")]
     NotPromised(JobId),
+    #[error("job {0} is given shapes that it cannot have, or one that it does not have")]
+    NoShape(JobId),
     #[error("job {0} has ended already")]
     Ended(JobId),
     #[error("job {0} is complete, but not all of its tasks are")]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SiteFacts;
 use super::stints::{Stint, StintEnd, Stints};
-use crate::grid::{Area, Invalid, Job, Needs, NodeSet};
+use crate::grid::{Area, Invalid, Job, JobShape, Needs, NodeSet};
 use crate::kernel::ActorId;
 use crate::protocol::{Bargain, ReserveAnswer};
 use crate::time::{Span, Time};
@@ -22,6 +22,8 @@ pub struct JobRow {
     pub tasks: Vec<TaskRow>,
     /// The answer to its request for a reservation, if it made one.
     pub answered: Option<AnsweredRow>,
+    /// The shapes of its request for a reservation, if it has several; its task is in the chosen one.
+    pub shapes: Option<Box<ShapesRow>>,
     /// Needs of each of its parallel tasks on a node, if it does not need all of it.
     pub needs: Option<Needs>,
     /// The end of its user's negotiation, if there was one.
@@ -43,6 +45,21 @@ pub struct AnsweredRow {
     pub until: Option<Time>,
     /// The compensation of its user, if the promise was broken.
     pub broken: Option<Area>,
+}
+
+/// The shapes of a malleable job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShapesRow {
+    pub shapes: Vec<JobShape>,
+    /// The shape of the last booking, or the first one.
+    pub chosen: u32,
+}
+
+impl ShapesRow {
+    /// The shortest duration of all shapes, from which slowdowns count.
+    pub fn shortest(&self) -> Span {
+        self.shapes.iter().map(|shape| shape.duration).min().unwrap_or(Span::ZERO)
+    }
 }
 
 /// The decision of the router about a job.
@@ -244,6 +261,30 @@ impl JobRow {
             Fate::Cancelled { .. } => self.tasks.iter().all(|task| task.end.is_some() || task.start.is_none()),
             _ => self.tasks.iter().all(is_over),
         }
+    }
+
+    /// Sets the shapes of its request; false if it cannot have them.
+    pub(super) fn set_shapes(&mut self, shapes: &[JobShape]) -> bool {
+        let fits = JobShape::are_of(shapes, &self.job) && self.shapes.is_none() && self.answered.is_none();
+        if fits {
+            self.shapes = Some(Box::new(ShapesRow { shapes: shapes.to_vec(), chosen: 0 }));
+        }
+        fits
+    }
+
+    /// Gives its task one of its shapes; false if it does not have that, or runs or has ended in another one.
+    pub(super) fn take_shape(&mut self, chosen: u32) -> bool {
+        let runs = self.tasks.iter().any(|task| task.start.is_some() && !task.is_lost());
+        let Some(row) = self.shapes.as_mut().filter(|_| !runs) else { return false };
+        let Some(JobShape { nodes, duration, runtime }) = row.shapes.get(chosen as usize).copied() else {
+            return false;
+        };
+        row.chosen = chosen;
+        for task in &mut Arc::make_mut(&mut self.job).tasks {
+            (task.cores, task.walltime, task.runtime) = (nodes, duration, runtime);
+        }
+        self.critical_path = runtime;
+        true
     }
 
     pub fn cancelled(&self) -> bool {

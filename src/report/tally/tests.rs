@@ -59,6 +59,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
         critical_path: Span::from_secs(3),
         tasks: (0..tasks).map(|index| if index % 2 == 0 { ran(index) } else { TaskRow::default() }).collect(),
         answered: None,
+        shapes: None,
         needs: None,
         bargain: None,
     }

@@ -2,6 +2,7 @@
 
 use super::book::Offer;
 use super::meta::{AcceptedJob, AcceptedPhase, Cluster, MetaScheduler, Out};
+use super::shapes::{RefusedShape, ShapedOffer, Wish};
 use crate::grid::{NodeSet, Request, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{self, Booked, Message, Record, Reserve, ReserveAnswer};
@@ -9,11 +10,14 @@ use crate::time::{Span, Time};
 
 /// A request that a site has been asked for. If the site refuses the start that the policy prefers, its answer names
 /// the nodes that are free then, and it is asked for some of these; then it is asked for the latest start, which
-/// conflicts least with other work, in the same way; then the next site is asked.
+/// conflicts least with other work, in the same way. After that the site has refused the shape, and the search
+/// continues with the other shapes and sites.
 pub(super) struct AskedRequest {
     pub user: ActorId,
     reserve: Reserve,
-    request: Request,
+    wish: Wish,
+    /// The shape asked for.
+    shape: usize,
     cluster: usize,
     start: Time,
     nodes: NodeSet,
@@ -29,8 +33,7 @@ pub(super) struct Search {
     is_latest: bool,
     /// True if the nodes are among those that the site has named as free.
     are_named: bool,
-    /// Clusters that have refused.
-    refused: Vec<usize>,
+    refused: Vec<RefusedShape>,
 }
 
 impl MetaScheduler {
@@ -38,26 +41,29 @@ impl MetaScheduler {
     pub(super) fn book(
         &mut self,
         now: Time,
-        (user, reserve, request): (ActorId, Reserve, Request),
-        (cluster, offer): (usize, Offer),
+        (user, reserve, wish): (ActorId, Reserve, Wish),
+        found: ShapedOffer,
         search: Search,
         out: &mut Out,
     ) {
         let job = &reserve.job;
-        let Offer { start, nodes, .. } = offer;
-        let lasts = self.lasts(cluster, &request);
+        let ShapedOffer { cluster, shape, offer: Offer { start, nodes, .. } } = found;
+        let lasts = self.lasts(cluster, &wish.shaped(shape));
         let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
         book.add(start, start + lasts, &nodes).expect("what is offered is free");
         let task = TaskId { job: job.id, index: 0 };
+        if wish.is_malleable() {
+            out.log(Record::Shaped { job: job.id, shape: shape as u32 });
+        }
         if is_shared {
             let (nodes, awaits_input) = (nodes.clone(), self.has_to_bring(&reserve, site));
-            let runtime = self.clusters[cluster].speed.time(runtime(&reserve, &request));
+            let runtime = self.clusters[cluster].speed.time(wish.runtime(shape));
             let book = protocol::Book { task, start, nodes, walltime: lasts, runtime, awaits_input };
             out.send(site, Message::Book(book));
         }
         let id = job.id;
         let is_cancelled = false;
-        let asked = AskedRequest { user, reserve, request, cluster, start, nodes, search, is_cancelled };
+        let asked = AskedRequest { user, reserve, wish, shape, cluster, start, nodes, search, is_cancelled };
         if is_shared {
             // It may start before the site's answer arrives.
             out.log(Record::Assigned { task, site });
@@ -86,39 +92,40 @@ impl MetaScheduler {
             return;
         }
         out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
-        let end = asked.start + self.lasts(asked.cluster, &asked.request);
+        let end = asked.start + self.lasts(asked.cluster, &asked.wish.shaped(asked.shape));
         self.unbook(now, asked.cluster, (asked.start, end), &asked.nodes);
         let next = if asked.is_cancelled { None } else { self.after_refusal(now, &mut asked, &booked.free) };
-        let AskedRequest { user, reserve, request, search, .. } = asked;
+        let AskedRequest { user, reserve, wish, search, .. } = asked;
         match next {
-            Some(offer) => self.book(now, (user, reserve, request), offer, search, out),
+            Some(found) => self.book(now, (user, reserve, wish), found, search, out),
             None => Self::answer(user, &reserve, ReserveAnswer::Declined, out),
         }
     }
 
     /// The next offer to ask for: other nodes, among those that the site has named as free, at the same start or as
-    /// soon as a message can arrive; the latest start there; or an offer of another site.
-    fn after_refusal(&mut self, now: Time, asked: &mut AskedRequest, free: &NodeSet) -> Option<(usize, Offer)> {
-        let AskedRequest { reserve, request, cluster, start, search, .. } = asked;
-        let (cluster, start, staging) = (*cluster, *start, reserve.staging);
-        let (soonest, there) = self.at_site(cluster, now, staging, request);
+    /// soon as a message can arrive; the latest start there; or an offer for another shape or of another site.
+    fn after_refusal(&mut self, now: Time, asked: &mut AskedRequest, free: &NodeSet) -> Option<ShapedOffer> {
+        let AskedRequest { reserve, wish, shape, cluster, start, search, .. } = asked;
+        let (cluster, shape, start, staging) = (*cluster, *shape, *start, reserve.staging);
+        let request = wish.shaped(shape);
+        let (soonest, there) = self.at_site(cluster, now, staging, &request);
         if !search.are_named
             && let Some(offer) = self.among(cluster, start.max(soonest), &there, free)
         {
             search.are_named = true;
-            return Some((cluster, offer));
+            return Some(ShapedOffer { cluster, shape, offer });
         }
         search.are_named = false;
         if !search.is_latest
-            && let Some(latest) = self.latest(now, cluster, request, start)
+            && let Some(latest) = self.latest(now, cluster, &request, start)
             && let Some(offer) = self.ask(cluster, now, staging, &latest)
         {
             search.is_latest = true;
-            return Some((cluster, offer));
+            return Some(ShapedOffer { cluster, shape, offer });
         }
         search.is_latest = false;
-        search.refused.push(cluster);
-        self.find(now, request, staging, &search.refused)
+        search.refused.push((cluster, shape));
+        self.find(now, wish, staging, &search.refused)
     }
 
     /// A start for a request, at `from` or as soon afterwards as it is ready, if that is in time, on nodes that a site
@@ -139,12 +146,13 @@ impl MetaScheduler {
     }
 
     fn accept(&mut self, now: Time, asked: AskedRequest, out: &mut Out) {
-        let AskedRequest { user, reserve, request, cluster, start, nodes, is_cancelled, .. } = asked;
+        let AskedRequest { user, reserve, wish, shape, cluster, start, nodes, is_cancelled, .. } = asked;
+        let request = wish.shaped(shape);
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
         let waits = self.has_to_bring(&reserve, site);
         let (end, nodes_held) = (start + self.lasts(cluster, &request), nodes.clone());
-        let (runtime, staging) = (runtime(&reserve, &request), reserve.staging);
+        let (runtime, staging) = (wish.runtime(shape), reserve.staging);
         Self::answer(user, &reserve, ReserveAnswer::Accepted { site, start, nodes }, out);
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
@@ -159,6 +167,8 @@ impl MetaScheduler {
         let (nodes, is_cancelled, losses, saved) = (nodes_held, false, 0, Span::ZERO);
         let live = AcceptedJob {
             user,
+            wish,
+            shape,
             request,
             cluster,
             start,
@@ -178,9 +188,4 @@ impl MetaScheduler {
             self.hold(now, job, start, out);
         }
     }
-}
-
-/// Actual run time of a job within its request, at speed 1.
-fn runtime(reserve: &Reserve, request: &Request) -> Span {
-    reserve.job.tasks[0].runtime.min(request.duration)
 }

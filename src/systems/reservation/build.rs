@@ -67,7 +67,8 @@ impl System for Reservation {
             book: book(site),
             outages: grid.fails(*id).map(|fails| OutageView::new(fails, site.cores, site.latency, site.report_every)),
         };
-        Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
+        let clusters = grid.sites.iter().map(cluster).collect();
+        Ok(Box::new(MetaScheduler::new(clusters, self.choose, grid.stager()).with_shape_rule(self.shape)))
     }
 
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
@@ -94,10 +95,10 @@ impl System for Reservation {
             let staging = workload.source.job_source().staging(place);
             let checked = distribution.data.take_staged(&staging);
             checked.map_err(|error| DistributeError::Job { job: id, error })?;
-            if ask.request.check_at(sites.clone()).is_err() {
+            if ask.request.check_shapes(&ask.shapes, sites.clone()).is_err() {
                 distribution.misfits.add(id);
             }
-            let reserve = Reserve { job: Arc::new(job), ready, deadline, staging };
+            let reserve = Reserve { job: Arc::new(job), ready, deadline, shapes: ask.shapes, staging };
             let timed = &mut distribution.submissions[user].timed;
             timed.push((ask.request.arrive, grid.hub(), Message::Reserve(reserve)));
             if let Some(cancel) = ask.cancel {

@@ -12,8 +12,9 @@ use super::asking::{AskedRequest, Search};
 use super::book::{ClusterBook, Offer};
 use super::moving::Moving;
 use super::outage_view::OutageView;
-use super::rules::Choose;
-use crate::grid::{Invalid, JobId, NodeSet, Request, Speed, Staging, TaskId};
+use super::rules::{Choose, ShapeRule};
+use super::shapes::Wish;
+use crate::grid::{Invalid, JobId, JobShape, NodeSet, Request, Speed, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
 use crate::protocol::{
@@ -24,7 +25,8 @@ use crate::time::{Span, Stamp, Time};
 
 pub struct MetaScheduler {
     pub(super) clusters: Vec<Cluster>,
-    choose: Choose,
+    pub(super) choose: Choose,
+    pub(super) shape_rule: ShapeRule,
     /// Scratch buffer for the bounds of clusters.
     bounds: Vec<Reverse<OfferKey>>,
     /// Accepted jobs that have neither ended nor been cancelled.
@@ -52,7 +54,7 @@ pub struct MetaScheduler {
 }
 
 /// Order of offers of several clusters: rank, end of the job without checkpoints, start, and number of the cluster.
-type OfferKey = (i128, Time, Time, usize);
+pub(super) type OfferKey = (i128, Time, Time, usize);
 
 /// A site in the view of the meta-scheduler.
 pub struct Cluster {
@@ -70,6 +72,9 @@ pub struct Cluster {
 
 pub(super) struct AcceptedJob {
     pub user: ActorId,
+    pub wish: Wish,
+    /// The chosen shape, and the request in it.
+    pub shape: usize,
     pub request: Request,
     pub cluster: usize,
     pub start: Time,
@@ -105,6 +110,7 @@ impl MetaScheduler {
         MetaScheduler {
             clusters,
             choose,
+            shape_rule: ShapeRule::default(),
             bounds: Vec::new(),
             live: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -120,12 +126,17 @@ impl MetaScheduler {
         }
     }
 
+    /// Sets the choice among the shapes of malleable requests.
+    pub fn with_shape_rule(self, shape_rule: ShapeRule) -> MetaScheduler {
+        MetaScheduler { shape_rule, ..self }
+    }
+
     fn reserve(&mut self, now: Time, user: ActorId, reserve: Reserve, out: &mut Out) {
-        let Reserve { job, ready, deadline, staging } = &reserve;
+        let Reserve { job, shapes, staging, .. } = &reserve;
         let id = job.id;
         // No honest user sends such a request.
         let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
-        if !staging.as_ref().is_none_or(can_bring) {
+        if !staging.as_ref().is_none_or(can_bring) || !shapes.is_empty() && !JobShape::are_of(shapes, job) {
             return;
         }
         if !self.seen.insert(id) {
@@ -134,17 +145,16 @@ impl MetaScheduler {
             return;
         }
         out.log(Record::Arrived { job: job.clone(), user });
+        if !shapes.is_empty() {
+            out.log(Record::Malleable { job: id, shapes: shapes.clone() });
+        }
 
-        let request = Request::of(job, *ready, *deadline);
         let sites = self.clusters.iter().map(|cluster| (cluster.book.nodes(), cluster.speed));
-        let request = request.and_then(|request| request.check_at(sites).map(|()| request));
-        match request {
+        match Wish::of(&reserve, sites) {
             Err(invalid) => Self::answer(user, &reserve, ReserveAnswer::Invalid(invalid), out),
-            Ok(request) => match self.find(now, &request, *staging, &[]) {
+            Ok(wish) => match self.find(now, &wish, *staging, &[]) {
                 None => Self::answer(user, &reserve, ReserveAnswer::Declined, out),
-                Some((cluster, offer)) => {
-                    self.book(now, (user, reserve, request), (cluster, offer), Search::default(), out);
-                }
+                Some(found) => self.book(now, (user, reserve, wish), found, Search::default(), out),
             },
         }
     }
@@ -220,39 +230,22 @@ impl MetaScheduler {
         out.send(user, Message::Answered(Answered { job: id, answer }));
     }
 
-    /// An offer of a cluster that has not refused.
-    pub(super) fn find(
-        &mut self,
-        now: Time,
-        request: &Request,
-        staging: Option<Staging>,
-        refused: &[usize],
-    ) -> Option<(usize, Offer)> {
-        match self.choose {
-            Choose::First => {
-                let mut clusters = (0..self.clusters.len()).filter(|number| !refused.contains(number));
-                clusters.find_map(|number| Some((number, self.ask(number, now, staging, request)?)))
-            }
-            Choose::Global => self.find_best(now, request, staging, refused),
-        }
-    }
-
     /// The policy's choice over all clusters: of equal ranks the earliest end, then the earliest start. Clusters of
     /// different speeds are compared by capacity ([`super::fit::Fit::across`]).
     ///
     /// Branch and bound: clusters are asked in order of a bound that is computed from counts, and not at all if they
     /// cannot beat the best offer so far. The bound of a cluster without bookings is exact, so all but the first of
     /// these are left out.
-    fn find_best(
+    pub(super) fn find_best(
         &mut self,
         now: Time,
         request: &Request,
         staging: Option<Staging>,
-        refused: &[usize],
+        has_refused: impl Fn(usize) -> bool,
     ) -> Option<(usize, Offer)> {
         let mut bounds = std::mem::take(&mut self.bounds);
         let mut offered: Option<OfferKey> = None;
-        for (number, cluster) in self.clusters.iter().enumerate().filter(|(number, _)| !refused.contains(number)) {
+        for (number, cluster) in self.clusters.iter().enumerate().filter(|(number, _)| !has_refused(*number)) {
             let (soonest, there) = self.at_site(number, now, staging, request);
             let Some(bound) = cluster.book.bound(soonest, &there) else { continue };
             let key = cluster.key(bound.rank, bound.start, request, number);
@@ -419,7 +412,7 @@ impl MetaScheduler {
 
 impl Cluster {
     /// The place of an offer of this cluster among those of several.
-    fn key(&self, rank: i128, start: Time, request: &Request, number: usize) -> OfferKey {
+    pub(super) fn key(&self, rank: i128, start: Time, request: &Request, number: usize) -> OfferKey {
         (self.book.fit().across(rank, self.speed), start + self.speed.time(request.duration), start, number)
     }
 }
@@ -587,7 +580,8 @@ mod tests {
                 let (ready, duration) = (at(now + ahead), Span::from_secs(duration));
                 let deadline = ready + duration + Span::from_secs(slack);
                 let request = Request { arrive: at(now), ready, duration, deadline, nodes };
-                let found = meta.find(at(now), &request, None, &[]);
+                let found = meta.find(at(now), &Wish::rigid(request, duration), None, &[]);
+                let found = found.map(|found| (found.cluster, found.offer));
                 prop_assert_eq!(&found, &by_asking_all(&lists, at(now), &request, &fit::ALL[fit], rect_end));
                 if let Some((number, Offer { start, nodes, .. })) = found {
                     let end = start + Span::from_micros(lists[number].lasts(duration.micros() / 1_000_000));

@@ -5,6 +5,7 @@
 
 use super::book::Offer;
 use super::meta::{AcceptedJob, AcceptedPhase, Cluster, MetaScheduler, Out};
+use super::shapes::{RefusedShape, ShapedOffer, Wish};
 use crate::grid::{JobId, NodeSet, Request, TaskId};
 use crate::protocol::{self, Answered, Booked, Message, Record, ReserveAnswer};
 use crate::time::Time;
@@ -15,6 +16,7 @@ pub(super) struct Moving {
     pub live: AcceptedJob,
     seek: MoveSearch,
     pub cluster: usize,
+    shape: usize,
     start: Time,
     until: Time,
     nodes: NodeSet,
@@ -27,15 +29,17 @@ pub(super) struct Moving {
 /// State of the search.
 struct MoveSearch {
     /// Rest of the request.
-    left: Request,
+    left: Wish,
     next: MoveStep,
     /// Other nodes that a site has named as free; tried before `next`.
-    named: Option<(usize, Offer)>,
+    named: Option<ShapedOffer>,
     /// True if the last attempt was such nodes.
     are_named: bool,
-    /// Last refusal, and all clusters without further offers.
-    refused: Option<(usize, Time)>,
-    tried: Vec<usize>,
+    /// Last refusal, and all shapes that have no further offers of a cluster.
+    refused: Option<(RefusedShape, Time)>,
+    tried: Vec<RefusedShape>,
+    /// The shape last recorded.
+    recorded: usize,
 }
 
 /// Steps of the search.
@@ -48,15 +52,31 @@ enum MoveStep {
     Elsewhere,
 }
 
+impl MoveSearch {
+    /// Records the shape that is tried next, if it is another one.
+    fn record(&mut self, job: JobId, shape: usize, out: &mut Out) {
+        if self.recorded != shape {
+            self.recorded = shape;
+            out.log(Record::Shaped { job, shape: shape as u32 });
+        }
+    }
+}
+
 impl MetaScheduler {
     /// Finds other nodes for the rest of a job. Returns it if there are none.
     ///
     /// A job with an input stays at the site of its input, and, while that is on its way, starts no earlier than
     /// planned, as no better estimate is known.
+    ///
+    /// At its time, a malleable job only gets its own shape. Then it may get another one, unless work of it is saved: a
+    /// checkpoint is of a job on a certain number of nodes.
     pub(super) fn move_on(&mut self, now: Time, job: JobId, live: AcceptedJob, out: &mut Out) -> Option<AcceptedJob> {
-        let left = Request { duration: live.left(live.request.duration), ..live.request };
-        let (named, are_named, refused) = (None, false, None);
-        let seek = MoveSearch { left, next: MoveStep::AtItsTime, named, are_named, refused, tried: Vec::new() };
+        let left = match live.saved.is_zero() {
+            true => live.wish.clone(),
+            false => live.wish.rest(live.shape, live.left(live.request.duration)),
+        };
+        let (named, are_named, refused, tried, recorded) = (None, false, None, Vec::new(), live.shape);
+        let seek = MoveSearch { left, next: MoveStep::AtItsTime, named, are_named, refused, tried, recorded };
         self.seek_on(now, job, live, seek, out)
     }
 
@@ -68,70 +88,82 @@ impl MetaScheduler {
         mut seek: MoveSearch,
         out: &mut Out,
     ) -> Option<AcceptedJob> {
-        let Some((cluster, Offer { start, nodes, .. })) = self.next_offer(now, &live, &mut seek) else {
+        let Some(found) = self.next_offer(now, &live, &mut seek) else {
+            seek.record(job, live.shape, out);
             return Some(live);
         };
-        let until = start + self.lasts(cluster, &seek.left);
+        let ShapedOffer { cluster, shape, offer: Offer { start, nodes, .. } } = found;
+        seek.record(job, shape, out);
+        let until = start + self.lasts(cluster, &seek.left.shaped(shape));
         let Cluster { site, speed, is_shared, ref mut book, .. } = self.clusters[cluster];
         book.add(start, until, &nodes).expect("what is offered is free");
         let awaits_input = live.phase == AcceptedPhase::Awaited;
-        let moving = Moving { live, seek, cluster, start, until, nodes, awaits_input, is_cancelled: false };
+        let moving = Moving { live, seek, cluster, shape, start, until, nodes, awaits_input, is_cancelled: false };
         if !is_shared {
             self.settle(now, job, moving, out);
             return None;
         }
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, moving.nodes.clone(), until.since(start));
-        let runtime = speed.time(moving.live.left(moving.live.runtime));
+        let runtime = speed.time(moving.live.left(moving.live.wish.runtime(shape)));
         out.log(Record::Assigned { task, site });
         out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
         self.moving.insert(job, moving);
         None
     }
 
-    fn next_offer(&mut self, now: Time, live: &AcceptedJob, seek: &mut MoveSearch) -> Option<(usize, Offer)> {
+    fn next_offer(&mut self, now: Time, live: &AcceptedJob, seek: &mut MoveSearch) -> Option<ShapedOffer> {
         let named = seek.named.take();
         seek.are_named = named.is_some();
         if named.is_some() {
             return named;
         }
+        let home = live.cluster;
         loop {
-            let (home, left) = (live.cluster, seek.left);
-            let offer = match seek.next {
+            let found = match seek.next {
                 MoveStep::AtItsTime => {
                     seek.next = MoveStep::Preferred;
+                    let left = seek.left.shaped(live.shape);
                     let deadline = live.start + self.lasts(home, &left);
                     let at_its_time = Request { ready: live.start, deadline, ..left };
                     let is_in_time = live.start >= now + self.clusters[home].latency;
-                    if is_in_time { self.ask(home, now, None, &at_its_time) } else { None }.map(|offer| (home, offer))
+                    let offer = if is_in_time { self.ask(home, now, None, &at_its_time) } else { None };
+                    offer.map(|offer| ShapedOffer { cluster: home, shape: live.shape, offer })
                 }
                 MoveStep::Preferred => {
                     seek.next = MoveStep::Latest;
-                    let soonest =
-                        if live.phase == AcceptedPhase::Awaited { left.ready.max(live.start) } else { left.ready };
-                    let offer = self.ask(home, now, None, &Request { ready: soonest, ..left });
-                    offer.map(|offer| (home, offer)).filter(|(_, offer)| seek.refused != Some((home, offer.start)))
+                    let found = self.find_at_home(now, live, seek);
+                    found.filter(|found| seek.refused != Some(((home, found.shape), found.offer.start)))
                 }
                 MoveStep::Latest => {
                     seek.next = MoveStep::Elsewhere;
-                    let latest = seek
-                        .refused
-                        .and_then(|(cluster, start)| Some((cluster, self.latest(now, cluster, &left, start)?)));
-                    latest.and_then(|(cluster, latest)| Some((cluster, self.ask(cluster, now, None, &latest)?)))
+                    seek.refused.and_then(|((cluster, shape), start)| {
+                        let latest = self.latest(now, cluster, &seek.left.shaped(shape), start)?;
+                        Some(ShapedOffer { cluster, shape, offer: self.ask(cluster, now, None, &latest)? })
+                    })
                 }
                 MoveStep::Elsewhere => {
-                    let there = seek.refused.take().map_or(home, |(cluster, _)| cluster);
-                    seek.tried.extend([home, there]);
-                    if live.staging.is_some_and(|staging| staging.has_input()) {
-                        return None;
+                    match seek.refused.take() {
+                        Some((refused, _)) => seek.tried.push(refused),
+                        None => seek.tried.extend(seek.left.open().map(|shape| (home, shape))),
                     }
                     seek.next = MoveStep::Latest;
-                    return self.find(now, &left, None, &seek.tried);
+                    return match live.staging.is_some_and(|staging| staging.has_input()) {
+                        true => self.find_at_home(now, live, seek),
+                        false => self.find(now, &seek.left, None, &seek.tried),
+                    };
                 }
             };
-            if offer.is_some() {
-                return offer;
+            if found.is_some() {
+                return found;
             }
         }
+    }
+
+    /// An offer of the site that has the job now.
+    fn find_at_home(&mut self, now: Time, live: &AcceptedJob, seek: &MoveSearch) -> Option<ShapedOffer> {
+        let ready = live.request.ready;
+        let soonest = if live.phase == AcceptedPhase::Awaited { ready.max(live.start) } else { ready };
+        self.find_at(live.cluster, now, &seek.left.ready_at(soonest), None, &seek.tried)
     }
 
     /// Handles the answer of a site.
@@ -149,21 +181,22 @@ impl MetaScheduler {
             }
             return;
         }
-        let Moving { live, mut seek, cluster, start, until, nodes, .. } = moving;
+        let Moving { live, mut seek, cluster, shape, start, until, nodes, .. } = moving;
         self.unbook(now, cluster, (start, until), &nodes);
         let home = Record::Assigned { task: TaskId { job, index: 0 }, site: self.clusters[live.cluster].site };
         if is_cancelled {
+            seek.record(job, live.shape, out);
             out.log(home);
             return Self::cancelled(job, &live, out);
         }
-        seek.refused = Some((cluster, start));
+        seek.refused = Some(((cluster, shape), start));
         if !seek.are_named {
-            let duration = until.since(start);
+            let (left, duration) = (seek.left.shaped(shape), until.since(start));
             // A move at the original time allows no later start.
-            let deadline = if seek.next == MoveStep::Preferred { until } else { seek.left.deadline };
-            let there = Request { ready: start, duration, deadline, ..seek.left };
+            let deadline = if seek.next == MoveStep::Preferred { until } else { left.deadline };
+            let there = Request { ready: start, duration, deadline, ..left };
             let offer = self.among(cluster, now + self.clusters[cluster].latency, &there, &booked.free);
-            seek.named = offer.map(|offer| (cluster, offer));
+            seek.named = offer.map(|offer| ShapedOffer { cluster, shape, offer });
         }
         if let Some(live) = self.seek_on(now, job, live, seek, out) {
             // It has never been at the site that was asked.
@@ -174,7 +207,8 @@ impl MetaScheduler {
 
     /// Assigns other nodes to a job.
     fn settle(&mut self, now: Time, job: JobId, moving: Moving, out: &mut Out) {
-        let Moving { mut live, cluster, start, until, nodes, .. } = moving;
+        let Moving { mut live, cluster, shape, start, until, nodes, .. } = moving;
+        (live.shape, live.request, live.runtime) = (shape, live.wish.shaped(shape), live.wish.runtime(shape));
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         out.log(Record::Rebooked { job, site, start, until, nodes: nodes.clone() });
         if !is_shared {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::settings::{Registered, Walk, Word, key};
+use crate::settings::{Registered, Unless, Walk, Word, key};
 use crate::words::words;
 
 /// The meta-scheduler at the router.
@@ -12,6 +12,9 @@ pub struct Reservation {
     pub policy: String,
     pub rect_end: RectEnd,
     pub choose: Choose,
+    /// Choice among the shapes of a malleable request.
+    #[serde(skip_serializing_if = "ShapeRule::is_usual")]
+    pub shape: ShapeRule,
 }
 
 impl Reservation {
@@ -22,6 +25,8 @@ impl Reservation {
         let rect_end = key("rect_end", "the length of an unbounded free rectangle");
         w.set(rect_end, &mut self.rect_end, RectEnd::ALL);
         w.set(key("choose", "the choice of the site for a request"), &mut self.choose, Choose::ALL);
+        let shape = key("shape", "the choice among the shapes of a malleable request").usual("`\"policy\"`");
+        w.set(shape, &mut self.shape, Unless(ShapeRule::ALL, ShapeRule::Policy));
     }
 }
 
@@ -46,10 +51,34 @@ words! {
         /// The site with the start that the policy prefers among those of all sites.
         Global = "global",
     }
+    /// Choice among the offers for the shapes of a malleable request.
+    #[derive(Default)]
+    ShapeRule {
+        /// The one that the policy prefers, then the earliest end, then the shape listed first.
+        #[default]
+        Policy = "policy",
+        /// The shape listed first of those with room.
+        Listed = "listed",
+        /// The earliest end, then the least node time, the earliest start, and the fewest nodes.
+        Finish = "finish",
+        /// The least node time, then the earliest end, the earliest start, and the fewest nodes.
+        Thrifty = "thrifty",
+    }
+}
+
+impl ShapeRule {
+    fn is_usual(&self) -> bool {
+        *self == ShapeRule::default()
+    }
 }
 
 impl Default for Reservation {
     fn default() -> Reservation {
-        Reservation { policy: "pe_w".to_owned(), rect_end: RectEnd::default(), choose: Choose::default() }
+        Reservation {
+            policy: "pe_w".to_owned(),
+            rect_end: RectEnd::default(),
+            choose: Choose::default(),
+            shape: ShapeRule::default(),
+        }
     }
 }

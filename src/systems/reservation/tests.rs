@@ -2,6 +2,7 @@
 
 mod blocked;
 mod failing;
+mod shapes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User};
 use crate::time::{Span, Stamp, Time};
 use crate::workload::lublin::Times;
+use crate::workload::malleable::Malleability;
 use crate::workload::reservations::RequestGenerator;
 
 fn at(second: u64) -> Time {
@@ -258,6 +260,7 @@ fn demand(size: f64) -> RequestGenerator {
         ahead_millionths: 3_000_000,
         slack_millionths: 3_000_000,
         used_millionths: 1_000_000,
+        malleability: Default::default(),
         times: Default::default(),
         data: Default::default(),
     }
@@ -290,6 +293,11 @@ const USER: ActorId = ActorId(3);
 
 /// Messages of a user with all these requests.
 fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
+    says_in_shapes(asked, Malleability::default())
+}
+
+/// Messages of a user with all these requests, which have up to eight nodes in their further shapes.
+fn says_in_shapes(asked: &[Asked], malleability: Malleability) -> Vec<(Time, ActorId, Message)> {
     let mut says = Vec::new();
     for (number, &(arrive, ahead, duration, slack, runtime, nodes, cancel)) in asked.iter().enumerate() {
         let (id, ready) = (JobId(number as u32), arrive + ahead);
@@ -298,11 +306,10 @@ fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
         let job = Job { id, arrive: at(arrive), first_task: id.0, tasks, edges: Vec::new(), worth: None, times: None };
         // A slack of 0 makes the deadline a second too early.
         let deadline = at((ready + duration + slack).saturating_sub(1));
-        says.push((
-            at(arrive),
-            ActorId(0),
-            Message::Reserve(Reserve { job: Arc::new(job), ready: at(ready), deadline, staging: None }),
-        ));
+        let request = Request { arrive: at(arrive), ready: at(ready), duration: walltime, deadline, nodes };
+        let shapes = malleability.shapes(&request, runtime, 8);
+        let reserve = Reserve { job: Arc::new(job), ready: at(ready), deadline, shapes, staging: None };
+        says.push((at(arrive), ActorId(0), Message::Reserve(reserve)));
         says.extend(cancel.map(|after| (at(arrive + after), ActorId(0), Message::Cancel(Cancel { job: id }))));
     }
     says
@@ -502,8 +509,10 @@ fn every_policy_chooses_in_figure_1_at_twice_the_speed() {
             let book = figure_book(name, RectEnd::Clip);
             let site = ActorId(1);
             let cluster = Cluster { site, latency: Span::ZERO, speed, is_shared: false, book, outages: None };
-            let found = MetaScheduler::new(vec![cluster], choose, None).find(at(0), &request, None, &[]);
-            assert_eq!(found, Some((0, judged.clone())), "{name}");
+            let wish = Wish::rigid(request, request.duration);
+            let found = MetaScheduler::new(vec![cluster], choose, None).find(at(0), &wish, None, &[]);
+            let offer = judged.clone();
+            assert_eq!(found, Some(ShapedOffer { cluster: 0, shape: 0, offer }), "{name}");
         }
     }
 }
@@ -564,7 +573,11 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
     assert_eq!(user, USER);
     let reserve = |at_second: u64| {
         let (ready, deadline) = (at(5), at(10));
-        (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline, staging: None }))
+        (
+            at(at_second),
+            ActorId(0),
+            Message::Reserve(Reserve { job: job.clone(), ready, deadline, shapes: Vec::new(), staging: None }),
+        )
     };
     let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
     let cluster =
@@ -607,7 +620,13 @@ fn a_site_does_not_end_the_job_of_another() {
     let says = vec![(
         at(0),
         ActorId(0),
-        Message::Reserve(Reserve { job: Arc::new(job), ready: at(5), deadline: at(10), staging: None }),
+        Message::Reserve(Reserve {
+            job: Arc::new(job),
+            ready: at(5),
+            deadline: at(10),
+            shapes: Vec::new(),
+            staging: None,
+        }),
     )];
     let cluster = |number| {
         let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);

@@ -46,6 +46,14 @@ struct Story {
     fails: bool,
     failures: (u64, u64, u64, bool),
     recovery: (usize, usize, u32, u64),
+    /// True if requests have three shapes.
+    is_malleable: bool,
+}
+
+/// Nodes and duration in seconds of the shapes of a request: its own, half the nodes for twice the time, and one node
+/// more for a second less.
+fn shapes(nodes: u32, duration: u64) -> [(u32, u64); 3] {
+    [(nodes, duration), (nodes.div_ceil(2), 2 * duration), (nodes + 1, duration.saturating_sub(1).max(1))]
 }
 
 fn story() -> impl Strategy<Value = Story> {
@@ -58,7 +66,7 @@ fn story() -> impl Strategy<Value = Story> {
     let bargained = prop::option::weighted(0.5, (0..STRATEGIES.len(), bargained));
     let kept = (0u64..80, 1u64..25, 0u32..6, 1u32..5);
     (
-        ((0..queue::ALL.len(), 0..queue::ALL.len()), any::<bool>(), any::<bool>(), any::<bool>()),
+        ((0..queue::ALL.len(), 0..queue::ALL.len()), prop::array::uniform4(any::<bool>())),
         (prop::collection::vec(queued, 0..14), prop::collection::vec(asked, 1..18), sold, bargained),
         prop::collection::vec(kept, 0..4),
         (prop::array::uniform4(0u64..3), prop::array::uniform3(prop::sample::select(vec![0u64, 0, 0, 4]))),
@@ -67,7 +75,7 @@ fn story() -> impl Strategy<Value = Story> {
     )
         .prop_map(
             |(
-                (policies, has_links, global, is_alone),
+                (policies, [has_links, global, is_alone, is_malleable]),
                 (queued, asked, sold, bargained),
                 reserved,
                 rest,
@@ -90,6 +98,7 @@ fn story() -> impl Strategy<Value = Story> {
                     fails,
                     failures,
                     recovery,
+                    is_malleable,
                 }
             },
         )
@@ -244,11 +253,20 @@ impl Story {
             let (ready, runtime) = (arrive + ahead, runtime.min(duration));
             writeln!(
                 text,
-                "[[workload.request]]\narrive = \"{arrive} s\"\nready = \"{ready} s\"\nduration = \"{duration} s\"\n\
-                 deadline = \"{} s\"\nnodes = {nodes}\nruntime = \"{runtime} s\"",
+                "[[workload.request]]\narrive = \"{arrive} s\"\nready = \"{ready} s\"\ndeadline = \"{} s\"",
                 ready + duration + slack
             )
             .unwrap();
+            if self.is_malleable {
+                let shapes = shapes(nodes, duration).map(|(nodes, duration)| {
+                    let runtime = runtime.min(duration);
+                    format!("{{ nodes = {nodes}, duration = \"{duration} s\", runtime = \"{runtime} s\" }}")
+                });
+                writeln!(text, "shapes = [{}]", shapes.join(", ")).unwrap();
+            } else {
+                let keys = format!("duration = \"{duration} s\"\nnodes = {nodes}\nruntime = \"{runtime} s\"");
+                writeln!(text, "{keys}").unwrap();
+            }
             if let Some(cancel) = cancel {
                 writeln!(text, "cancel = \"{} s\"", arrive + cancel).unwrap();
             }
@@ -413,19 +431,30 @@ fn check_promises(
     let first = story.queued.len() as u32;
     let request = |job: &JobId| &asked[(job.0 - first) as usize];
     let mut promises: Promises = BTreeMap::new();
+    let mut chosen: BTreeMap<JobId, usize> = BTreeMap::new();
+    let shape = |job: &JobId, chosen: &BTreeMap<JobId, usize>| {
+        let (_, _, duration, _, _, nodes, ..) = *request(job);
+        shapes(nodes, duration)[chosen.get(job).copied().unwrap_or(0)]
+    };
     let (mut answered, mut broken, mut ends) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
     for Entry { stamp, record, .. } in log {
         match record {
+            Record::Shaped { job, shape } => {
+                prop_assert!(story.is_malleable && !ends.contains_key(job));
+                chosen.insert(*job, *shape as usize);
+            }
             Record::Answered { job, answer, ready, deadline } => {
                 prop_assert!(answered.insert(*job), "{} is answered twice", job);
                 if let ReserveAnswer::Accepted { site, start, nodes } = answer {
-                    let until = *start + stretched(Span::from_secs(request(job).2));
+                    let (wide, lasts) = shape(job, &chosen);
+                    let until = *start + stretched(Span::from_secs(lasts));
+                    prop_assert_eq!((nodes.len(), chosen.contains_key(job)), (wide, story.is_malleable));
                     prop_assert!(start >= ready && until <= *deadline);
                     promises.entry(*job).or_default().push((*site, *start, until, nodes.clone()));
                 }
             }
             Record::Rebooked { job, site, start, until, nodes } => {
-                prop_assert!(bookings == Bookings::Move && nodes.len() == request(job).5);
+                prop_assert!(bookings == Bookings::Move && nodes.len() == shape(job, &chosen).0);
                 let (arrive, ahead, duration, slack, ..) = *request(job);
                 prop_assert!(*start < *until && *until <= second(arrive + ahead + duration + slack));
                 promises.get_mut(job).unwrap().push((*site, *start, *until, nodes.clone()));

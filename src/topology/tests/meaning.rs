@@ -6,7 +6,7 @@ use super::batch::QUEUEING;
 use super::provisioning::BARGAINING;
 use super::*;
 use crate::catalog;
-use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::grid::{Curve, Edge, JobShape, Kind, Task, Worth};
 use crate::roles::queue;
 use crate::systems::market::{
     Admission, AskWhen, BestBid, BidRecords, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr,
@@ -17,7 +17,7 @@ use crate::systems::{Service, managers};
 use crate::time::{Span, Time};
 use crate::topology::*;
 use crate::workload::market::{Generator, LoadBasis};
-use crate::workload::{Source, table};
+use crate::workload::{Numbering, Source, table};
 
 #[test]
 fn shipped_topologies_are_valid_and_named_after_their_files() {
@@ -615,6 +615,72 @@ fn requests_are_read_and_only_their_errors_are_reported() {
     }
     let diagnostics = load_text(FINE, &["workload.0.source=\"reservations\""]).unwrap_err().to_string();
     assert!(diagnostics.contains("need a [reservation] table"), "{diagnostics}");
+}
+
+#[test]
+fn requests_may_have_several_shapes_in_place_of_one() {
+    let shapes =
+        "shapes = [{ nodes = 4, duration = \"5 min\" }, { nodes = 9, duration = \"2 min\", runtime = \"1 min\" }]";
+    let text = RESERVING.replace("duration = \"5 min\"\nnodes = 3", shapes);
+    let topology = load_text(&text, &[]).unwrap();
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    let requests = topology.workloads[0].source.requests(&mut Numbering::default()).unwrap();
+    let (job, ask) = &requests[0];
+    let minutes = |minutes| Span::from_minutes(minutes);
+    let all = [(4, minutes(5), minutes(5)), (9, minutes(2), minutes(1))];
+    let all = all.map(|(nodes, duration, runtime)| JobShape { nodes, duration, runtime });
+    assert_eq!((ask.shapes.as_slice(), JobShape::are_of(&ask.shapes, job)), (&all[..], true));
+    // The longest can just start when it is ready, at its arrival. York has eight nodes, which the second exceeds.
+    assert_eq!(ask.request.deadline, Time::ZERO + minutes(6));
+    let notes = crate::topology::check_jobs(&topology).unwrap();
+    assert_eq!(notes.len(), 1, "of the second request: {notes:?}");
+    assert!(notes[0].contains("from job 1 on"), "{notes:?}");
+
+    let many = format!("workload.0.request.0.shapes=[{}]", "{ nodes = 1, duration = \"1 min\" }, ".repeat(17));
+    for (setting, expected) in [
+        ("workload.0.request.0.nodes=3", "leave nodes out: shapes states it"),
+        ("workload.0.request.0.duration=\"5 min\"", "leave duration out: shapes states it"),
+        ("workload.0.request.0.runtime=\"5 min\"", "leave runtime out: shapes states it"),
+        ("workload.0.request.0.shapes.0.nodes=0", "expected a whole number from 1"),
+        ("workload.0.request.0.shapes.0.duration=\"0 s\"", "a time above zero"),
+        ("workload.0.request.0.shapes.1.runtime=\"3 min\"", "a time within the duration of the shape"),
+        ("workload.0.request.0.shapes=[{ nodes = 1, duration = \"1 min\" }]", "from 2 to 16 shapes, found 1"),
+        (many.as_str(), "expected from 2 to 16 shapes, found 17"),
+        ("workload.0.request.0.shapes=[{ nodes = 1 }, { nodes = 2, duration = \"1 min\" }]", "missing: expected"),
+        ("workload.0.request.0.shapes=4", "expected a list of shapes"),
+        ("reservation.shape=\"thirfty\"", "did you mean `thrifty`?"),
+    ] {
+        let diagnostics = load_text(&text, &[setting]).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{setting}: {diagnostics}");
+    }
+    let diagnostics =
+        load_text(&RESERVING.replace("duration = \"5 min\"\nnodes = 3", ""), &[]).unwrap_err().to_string();
+    assert!(diagnostics.contains("missing: expected the number of nodes needed, or shapes"), "{diagnostics}");
+}
+
+#[test]
+fn generated_requests_may_be_malleable() {
+    let source = "source = \"reservations\"\nrequests = 50\nnodes = 8\n";
+    let text = format!("{}{source}", RESERVING.split("source").next().unwrap());
+    let asks = |settings: &[&str]| {
+        let topology = load_text(&text, settings).unwrap();
+        assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+        topology.workloads[0].source.requests(&mut Numbering::default()).unwrap()
+    };
+    let (rigid, malleable) = (asks(&[]), asks(&["workload.0.malleable=2", "workload.0.serial_fraction=0.1"]));
+    for ((job, one), (other, several)) in rigid.iter().zip(&malleable) {
+        assert_eq!((job, one.request, one.runtime), (other, several.request, several.runtime));
+        assert!(one.shapes.is_empty() && JobShape::are_of(&several.shapes, other));
+        assert!(several.shapes.iter().all(|shape| (1..=8).contains(&shape.nodes)));
+    }
+    for (settings, expected) in [
+        (&["workload.0.malleable=8"][..], "a whole number from 0 to 7"),
+        (&["workload.0.malleable=1", "workload.0.serial_fraction=1.1"], "a number from 0 to 1"),
+        (&["workload.0.serial_fraction=0.1"], "leave serial_fraction out: without malleable, requests have one shape"),
+    ] {
+        let diagnostics = load_text(&text, settings).unwrap_err().to_string();
+        assert!(diagnostics.contains(expected), "{settings:?}: {diagnostics}");
+    }
 }
 
 #[test]

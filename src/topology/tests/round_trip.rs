@@ -113,6 +113,11 @@ fn bases() -> Vec<(String, String)> {
     let shaped = "distribution = \"weibull\"\nrepair_distribution = \"lognormal\"";
     let saves = "[recovery]\ncheckpoint = { every = \"young\", cost = \"1 s\" }";
     bases.push(("fails by nodes".to_owned(), fails(&format!("{drawn}\n{shaped}\n{saves}"))));
+    let shapes = "shapes = [{ nodes = 1, duration = \"1 h\" }, { nodes = 2, duration = \"1 h\" }]";
+    let shaped = format!("source = \"requests\"\n[[workload.request]]\n{shapes}");
+    bases.push(("shapes".to_owned(), grid("[reservation]", &shaped)));
+    let malleable = "source = \"reservations\"\nrequests = 3\nmalleable = 2";
+    bases.push(("malleable".to_owned(), grid("[reservation]", malleable)));
     let reserved = grid("[reservation]", "source = \"reservations\"\nrequests = 2");
     bases.push(("fails when reserved".to_owned(), format!("{reserved}[[failure]]\n{drawn}\n")));
     let traced = "site = \"york\"\noutages = [{ component = 3, at = \"1 h\", for = \"1 min\" }]";

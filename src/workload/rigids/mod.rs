@@ -230,8 +230,9 @@ impl JobSource for Rigids {
             let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place as usize, &task).within);
             let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
             let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
-            requests
-                .push((job, ListedRequest { request, runtime: task.runtime, cancel: None, volumes: self.data.each }));
+            let (volumes, shapes) = (self.data.each, Vec::new());
+            let ask = ListedRequest { request, runtime: task.runtime, cancel: None, volumes, shapes };
+            requests.push((job, ask));
             Ok::<_, WorkloadError>(())
         })?;
         Ok(requests)

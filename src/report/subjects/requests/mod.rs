@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Better, Measure, Subject, SubjectReport, Unit, Words, is_zero};
 use crate::few;
 use crate::grid::{NodeSet, Request};
-use crate::numerals::{count, number, percent};
+use crate::numerals::{count, counted, number, percent};
 use crate::protocol::ReserveAnswer;
 use crate::report::SummaryPart;
 use crate::report::account::{Account, OpenTable};
@@ -59,12 +59,19 @@ pub const SUBJECT: Subject = Subject {
             better: Better::Less,
             of: |summary| summary.part::<Reservations>()?.slowdown,
         },
+        Measure {
+            name: "reshaped",
+            about: "share of the accepted malleable requests that were booked in another shape than their first",
+            unit: Unit::Share,
+            better: Better::More,
+            of: |summary| summary.part::<Reservations>()?.reshaped(),
+        },
     ],
 };
 
 /// Counts of requests by result. `submitted` is the sum of `invalid`, `declined`, `accepted` and `unanswered`;
 /// `accepted` that of `finished`, `cancelled`, `given_up`, `broken` and `unfinished`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reservations {
     pub submitted: u64,
     pub invalid: u64,
@@ -89,6 +96,9 @@ pub struct Reservations {
     /// Compensation for broken promises, in node seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub compensation: f64,
+    /// Numbers of accepted requests with several shapes that are booked in the first listed, the second, ...
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_shape: Vec<u64>,
     /// Accepted share of the valid requests.
     pub acceptance: Option<f64>,
     /// Mean over accepted requests.
@@ -102,6 +112,12 @@ impl SummaryPart for Reservations {
 }
 
 impl Reservations {
+    /// Share of the accepted requests with several shapes that are not booked in their first; None if there are none.
+    pub fn reshaped(&self) -> Option<f64> {
+        let (all, first) = (self.by_shape.iter().sum::<u64>(), self.by_shape.first()?);
+        (all > 0).then(|| (all - first) as f64 / all as f64)
+    }
+
     pub fn add_up(&self) -> bool {
         self.submitted == self.invalid + self.declined + self.accepted + self.unanswered
             && self.accepted == self.finished + self.cancelled + self.given_up + self.broken + self.unfinished
@@ -116,16 +132,16 @@ pub const RESERVATIONS: TableForm = TableForm {
         text("user", "the user that asked"),
         seconds("arrival", "when the request was made"),
         seconds("ready", "the earliest start"),
-        seconds("duration", "the time asked for, at speed 1"),
+        seconds("duration", "the time asked for, at speed 1, in the chosen shape"),
         seconds("deadline", "the latest end"),
-        whole("nodes", "nodes asked for"),
+        whole("nodes", "nodes asked for, in the chosen shape"),
         text("answer", "`accepted`, `declined` or `invalid`"),
         text("reason", "why it is invalid"),
         text("site", "where it is booked"),
         seconds("start", "start of the last booking"),
         seconds("end", "end of the last booking"),
         text("allocated", "nodes of the last booking: `0-3 7`"),
-        columns::number("slowdown", "", "(`end` - `ready`) / `duration`"),
+        columns::number("slowdown", "", "(`end` - `ready`) / `duration`, or by the shortest duration of its shapes"),
         seconds("real_start", "when it started"),
         seconds("real_end", "when it ended"),
         text(
@@ -134,6 +150,8 @@ pub const RESERVATIONS: TableForm = TableForm {
         ),
         whole("moved", "times that it was booked anew because nodes had failed"),
         columns::number("compensation", "node seconds", "what its user got for a broken promise"),
+        whole("shapes", "how many shapes it has"),
+        whole("shape", "the chosen one of several shapes, from 0; the first if it is not booked"),
     ],
 };
 
@@ -192,7 +210,11 @@ impl RequestAccount<'_> {
                 }
                 sum.compensation += answered.broken.map_or(0.0, |given| given.micros() as f64 / 1e6);
                 let end = until(self.tally, row, answered).unwrap_or(*start);
-                self.slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(end));
+                self.slowdowns += slowdown(row, answered, end);
+                if let Some(shapes) = &row.shapes {
+                    sum.by_shape.resize(sum.by_shape.len().max(shapes.shapes.len()), 0);
+                    sum.by_shape[shapes.chosen as usize] += 1;
+                }
                 match row.fate {
                     Fate::Completed { .. } => {
                         sum.finished += 1;
@@ -239,7 +261,7 @@ impl RequestAccount<'_> {
                 let end = until(self.tally, row, answered).unwrap_or(*start);
                 let ran = row.tasks.first();
                 line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
-                line.cores(nodes, 0).float(request.map_or(0.0, |request| request.slowdown(end)));
+                line.cores(nodes, 0).float(slowdown(row, answered, end));
                 line.maybe(ran.and_then(|ran| ran.start), CsvRow::time)
                     .maybe(ran.and_then(|ran| ran.end), CsvRow::time);
                 line.text(match row.fate {
@@ -252,6 +274,8 @@ impl RequestAccount<'_> {
                 line.number(*moved).maybe(*broken, |line, given| line.span(Span::from_micros(given.micros())))
             }
         };
+        line.number(row.shapes.as_ref().map_or(1, |shapes| shapes.shapes.len() as u32));
+        line.maybe(row.shapes.as_ref(), |line, shapes| line.number(shapes.chosen));
         line.end();
     }
 }
@@ -272,7 +296,7 @@ impl Account for RequestAccount<'_> {
     }
 
     fn close(&mut self, summary: &mut Summary) {
-        let mut sum = self.sum;
+        let mut sum = std::mem::take(&mut self.sum);
         sum.shortened = self.shortened();
         assert!(sum.add_up(), "every request is counted once");
         let valid = sum.accepted + sum.declined;
@@ -316,15 +340,28 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let slowdown = all.slowdown.map(|mean| ("slowdown", format!("of reserved jobs: mean {mean:.3}")));
     let suffered = all.moved + all.shortened + all.broken > 0;
     let promises = suffered.then(|| {
-        let (given, Reservations { moved, shortened, broken, .. }) = (number(all.compensation / 3600.0), all);
+        let (given, Reservations { moved, shortened, broken, .. }) = (number(all.compensation / 3600.0), &all);
         let told = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
         ("promises", told)
     });
-    [("accepted", accepted)].into_iter().chain(slowdown).chain(promises).collect()
+    let shapes = all.reshaped().map(|share| {
+        let booked = counted(all.by_shape.iter().sum(), "malleable request");
+        let each: Vec<String> = all.by_shape.iter().map(|requests| count(*requests)).collect();
+        let (share, each) = (percent(share), each.join(", "));
+        ("shapes", format!("{share} of {booked} in another than the first; in the order of the list: {each}"))
+    });
+    [("accepted", accepted)].into_iter().chain(slowdown).chain(shapes).chain(promises).collect()
 }
 
 fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
     Request::of(&row.job, answered.ready, answered.deadline).ok()
+}
+
+/// Slowdown of a request that is booked until `end`: of several shapes, the shortest counts.
+fn slowdown(row: &JobRow, answered: &AnsweredRow, end: Time) -> f64 {
+    let Some(request) = request(row, answered) else { return 0.0 };
+    let duration = row.shapes.as_ref().map_or(request.duration, |shapes| shapes.shortest());
+    Request { duration, ..request }.slowdown(end)
 }
 
 /// End of the last booking, if there is one; checkpoints take time as well.
@@ -351,7 +388,8 @@ pub(in crate::report) mod tests {
 
     use super::*;
     use crate::grid::{
-        Checkpoint, Every, Failure, FailurePattern, FailureTarget, Invalid, Job, JobId, Kind, Recovery, Task, TaskId,
+        Checkpoint, Every, Failure, FailurePattern, FailureTarget, Invalid, Job, JobId, JobShape, Kind, Recovery, Task,
+        TaskId,
     };
     use crate::kernel::{ActorId, Entry};
     use crate::protocol::Record;
@@ -442,15 +480,74 @@ pub(in crate::report) mod tests {
             text,
             format!(
                 "{header}\
-                 0,bob,0,600,600,3600,2,accepted,,york,600,1200,0-1,1,600,840,finished,0,\n\
-                 1,bob,60,600,600,3600,2,accepted,,york,1200,1800,0-1,2,,,unfinished,0,\n\
-                 2,bob,120,600,600,3600,2,accepted,,york,1800,2400,0-1,3,,,cancelled,0,\n\
-                 3,bob,180,600,600,3600,2,declined,,,,,,,,,,,\n\
-                 4,bob,240,600,600,3600,2,invalid,no_nodes,,,,,,,,,,\n"
+                 0,bob,0,600,600,3600,2,accepted,,york,600,1200,0-1,1,600,840,finished,0,,1,\n\
+                 1,bob,60,600,600,3600,2,accepted,,york,1200,1800,0-1,2,,,unfinished,0,,1,\n\
+                 2,bob,120,600,600,3600,2,accepted,,york,1800,2400,0-1,3,,,cancelled,0,,1,\n\
+                 3,bob,180,600,600,3600,2,declined,,,,,,,,,,,,1,\n\
+                 4,bob,240,600,600,3600,2,invalid,no_nodes,,,,,,,,,,,1,\n"
             )
         );
         let columns = |line: &str| line.split(',').count();
         assert!(text.lines().all(|line| columns(line) == RESERVATIONS.columns.len()));
+    }
+
+    /// Two nodes for ten minutes, or one for twenty: the slowdown goes by the ten.
+    #[test]
+    fn a_malleable_request_counts_in_its_chosen_shape() {
+        let shape = |nodes, minutes, runtime| JobShape {
+            nodes,
+            duration: Span::from_minutes(minutes),
+            runtime: Span::from_minutes(runtime),
+        };
+        let shapes = vec![shape(2, 10, 4), shape(1, 20, 8)];
+        let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(4), 2, Kind(0)) };
+        let (id, arrive) = (JobId(0), minute(0));
+        let job = Job { id, arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None, times: None };
+        let (node, own) = (NodeSet::parse("3").unwrap(), TaskId { job: id, index: 0 });
+        let answer = ReserveAnswer::Accepted { site: YORK, start: minute(10), nodes: node.clone() };
+        let malleable = Record::Malleable { job: id, shapes: shapes.clone() };
+        let before = [(0, ROUTER, Record::Arrived { job: Arc::new(job), user: BOB }), (0, ROUTER, malleable)];
+        let after = [
+            (0, ROUTER, Record::Answered { job: id, ready: minute(10), deadline: minute(60), answer }),
+            (10, YORK, Record::Started { task: own, cores: node }),
+            (18, YORK, Record::Finished { task: own }),
+            (18, ROUTER, Record::Completed { job: id, value: None }),
+        ];
+        let shaped = |shape| (0, ROUTER, Record::Shaped { job: id, shape });
+        let add = |entries: &[(u64, ActorId, Record)]| {
+            let mut tally = Tally::new(&reserving(), &names());
+            let added = entries.iter().cloned().try_for_each(|(at, actor, record)| {
+                tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).map(|_| ())
+            });
+            added.map(|()| tally).map_err(|error| error.to_string())
+        };
+        let tally = add(&[&before[..], &[shaped(0), shaped(1)], &after].concat()).unwrap();
+        let text = table(&tally, "reservations.csv");
+        let row = "0,bob,0,600,1200,3600,1,accepted,,york,600,1800,3,2,600,1080,finished,0,,2,1";
+        assert_eq!(text.lines().nth(1), Some(row));
+        let summary = tally.summary(1, Status::Complete, String::new());
+        let all = summary.part::<Reservations>().unwrap();
+        assert_eq!((all.by_shape.as_slice(), all.reshaped(), all.slowdown), (&[0, 1][..], Some(1.0), Some(2.0)));
+        assert_eq!(all.released, 720.0);
+        let told = "100.0 % of 1 malleable request in another than the first; in the order of the list: 0, 1";
+        // It is broken into lines.
+        let printed = summary_table(&summary, None);
+        assert!(printed.split_whitespace().collect::<Vec<_>>().join(" ").contains(told), "{printed}");
+
+        // A shape that it does not have; a second set of shapes; a change while it runs; shapes of another task.
+        let wrong = |entries: &[(u64, ActorId, Record)]| add(entries).err();
+        let why = Some("job 0 is given shapes that it cannot have, or one that it does not have".to_owned());
+        assert_eq!(wrong(&[&before[..], &[shaped(2)]].concat()), why);
+        assert_eq!(wrong(&[&before[..], &before[1..]].concat()), why);
+        assert_eq!(wrong(&[&before[..], &after[..2], &[shaped(1)]].concat()), why);
+        let others = Record::Malleable { job: id, shapes: vec![shape(2, 10, 5), shape(1, 20, 8)] };
+        assert_eq!(wrong(&[before[0].clone(), (0, ROUTER, others)]), why);
+        // A request that is declined after all is that of its first shape.
+        let answer = ReserveAnswer::Declined;
+        let declined = Record::Answered { job: id, ready: minute(10), deadline: minute(60), answer };
+        let tally = add(&[&before[..], &[shaped(1), (0, ROUTER, declined)]].concat()).unwrap();
+        let text = table(&tally, "reservations.csv");
+        assert_eq!(text.lines().nth(1), Some("0,bob,0,600,600,3600,2,declined,,,,,,,,,,,,2,0"));
     }
 
     /// At twice the speed ten minutes are five; the slowdown goes by the ten.

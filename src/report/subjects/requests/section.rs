@@ -55,7 +55,10 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
             }
         }
     }
-    refusals(&reasons, all.submitted) + &by_site(tally, here, &sites, all.accepted) + &by_user(tally, &users)
+    refusals(&reasons, all.submitted)
+        + &by_site(tally, here, &sites, all.accepted)
+        + &by_shape(&all.by_shape)
+        + &by_user(tally, &users)
 }
 
 fn refusals(reasons: &BTreeMap<String, u64>, submitted: u64) -> String {
@@ -85,6 +88,19 @@ fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: 
     let rows = named.take(ROWS_MAX).map(row);
     let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Share of all accepted"];
     format!("<h3>Accepted requests, by site</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
+}
+
+fn by_shape(requests: &[u64]) -> String {
+    let all: u64 = requests.iter().sum();
+    if all == 0 {
+        return String::new();
+    }
+    let row = |(place, requests): (usize, &u64)| {
+        let share = *requests as f64 / all as f64;
+        vec![place.to_string(), count(*requests), bar(share, &percent(share))]
+    };
+    let columns = ["#Shape, from 0", "#Accepted", "Share of accepted malleable requests"];
+    format!("<h3>Accepted malleable requests, by shape</h3>\n{}", table(&columns, requests.iter().enumerate().map(row)))
 }
 
 fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> String {
