@@ -15,12 +15,10 @@ mod kept;
 pub mod market;
 pub mod means;
 mod metrics;
-#[cfg(feature = "edge")]
 mod plot;
 pub mod provisioning;
 mod range;
 mod repeats;
-#[cfg(feature = "edge")]
 mod reproduction;
 pub mod reservation;
 mod rows;
@@ -32,7 +30,6 @@ pub mod tournament;
 pub use claims::{Findings, verdicts};
 pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
 pub use metrics::{Metric, all as metrics};
-#[cfg(feature = "edge")]
 pub use plot::Figure;
 pub use repeats::idle_seeds;
 pub use rows::{DIGEST, RunRow, Table};

@@ -1,14 +1,10 @@
-//! PlotLine charts as SVG: panels in rows, a legend to the right of the first row.
+//! Line charts as SVG: panels in rows, a legend to the right of the first row.
 
-use std::ops::Range;
-
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
-use plotters::element::DashedPathElement;
-use plotters::prelude::*;
+use std::fmt::Write;
 
 use crate::few;
 use crate::math::{log10, pow};
+use crate::report::html::{at, escape};
 
 /// Name and content of a figure's file.
 pub struct Figure {
@@ -51,7 +47,7 @@ pub(super) struct PlotLine {
     /// Index of colour, dashes and mark.
     pub style: usize,
     pub label: &'static str,
-    pub points: Vec<(f64, f64)>,
+    pub points: Vec<Point>,
     /// Half width of the interval of each point; as many as points, or none.
     pub within: Vec<f64>,
     /// True if its points are not joined.
@@ -72,75 +68,71 @@ impl PlotLine {
 }
 
 /// Size of a panel alone, and of one of several: two of them and the legend are about as wide as a page.
-const PANEL: (u32, u32) = (560, 440);
-const SMALL_PANEL: (u32, u32) = (440, 370);
+const PANEL: (f64, f64) = (560.0, 440.0);
+const SMALL_PANEL: (f64, f64) = (440.0, 370.0);
 /// Panels of a row: more make the text too small at the width of a column.
 const COLUMNS: usize = 2;
-const HEAD: u32 = 62;
+const HEAD: f64 = 62.0;
+/// Space around the axes of a panel, for their labels.
+const LEFT: f64 = 76.0;
+const RIGHT: f64 = 16.0;
+const BOTTOM: f64 = 56.0;
+/// Space above them, without and with a title.
+const TOP: (f64, f64) = (8.0, 24.0);
 /// Space around labels, and for the shortest ones.
-const LEGEND: (u32, u32) = (54, 120);
+const LEGEND: (f64, f64) = (54.0, 120.0);
 /// Width of a wide letter of a label, as fonts differ between machines.
-const LETTER: u32 = 8;
+const LETTER: f64 = 8.0;
 /// Most points with marks; more are drawn as dots.
 const MARKED: usize = 100;
-const FONT: &str = "sans-serif";
-const INK: RGBColor = RGBColor(40, 40, 40);
-const PALE: RGBColor = RGBColor(110, 110, 110);
-const GRID: RGBColor = RGBColor(225, 225, 225);
+const INK: &str = "#282828";
+const PALE: &str = "#6e6e6e";
+const GRID: &str = "#e1e1e1";
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Point = (f64, f64);
 
 pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
-    let mut svg = String::new();
-    let rows = panels.len().div_ceil(COLUMNS) as u32;
-    let panel = panel_size(panels);
-    let size = (panel.0 * columns(panels) + legend_width(panels), HEAD + panel.1 * rows);
-    {
-        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        draw_all(&root, title, below, panels).expect("a string takes all that is drawn");
+    let (size, wide) = (panel_size(panels), columns(panels));
+    let width = size.0 * wide as f64 + legend_width(panels);
+    let height = HEAD + size.1 * panels.len().div_ceil(COLUMNS) as f64;
+    // The title is for screen readers and tooltips.
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n<title>{}</title>\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
+        escape(title)
+    );
+    text(&mut svg, title, (16.0, 26.0), 16, INK, "start");
+    text(&mut svg, below, (16.0, 49.0), 11, PALE, "start");
+    for (number, panel) in panels.iter().enumerate() {
+        let corner = (size.0 * (number % wide) as f64, HEAD + size.1 * (number / wide) as f64);
+        draw_panel(&mut svg, corner, size, panel);
     }
-    // For screen readers and tooltips.
-    svg.replacen('>', &format!(">\n<title>{title}</title>"), 1)
+    // Details have some of the lines only.
+    let drawn = |panel: &&Panel| panel.lines.iter().filter(|line| !line.points.is_empty()).count();
+    if let Some(fullest) = panels.iter().max_by_key(drawn) {
+        draw_legend(&mut svg, size.0 * wide as f64, fullest);
+    }
+    svg.push_str("</svg>\n");
+    svg
 }
 
-fn panel_size(panels: &[Panel]) -> (u32, u32) {
+fn panel_size(panels: &[Panel]) -> (f64, f64) {
     if panels.len() > 1 { SMALL_PANEL } else { PANEL }
 }
 
 /// Number of panels in the first row.
-fn columns(panels: &[Panel]) -> u32 {
-    panels.len().min(COLUMNS) as u32
+fn columns(panels: &[Panel]) -> usize {
+    panels.len().min(COLUMNS)
 }
 
 /// Enough for the longest label.
-fn legend_width(panels: &[Panel]) -> u32 {
-    let labels = panels.iter().flat_map(|panel| &panel.lines).map(|line| line.label.chars().count() as u32);
-    labels.map(|letters| LEGEND.0 + letters * LETTER).fold(LEGEND.1, u32::max)
+fn legend_width(panels: &[Panel]) -> f64 {
+    let labels = panels.iter().flat_map(|panel| &panel.lines).map(|line| line.label.chars().count() as f64);
+    labels.map(|letters| LEGEND.0 + letters * LETTER).fold(LEGEND.1, f64::max)
 }
 
-fn draw_all(
-    root: &Area<'_>,
-    title: &str,
-    below: &str,
-    panels: &[Panel],
-) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    root.fill(&WHITE)?;
-    write(root, title, (16, 14), 19.0, &INK)?;
-    write(root, below, (16, 40), 13.0, &PALE)?;
-    let (wide, size) = (columns(panels), panel_size(panels));
-    for (panel, number) in panels.iter().zip(0..) {
-        let area = root.clone().shrink((size.0 * (number % wide), HEAD + size.1 * (number / wide)), size);
-        draw_panel(root, &area, panel)?;
-    }
-    // Details have some of the lines only.
-    let drawn = |panel: &&Panel| panel.lines.iter().filter(|line| !line.points.is_empty()).count();
-    match panels.iter().max_by_key(drawn) {
-        Some(fullest) => draw_legend(root, size.0 * wide, fullest),
-        None => Ok(()),
-    }
-}
-
-fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+fn draw_panel(svg: &mut String, corner: Point, size: (f64, f64), panel: &Panel) {
     let logarithms: Vec<PlotLine>;
     let lines = match panel.y.is_log {
         true => {
@@ -154,151 +146,133 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
     let xs = ticks(all().map(|point| point.0), panel.x.scale, None);
     let ys = all().map(|point| point.1).chain(ends);
     let ys = if panel.y.is_log { powers(ys) } else { ticks(ys, panel.y.scale, panel.lowest) };
-    let Some((x, y)) = xs.zip(ys) else {
-        return write(area, "There is no data to show.", (80, 80), 14.0, &PALE);
+    let Some((xs, ys)) = xs.zip(ys) else {
+        return text(svg, "There is no data to show.", (corner.0 + 80.0, corner.1 + 90.0), 12, PALE, "start");
     };
     if !panel.title.is_empty() {
-        write(area, panel.title, (70, 0), 13.0, &INK)?;
+        text(svg, panel.title, (corner.0 + 70.0, corner.1 + 10.0), 11, INK, "start");
     }
-    let lowest = y.range().start;
-    let mut chart = ChartBuilder::on(area)
-        .margin_top(if panel.title.is_empty() { 8 } else { 24 })
-        .margin_left(12)
-        .margin_right(16)
-        .margin_bottom(8)
-        .x_label_area_size(48)
-        .y_label_area_size(64)
-        .build_cartesian_2d(x, y)?;
-    let shown = |axis: Axis| {
-        move |number: &f64| match axis.is_log {
-            true => short(pow(10.0, *number)),
-            false => short(number * axis.scale),
-        }
-    };
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID)
-        .axis_style(PALE)
-        .label_style((FONT, 13).into_font().color(&INK))
-        .axis_desc_style((FONT, 14).into_font().color(&INK))
-        .x_desc(panel.x.label)
-        .y_desc(panel.y.label)
-        .x_label_formatter(&shown(panel.x))
-        .y_label_formatter(&shown(panel.y))
-        .draw()?;
+    let above_axes = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
+    let (left, right) = (corner.0 + LEFT, corner.0 + size.0 - RIGHT);
+    let (top, bottom) = (corner.1 + above_axes, corner.1 + size.1 - BOTTOM);
+    let place =
+        |point: &Point| (left + xs.share(point.0) * (right - left), bottom - ys.share(point.1) * (bottom - top));
 
+    let label = |axis: Axis, tick: f64| if axis.is_log { short(pow(10.0, tick)) } else { short(tick * axis.scale) };
+    for tick in &xs.0 {
+        let (x, _) = place(&(*tick, 0.0));
+        stroke(svg, &[(x, top), (x, bottom)], GRID, 1, None);
+        stroke(svg, &[(x, bottom), (x, bottom + 5.0)], PALE, 1, None);
+        text(svg, &label(panel.x, *tick), (x, bottom + 18.0), 11, INK, "middle");
+    }
+    for tick in &ys.0 {
+        let (_, y) = place(&(0.0, *tick));
+        stroke(svg, &[(left, y), (right, y)], GRID, 1, None);
+        stroke(svg, &[(left - 5.0, y), (left, y)], PALE, 1, None);
+        text(svg, &label(panel.y, *tick), (left - 9.0, y + 4.0), 11, INK, "end");
+    }
+    stroke(svg, &[(left, top), (left, bottom), (right, bottom)], PALE, 1, None);
+    text(svg, panel.x.label, ((left + right) / 2.0, bottom + 42.0), 12, INK, "middle");
+    let (x, y) = (at(corner.0 + 22.0), at((top + bottom) / 2.0));
+    let _ = writeln!(svg, "<g transform=\"translate({x} {y}) rotate(-90)\">");
+    text(svg, panel.y.label, (0.0, 0.0), 12, INK, "middle");
+    svg.push_str("</g>\n");
+
+    let lowest = ys.0[0];
     for line in lines {
+        let colour = COLOURS[line.style % COLOURS.len()];
         for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
-            bar(root, line.style, chart.backend_coord(&(x, low)), chart.backend_coord(&(x, high)))?;
+            let ends = [place(&(x, low)), place(&(x, high))];
+            stroke(svg, &ends, colour, 1, None);
+            ends.into_iter().for_each(|(x, y)| stroke(svg, &[(x - 3.0, y), (x + 3.0, y)], colour, 1, None));
         }
         for piece in above(&line.points, lowest).into_iter().filter(|_| !line.is_scatter) {
-            let path: Vec<(i32, i32)> = piece.iter().map(|point| chart.backend_coord(point)).collect();
-            stroke(root, line.style, path)?;
+            let path: Vec<Point> = piece.iter().map(place).collect();
+            stroke(svg, &path, colour, 2, DASHES[line.style % DASHES.len()]);
         }
         for point in line.points.iter().filter(|point| point.1 >= lowest) {
-            let at = chart.backend_coord(point);
             match line.points.len() > MARKED {
-                true => root.draw(&Circle::new(at, 2, COLOURS[line.style % COLOURS.len()].filled()))?,
-                false => mark(root, line.style, at)?,
+                true => circle(svg, place(point), 2, colour, "none"),
+                false => mark(svg, line.style, place(point)),
             }
         }
     }
-    Ok(())
 }
 
 /// Draws the legend, from top to bottom as the lines end on the right.
-fn draw_legend(root: &Area<'_>, left: u32, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+fn draw_legend(svg: &mut String, left: f64, panel: &Panel) {
     let mut lines: Vec<&PlotLine> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
     let end = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
     few::sort_by(&mut lines, |a, b| end(b).total_cmp(&end(a)));
-    for (line, row) in lines.into_iter().zip(0..) {
-        let (x, y) = (left as i32 + 4, HEAD as i32 + 28 + row * 24);
+    for (row, line) in lines.into_iter().enumerate() {
+        let (x, y) = (left + 4.0, HEAD + 28.0 + row as f64 * 24.0);
         if !line.is_scatter {
-            stroke(root, line.style, vec![(x, y), (x + 34, y)])?;
+            let dash = DASHES[line.style % DASHES.len()];
+            stroke(svg, &[(x, y), (x + 34.0, y)], COLOURS[line.style % COLOURS.len()], 2, dash);
         }
-        mark(root, line.style, (x + 17, y))?;
-        write(root, line.label, (x + 42, y - 7), 14.0, &INK)?;
+        mark(svg, line.style, (x + 17.0, y));
+        text(svg, line.label, (x + 42.0, y + 4.0), 12, INK, "start");
     }
-    Ok(())
 }
 
-fn write(
-    area: &Area<'_>,
-    text: &str,
-    at: (i32, i32),
-    size: f64,
-    colour: &RGBColor,
-) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    area.draw(&Text::new(text.to_owned(), at, (FONT, size).into_font().color(colour)))
+/// Writes a text on a line of which this is the start, the middle or the end.
+fn text(svg: &mut String, text: &str, (x, y): Point, size: u32, colour: &str, anchor: &str) {
+    let (x, y, text) = (at(x), at(y), escape(text));
+    let _ = writeln!(
+        svg,
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\" text-anchor=\"{anchor}\">{text}</text>"
+    );
+}
+
+fn stroke(svg: &mut String, path: &[Point], colour: &str, width: u32, dash: Option<&str>) {
+    let points: Vec<String> = path.iter().map(|(x, y)| format!("{},{}", at(*x), at(*y))).collect();
+    let dash = dash.map_or(String::new(), |dash| format!(" stroke-dasharray=\"{dash}\""));
+    let points = points.join(" ");
+    let _ = writeln!(
+        svg,
+        "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dash}/>"
+    );
+}
+
+fn circle(svg: &mut String, (x, y): Point, radius: u32, fill: &str, colour: &str) {
+    let (x, y) = (at(x), at(y));
+    let _ = writeln!(
+        svg,
+        "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>"
+    );
 }
 
 /// Colours that remain distinct for all kinds of colour vision, together with dashes and marks.
-const COLOURS: [RGBColor; 10] = [
-    RGBColor(127, 127, 127),
-    RGBColor(31, 119, 180),
-    RGBColor(0, 158, 115),
-    RGBColor(140, 86, 75),
-    RGBColor(230, 159, 0),
-    RGBColor(148, 103, 189),
-    RGBColor(213, 94, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(0, 90, 130),
-    RGBColor(204, 40, 110),
-];
+const COLOURS: [&str; 10] =
+    ["#7f7f7f", "#1f77b4", "#009e73", "#8c564b", "#e69f00", "#9467bd", "#d55e00", "#56b4e9", "#005a82", "#cc286e"];
 
-/// Length of a dash and of the gap after it; None for a solid line.
-const DASHES: [Option<(i32, i32)>; 5] = [Some((2, 3)), None, Some((7, 3)), None, Some((12, 4))];
-
-fn stroke(root: &Area<'_>, style: usize, path: Vec<(i32, i32)>) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    let line = COLOURS[style % COLOURS.len()].stroke_width(2);
-    match DASHES[style % DASHES.len()] {
-        Some((dash, gap)) => root.draw(&DashedPathElement::new(path, dash, gap, line)),
-        None => root.draw(&PathElement::new(path, line)),
-    }
-}
-
-/// Draws an interval around a point.
-fn bar(
-    root: &Area<'_>,
-    style: usize,
-    low: (i32, i32),
-    high: (i32, i32),
-) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    let thin = COLOURS[style % COLOURS.len()].stroke_width(1);
-    root.draw(&PathElement::new(vec![low, high], thin))?;
-    for end in [low, high] {
-        root.draw(&PathElement::new(vec![(end.0 - 3, end.1), (end.0 + 3, end.1)], thin))?;
-    }
-    Ok(())
-}
+/// Lengths of dashes and of the gaps after them; none for a solid line.
+const DASHES: [Option<&str>; 5] = [Some("2 3"), None, Some("7 3"), None, Some("12 4")];
 
 /// Corners of the marks; one without corners is a circle.
-const MARKS: [&[(i32, i32)]; 5] = [
+const MARKS: [&[Point]; 5] = [
     &[],
-    &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
-    &[(0, -5), (5, 4), (-5, 4)],
-    &[(0, -6), (5, 0), (0, 6), (-5, 0)],
-    &[(0, 5), (5, -4), (-5, -4)],
+    &[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
+    &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
+    &[(0.0, -6.0), (5.0, 0.0), (0.0, 6.0), (-5.0, 0.0)],
+    &[(0.0, 5.0), (5.0, -4.0), (-5.0, -4.0)],
 ];
 
 /// Draws a mark; the first five are filled, the others hollow.
-fn mark(root: &Area<'_>, style: usize, at: (i32, i32)) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+fn mark(svg: &mut String, style: usize, (x, y): Point) {
     let colour = COLOURS[style % COLOURS.len()];
-    let fill = if style < MARKS.len() { colour } else { WHITE };
+    let fill = if style < MARKS.len() { colour } else { "#ffffff" };
     let corners = MARKS[style % MARKS.len()];
     if corners.is_empty() {
-        root.draw(&Circle::new(at, 4, fill.filled()))?;
-        return root.draw(&Circle::new(at, 4, colour.stroke_width(2)));
+        return circle(svg, (x, y), 4, fill, colour);
     }
-    let corners: Vec<(i32, i32)> = corners.iter().map(|corner| (at.0 + corner.0, at.1 + corner.1)).collect();
-    let outline = corners.iter().chain(&corners[..2]).copied().collect::<Vec<_>>();
-    root.draw(&Polygon::new(corners, fill.filled()))?;
-    root.draw(&PathElement::new(outline, colour.stroke_width(2)))
+    let corners: Vec<String> = corners.iter().map(|(dx, dy)| format!("{},{}", at(x + dx), at(y + dy))).collect();
+    let corners = corners.join(" ");
+    let _ = writeln!(svg, "<polygon points=\"{corners}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>");
 }
 
 /// The parts of a line that are not below `lowest`, cut where it crosses.
-fn above(points: &[(f64, f64)], lowest: f64) -> Vec<Vec<(f64, f64)>> {
+fn above(points: &[Point], lowest: f64) -> Vec<Vec<Point>> {
     let mut pieces = vec![Vec::new()];
     for (index, &(x, y)) in points.iter().enumerate() {
         if let Some(&(x0, y0)) = index.checked_sub(1).and_then(|before| points.get(before))
@@ -321,21 +295,11 @@ fn above(points: &[(f64, f64)], lowest: f64) -> Vec<Vec<(f64, f64)>> {
 /// An axis between round numbers, which are marked on it.
 struct Ticks(Vec<f64>);
 
-impl Ranged for Ticks {
-    type ValueType = f64;
-    type FormatOption = DefaultFormatting;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        let Range { start, end } = self.range();
-        limit.0 + ((value - start) / (end - start) * f64::from(limit.1 - limit.0)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.0.clone()
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.0[0]..self.0[self.0.len() - 1]
+impl Ticks {
+    /// Position on the axis, from 0 to 1.
+    fn share(&self, number: f64) -> f64 {
+        let (first, last) = (self.0[0], self.0[self.0.len() - 1]);
+        (number - first) / (last - first)
     }
 }
 
@@ -382,7 +346,7 @@ mod tests {
     fn the_legend_has_room_for_its_longest_label() {
         let width = |label| legend_width(&[panel(label, false, 2)]);
         assert_eq!(width("EASY"), LEGEND.1);
-        assert_eq!(width("EASY, unscaled"), 54 + 14 * LETTER);
+        assert_eq!(width("EASY, unscaled"), 54.0 + 14.0 * LETTER);
         assert!(draw("", "", &[panel("EASY, unscaled", false, 2)]).contains(&format!("width=\"{}\"", 560 + 166)));
     }
 
@@ -390,18 +354,16 @@ mod tests {
     fn many_panels_stand_in_rows() {
         let panels: Vec<Panel> = (0..5).map(|_| panel("a", false, 2)).collect();
         let svg = draw("", "", &panels);
-        let size = format!("width=\"{}\" height=\"{}\"", 2 * 440 + LEGEND.1, HEAD + 3 * 370);
+        let size = format!("width=\"{}\" height=\"{}\"", 2.0 * 440.0 + LEGEND.1, HEAD + 3.0 * 370.0);
         assert!(svg.contains(&size), "{}", &svg[..200]);
     }
 
     #[test]
     fn points_of_a_scatter_are_not_joined() {
-        let full = COLOURS[1];
-        let colour = format!("#{:02X}{:02X}{:02X}", full.0, full.1, full.2);
         let joined = draw("", "", &[panel("a", false, 3)]);
         let apart = draw("", "", &[panel("a", true, 3)]);
         let strokes =
-            |svg: &str| svg.lines().filter(|line| line.contains("<polyline") && line.contains(&colour)).count();
+            |svg: &str| svg.lines().filter(|line| line.contains("<polyline") && line.contains(COLOURS[1])).count();
         // Without the line itself and its sample in the legend.
         assert_eq!(strokes(&joined), strokes(&apart) + 2);
     }

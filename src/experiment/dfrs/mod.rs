@@ -3,7 +3,6 @@
 //! traces and on weeks of a log.
 
 mod claims;
-#[cfg(feature = "edge")]
 pub mod figures;
 mod published;
 #[cfg(test)]

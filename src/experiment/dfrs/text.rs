@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::super::claims::Findings;
-#[cfg(feature = "edge")]
 use super::super::reproduction::Page;
 use super::super::rows;
 use super::published::{LIMITS, TABLE_2, TABLE_3, TABLE_4, TABLE_5};
@@ -233,7 +232,6 @@ impl Outcome {
     }
 
     /// The page of the reproduction.
-    #[cfg(feature = "edge")]
     pub fn page(&self) -> String {
         let findings = Findings::of(claims::CLAIMS, self);
         Page {
@@ -252,7 +250,6 @@ impl Outcome {
 }
 
 /// Choices of the set-up that are not the paper's, and known differences.
-#[cfg(feature = "edge")]
 const OURS: &[&str] = &[
     "The seeds of the traces, and 60 traces (16 for each load) instead of 100 in the small form.",
     "Virtual time stands still under the penalty. The paper defines it as the integral of the yield; the last table has \

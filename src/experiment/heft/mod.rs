@@ -5,7 +5,6 @@
 //! of unequal size, as its own group means show, so no full grid can match all of its tables at once.
 
 mod claims;
-#[cfg(feature = "edge")]
 mod figures;
 mod published;
 #[cfg(test)]
@@ -23,7 +22,6 @@ use crate::systems::heft::{Cycle, Improvement, Problem, improve};
 use crate::workload::layered::Shape;
 
 pub use claims::CLAIMS;
-#[cfg(feature = "edge")]
 pub use figures::figures;
 
 /// Size of the experiment.

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::super::claims::Findings;
-#[cfg(feature = "edge")]
 use super::super::reproduction::Page;
 use super::super::rows;
 use super::published::{BEST, ITERATION, ORIGINAL, PUBLISHED, Published, STRETCHED};
@@ -116,7 +115,6 @@ impl Outcome {
     }
 
     /// The page of the reproduction.
-    #[cfg(feature = "edge")]
     pub fn page(&self) -> String {
         let findings = Findings::of(CLAIMS, &self.results);
         Page {
@@ -221,7 +219,6 @@ fn title(table: u32) -> &'static str {
 }
 
 /// Choices of the set-up that are not the paper's, and known differences.
-#[cfg(feature = "edge")]
 const OURS: &[&str] = &[
     "Run times and edges are whole numbers from 10 to 40: the paper prints no ranges. These meet its mean original \
      makespan.",

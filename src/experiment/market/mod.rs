@@ -6,7 +6,6 @@
 //!
 //! The paper gives the workloads' distributions, not their seeds; those are ours.
 
-#[cfg(feature = "edge")]
 mod figures;
 #[cfg(test)]
 mod tests;
@@ -16,13 +15,11 @@ use std::fmt::Write;
 use super::claims::{Findings, verdicts};
 use super::figures::text_table;
 use super::file::Experiment;
-#[cfg(feature = "edge")]
 use super::reproduction::Page;
 use super::rows::{self, RunRow, Table};
 use super::statistics::Estimate;
 use crate::few;
 
-#[cfg(feature = "edge")]
 pub use figures::figures;
 
 /// The ten policies: names in a topology and in the paper.
@@ -186,7 +183,6 @@ impl Outcome {
     }
 
     /// The page of the reproduction.
-    #[cfg(feature = "edge")]
     pub fn page(&self) -> String {
         Page {
             paper: "Bidding policies for market-based HPC workflow scheduling",
@@ -204,7 +200,6 @@ impl Outcome {
 }
 
 /// Choices of the set-up that are not the paper's, and known differences.
-#[cfg(feature = "edge")]
 const OURS: &[&str] = &[
     "The ranges of run times (10 to 200,000 minutes for all tasks of a job together), of cores (1 to 100) and of node \
      degrees: the paper prints none. It says that execution times are log-uniform, \"measured in hours to days\", that \

@@ -8,7 +8,6 @@
 
 pub mod calibration;
 mod claims;
-#[cfg(feature = "edge")]
 pub mod figures;
 mod load;
 mod plans;
@@ -28,7 +27,6 @@ pub use self::claims::CLAIMS;
 pub use self::load::{Estimates, Logs, Site, jobs_of};
 use super::claims::Findings;
 use super::kept::{Name, kept};
-#[cfg(feature = "edge")]
 use super::reproduction::Page;
 use super::{rows, statistics};
 use crate::few;
@@ -301,7 +299,6 @@ impl Outcome {
     }
 
     /// The page of the reproduction.
-    #[cfg(feature = "edge")]
     pub fn page(&self) -> String {
         let findings = Findings::of(CLAIMS, &self.results);
         Page {
@@ -320,7 +317,6 @@ impl Outcome {
 }
 
 /// Choices of the set-up that are not the thesis's, and known differences.
-#[cfg(feature = "edge")]
 const OURS: &[&str] = &[
     "Without --logs the jobs of both sites are from the model of Lublin and Feitelson, tuned to the thesis's \
      utilisations. Its jobs grow with the machine, unlike those of CTC's log. With --logs the logs are rebuilt ones, \

@@ -5,7 +5,6 @@
 //! model.
 
 mod claims;
-#[cfg(feature = "edge")]
 pub mod figures;
 #[cfg(test)]
 mod tests;
@@ -17,7 +16,6 @@ use std::fmt::Write;
 use super::claims::Findings;
 use super::figures::text_table;
 use super::kept::{Name, kept};
-#[cfg(feature = "edge")]
 use super::reproduction::Page;
 use super::rows;
 use super::statistics::Estimate;
@@ -348,7 +346,6 @@ impl Outcome {
     }
 
     /// The page of the reproduction.
-    #[cfg(feature = "edge")]
     pub fn page(&self) -> String {
         let findings = Findings::of(claims::CLAIMS, self);
         Page {
@@ -367,7 +364,6 @@ impl Outcome {
 }
 
 /// Choices of the set-up that are not the paper's, and known differences.
-#[cfg(feature = "edge")]
 const OURS: &[&str] = &[
     "Constants of arrivals and run times: the paper took those of the CM-5 from an article that we have not got. Run \
      times of large requests follow a machine of 128 nodes, so an eighth of the size counts.",
