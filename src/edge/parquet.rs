@@ -23,11 +23,13 @@ use crate::report::reference;
 
 /// Fields of events that are whole numbers. Any other one that looks like numbers is one of floats, so that a column
 /// has one type in all runs.
-const INTS: [&str; 13] = [
+const INTS: [&str; 16] = [
     "because",
     "booking",
     "bytes",
     "first_task",
+    "heard",
+    "idle",
     "job",
     "left",
     "nodes",
@@ -37,6 +39,7 @@ const INTS: [&str; 13] = [
     "tasks",
     "times",
     "version",
+    "waiting",
 ];
 
 /// Fields of events that may look like numbers but are text.

@@ -1,10 +1,21 @@
-//! The parts of a recorded auction: offers of sites and bids of tasks.
+//! Offers of sites to the auctioneer, and the parts of a recorded auction.
 
 use serde::{Deserialize, Serialize};
 
 use crate::grid::TaskId;
 use crate::kernel::ActorId;
 use crate::words::words;
+
+/// Offer of a site to the auctioneer: its idle cores as of the time at which it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteOffer {
+    /// Cores that are up and run no task.
+    pub idle: u32,
+    /// Cores of the tasks that wait at the site, because nodes have failed.
+    pub waiting: u32,
+    /// Starts that the site has received so far.
+    pub heard: u64,
+}
 
 /// Free cores of a site before an auction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use crate::kernel;
 use crate::kernel::Reaction::{self, After, Never, Now};
 use crate::time::{Span, Stamp};
 
-pub use auction::{BidOutcome, CoreOffer, LossReason, TaskBid};
+pub use auction::{BidOutcome, CoreOffer, LossReason, SiteOffer, TaskBid};
 pub use batch::{Admit, Declined, Enqueue, Entrust, JobEnded, Queue};
 pub use execution::{Ended, Lost, Run};
 pub use provisioning::{
@@ -113,6 +113,8 @@ messages! {
     Postponed(_) => Now,
     // Other jobs may start at once.
     Release(_) => Now,
+    // Tasks may start at once.
+    SiteOffer(_) => Now,
 }
 
 /// A task of this duration starts on arrival or later, and does not end sooner; it may be lost as soon as a node fails,

@@ -116,6 +116,8 @@ pub enum Record {
     Malleable { job: JobId, shapes: Vec<JobShape> },
     /// The router is about to book a job in this one of its shapes, counted from 0.
     Shaped { job: JobId, shape: u32 },
+    /// A site offered its idle cores to the auctioneer, after `heard` starts; tasks wait there for `waiting` cores.
+    Offered { idle: u32, waiting: u32, heard: u64 },
 }
 
 words! {
@@ -265,6 +267,7 @@ impl Record {
             | Record::Revoked { .. }
             | Record::Postponed { .. }
             | Record::HandedBack { .. }
+            | Record::Offered { .. }
             | Record::Entered { .. } => Author::Site,
             Record::Bargained { .. } | Record::Accused { .. } => Author::User,
             Record::Arrived { .. }

@@ -53,7 +53,7 @@ pub use subjects::bargains::Bargaining;
 pub use subjects::bargains::calendars_fit;
 #[cfg(test)]
 pub use subjects::sharing::Sharing;
-pub use subjects::{Better, Measure, Reservations, Schedule, Systems, Unit, measures, plan};
+pub use subjects::{Better, Measure, Offers, Reservations, Schedule, Systems, Unit, measures, plan};
 pub use summary::{
     Carried, Counts, LiveFacts, MovedFacts, RunFacts, SizeGroup, Spread, Staleness, Stretch, Summary, SummaryFile,
     SummaryPart, Use, Utilisation, Value,

@@ -1,10 +1,10 @@
-//! Age of the router's view of its sites: between the end of a task and its report, the cores are idle and later tasks
-//! wait.
+//! Age of the router's view of its sites: between the end of a task and its report, or the offer of its cores, the
+//! cores are idle and later tasks wait.
 
 use super::Tally;
 use super::summary::Staleness;
 use super::tally::SiteFacts;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Sums over ended tasks.
 #[derive(Default)]
@@ -26,17 +26,23 @@ impl StalenessSums {
 
     /// `None` if the router sees everything at once.
     pub fn of(&self, tally: &Tally) -> Option<Staleness> {
-        if tally.sites.iter().all(|site| site.latency.is_zero() && site.report_every.is_zero()) {
+        if tally.sites.iter().all(|site| site.latency.is_zero() && site.report_period().is_zero()) {
             return None;
         }
+        let by_offers = tally.sites.iter().any(|site| site.offers_every.is_some());
         let lag_mean = if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 / 1e6 };
-        Some(Staleness { lag_mean, lag_max: self.max as f64 / 1e6, unseen: self.unseen as f64 / 1e6 })
+        Some(Staleness { lag_mean, lag_max: self.max as f64 / 1e6, unseen: self.unseen as f64 / 1e6, by_offers })
     }
 }
 
 impl SiteFacts {
-    /// Time at which the router hears of an end.
+    /// Time at which the router learns that the cores of an ended task are free.
     fn told(&self, end: Time) -> Time {
-        end.round_up(self.report_every) + self.latency
+        end.round_up(self.report_period()) + self.latency
+    }
+
+    /// Period of the reports, or offers, that say which cores are free.
+    fn report_period(&self) -> Span {
+        self.offers_every.unwrap_or(self.report_every)
     }
 }

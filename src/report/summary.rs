@@ -192,11 +192,19 @@ pub struct Carried {
 /// The effect of an old view over a run. Times in seconds of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Staleness {
-    /// Delay from the end of a task to its report, by links and reporting periods; mean over ended tasks.
+    /// Delay from the end of a task to its report, or to the offer of its cores, by links and periods; mean over ended
+    /// tasks.
     pub lag_mean: f64,
     pub lag_max: f64,
     /// Core seconds that were free in this time, but in use as far as the router knew.
     pub unseen: f64,
+    /// True if sites offer their cores, so that the router learns of free cores by offers and not by reports of ends.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_offers: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Staleness {

@@ -49,7 +49,8 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
         "old view",
         summary.view.filter(Staleness::is_old).map(|view| {
             let (mean, max, unseen) = (span(view.lag_mean), span(view.lag_max), number(view.unseen / 3600.0));
-            format!("ends are known {mean} late, {max} at most; {unseen} core h were idle meanwhile")
+            let what = if view.by_offers { "free cores are offered" } else { "ends are known" };
+            format!("{what} {mean} late, {max} at most; {unseen} core h were idle meanwhile")
         }),
     );
     table.maybe(

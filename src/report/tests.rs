@@ -629,6 +629,7 @@ fn any_bargain() -> impl Strategy<Value = Record> {
                 Record::Auctioned { offers, bids }
             }
         ),
+        any::<(u32, u32, u64)>().prop_map(|(idle, waiting, heard)| Record::Offered { idle, waiting, heard }),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use crate::kernel::{ActorId, Envelope, Latencies};
-use crate::protocol::{Fault, Message, ReplyKey};
+use crate::protocol::{Fault, Message, ReplyKey, SiteOffer};
 use crate::time::Time;
 
 /// A shared handle: the hub shows it messages, and the tally asks it for a verdict.
@@ -21,6 +21,8 @@ struct SeenMessages {
     homes: Vec<Option<usize>>,
     /// Ends of tasks that services have received, by actor.
     ended: Vec<u64>,
+    /// Offers that services have received and that are not compared yet, by actor.
+    offers: Vec<VecDeque<SiteOffer>>,
     /// Ends of tasks sent to users, by site and user, and tasks sent to sites, by user and site.
     between: BTreeMap<(ActorId, ActorId), u64>,
     /// Questions without an answer, by user and site: times at which the answers are due.
@@ -43,6 +45,7 @@ impl Witness {
         }
         Witness(Arc::new(Mutex::new(SeenMessages {
             ended: vec![0; latencies.len()],
+            offers: vec![VecDeque::new(); latencies.len()],
             latencies,
             homes,
             between: BTreeMap::new(),
@@ -57,7 +60,11 @@ impl Witness {
         let Ok(mut seen) = self.0.lock() else { return };
         let &Envelope { arrival, from, to, ref message, .. } = envelope;
         if seen.homes[to.index()].is_none() {
-            seen.ended[from.index()] += u64::from(matches!(message, Message::Ended(_)));
+            match message {
+                Message::Ended(_) => seen.ended[from.index()] += 1,
+                Message::SiteOffer(offer) => seen.offers[from.index()].push_back(*offer),
+                _ => {}
+            }
         } else if matches!(message, Message::Ended(_) | Message::Enter(_)) {
             *seen.between.entry((from, to)).or_default() += 1;
         } else if let Some(key) = ReplyKey::of_question(message) {
@@ -71,6 +78,11 @@ impl Witness {
     /// Ends of tasks that services have received from a site.
     pub fn ends_received(&self, site: ActorId) -> Option<u64> {
         self.0.lock().ok()?.ended.get(site.index()).copied()
+    }
+
+    /// True if the next offer that a service has received from a site is this one. Each is compared once.
+    pub fn has_offered(&self, site: ActorId, offer: SiteOffer) -> bool {
+        self.0.lock().is_ok_and(|mut seen| seen.offers[site.index()].pop_front() == Some(offer))
     }
 
     /// Ends of tasks that a site has sent to a user, or tasks that a user has sent to a site; None if the two share a

@@ -5,8 +5,9 @@ use super::{ActorError, Built, Grid, Senders};
 use crate::grid::{Failure, FailureTarget, News, Outages, Recovery, Site};
 use crate::kernel::ActorId;
 use crate::roles;
-use crate::roles::scheduler::InTurn;
-use crate::roles::site::Attempts;
+use crate::roles::scheduler::{self, InTurn};
+use crate::roles::site::{Attempts, Manager};
+use crate::time::Span;
 
 /// All failures of a grid, and the recovery from them.
 #[derive(Clone, Copy)]
@@ -47,7 +48,12 @@ impl Grid<'_> {
 
     /// News for its service about the nodes of a site, if they fail.
     pub fn news(&self, id: ActorId, site: &Site) -> Option<News> {
-        self.fails(id).map(|fails| News::new(fails.outages, site.latency, site.report_every))
+        self.news_every(id, site, site.report_every)
+    }
+
+    /// Like [`Grid::news`], sent at whole multiples of a period.
+    pub fn news_every(&self, id: ActorId, site: &Site, period: Span) -> Option<News> {
+        self.fails(id).map(|fails| News::new(fails.outages, site.latency, period))
     }
 }
 
@@ -60,12 +66,23 @@ impl Fails {
 
 /// The site of a service that decides what runs there, and sends it single tasks.
 pub(super) fn in_turn(site: &Site, senders: &Senders, fails: Option<Fails>) -> Built {
-    if let Some(fails) = fails {
-        let manager = Box::new(InTurn::new(fails.attempts(site.cores)));
-        let actor = roles::Site::new(site.cores, manager, senders.all());
-        return Ok(Box::new(actor.with_report_period(site.report_every).with_outages(Some(fails.outages))));
-    }
-    roles::Site::of(site, &senders.all().collect::<Vec<_>>())
-        .map(|actor| Box::new(actor) as _)
-        .ok_or_else(|| ActorError::unknown("site scheduler", &site.scheduler))
+    in_turn_under(site, senders, fails, |manager| manager)
+}
+
+/// Like [`in_turn`], with a manager around the one that starts tasks.
+pub(super) fn in_turn_under(
+    site: &Site,
+    senders: &Senders,
+    fails: Option<Fails>,
+    around: impl FnOnce(Box<dyn Manager>) -> Box<dyn Manager>,
+) -> Built {
+    let manager: Box<dyn Manager> = match &fails {
+        Some(fails) => Box::new(InTurn::new(fails.attempts(site.cores))),
+        None => match scheduler::find(&site.scheduler) {
+            Some(row) => (row.build)(),
+            None => return Err(ActorError::unknown("site scheduler", &site.scheduler)),
+        },
+    };
+    let actor = roles::Site::new(site.cores, around(manager), senders.all()).with_report_period(site.report_every);
+    Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
 }

@@ -218,6 +218,16 @@ pub trait System: DynEq {
         false
     }
 
+    /// Period of the messages by which its sites offer their cores, at whole multiples of it; zero if they offer at
+    /// once. None if they send no offers, so that the service learns of free cores by the ends of tasks. Sites that
+    /// offer their cores have no other system.
+    fn offers_every(&self) -> Option<Span> {
+        None
+    }
+
+    /// Has sites offer their cores at once, if they do so by messages.
+    fn offer_at_once(&mut self) {}
+
     /// The actor of a site of the grid, to which all of `senders` may send work, with the failures of its nodes.
     /// `decider` connects the external program that decides there, if one does.
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built;
@@ -348,6 +358,10 @@ impl Service {
 
     pub fn walk(&mut self, w: &mut dyn Walk, linked: bool) {
         self.0.walk(w, linked);
+    }
+
+    pub fn offer_at_once(&mut self) {
+        self.0.offer_at_once();
     }
 }
 

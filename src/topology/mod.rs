@@ -156,6 +156,7 @@ impl Topology {
         for site in &mut fresh.sites {
             (site.latency, site.report_every) = (Span::ZERO, Span::ZERO);
         }
+        fresh.systems.iter_mut().for_each(Service::offer_at_once);
         fresh
     }
 }

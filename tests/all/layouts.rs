@@ -105,6 +105,30 @@ fn nodes_fail_alike_in_every_layout() {
     }
 }
 
+/// The router waits for offers: none of them follows from a start.
+#[test]
+fn sites_offer_alike_in_every_layout() {
+    for (name, every) in
+        [("failing-market", "0 s"), ("failing-market", "10 min"), ("market-40", "0 s"), ("market-40", "7 min")]
+    {
+        let scratch = Scratch::new();
+        let topology = match name {
+            "market-40" => shipped("market-40.toml"),
+            _ => Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/all/digests/{name}.toml")),
+        };
+        let every = format!("market.offers_every={every}");
+        let flags = ["--set", "market.clearing=messages", "--set", &every];
+        run(&topology, &scratch.path("inline"), &[&flags[..], &["--inline"]].concat());
+        run(&topology, &scratch.path("processes"), &flags);
+        run(&topology, &scratch.path("together"), &[&flags[..], &["--per-process", "2"]].concat());
+        let inline = digest(&scratch.path("inline"));
+        assert_eq!(digest(&scratch.path("processes")), inline, "{name}, {every}");
+        assert_eq!(digest(&scratch.path("together")), inline, "{name}, {every}");
+        let facts = json(&scratch.path("inline").join("summary.json"));
+        assert!(facts["results"]["offers"]["offers"].as_u64() > Some(10), "{name}, {every}: {facts}");
+    }
+}
+
 /// Also at twice the time up to which floating-point numbers can represent every microsecond.
 #[test]
 fn data_sets_out_in_any_year_in_every_layout() {

@@ -77,6 +77,22 @@ const SHIPPED: &[(&str, &[&str])] = &[
     ("stale-quotes", &["0.jobs=20", "1.jobs=4", "2.jobs=6", "3.workflows=1", "3.tasks=5"]),
 ];
 
+/// Markets whose sites offer their cores by messages: at once or seldom, with nodes that fail, and with data on links.
+const OFFERING: &[(&str, &str)] = &[
+    ("offers at once", "[market]\nclearing = \"messages\""),
+    ("offers seldom", "[market]\nclearing = \"messages\"\noffers_every = \"20 min\"\nbids = \"log\""),
+    (
+        "offers where nodes fail",
+        "[market]\nclearing = \"messages\"\noffers_every = \"5 min\"\n\
+         [[failure]]\nsite = \"york\"\nmtbf = \"1 d\"\nmttr = \"1 h\"",
+    ),
+    (
+        "offers and links",
+        "[market]\nclearing = \"messages\"\n[[link]]\nname = \"cable\"\ncapacity = \"8 Mbps\"\n\
+         between = [\"york\", \"leeds\"]",
+    ),
+];
+
 pub fn all() -> Vec<Grid> {
     let mut grids = Vec::new();
     for row in systems::ALL {
@@ -92,6 +108,16 @@ pub fn all() -> Vec<Grid> {
             );
             grids.push(Grid::read(format!("{} {source}", row.key), text.into_bytes(), &[]));
         }
+    }
+    for (name, tables) in OFFERING {
+        let output = if tables.contains("[[link]]") { "output = \"2 Mbps\"\n" } else { "" };
+        let text = format!(
+            "name = \"offers\"\nseed = 3\n{tables}\n\
+             [[site]]\nname = \"york\"\ncores = 12\nlatency = \"5 ms\"\n[[site]]\nname = \"leeds\"\ncores = 8\n\
+             [[user]]\nname = \"alice\"\nlatency = \"1 ms\"\n[[user]]\nname = \"bob\"\n\
+             [[workload]]\nsource = \"market\"\njobs = 4\ncores_max = 8\nload = 2.0\n{output}"
+        );
+        grids.push(Grid::read((*name).to_owned(), text.into_bytes(), &[]));
     }
     for (name, settings) in SHIPPED {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("topologies").join(format!("{name}.toml"));
@@ -116,6 +142,10 @@ pub fn random_with_contract(seed: u64) -> Grid {
         }
         false => draw(&["[batch]\n", "[batch]\ndispatch = \"round-robin\"\n", "[batch]\ndispatch = \"least-work\"\n"]),
     };
+    if is_market {
+        text +=
+            draw(&["", "", "", "clearing = \"messages\"\n", "clearing = \"messages\"\noffers_every = \"40 min\"\n"]);
+    }
     let latency = |draw: &mut dyn FnMut(&[&'static str]) -> &'static str| {
         format!("latency = \"{}\"\n", draw(&["0 s", "0 s", "1 us", "5 ms", "3 s", "1 h"]))
     };

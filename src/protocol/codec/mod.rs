@@ -100,7 +100,7 @@ mod tests {
     use crate::protocol::handshake::Hello;
     use crate::protocol::{
         Answered, BidOutcome, Book, Booked, Cancel, CoreOffer, Ended, Enqueue, Hold, JobEnded, Lost, Message, Outcome,
-        Provided, Queue, ReserveAnswer,
+        Provided, Queue, ReserveAnswer, SiteOffer,
     };
     use crate::protocol::{
         Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
@@ -214,6 +214,7 @@ mod tests {
                 safe: Some(Span::ZERO),
             }),
             Message::Lost(Lost { task, started: Time::ZERO, saved: Span::MAX }),
+            Message::SiteOffer(SiteOffer { idle: 1, waiting: u32::MAX, heard: u64::MAX }),
             Message::JobEnded(JobEnded { job: id, think: Span::ZERO }),
             Message::Ship(Ship {
                 load: 7,
@@ -323,6 +324,7 @@ mod tests {
                     TaskBid { task, bid: 0.1 + 0.2, outcome: BidOutcome::Lost(LossReason::Behind) },
                 ],
             },
+            Record::Offered { idle: u32::MAX, waiting: 1, heard: u64::MAX },
         ];
         messages.iter().for_each(twice);
         records.iter().for_each(twice);

@@ -24,9 +24,13 @@ impl Page<'_> {
         let Some((view, fresh)) = self.results.view.filter(Staleness::is_old).zip(self.fresh) else {
             return String::new();
         };
+        let what = match view.by_offers {
+            true => "The router had the offer of a task's cores",
+            false => "The router learned that a task had ended",
+        };
+        let how = if view.by_offers { "send offers" } else { "report" };
         let mut html = format!(
-            "<p>The router learned that a task had ended {} late on average and {} at most: links take time, and sites \
-             report periodically. Meanwhile {} core hours were idle that it considered used. For comparison, the same \
+            "<p>{what} {} late on average and {} at most: links take time, and sites {how} periodically. Meanwhile {} core hours were idle that it considered used. For comparison, the same \
              jobs on the same sites, with a router that learns of everything at once:</p>\n",
             span(view.lag_mean),
             span(view.lag_max),

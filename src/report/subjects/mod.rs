@@ -7,6 +7,7 @@
 mod auctions;
 pub mod bargains;
 mod failures;
+mod offers;
 pub mod plan;
 mod queues;
 pub mod requests;
@@ -22,6 +23,7 @@ use super::{Summary, Tally};
 use crate::systems;
 use crate::topology::Topology;
 
+pub use offers::Offers;
 pub use queues::Schedule;
 pub use requests::Reservations;
 pub use side_by_side::Systems;
@@ -33,6 +35,7 @@ pub(super) use requests::tests as requesting;
 pub(super) const ALL: &[Subject] = &[
     side_by_side::SUBJECT,
     auctions::SUBJECT,
+    offers::SUBJECT,
     requests::SUBJECT,
     queues::SUBJECT,
     sharing::SUBJECT,

@@ -57,6 +57,7 @@ impl Tally {
         if by_user {
             self.dealt.entry((by.actor, site)).or_default().0 += 1;
         }
+        self.offers.assigned(site, by.now);
         Ok(None)
     }
 
@@ -95,6 +96,7 @@ impl Tally {
             row.stints.iter_mut().for_each(|stints| stints.begin(by.now));
             row.cores = cores.clone();
             self.totals.running += 1;
+            self.offers.started(site, cores);
             return Ok(None);
         }
         if row.start.is_some() {
@@ -106,6 +108,7 @@ impl Tally {
         (row.site, row.start, row.cores) = (Some(site), Some(by.now), cores.clone());
         self.totals.started += 1;
         self.totals.running += 1;
+        self.offers.started(site, cores);
         Ok(None)
     }
 
@@ -134,6 +137,7 @@ impl Tally {
         let worked = row.map_or(Span::ZERO, |row| row.worked(by.now, needs, sites).fold(Span::ZERO, since_loss));
         let saved = sites[site as usize].work(needs, *saved, 1.0);
         self.leave(by, task, StintEnd::Lost)?;
+        self.frees_cores(*task, site);
         let row = self.given(*task, site)?;
         row.is_sent_again = false;
         row.keep_sending();
@@ -503,6 +507,7 @@ impl Tally {
             _ if row.on_cores_since().is_none() => return Err(Inconsistent::NotRunning(task)),
             _ => (row.end, row.killed) = (Some(by.now), killed),
         }
+        self.frees_cores(task, site);
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
         let of_user = |row: &&JobRow| self.users_tell_of(row.system);
@@ -511,6 +516,13 @@ impl Tally {
             None => self.ends[site as usize] += 1,
         }
         Ok(Some(task.job))
+    }
+
+    /// The cores of a task that has left its site are idle.
+    fn frees_cores(&mut self, task: TaskId, site: u32) {
+        if let Some(row) = self.jobs.get(&task.job) {
+            self.offers.left(site, &row.tasks[task.index as usize].cores);
+        }
     }
 
     /// The site of an actor, if it has these cores.

@@ -83,6 +83,8 @@ pub enum Inconsistent {
     NotBidding(TaskId),
     #[error("an auction has cores of {0} that it does not have, or gives it a task without them")]
     NotOffered(String),
+    #[error("{0} offers other cores than those that are idle there, or sends another offer than it records")]
+    FalseOffer(String),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }

@@ -6,6 +6,7 @@ mod counting;
 mod failing;
 mod flows;
 mod inconsistent;
+mod offers;
 mod row;
 mod site;
 mod stints;
@@ -24,6 +25,7 @@ pub(super) use self::counting::Reporter;
 pub(super) use self::failing::OutagesByPlace;
 pub(super) use self::flows::{FinishedFlow, TimedFlow};
 pub use self::inconsistent::{Inconsistent, RecordError};
+use self::offers::OfferLog;
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
 pub(super) use self::site::{SiteFacts, Used};
 #[cfg(test)]
@@ -71,6 +73,7 @@ pub struct Tally {
     pub(super) transfers: RunFlows,
     pub(super) bargains: Bargains,
     pub(super) auctions: AuctionLog,
+    pub(super) offers: OfferLog,
     /// Cores reported down, by site.
     down: Vec<NodeSet>,
     /// True for each link of the topology that is reported down.
@@ -138,13 +141,14 @@ impl Tally {
             match role {
                 Role::Site(site) => {
                     let site = &topology.sites[site];
-                    sites.push(SiteFacts::of(site, actor, first_core));
+                    sites.push(SiteFacts::of(topology, site, actor, first_core));
                     first_core += u64::from(site.cores);
                 }
                 Role::User(0) => first_user = actor,
                 Role::Hub(_) | Role::User(_) | Role::Exchange => {}
             }
         }
+        let offers = OfferLog::of(&sites);
         Tally {
             topology: topology.name.clone(),
             names: names.clone(),
@@ -162,6 +166,7 @@ impl Tally {
             transfers: RunFlows::of(topology),
             bargains: Bargains::keeping(),
             auctions: AuctionLog::default(),
+            offers,
             down: vec![NodeSet::default(); topology.sites.len()],
             links_down: vec![false; topology.cables.as_ref().map_or(0, |cables| cables.links.len())],
             failing: OutagesByPlace::of(topology),

@@ -5,7 +5,7 @@ use crate::grid::{Area, Kind, MoveCost, Needs, Speed};
 use crate::kernel::ActorId;
 use crate::systems::managers;
 use crate::time::Span;
-use crate::topology::Site;
+use crate::topology::{Site, Topology};
 
 #[derive(Clone, Debug)]
 pub struct SiteFacts {
@@ -19,6 +19,8 @@ pub struct SiteFacts {
     pub first_core: u64,
     pub latency: Span,
     pub report_every: Span,
+    /// Period of its offers; None if it sends none.
+    pub offers_every: Option<Span>,
     /// Its charge for a booking.
     pub charge: Area,
     /// Systems of the topology that use it.
@@ -38,7 +40,7 @@ pub enum Used {
 }
 
 impl SiteFacts {
-    pub fn of(site: &Site, actor: ActorId, first_core: u64) -> SiteFacts {
+    pub fn of(topology: &Topology, site: &Site, actor: ActorId, first_core: u64) -> SiteFacts {
         SiteFacts {
             name: site.name.clone(),
             actor,
@@ -48,6 +50,7 @@ impl SiteFacts {
             first_core,
             latency: site.latency,
             report_every: site.report_every,
+            offers_every: site.systems.iter().find_map(|system| topology.systems[*system].offers_every()),
             charge: site.terms.charge,
             systems: site.systems.clone(),
             is_shared: managers::shares_nodes(&site.scheduler),

@@ -24,8 +24,7 @@ pub use self::attempts::{Attempts, left_of};
 pub use self::bookings::{Booking, BookingStage, Bookings};
 pub use self::manager::{Ending, Loss, Manager, On, Order, Start, rank};
 pub use self::tasks::{Running, TaskState, Tasks};
-use super::scheduler;
-use crate::grid::{self, Expected, Layers, Outages, TaskId};
+use crate::grid::{Expected, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Ended, Message, Record};
 use crate::time::{Span, Stamp, Time};
@@ -79,12 +78,6 @@ impl Site {
             timers: Vec::new(),
             orders: Vec::new(),
         }
-    }
-
-    /// Site of a topology; None if there is no scheduler with its name.
-    pub fn of(site: &grid::Site, senders: &[ActorId]) -> Option<Site> {
-        let manager = (scheduler::find(&site.scheduler)?.build)();
-        Some(Site::new(site.cores, manager, senders.iter().copied()).with_report_period(site.report_every))
     }
 
     /// Sets the report period: ends are reported only at multiples of it, as by monitoring.

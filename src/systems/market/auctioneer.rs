@@ -16,6 +16,13 @@
 //! and the transfer to other clusters begins. With latency on the links this is later than the end at the site, and
 //! never earlier, so assigned cores are always free at their site.
 //!
+//! # Where sites offer their cores
+//!
+//! With `clearing = "messages"` the end of a task frees no cores. Its site sends an offer, which does as soon as it is
+//! here: free are the cores that were idle at the site when it sent the offer, less those of all starts that it had not
+//! received by then (`offers.rs`). So the cores known to be free are never more than those that are free when a start
+//! arrives, unless nodes fail. An offer is an instant with an auction if a task is queued.
+//!
 //! # Where nodes fail
 //!
 //! A loss is reported like an end. The task joins the queue again, less its saved work, or its job is removed; the
@@ -46,12 +53,13 @@ use super::bid::{BidPolicy, Trend};
 use super::clusters::{Cluster, Clusters};
 use super::failing::AuctionLosses;
 use super::figures::Figures;
+use super::offers::UnheardStarts;
 use super::queue::{self, AuctionedJobs, Lane, TaskDemand, TaskHandle};
 use super::rules::{Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, News, NodeSet, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{ALARM, Carrier, LoneTimes, Network};
-use crate::protocol::{Message, Outcome, Record, Run, Verdict};
+use crate::protocol::{Message, Outcome, Record, Run, SiteOffer, Verdict};
 use crate::time::{Span, Stamp, Time};
 
 pub struct Auctioneer {
@@ -82,6 +90,8 @@ pub struct Auctioneer {
     keeps_paths: bool,
     gathered: Gathered,
     failing: Option<AuctionLosses>,
+    /// Starts that clusters do not know of, by cluster, if their sites offer cores by messages.
+    unheard: Option<Vec<UnheardStarts>>,
     /// The queued tasks of each lane, if bids are recorded.
     waiting: Option<WaitingTasks>,
     /// The last instant, and the number of instants.
@@ -128,7 +138,12 @@ impl Auctioneer {
         clusters: Vec<Cluster>,
         lane: fn(&dyn BidPolicy) -> Box<dyn Lane>,
     ) -> Auctioneer {
-        let clusters = Clusters::new(clusters);
+        let starts = || clusters.iter().map(|_| UnheardStarts::default()).collect::<Vec<_>>();
+        let unheard = market.clears_by_messages().then(starts);
+        let mut clusters = Clusters::new(clusters);
+        if unheard.is_some() {
+            clusters.take_all();
+        }
         let keeps_paths = policy.trend() != Trend::Fixed;
         let waiting = market.records_bids().then(|| WaitingTasks::new(clusters.kinds()));
         Auctioneer {
@@ -149,6 +164,7 @@ impl Auctioneer {
             keeps_paths,
             gathered: Gathered::default(),
             failing: None,
+            unheard,
             waiting,
             instant: (None, 0),
         }
@@ -205,7 +221,9 @@ impl Auctioneer {
             return;
         }
 
-        self.clusters.give_back(cluster, live.job.tasks[task].cores);
+        if self.unheard.is_none() {
+            self.clusters.give_back(cluster, live.job.tasks[task].cores);
+        }
         live.tasks[task].phase = JobPhase::Done { cluster, at: now };
         live.running -= 1;
         live.unfinished -= 1;
@@ -227,7 +245,9 @@ impl Auctioneer {
         let task = id.index as usize;
         let Some(&JobPhase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
         let Some(failing) = self.failing.as_mut().filter(|_| self.clusters.site(cluster) == site) else { return };
-        self.clusters.give_back(cluster, live.job.tasks[task].cores);
+        if self.unheard.is_none() {
+            self.clusters.give_back(cluster, live.job.tasks[task].cores);
+        }
         live.tasks[task].phase = JobPhase::Awaiting;
         live.running -= 1;
         let is_tried_again = failing.lose(id, saved, cluster);
@@ -388,7 +408,11 @@ impl Auctioneer {
         self.dequeue(handle, JobPhase::Running { cluster });
         let live = self.jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.running += 1;
-        self.clusters.take(cluster, live.job.tasks[handle.task as usize].cores);
+        let cores = live.job.tasks[handle.task as usize].cores;
+        self.clusters.take(cluster, cores);
+        if let Some(unheard) = &mut self.unheard {
+            unheard[cluster].reserve(cores);
+        }
     }
 
     /// Gives a winner to its cluster, or sends its inputs there first.
@@ -472,6 +496,23 @@ impl Auctioneer {
         };
         let run = Run { task: id, cores, runtime, safe, planned: NodeSet::default() };
         out.send(self.clusters.site(cluster), Message::Run(run));
+        if let Some(unheard) = &mut self.unheard {
+            unheard[cluster].send(cores);
+        }
+    }
+
+    /// Takes over the offer of a site; true if a task may start because of it. An offer that no honest site sends is
+    /// ignored.
+    fn take_offer(&mut self, site: ActorId, offer: SiteOffer, now: Time) -> bool {
+        let Some((unheard, cluster)) = self.unheard.as_mut().zip(self.clusters.of_site(site)) else { return false };
+        if !unheard[cluster].hear(offer.heard) {
+            return false;
+        }
+        if let Some(failing) = &mut self.failing {
+            failing.hear(now, &mut self.clusters);
+        }
+        self.clusters.take_offer(cluster, offer, unheard[cluster].cores());
+        self.lanes.iter().any(|(_, demand)| !demand.is_empty())
     }
 }
 
@@ -571,6 +612,10 @@ impl Actor<Message, Record> for Auctioneer {
                 Cause::Message(Message::Landed(landed)) => match &mut self.carrier {
                     Some(carrier) => carrier.hear(event.from, landed),
                     None => continue,
+                },
+                Cause::Message(Message::SiteOffer(offer)) => match self.take_offer(event.from, offer, now.time) {
+                    true => {}
+                    false => continue,
                 },
                 // Other messages are not for the router.
                 Cause::Message(_) => continue,

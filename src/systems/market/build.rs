@@ -1,12 +1,13 @@
 //! The market's row, and the actors of its grid.
 
 use super::bid::{self, BidPolicy};
+use super::offering::Offering;
 use super::{Auctioneer, Cluster, EXTERNAL, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Site};
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::distribute::submit;
-use crate::systems::failing::in_turn;
+use crate::systems::failing::{in_turn, in_turn_under};
 use crate::systems::{
     ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, PlacementError, Policy,
     Senders, Service, System, SystemRow, Traits,
@@ -78,19 +79,36 @@ impl System for Market {
         let cluster = |(site, known): &(_, &Site)| Cluster { site: *site, kind: known.kind, cores: known.cores };
         let auctioneer = Auctioneer::new(self.clone(), policy, grid.sites.iter().map(cluster).collect());
         let news = grid.sites.iter().enumerate();
-        let news = news.filter_map(|(cluster, (id, site))| Some((cluster, grid.news(*id, site)?)));
+        let news = news.filter_map(|(cluster, (id, site))| {
+            // Offers count nodes that are up, so both have the same age.
+            let period = if self.clears_by_messages() { self.offers_every } else { site.report_every };
+            Some((cluster, grid.news_every(*id, site, period)?))
+        });
         let auctioneer = auctioneer.with_outages(news.collect(), grid.failing.recovery.clone());
         Ok(Box::new(if grid.is_linked { auctioneer.with_network((grid.network)()) } else { auctioneer }))
     }
 
     /// Every manager that `scheduler` may name starts a task as it arrives, since the auctioneer sends no more than
-    /// fits. A site whose ends are reported later, as by monitoring, answers later.
+    /// fits. A site whose ends are reported later, as by monitoring, answers later, and offers are no answers.
     fn has_settled_answers(&self, site: &Site) -> bool {
-        site.report_every.is_zero()
+        site.report_every.is_zero() && !self.clears_by_messages()
+    }
+
+    fn offers_every(&self) -> Option<Span> {
+        self.clears_by_messages().then_some(self.offers_every)
+    }
+
+    fn offer_at_once(&mut self) {
+        self.offers_every = Span::ZERO;
     }
 
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
-        in_turn(site, senders, fails)
+        match (self.offers_every(), senders.services.as_slice()) {
+            (Some(every), [auctioneer]) => {
+                in_turn_under(site, senders, fails, |manager| Box::new(Offering::new(manager, *auctioneer, every)))
+            }
+            _ => in_turn(site, senders, fails),
+        }
     }
 
     fn distribute(

@@ -5,6 +5,7 @@
 
 use crate::grid::Kind;
 use crate::kernel::ActorId;
+use crate::protocol::SiteOffer;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
@@ -16,7 +17,7 @@ pub struct Cluster {
 #[derive(Debug)]
 pub(super) struct Clusters {
     all: Vec<Cluster>,
-    /// Assigned cores of each cluster, and its failed cores as far as the news goes.
+    /// Assigned cores of each cluster, as far as is known, and its failed cores as far as the news goes.
     given: Vec<u32>,
     down: Vec<u32>,
     /// Position of each cluster among those of its kind.
@@ -59,7 +60,7 @@ impl Clusters {
 
     fn reckon(&mut self, cluster: usize) {
         // A core may be both assigned and down, so the sum may exceed the cores that are gone.
-        let gone = self.given[cluster] + self.down[cluster];
+        let gone = self.given[cluster].saturating_add(self.down[cluster]);
         self.set_free(cluster, self.all[cluster].cores.saturating_sub(gone));
     }
 
@@ -127,6 +128,29 @@ impl Clusters {
         assert!(cores <= self.free(cluster), "a task goes where it fits");
         self.given[cluster] += cores;
         self.reckon(cluster);
+    }
+
+    /// Assigns all cores of all clusters, until their sites offer some.
+    pub fn take_all(&mut self) {
+        for cluster in 0..self.all.len() {
+            self.given[cluster] = self.all[cluster].cores;
+            self.reckon(cluster);
+        }
+    }
+
+    /// Takes over the offer of a cluster, which does not know of `unheard` assigned cores. Failed cores have to be as
+    /// of the offer.
+    pub fn take_offer(&mut self, cluster: usize, offer: SiteOffer, unheard: u32) {
+        // What neither is idle nor has failed is busy; this is less if a peer lies.
+        let known = offer.idle.saturating_add(self.down[cluster]);
+        let busy = self.all[cluster].cores.saturating_sub(known).saturating_add(offer.waiting);
+        self.given[cluster] = busy.saturating_add(unheard);
+        self.reckon(cluster);
+    }
+
+    /// The cluster of a site.
+    pub fn of_site(&self, site: ActorId) -> Option<usize> {
+        self.all.binary_search_by_key(&site, |cluster| cluster.site).ok()
     }
 
     pub fn give_back(&mut self, cluster: usize, cores: u32) {

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::settings::{FormExt, Layout, List, Millionths, POSITIVE_SPAN, Registered, Text, Unless, Walk, Word, key};
+use crate::settings::{
+    FormExt, Layout, List, Millionths, POSITIVE_SPAN, Registered, SPAN, Text, Unless, Walk, Word, key,
+};
 use crate::time::Span;
 use crate::words::words;
 
@@ -22,6 +24,9 @@ pub struct Market {
     pub removal: Removal,
     pub unplaceable: Unplaceable,
     pub bids: BidRecords,
+    pub clearing: Clearing,
+    /// Period of offers: sites send them at whole multiples of it; at once, if it is zero.
+    pub offers_every: Span,
     // Options of single policies, as in the market's specification.
     pub succ_sum: SuccSum,
     pub edf: EdfDeadline,
@@ -46,6 +51,8 @@ impl Default for Market {
             removal: Removal::Deadline,
             unplaceable: Unplaceable::Error,
             bids: BidRecords::Off,
+            clearing: Clearing::Direct,
+            offers_every: Span::ZERO,
             succ_sum: SuccSum::PerPath,
             edf: EdfDeadline::Initial,
             pvdsq: Pvdsq::ResourceSquared,
@@ -58,6 +65,7 @@ impl Default for Market {
 }
 
 const OVER_LINKS: &str = "the links of this topology determine how long transfers take: leave this out";
+const NO_OFFERS: &str = "sites send offers only with clearing = \"messages\": set that, or leave this out";
 const BIDDER: &str = "a table such as { command = [\"python3\", \"bidder.py\"] }";
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"bidder.py\"]";
 
@@ -65,6 +73,11 @@ impl Market {
     /// True if the log has a record of each auction.
     pub fn records_bids(&self) -> bool {
         self.bids == BidRecords::Log
+    }
+
+    /// True if sites offer their cores by messages.
+    pub fn clears_by_messages(&self) -> bool {
+        self.clearing == Clearing::Messages
     }
 
     /// The settings of `[market]`. With links, the delays without links are no settings.
@@ -88,6 +101,11 @@ impl Market {
         let bids =
             key("bids", "records of auctions, with every offer and bid; costs time and space for each waiting task");
         w.set(bids.usual("`\"off\"`"), &mut self.bids, Unless(BidRecords::ALL, BidRecords::Off));
+        let clearing = key("clearing", "the auctioneer's knowledge of free cores").usual("`\"direct\"`");
+        w.set(clearing, &mut self.clearing, Unless(Clearing::ALL, Clearing::Direct));
+        let offers_every = key("offers_every", "sites send offers at multiples of this; 0 s is at once")
+            .only_if(self.clears_by_messages(), NO_OFFERS);
+        w.set(offers_every, &mut self.offers_every, SPAN);
         let succ_sum = key("succ_sum", "the sum of the work behind a task where branches join");
         w.set(succ_sum, &mut self.succ_sum, SuccSum::ALL);
         w.set(key("edf", "the deadline that edf uses"), &mut self.edf, EdfDeadline::ALL);
@@ -184,6 +202,13 @@ words! {
         Off = "off",
         /// One per auction in which a task may start: the free cores of sites, and all bids with their outcomes.
         Log = "log",
+    }
+    /// The auctioneer's knowledge of free cores.
+    Clearing {
+        /// It counts: cores are free when it hears of the end of their task.
+        Direct = "direct",
+        /// Sites offer their idle cores by messages: at the beginning, and whenever tasks have left.
+        Messages = "messages",
     }
     /// The sum of the work behind a task where branches join.
     SuccSum {

@@ -4,6 +4,7 @@
 mod bids;
 mod failing;
 mod links;
+mod offers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -9,8 +9,8 @@ use crate::catalog;
 use crate::grid::{Curve, Edge, JobShape, Kind, Task, Worth};
 use crate::roles::queue;
 use crate::systems::market::{
-    Admission, AskWhen, BestBid, BidRecords, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr,
-    Removal, SuccSum, Unplaceable, bid,
+    Admission, AskWhen, BestBid, BidRecords, Blocking, Clearing, EXTERNAL, EdfDeadline, Foreign, Market, Network,
+    Pvdsq, Pvr, Removal, SuccSum, Unplaceable, bid,
 };
 use crate::systems::provisioning::planner;
 use crate::systems::{Service, managers};
@@ -336,13 +336,14 @@ fn markets() -> impl Strategy<Value = Market> {
     let first =
         (word(Network::ALL), word(Blocking::ALL), word(Removal::ALL), word(Unplaceable::ALL), word(BidRecords::ALL));
     let second = (word(SuccSum::ALL), word(EdfDeadline::ALL), word(Pvdsq::ALL), word(Pvr::ALL), word(Admission::ALL));
+    let second = (second, word(Clearing::ALL));
     (prop::sample::select(policies), tick, 0u64..=1_000_000_000, first, second).prop_map(
         |(
             policy,
             tick,
             ccr_millionths,
             (network, blocking, removal, unplaceable, bids),
-            (succ_sum, edf, pvdsq, pvr, admission),
+            ((succ_sum, edf, pvdsq, pvr, admission), clearing),
         )| {
             let command = vec!["python3".to_owned(), "a \"bidder\".py".to_owned()];
             let foreign = Foreign { command, ask: AskWhen::Always, winner: BestBid::Smallest, timeout: tick };
@@ -356,6 +357,8 @@ fn markets() -> impl Strategy<Value = Market> {
                 removal,
                 unplaceable,
                 bids,
+                clearing,
+                offers_every: if clearing == Clearing::Messages { tick } else { Span::ZERO },
                 succ_sum,
                 edf,
                 pvdsq,

@@ -2,7 +2,7 @@
 
 mod section;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use serde::{Deserialize, Serialize};
 

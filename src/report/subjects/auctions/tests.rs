@@ -29,7 +29,7 @@ job = [
 ]
 "#;
 
-fn played(toml: &str) -> (Topology, Vec<Entry<Record>>) {
+pub fn played(toml: &str) -> (Topology, Vec<Entry<Record>>) {
     let topology = topology::load("by-hand.toml", &[], &mut |_| Ok(toml.as_bytes().to_vec())).unwrap().topology;
     let roster = Roster::of(&topology);
     let mut place = Place::new(topology::build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
@@ -38,7 +38,7 @@ fn played(toml: &str) -> (Topology, Vec<Entry<Record>>) {
     (topology, log)
 }
 
-fn tallied(topology: &Topology, log: &[Entry<Record>]) -> Tally {
+pub fn tallied(topology: &Topology, log: &[Entry<Record>]) -> Tally {
     let mut tally = Tally::new(topology, &Names::of(topology)).with_bid_rows(topology);
     log.iter().for_each(|entry| tally.add(entry).unwrap());
     tally

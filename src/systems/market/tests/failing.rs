@@ -10,7 +10,7 @@ use crate::grid::{
     Recovery,
 };
 
-fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
+pub(super) fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
     let law = Law { kind: Distribution::Exponential, shape: 1.0 };
     let (mtbf, mttr) = (Span::from_minutes(mtbf), Span::from_minutes(20));
     let pattern =
@@ -18,7 +18,7 @@ fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
     Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(4) }, pattern, announced: true }
 }
 
-fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
+pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
     let what = FailureTarget::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
     Failure {
         what,

@@ -283,6 +283,7 @@ pub fn read(
     }
     if let Some(field) = &field {
         check_all(field, &sites, &rows);
+        check_shared(field, &sites, systems);
         if !idle.is_empty() {
             let names = any_of(idle.iter().map(String::as_str)).replace(" or ", " and ");
             let keys = "memory_gb and image_bandwidth have no effect at";
@@ -316,6 +317,24 @@ fn misfit(site: &Site) -> Option<(&'static str, String)> {
     }
     (nodes > 0 && !cores.is_multiple_of(nodes))
         .then(|| ("slurm.nodes", format!("expected a number of nodes that divides {cores} cores, found {nodes}")))
+}
+
+/// Checks that no other system uses a site that offers its cores, as its offers would know of one system only.
+fn check_shared(field: &Field<'_>, sites: &[Site], systems: &[Service]) {
+    for (site, field) in sites.iter().zip(&field.listed().unwrap_or_default()) {
+        let mut uses = site.systems.iter().map(|system| &systems[*system]);
+        let Some(service) = uses.find(|system| system.offers_every().is_some()).filter(|_| site.systems.len() > 1)
+        else {
+            continue;
+        };
+        let key = service.row().key;
+        let table = field.as_table();
+        let location = table.as_ref().and_then(|table| table.get("system")).map_or(field.location(), |at| at.location);
+        let message = format!(
+            "expected [{key}] alone: its clearing is \"messages\", and a site that another system uses too sends no offers"
+        );
+        field.diagnostics().add(Diagnostic::new(location, format!("site.{}.system", site.name), message));
+    }
 }
 
 /// Checks that need all sites, or the final state of each.

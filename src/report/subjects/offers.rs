@@ -1,0 +1,196 @@
+//! Offers of sites to a market that is cleared by messages: how many, and their age when tasks are given away.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Better, Measure, Subject, SubjectReport, Unit};
+use crate::numerals::{count, counted, span};
+use crate::report::SummaryPart;
+use crate::report::account::Account;
+use crate::report::page::Page;
+use crate::report::tally::JobRow;
+use crate::report::{Summary, Tally};
+use crate::time::Time;
+use crate::topology::Topology;
+
+pub const SUBJECT: Subject = Subject {
+    systems: &["market"],
+    part: Offers::NAME,
+    one_task: false,
+    shows_waiting: false,
+    words: None,
+    section: ("offers", "Offers of sites"),
+    open,
+    cards: |_| Vec::new(),
+    lines,
+    measures: &[
+        Measure {
+            name: "offer_age_mean",
+            about: "mean age of the offer of a site when a task is given to it",
+            unit: Unit::Seconds,
+            better: Better::Less,
+            of: |summary| Some(summary.part::<Offers>()?.age_mean),
+        },
+        Measure {
+            name: "offer_age_max",
+            about: "largest age of the offer of a site when a task is given to it",
+            unit: Unit::Seconds,
+            better: Better::Less,
+            of: |summary| Some(summary.part::<Offers>()?.age_max),
+        },
+    ],
+};
+
+/// The part of a summary. Ages in seconds of virtual time: from the time at which a site sends an offer to that at
+/// which a task is given to the site, if no later offer has arrived by then. An offer may be old because nothing has
+/// changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Offers {
+    pub offers: u64,
+    /// Tasks given to sites, more than once if they were lost.
+    pub given: u64,
+    pub age_mean: f64,
+    pub age_max: f64,
+}
+
+impl SummaryPart for Offers {
+    const NAME: &'static str = "offers";
+}
+
+#[derive(Debug)]
+struct OfferReport;
+
+fn open(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
+    let offers = systems.iter().any(|system| topology.systems[*system as usize].offers_every().is_some());
+    if offers { Some(Box::new(OfferReport)) } else { None }
+}
+
+impl SubjectReport for OfferReport {
+    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+        Box::new(OfferAccount(tally))
+    }
+
+    fn section(&self, page: &Page<'_>) -> String {
+        let Some(Offers { offers, given, age_mean, age_max }) = page.results.part() else { return String::new() };
+        format!(
+            "<p>Sites sent {}. When a task was given to a site ({}), the last offer of that site was {} old on average and \
+             {} at most. An offer may be old because nothing has changed.</p>\n",
+            counted(offers, "offer"),
+            counted(given, "time"),
+            span(age_mean),
+            span(age_max)
+        )
+    }
+}
+
+struct OfferAccount<'a>(&'a Tally);
+
+impl Account for OfferAccount<'_> {
+    fn job(&mut self, _: &JobRow, _: &[Option<Time>]) {}
+
+    fn close(&mut self, summary: &mut Summary) {
+        let sums = self.0.offers.sums;
+        let age_mean = if sums.given == 0 { 0.0 } else { sums.ages as f64 / sums.given as f64 / 1e6 };
+        let (offers, given, age_max) = (sums.offers, sums.given, sums.age_max as f64 / 1e6);
+        summary.put(&Offers { offers, given, age_mean, age_max });
+    }
+}
+
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(Offers { offers, age_mean, age_max, .. }) = summary.part() else { return Vec::new() };
+    let text = format!(
+        "{}; {} old on average when a task is given away, {} at most",
+        count(offers),
+        span(age_mean),
+        span(age_max)
+    );
+    vec![("offers", text)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::auctions::tests::{played, tallied};
+    use super::*;
+    use crate::kernel::{ActorId, Entry, Envelope};
+    use crate::protocol::{Message, Record, SiteOffer};
+    use crate::report::{Inconsistent, RecordError, Status, Witness};
+    use crate::time::Stamp;
+    use crate::topology::Roster;
+
+    /// One site of 4 cores. The first job takes all of them for 7 min, which are offered at 10 min.
+    const TOPOLOGY: &str = r#"
+name = "by-hand"
+[market]
+clearing = "messages"
+offers_every = "5 min"
+[[site]]
+name = "york"
+cores = 4
+[[user]]
+name = "ada"
+[[workload]]
+source = "table"
+job = [
+    { tasks = [{ runtime = "7 min", cores = 4 }] },
+    { arrive = "1 min", tasks = [{ runtime = "2 min", cores = 1 }] },
+]
+"#;
+
+    #[test]
+    fn a_summary_has_the_age_of_offers() {
+        let (topology, log) = played(TOPOLOGY);
+        let summary = tallied(&topology, &log).summary(0, Status::Complete, String::new());
+        let offers = Offers { offers: 3, given: 2, age_mean: 0.0, age_max: 0.0 };
+        assert_eq!(summary.part::<Offers>(), Some(offers));
+        let view = summary.view.unwrap();
+        // Three minutes on 4 cores, and then on 1 core, as the second job ends at 12 min.
+        assert_eq!((view.lag_mean, view.unseen), (180.0, 5.0 * 180.0));
+        let (direct, log) = played(&TOPOLOGY.replace("messages", "direct").replace("offers_every = \"5 min\"", ""));
+        assert_eq!(tallied(&direct, &log).summary(0, Status::Complete, String::new()).part::<Offers>(), None);
+    }
+
+    /// Refusal of an entry with another record.
+    fn refusal(topology: &Topology, log: &[Entry<Record>], at: usize, record: Record) -> Option<Inconsistent> {
+        match tallied(topology, &log[..at]).add(&Entry { record, ..log[at].clone() }) {
+            Err(RecordError::Inconsistent(wrong)) => Some(wrong),
+            added => added.map(|()| None).unwrap(),
+        }
+    }
+
+    #[test]
+    fn offers_that_contradict_the_log_are_refused() {
+        let (topology, log) = played(TOPOLOGY);
+        let at = log.iter().rposition(|entry| matches!(entry.record, Record::Offered { .. })).unwrap();
+        assert_eq!(log[at].record, Record::Offered { idle: 4, waiting: 0, heard: 2 });
+        let told = |idle, waiting, heard| refusal(&topology, &log, at, Record::Offered { idle, waiting, heard });
+        let york = Some(Inconsistent::FalseOffer("york".to_owned()));
+        assert_eq!(told(4, 0, 2), None);
+        for (idle, waiting, heard) in [(5, 0, 2), (3, 0, 2), (4, 0, 1), (4, 0, 3), (4, 1, 2), (u32::MAX, 0, 2)] {
+            assert_eq!(told(idle, waiting, heard), york, "{idle}, {waiting}, {heard}");
+        }
+        // A site of a market without offers sends none.
+        let (direct, log) = played(&TOPOLOGY.replace("messages", "direct").replace("offers_every = \"5 min\"", ""));
+        let at = log.iter().position(|entry| matches!(entry.record, Record::Started { .. })).unwrap();
+        assert_eq!(refusal(&direct, &log, at, Record::Offered { idle: 4, waiting: 0, heard: 0 }), york);
+    }
+
+    #[test]
+    fn an_offer_that_the_router_has_not_received_is_refused() {
+        let (topology, log) = played(TOPOLOGY);
+        let first = log.iter().find(|entry| matches!(entry.record, Record::Offered { .. })).unwrap();
+        let roster = Roster::of(&topology);
+        let sent = |offer: Option<SiteOffer>| {
+            let witness = Witness::new(roster.latencies.clone(), &[vec![first.actor]]);
+            if let Some(offer) = offer {
+                let message = Message::SiteOffer(offer);
+                let arrival = Stamp::at(Time::ZERO);
+                witness.see(&Envelope { arrival, from: first.actor, to: ActorId(0), number: 1, message });
+            }
+            let mut tally = tallied(&topology, &[]);
+            tally.witnessed_by(witness);
+            tally.add(first).is_ok()
+        };
+        assert!(sent(Some(SiteOffer { idle: 4, waiting: 0, heard: 0 })));
+        assert!(!sent(Some(SiteOffer { idle: 3, waiting: 0, heard: 0 })));
+        assert!(!sent(None));
+    }
+}
