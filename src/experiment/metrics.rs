@@ -88,9 +88,13 @@ const RUN: &[Metric] = &[
     run("job_wait", "mean wait of jobs for their first start", Seconds, Less, |s| Some(s.job_wait?.mean)),
     run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", Seconds, Less, |s| Some(s.job_wait?.p95)),
     run("task_wait", "mean wait of tasks that were ready", Seconds, Less, |s| Some(s.task_wait?.mean)),
-    run("lag", "mean time until the router knew that a task had ended", Seconds, Less, |s| {
-        Some(s.view.map_or(0.0, |v| v.lag_mean))
-    }),
+    run(
+        "lag",
+        "mean time until the router knew that a task had ended, or had the offer of its cores",
+        Seconds,
+        Less,
+        |s| Some(s.view.map_or(0.0, |v| v.lag_mean)),
+    ),
     run("unseen", "core seconds that were free while the router believed they were in use", CoreSeconds, Less, |s| {
         Some(s.view.map_or(0.0, |view| view.unseen))
     }),

@@ -78,6 +78,8 @@ fn bases() -> Vec<(String, String)> {
     bases.push(("job".to_owned(), grid("[market]", &edges)));
     bases.push(("links".to_owned(), super::cables::STAR.to_owned()));
     let market = "source = \"market\"\njobs = 2\ncores_max = 8";
+    let offering = grid("[market]\nclearing = \"messages\"", market);
+    bases.push(("market by messages".to_owned(), offering));
     bases.push(("market over links".to_owned(), format!("{}{LINKS}", grid("[market]", market))));
     let counted = grid("[market]", market).replacen("\"york\"", "\"york-{}\"\ncount = 2", 1);
     bases.push(("counted".to_owned(), counted.replace("\"alice\"", "\"alice-{}\"\ncount = 2")));
