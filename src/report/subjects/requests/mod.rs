@@ -63,7 +63,7 @@ pub const SUBJECT: Subject = Subject {
             name: "reshaped",
             about: "share of the accepted malleable requests that were booked in another shape than their first",
             unit: Unit::Share,
-            better: Better::More,
+            better: Better::Neither,
             of: |summary| summary.part::<Reservations>()?.reshaped(),
         },
     ],
