@@ -23,7 +23,7 @@ use crate::report::reference;
 
 /// Fields of events that are whole numbers. Any other one that looks like numbers is one of floats, so that a column
 /// has one type in all runs.
-const INTS: [&str; 16] = [
+const INTS: [&str; 17] = [
     "because",
     "booking",
     "bytes",
@@ -34,6 +34,7 @@ const INTS: [&str; 16] = [
     "left",
     "nodes",
     "procs",
+    "shape",
     "step",
     "task",
     "tasks",
