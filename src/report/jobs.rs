@@ -27,8 +27,8 @@ macro_rules! batsim {
             text("workload_name", "the topology; with the workload of the job, if it has one of Batsim"),
             text("profile", "`dag`, or `rigid` for one task, or the profile that its Batsim workload names"),
             seconds("submission_time", "when its user submitted it"),
-            whole("requested_number_of_resources", "cores that a task asks for"),
-            seconds("requested_time", "the time that a task asks for"),
+            whole("requested_number_of_resources", "cores that a task asks for; of several shapes, in the first"),
+            seconds("requested_time", "the time that a task asks for; of several shapes, in the first"),
             whole("success", "1 if all of its tasks ended, else 0"),
             text("final_state", "`COMPLETED_SUCCESSFULLY`, even if it was worth nothing any more; `COMPLETED_WALLTIME_REACHED`; `COMPLETED_KILLED` if it was removed after its final deadline; `REJECTED` if it was refused; `RUNNING` or `SUBMITTED` if the log ends before it does"),
             seconds("starting_time", "start of the first task, or of this one"),
@@ -256,7 +256,10 @@ impl<'a> TaskSheet<'a> {
 fn asks(line: &mut CsvRow<'_>, row: &JobRow, task: Option<&Task>) {
     line.time(row.job.arrive);
     match task {
-        Some(task) => line.number(task.cores).span(task.walltime),
+        Some(task) => {
+            let (cores, time) = row.requested(task);
+            line.number(cores).span(time)
+        }
         None => line.empties(2),
     };
 }

@@ -84,6 +84,25 @@ fn policies_are_compared_metric_by_metric_and_job_by_job() {
     assert!(!page.contains("http"), "a page loads nothing");
 }
 
+/// Requests are the same ones, whichever of their shapes they are booked in.
+#[test]
+fn requests_in_other_shapes_are_compared_job_by_job() {
+    let scratch = Scratch::new();
+    let [policy, thrifty] = ["policy", "thrifty"].map(|shape| {
+        let out = scratch.path(shape);
+        run("malleable.toml", &out, &[&format!("reservation.shape={shape}"), "workload.0.requests=200"]);
+        out
+    });
+    let nodes = |out: &Path| -> Vec<String> {
+        let table = std::fs::read_to_string(out.join("reservations.csv")).unwrap();
+        table.lines().skip(1).map(|row| row.split(',').nth(6).unwrap().to_owned()).collect()
+    };
+    assert!(nodes(&policy) != nodes(&thrifty));
+    let json = compared(&[&policy, &thrifty]);
+    assert_eq!((&json["jobs"][0]["matched"], &json["jobs"][0]["unlike"]), (&Value::from(200), &Value::from(0)));
+    assert!(!json["notes"].to_string().contains("differ in user, size"), "{}", json["notes"]);
+}
+
 #[test]
 fn equal_runs_and_runs_of_other_systems_are_compared() {
     let scratch = Scratch::new();

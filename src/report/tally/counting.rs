@@ -3,7 +3,7 @@
 use std::collections::btree_map;
 use std::sync::Arc;
 
-use super::stints::{StintEnd, Stints};
+use super::stints::{Stint, StintEnd, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
 use crate::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, JobShape, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
@@ -78,10 +78,9 @@ impl Tally {
         let Tally { jobs, sites, withdrawn, .. } = self;
         if let Some(job) = jobs.get_mut(&task.job) {
             withdrawn[job.system as usize] += 1;
-            let row = &mut job.tasks[task.index as usize];
             if is_lost {
-                let worked = row.worked(by.now, job.needs, sites).fold(Span::ZERO, |all, stint| all + stint.0);
-                row.setbacks().start_over(worked);
+                let worked = job.work(task.index as usize, by.now, sites);
+                job.tasks[task.index as usize].setbacks().start_over(worked);
             }
         }
         Ok(None)
@@ -133,15 +132,19 @@ impl Tally {
         }
         let (needs, sites) = (self.needs_of(task.job), &self.sites);
         let row = self.jobs.get(&task.job).map(|job| &job.tasks[task.index as usize]);
-        let since_loss = |worked, (more, left)| if left == Some(StintEnd::Lost) { Span::ZERO } else { worked + more };
+        let since_loss = |worked, (stint, more): (Stint<'_>, Span)| match stint.is_lost() {
+            true => Span::ZERO,
+            false => worked + more,
+        };
         let worked = row.map_or(Span::ZERO, |row| row.worked(by.now, needs, sites).fold(Span::ZERO, since_loss));
         let saved = sites[site as usize].work(needs, *saved, 1.0);
+        let cores = self.cores_of(*task);
         self.leave(by, task, StintEnd::Lost)?;
         self.frees_cores(*task, site);
         let row = self.given(*task, site)?;
         row.is_sent_again = false;
         row.keep_sending();
-        row.setbacks().lose(by.now, worked, saved);
+        row.setbacks().lose(by.now, worked, saved, cores);
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
         Ok(Some(task.job))
@@ -158,7 +161,8 @@ impl Tally {
             return Err(Inconsistent::Unearned(*task));
         }
         let spent = self.sites[site as usize].work(self.needs_of(task.job), *spent, 1.0);
-        self.given(*task, site)?.setbacks().checkpoint(*times, spent);
+        let cores = self.cores_of(*task);
+        self.given(*task, site)?.setbacks().checkpoint(*times, spent, cores);
         Ok(None)
     }
 
@@ -552,6 +556,12 @@ impl Tally {
     }
 
     /// Needs of a job's parallel tasks on their nodes, if they are recorded.
+    /// Number of cores that a task asks for; of several shapes, in the chosen one.
+    fn cores_of(&self, task: TaskId) -> u32 {
+        let tasks = self.jobs.get(&task.job).map_or(&[][..], |row| &row.job.tasks);
+        tasks.get(task.index as usize).map_or(0, |wish| wish.cores)
+    }
+
     fn needs_of(&self, job: JobId) -> Option<Needs> {
         self.jobs.get(&job)?.needs
     }

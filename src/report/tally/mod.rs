@@ -26,7 +26,7 @@ pub(super) use self::failing::OutagesByPlace;
 pub(super) use self::flows::{FinishedFlow, TimedFlow};
 pub use self::inconsistent::{Inconsistent, RecordError};
 use self::offers::OfferLog;
-pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
+pub(super) use self::row::{AnsweredRow, Fate, JobRow, ShapesRow, Standing, TaskRow};
 pub(super) use self::site::{SiteFacts, Used};
 #[cfg(test)]
 pub(super) use self::stints::Stints;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SiteFacts;
 use super::stints::{Stint, StintEnd, Stints};
-use crate::grid::{Area, Invalid, Job, JobShape, Needs, NodeSet};
+use crate::grid::{Area, Invalid, Job, JobShape, Needs, NodeSet, Task};
 use crate::kernel::ActorId;
 use crate::protocol::{Bargain, ReserveAnswer};
 use crate::time::{Span, Time};
@@ -22,7 +22,8 @@ pub struct JobRow {
     pub tasks: Vec<TaskRow>,
     /// The answer to its request for a reservation, if it made one.
     pub answered: Option<AnsweredRow>,
-    /// The shapes of its request for a reservation, if it has several; its task is in the chosen one.
+    /// The shapes of its request for a reservation, if it has several; its task is in the chosen one, and its critical
+    /// path is the shortest run time.
     pub shapes: Option<Box<ShapesRow>>,
     /// Needs of each of its parallel tasks on a node, if it does not need all of it.
     pub needs: Option<Needs>,
@@ -112,12 +113,12 @@ pub struct Setbacks {
     /// Numbers of losses and of new starts.
     pub lost: u32,
     pub again: u32,
-    /// Wasted work, as that of each of its cores.
-    pub wasted: Span,
-    /// Number of checkpoints, and the work they took.
+    /// Wasted work, in core microseconds.
+    pub wasted: u128,
+    /// Number of checkpoints, and the work they took, in core microseconds.
     pub checkpoints: u64,
-    pub spent: Span,
-    /// Work of checkpoints since it was lost last.
+    pub spent: u128,
+    /// Work of checkpoints of each of its cores since it was lost last.
     spent_now: Span,
     /// Duration from each loss until it ran again.
     pub recovering: Span,
@@ -125,24 +126,24 @@ pub struct Setbacks {
 }
 
 impl Setbacks {
-    /// Records checkpoints.
-    pub fn checkpoint(&mut self, times: u64, spent: Span) {
+    /// Records checkpoints, with the work that each of its cores spent on them.
+    pub fn checkpoint(&mut self, times: u64, spent: Span, cores: u32) {
         self.checkpoints += times;
-        self.spent = self.spent + spent;
+        self.spent += over(cores, spent);
         self.spent_now = spent;
     }
 
-    /// Records a loss, with the work done so far and the saved part of it.
-    pub fn lose(&mut self, now: Time, worked: Span, saved: Span) {
+    /// Records a loss, with the work of each of its cores since the last loss and the saved part of it.
+    pub fn lose(&mut self, now: Time, worked: Span, saved: Span, cores: u32) {
         let kept = saved + std::mem::take(&mut self.spent_now);
         self.lost += 1;
-        self.wasted = self.wasted + less(worked, kept);
+        self.wasted += over(cores, Span::from_micros(worked.micros().saturating_sub(kept.micros())));
         self.lost_at = now;
     }
 
-    /// Records that it starts from the beginning, at any site: all its work is wasted.
-    pub fn start_over(&mut self, worked: Span) {
-        self.wasted = less(worked, self.spent);
+    /// Records that it starts from the beginning, at any site: all its work, in core microseconds, is wasted.
+    pub fn start_over(&mut self, worked: u128) {
+        self.wasted = worked.saturating_sub(self.spent);
     }
 
     /// Records that it runs again.
@@ -152,9 +153,9 @@ impl Setbacks {
     }
 }
 
-/// The rest of some work without a part of it.
-pub fn less(work: Span, part: Span) -> Span {
-    Span::from_micros(work.micros().saturating_sub(part.micros()))
+/// Core microseconds of this duration on this number of cores.
+fn over(cores: u32, span: Span) -> u128 {
+    u128::from(cores) * u128::from(span.micros())
 }
 
 /// States of a job or a task at the end of a log.
@@ -197,15 +198,15 @@ impl TaskRow {
         self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))
     }
 
-    /// Work of each of its cores in each stint so far, and the reason of the stint's end. A task on shared nodes does
-    /// as much as its share allows, and nothing while it pays for a pause or a move.
+    /// Each stint so far, with the work of each of its cores in it. A task on shared nodes does as much as its share
+    /// allows, and nothing while it pays for a pause or a move.
     pub fn worked<'a>(
         &'a self,
         now: Time,
         needs: Option<Needs>,
         sites: &'a [SiteFacts],
-    ) -> impl Iterator<Item = (Span, Option<StintEnd>)> + 'a {
-        let (mut before, mut held) = (None::<Stint<'_>>, Time::ZERO);
+    ) -> impl Iterator<Item = (Stint<'a>, Span)> + 'a {
+        let (mut before, mut held) = (None::<Stint<'a>>, Time::ZERO);
         self.stints(now).map(move |stint| {
             let site = stint.site.or(self.site).map(|site| &sites[site as usize]);
             let left = before.as_ref().and_then(|before| before.left);
@@ -219,9 +220,8 @@ impl TaskRow {
                 _ => {}
             }
             let time = stint.to.since(stint.from.max(held));
-            let worked = (site.map_or(Span::ZERO, |site| site.work(needs, time, stint.share)), stint.left);
             before = Some(stint);
-            worked
+            (stint, site.map_or(Span::ZERO, |site| site.work(needs, time, stint.share)))
         })
     }
 
@@ -267,6 +267,7 @@ impl JobRow {
     pub(super) fn set_shapes(&mut self, shapes: &[JobShape]) -> bool {
         let fits = JobShape::are_of(shapes, &self.job) && self.shapes.is_none() && self.answered.is_none();
         if fits {
+            self.critical_path = shapes.iter().map(|shape| shape.runtime).min().unwrap_or(Span::ZERO);
             self.shapes = Some(Box::new(ShapesRow { shapes: shapes.to_vec(), chosen: 0 }));
         }
         fits
@@ -283,8 +284,26 @@ impl JobRow {
         for task in &mut Arc::make_mut(&mut self.job).tasks {
             (task.cores, task.walltime, task.runtime) = (nodes, duration, runtime);
         }
-        self.critical_path = runtime;
         true
+    }
+
+    /// Number of cores of a task in a stint; `cores` is its present number. A malleable job that is lost may start
+    /// again on another number of nodes.
+    pub fn cores_in(&self, cores: u32, stint: &Stint<'_>) -> u32 {
+        if self.shapes.is_some() { stint.tasks() } else { cores }
+    }
+
+    /// Work of a task so far, in core microseconds.
+    pub fn work(&self, index: usize, now: Time, sites: &[SiteFacts]) -> u128 {
+        let cores = self.job.tasks[index].cores;
+        let stints = self.tasks[index].worked(now, self.needs, sites);
+        stints.map(|(stint, worked)| over(self.cores_in(cores, &stint), worked)).sum()
+    }
+
+    /// The cores and the time that its one task asked for: of several shapes, those of the first.
+    pub fn requested(&self, task: &Task) -> (u32, Span) {
+        let first = self.shapes.as_ref().and_then(|row| row.shapes.first());
+        first.map_or((task.cores, task.walltime), |shape| (shape.nodes, shape.duration))
     }
 
     pub fn cancelled(&self) -> bool {

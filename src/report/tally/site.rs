@@ -67,7 +67,9 @@ impl SiteFacts {
         Span::from_micros((time.micros() as f64 * needs.unwrap_or(Needs::NODE).cpu * share) as u64)
     }
 
+    /// Cores that a task used in a stint here; `cores` is its present number.
     pub fn used(&self, row: &JobRow, cores: u32, stint: &Stint<'_>) -> Used {
+        let cores = row.cores_in(cores, stint);
         if !self.is_shared {
             return Used::Whole(cores);
         }

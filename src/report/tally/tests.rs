@@ -36,8 +36,8 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
             }),
             setbacks: index.is_multiple_of(3).then(|| {
                 let mut setbacks = Setbacks::default();
-                setbacks.checkpoint(u64::from(index) + 1, Span::from_secs(2));
-                setbacks.lose(Time::from_micros(7), Span::from_secs(9), Span::from_secs(1));
+                setbacks.checkpoint(u64::from(index) + 1, Span::from_secs(2), 1 + index);
+                setbacks.lose(Time::from_micros(7), Span::from_secs(9), Span::from_secs(1), 1 + index);
                 Box::new(setbacks)
             }),
         }

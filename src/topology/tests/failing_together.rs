@@ -504,10 +504,53 @@ fn check(story: &Story) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(tally.jobs_ended(), topology.jobs());
     // Sums that do not agree panic.
-    tally.summary(1, Status::Complete, String::new());
+    let summary = tally.summary(1, Status::Complete, String::new());
     let all = stints(&log)?;
+    let micros = |stint: &Stint| u64::from(stint.nodes.len()) * stint.to.since(stint.from).micros();
+    let busy = all.iter().map(micros).sum::<u64>() as f64 / 1e6;
+    prop_assert!((summary.utilisation.all.busy - busy).abs() < 1e-6, "{} of {}", summary.utilisation.all.busy, busy);
     check_nodes(story, &topology, &log, &all)?;
     check_promises(story, &topology, &log, &all)
+}
+
+/// A malleable job is lost on four nodes, and starts again in its other shape: on one node after 90 s, or on four nodes
+/// after having been on one.
+#[test]
+fn a_job_that_starts_again_in_another_shape_used_the_nodes_that_it_had() {
+    let grid = |shape: &str, requests: &str, failure: &str| {
+        let text = format!(
+            "name = \"again\"\n[reservation]\npolicy = \"ff\"\nshape = \"{shape}\"\n[[site]]\nname = \"york\"\ncores = 4\n\
+             [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"requests\"\nrequest = [{requests}]\n\
+             [[failure]]\nsite = \"york\"\n{failure}\n[recovery]\nbookings = \"move\"\n"
+        );
+        let topology = load_text(&text, &[]).unwrap();
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        play(&topology).iter().for_each(|entry| tally.add(entry).map(|_| ()).unwrap());
+        let summary = tally.summary(1, Status::Complete, String::new());
+        let share = summary.utilisation.all.makespan;
+        let json = serde_json::to_value(&summary).unwrap();
+        let failures = &json["failures"];
+        let numbers = ["work", "work_lost", "work_useful"].map(|key| failures[key].as_f64().unwrap());
+        (summary.utilisation.all.busy, share, numbers, json["stretch"]["mean"].as_f64())
+    };
+    // 360 node seconds are lost, and 400 become a result.
+    let wide = "{ nodes = 4, duration = \"100 s\" }, { nodes = 1, duration = \"400 s\" }";
+    let (busy, share, numbers, stretch) = grid(
+        "policy",
+        &format!("{{ deadline = \"1000 s\", shapes = [{wide}] }}"),
+        "nodes = \"0-1\"\nat = \"90 s\"\nfor = \"2000 s\"",
+    );
+    assert_eq!((busy, share, numbers), (760.0, Some(760.0 / (4.0 * 490.0)), [760.0, 360.0, 400.0]));
+    // It took 490 s, and 100 s would have done.
+    assert_eq!(stretch, Some(4.9));
+    // Three nodes for 90 s, one for 80 s, and four for 50 s, all in 140 s.
+    let narrow = "{ nodes = 1, duration = \"100 s\" }, { nodes = 4, duration = \"50 s\" }";
+    let (busy, share, numbers, _) = grid(
+        "thrifty",
+        &format!("{{ nodes = 3, duration = \"90 s\" }}, {{ deadline = \"160 s\", shapes = [{narrow}] }}"),
+        "nodes = \"3\"\nat = \"80 s\"\nfor = \"5 s\"",
+    );
+    assert_eq!((busy, share, numbers), (550.0, Some(550.0 / 560.0), [550.0, 80.0, 470.0]));
 }
 
 fn cases(usual: u32) -> ProptestConfig {

@@ -2,7 +2,7 @@
 
 use super::{FailingLink, FailingLinks, FailingSite, Failures};
 use crate::report::account::Account;
-use crate::report::tally::{Fate, JobRow, less};
+use crate::report::tally::{Fate, JobRow};
 use crate::report::{Summary, Tally};
 use crate::time::{Span, Time};
 
@@ -104,11 +104,8 @@ fn share(part: u128, all: u128) -> Option<f64> {
 impl Account for FailureAccount<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let mut has_lost = false;
-        for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
-            let over = |work: Span| u128::from(wish.cores) * u128::from(work.micros());
-            let tally = self.tally;
-            let stints = task.worked(tally.last, row.needs, &tally.sites);
-            let worked = stints.fold(Span::ZERO, |all, stint| all + stint.0);
+        for (index, task) in row.tasks.iter().enumerate() {
+            let worked = row.work(index, self.tally.last, &self.tally.sites);
             for stint in task.stints(self.tally.last) {
                 if stint.is_lost()
                     && let Some(site) = stint.site.or(task.site)
@@ -119,18 +116,18 @@ impl Account for FailureAccount<'_> {
             let setbacks = task.setbacks.as_deref().copied().unwrap_or_default();
             // Sites count progress in one piece, so their numbers may slightly exceed the sum of stints.
             let spent = setbacks.spent.min(worked);
-            let wasted = setbacks.wasted.min(less(worked, spent));
-            let kept = less(worked, spent + wasted);
-            self.work += over(worked);
-            self.checkpoints += over(spent);
-            self.lost += over(wasted);
+            let wasted = setbacks.wasted.min(worked - spent);
+            let kept = worked - spent - wasted;
+            self.work += worked;
+            self.checkpoints += spent;
+            self.lost += wasted;
             match row.fate {
                 // A killed task has no result.
-                _ if task.killed => self.lost += over(kept),
+                _ if task.killed => self.lost += kept,
                 _ if task.end.is_some() => {}
                 // Its saved work is useless.
-                Fate::Removed { .. } if task.is_lost() => self.lost += over(kept),
-                _ => self.unfinished += over(kept),
+                Fate::Removed { .. } if task.is_lost() => self.lost += kept,
+                _ => self.unfinished += kept,
             }
             has_lost |= task.is_lost();
             self.all.tasks_lost += u64::from(setbacks.lost);
