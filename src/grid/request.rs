@@ -17,7 +17,7 @@ pub struct Request {
     pub nodes: u32,
 }
 
-/// One of the shapes of a malleable job: once started, it keeps it.
+/// One of the shapes of a malleable job, which it keeps while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobShape {
     pub nodes: u32,

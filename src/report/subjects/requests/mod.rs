@@ -3,6 +3,7 @@
 mod calendar;
 mod section;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::report::account::{Account, OpenTable};
 use crate::report::columns::{self, TableForm, seconds, text, whole};
 use crate::report::page::Page;
 use crate::report::page::html;
-use crate::report::tally::{AnsweredRow, Fate, JobRow};
+use crate::report::tally::{AnsweredRow, Fate, JobRow, ShapesRow};
 use crate::report::text::CsvRow;
 use crate::report::{Summary, Tally};
 use crate::time::{Span, Time};
@@ -96,15 +97,52 @@ pub struct Reservations {
     /// Compensation for broken promises, in node seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub compensation: f64,
-    /// Numbers of accepted requests with several shapes that are booked in the first listed, the second, ...
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_shape: Vec<u64>,
+    /// None if no accepted request has several shapes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_shape: Option<ByShape>,
     /// Accepted share of the valid requests.
     pub acceptance: Option<f64>,
     /// Mean over accepted requests.
     pub slowdown: Option<f64>,
     /// Node seconds of finished jobs that were booked and not used, since jobs ended early.
     pub released: f64,
+}
+
+/// Numbers of accepted requests with several shapes, by the chosen one against the first of the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByShape {
+    pub first: u64,
+    pub fewer_nodes: u64,
+    pub more_nodes: u64,
+    /// Another shape, with as many nodes.
+    pub same_nodes: u64,
+}
+
+impl ByShape {
+    fn add(&mut self, row: &ShapesRow) {
+        let nodes = |shape: usize| row.shapes.get(shape).map(|shape| shape.nodes);
+        let requests = match nodes(row.chosen as usize).cmp(&nodes(0)) {
+            _ if row.chosen == 0 => &mut self.first,
+            Ordering::Less => &mut self.fewer_nodes,
+            Ordering::Greater => &mut self.more_nodes,
+            Ordering::Equal => &mut self.same_nodes,
+        };
+        *requests += 1;
+    }
+
+    /// Each number, with what it counts.
+    pub fn each(&self) -> [(&'static str, u64); 4] {
+        [
+            ("as first listed", self.first),
+            ("on fewer nodes", self.fewer_nodes),
+            ("on more nodes", self.more_nodes),
+            ("on as many nodes, for another time", self.same_nodes),
+        ]
+    }
+
+    pub fn all(&self) -> u64 {
+        self.each().iter().map(|(_, requests)| requests).sum()
+    }
 }
 
 impl SummaryPart for Reservations {
@@ -114,8 +152,8 @@ impl SummaryPart for Reservations {
 impl Reservations {
     /// Share of the accepted requests with several shapes that are not booked in their first; None if there are none.
     pub fn reshaped(&self) -> Option<f64> {
-        let (all, first) = (self.by_shape.iter().sum::<u64>(), self.by_shape.first()?);
-        (all > 0).then(|| (all - first) as f64 / all as f64)
+        let by_shape = self.by_shape.filter(|by_shape| by_shape.all() > 0)?;
+        Some((by_shape.all() - by_shape.first) as f64 / by_shape.all() as f64)
     }
 
     pub fn add_up(&self) -> bool {
@@ -212,8 +250,7 @@ impl RequestAccount<'_> {
                 let end = until(self.tally, row, answered).unwrap_or(*start);
                 self.slowdowns += slowdown(row, answered, end);
                 if let Some(shapes) = &row.shapes {
-                    sum.by_shape.resize(sum.by_shape.len().max(shapes.shapes.len()), 0);
-                    sum.by_shape[shapes.chosen as usize] += 1;
+                    sum.by_shape.get_or_insert_default().add(shapes);
                 }
                 match row.fate {
                     Fate::Completed { .. } => {
@@ -344,11 +381,10 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let told = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
         ("promises", told)
     });
-    let shapes = all.reshaped().map(|share| {
-        let booked = counted(all.by_shape.iter().sum(), "malleable request");
-        let each: Vec<String> = all.by_shape.iter().map(|requests| count(*requests)).collect();
-        let (share, each) = (percent(share), each.join(", "));
-        ("shapes", format!("{share} of {booked} in another than the first; in the order of the list: {each}"))
+    let shapes = all.by_shape.map(|by_shape| {
+        let some = by_shape.each().into_iter().filter(|(_, requests)| *requests > 0);
+        let each: Vec<String> = some.map(|(what, requests)| format!("{} {what}", count(requests))).collect();
+        ("shapes", format!("of {}: {}", counted(by_shape.all(), "malleable request"), each.join("; ")))
     });
     [("accepted", accepted)].into_iter().chain(slowdown).chain(shapes).chain(promises).collect()
 }
@@ -527,9 +563,15 @@ pub(in crate::report) mod tests {
         assert_eq!(text.lines().nth(1), Some(row));
         let summary = tally.summary(1, Status::Complete, String::new());
         let all = summary.part::<Reservations>().unwrap();
-        assert_eq!((all.by_shape.as_slice(), all.reshaped(), all.slowdown), (&[0, 1][..], Some(1.0), Some(2.0)));
+        let fewer = ByShape { fewer_nodes: 1, ..ByShape::default() };
+        assert_eq!((all.by_shape, all.reshaped(), all.slowdown), (Some(fewer), Some(1.0), Some(2.0)));
+        // Twice the shorter run time, though it ran for the longer one.
+        assert_eq!(tally.jobs[&id].stretch(), Some(2.0));
+        // Its row has what it asked for first.
+        let job = table(&tally, "jobs.csv");
+        assert_eq!(job.lines().nth(1).unwrap().split(',').collect::<Vec<_>>()[3..6], ["0", "2", "600"]);
         assert_eq!(all.released, 720.0);
-        let told = "100.0 % of 1 malleable request in another than the first; in the order of the list: 0, 1";
+        let told = "of 1 malleable request: 1 on fewer nodes";
         // It is broken into lines.
         let printed = summary_table(&summary, None);
         assert!(printed.split_whitespace().collect::<Vec<_>>().join(" ").contains(told), "{printed}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Reservations, request};
+use super::{ByShape, Reservations, request};
 use crate::protocol::ReserveAnswer;
 use crate::report::Tally;
 use crate::report::page::html::{Digits, bar, count, counted, escape, percent, span, table};
@@ -57,7 +57,7 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
     }
     refusals(&reasons, all.submitted)
         + &by_site(tally, here, &sites, all.accepted)
-        + &by_shape(&all.by_shape)
+        + &all.by_shape.map_or(String::new(), |requests| by_shape(&requests))
         + &by_user(tally, &users)
 }
 
@@ -90,17 +90,13 @@ fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: 
     format!("<h3>Accepted requests, by site</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
 }
 
-fn by_shape(requests: &[u64]) -> String {
-    let all: u64 = requests.iter().sum();
-    if all == 0 {
-        return String::new();
-    }
-    let row = |(place, requests): (usize, &u64)| {
-        let share = *requests as f64 / all as f64;
-        vec![place.to_string(), count(*requests), bar(share, &percent(share))]
+fn by_shape(requests: &ByShape) -> String {
+    let row = |(what, accepted): (&str, u64)| {
+        let share = accepted as f64 / requests.all().max(1) as f64;
+        vec![what.to_owned(), count(accepted), bar(share, &percent(share))]
     };
-    let columns = ["#Shape, from 0", "#Accepted", "Share of accepted malleable requests"];
-    format!("<h3>Accepted malleable requests, by shape</h3>\n{}", table(&columns, requests.iter().enumerate().map(row)))
+    let columns = ["Booked", "#Accepted", "Share of accepted malleable requests"];
+    format!("<h3>Accepted malleable requests, by shape</h3>\n{}", table(&columns, requests.each().into_iter().map(row)))
 }
 
 fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> String {
