@@ -149,7 +149,10 @@ impl MetaScheduler {
                     seek.next = MoveStep::Latest;
                     return match live.staging.is_some_and(|staging| staging.has_input()) {
                         true => self.find_at_home(now, live, seek),
-                        false => self.find(now, &seek.left, None, &seek.tried),
+                        // Its site comes first, as it may have room for another shape.
+                        false => {
+                            self.find_at_home(now, live, seek).or_else(|| self.find(now, &seek.left, None, &seek.tried))
+                        }
                     };
                 }
             };

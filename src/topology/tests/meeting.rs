@@ -404,6 +404,65 @@ fn requests_get_other_nodes_of_a_renting_site_if_nodes_are_down() {
     }
 }
 
+/// Two requests, the first of which holds all of york until it is cancelled, and a job at leeds, on node 0.
+const AT_HOME: &str = r#"name = "at-home"
+[batch]
+[reservation]
+policy = "ff"
+[[site]]
+name = "york"
+cores = 4
+system = "reservation"
+[[site]]
+name = "leeds"
+cores = 6
+system = ["batch", "reservation"]
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+system = "batch"
+job = [{ arrive = "0 s", tasks = [{ runtime = "1000 s", walltime = "1000 s", cores = 1 }] }]
+[[workload]]
+source = "requests"
+system = "reservation"
+[[workload.request]]
+arrive = "1 s"
+duration = "1000 s"
+nodes = 4
+cancel = "25 s"
+[[workload.request]]
+arrive = "2 s"
+ready = "50 s"
+deadline = "250 s"
+shapes = [{ nodes = 4, duration = "20 s" }, { nodes = 2, duration = "40 s" }]
+[[failure]]
+site = "leeds"
+nodes = "1-2"
+at = "30 s"
+for = "300 s"
+[recovery]
+bookings = "move"
+"#;
+
+/// The request has nodes 1 to 4 of leeds at 50 s. When two of these are down, leeds has no four others, as it says when
+/// it is asked, but it has two.
+#[test]
+fn a_moved_request_gets_another_shape_at_its_site_before_another_site() {
+    let topology = load_text(AT_HOME, &[]).unwrap();
+    let (log, names) = (run(&topology), Names::of(&topology));
+    let starts = |entry: &Entry<Record>| match &entry.record {
+        Record::Started { task, cores } if task.job == JobId(2) => {
+            let site = &names.actors[entry.actor.index()];
+            Some(format!("{cores} of {site} at {} s", entry.stamp.time.seconds()))
+        }
+        _ => None,
+    };
+    let moves = log.iter().filter(|entry| matches!(&entry.record, Record::Rebooked { .. })).count();
+    let starts: Vec<String> = log.iter().filter_map(starts).collect();
+    assert_eq!((moves, starts), (1, vec!["3-4 of leeds at 50 s".to_owned()]));
+}
+
 /// On a site that a queue, reservations, a market and negotiating users share, under every planner: accepted work
 /// starts at its time on its nodes, no node runs two tasks, no actor breaks a promise, and every job ends.
 #[test]
