@@ -14,6 +14,7 @@ use super::{Failure, err, gzip, out};
 use crate::grid::{JobShape, Request};
 use crate::random::SplitMix64;
 use crate::settings::counted;
+use crate::settings::units::{self, Inexact};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
@@ -115,7 +116,7 @@ pub struct MarginArgs {
     malleable: Option<u32>,
     /// With --malleable: the serial fraction of each job [default: 0]
     #[arg(long, value_name = "FRACTION", value_parser = fraction, requires = "malleable")]
-    serial_fraction: Option<f64>,
+    serial_fraction: Option<u64>,
 }
 
 impl MarginArgs {
@@ -130,8 +131,12 @@ impl MarginArgs {
         if let Some((_, why)) = given.into_iter().find(|(given, _)| *given && to != LogFormat::Requests) {
             return Err(Failure::Input(why.to_owned()));
         }
-        let serial_millionths = (serial_fraction.unwrap_or(0.0) * 1e6).round() as u64;
-        let malleability = Malleability { steps: malleable.unwrap_or(0), serial_millionths };
+        let (steps, serial_millionths) = (malleable.unwrap_or(0), serial_fraction.unwrap_or(0));
+        if steps == 0 && serial_fraction.is_some() {
+            let why = "--serial-fraction: leave it out, as without --malleable from 1 on, requests have one shape";
+            return Err(Failure::Input(why.to_owned()));
+        }
+        let malleability = Malleability { steps, serial_millionths };
         Ok(Margins { ahead: ahead.unwrap_or(0.0), slack: slack.unwrap_or(3.0), seed, malleability })
     }
 }
@@ -422,9 +427,11 @@ fn overestimate(text: &str) -> Result<f64, String> {
     number(text, 1.0)
 }
 
-fn fraction(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+/// A fraction in millionths, exactly.
+fn fraction(text: &str) -> Result<u64, String> {
+    match units::exact(text, units::MILLION) {
+        Ok(millionths) if millionths <= units::MILLION => Ok(millionths),
+        Err(Inexact::TooFine) => Err("expected a number with at most six decimals".to_owned()),
         _ => Err("expected a number from 0 to 1".to_owned()),
     }
 }
@@ -474,7 +481,7 @@ mod tests {
         let usual = requests(&jobs, 2, &MarginArgs::default().of(LogFormat::Requests, 1).unwrap());
         assert!(seconds(&usual, "ready").iter().all(|ready| *ready == 0));
 
-        let malleable = MarginArgs { malleable: Some(1), serial_fraction: Some(0.5), ..MarginArgs::default() };
+        let malleable = MarginArgs { malleable: Some(1), serial_fraction: Some(500_000), ..MarginArgs::default() };
         let text = requests(&jobs[..1], 2, &malleable.of(LogFormat::Requests, 1).unwrap());
         let shapes = "\nshapes = [\n    { nodes = 2, duration = \"100 s\", runtime = \"100 s\" },\n    \
                       { nodes = 1, duration = \"134 s\", runtime = \"134 s\" },\n]\ndeadline = ";
@@ -486,6 +493,17 @@ mod tests {
         let only = "--malleable: expected --to requests, as only requests have shapes";
         assert_eq!(told(malleable).as_deref(), Some(only));
         assert_eq!(told(MarginArgs::default()), None);
+
+        // As strict as the key of a topology.
+        let [fine, wrong] = ["a number with at most six decimals", "a number from 0 to 1"];
+        for (text, expected) in [("0.0000004", fine), ("1.1", wrong), ("-0.1", wrong), ("x", wrong)] {
+            assert_eq!(fraction(text), Err(format!("expected {expected}")), "{text}");
+        }
+        assert_eq!(["0", "0.05", "1.0", "1e-6"].map(fraction), [0, 50_000, 1_000_000, 1].map(Ok));
+        let rigid = MarginArgs { malleable: Some(0), ..malleable };
+        let why = "--serial-fraction: leave it out, as without --malleable from 1 on, requests have one shape";
+        let refused = rigid.of(LogFormat::Requests, 1).err().map(|failure| failure.to_string());
+        assert_eq!(refused.as_deref(), Some(why));
     }
 
     /// The output of `sacct` is not a log, with any extension.

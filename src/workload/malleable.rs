@@ -46,7 +46,8 @@ impl Malleability {
 
     /// The shapes of a request with this run time: its own, and alternately half and twice its nodes, a quarter and
     /// four times, and so on, up to `widest` nodes. Halves are rounded up. The duration follows from the law, and the
-    /// run time is the same share of it, both rounded up to whole seconds. Empty if the request has one shape.
+    /// run time is the same share of it, both rounded up to whole seconds. Further shapes that another one beats, with
+    /// fewer nodes and no longer duration, are left out. Empty if the request has one shape.
     pub fn shapes(&self, request: &Request, runtime: Span, widest: u32) -> Vec<JobShape> {
         let own = JobShape { nodes: request.nodes, duration: request.duration, runtime };
         if self.steps == 0 || own.nodes == 0 {
@@ -62,6 +63,9 @@ impl Malleability {
                 }
             }
         }
+        let all = shapes.clone();
+        let is_beaten = |by: &JobShape, shape: &JobShape| by.nodes < shape.nodes && by.duration <= shape.duration;
+        shapes.retain(|shape| *shape == own || !all.iter().any(|by| is_beaten(by, shape)));
         if shapes.len() > 1 { shapes } else { Vec::new() }
     }
 
@@ -102,8 +106,10 @@ mod tests {
         assert_eq!(shapes(2, 0, 8, 16), perfect);
         // A fifth is serial: on 8, 4 and 16 nodes it takes .3, .4 and .25 of the serial time.
         assert_eq!(shapes(1, 200_000, 8, 16), [(8, 1_200, 600), (4, 1_600, 800), (16, 1_000, 500)]);
-        // All of it is serial: more nodes are of no use.
-        assert_eq!(shapes(1, 1_000_000, 8, 16), [(8, 1_200, 600), (4, 1_200, 600), (16, 1_200, 600)]);
+        // All of it is serial: more nodes are of no use, and the least are the best.
+        assert_eq!(shapes(1, 1_000_000, 8, 16), [(8, 1_200, 600), (4, 1_200, 600)]);
+        assert_eq!(shapes(2, 1_000_000, 8, 32), [(8, 1_200, 600), (2, 1_200, 600)]);
+        assert_eq!(shapes(2, 1_000_000, 1, 32), []);
         // Halves are rounded up, and one node cannot be halved.
         assert_eq!(shapes(2, 0, 3, 3), [(3, 1_200, 600), (2, 1_800, 900), (1, 3_600, 1_800)]);
         assert_eq!(shapes(3, 0, 1, 1), []);

@@ -271,6 +271,11 @@ impl ListedRequest {
         {
             field.complain(format!("expected from 2 to {SHAPES_MAX} shapes, found {}", listed.len()));
         }
+        if let Some(field) = w.fields().and_then(|fields| fields.get("shapes"))
+            && let Some((first, again)) = repeated(shapes)
+        {
+            field.complain(format!("expected different shapes, but shapes.{first} and shapes.{again} are the same"));
+        }
         if w.reads() {
             if let Some(first) = shapes.first() {
                 (*nodes, *duration) = (first.nodes, first.duration);
@@ -289,6 +294,12 @@ impl ListedRequest {
         let later = Moment.that("a time that is not before the arrival", |time: &Time| *time >= arrive);
         w.set(key("cancel", "the time at which its user cancels it"), cancel, Maybe(later));
     }
+}
+
+/// The first shape that occurs again, and its next place.
+fn repeated(shapes: &[JobShape]) -> Option<(usize, usize)> {
+    let next = |first: usize| (first + 1..shapes.len()).find(|other| shapes[*other] == shapes[first]);
+    (0..shapes.len()).find_map(|first| Some((first, next(first)?)))
 }
 
 fn usual_shape() -> JobShape {

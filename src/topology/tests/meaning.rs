@@ -651,6 +651,11 @@ fn requests_may_have_several_shapes_in_place_of_one() {
         (many.as_str(), "expected from 2 to 16 shapes, found 17"),
         ("workload.0.request.0.shapes=[{ nodes = 1 }, { nodes = 2, duration = \"1 min\" }]", "missing: expected"),
         ("workload.0.request.0.shapes=4", "expected a list of shapes"),
+        (
+            "workload.0.request.0.shapes=[{ nodes = 4, duration = \"5 min\" }, { nodes = 2, duration = \"5 min\" }, \
+             { nodes = 4, duration = \"300 s\" }]",
+            "workload.0.request.0.shapes: expected different shapes, but shapes.0 and shapes.2 are the same",
+        ),
         ("reservation.shape=\"thirfty\"", "did you mean `thrifty`?"),
     ] {
         let diagnostics = load_text(&text, &[setting]).unwrap_err().to_string();
@@ -675,6 +680,9 @@ fn generated_requests_may_be_malleable() {
         assert_eq!((job, one.request, one.runtime), (other, several.request, several.runtime));
         assert!(one.shapes.is_empty() && JobShape::are_of(&several.shapes, other));
         assert!(several.shapes.iter().all(|shape| (1..=8).contains(&shape.nodes)));
+        // No further shape needs more nodes than another one for no less time.
+        let beats = |by: &JobShape, shape: &JobShape| by.nodes < shape.nodes && by.duration <= shape.duration;
+        assert!(several.shapes.iter().skip(1).all(|shape| !several.shapes.iter().any(|by| beats(by, shape))));
     }
     for (settings, expected) in [
         (&["workload.0.malleable=8"][..], "a whole number from 0 to 7"),
