@@ -126,6 +126,8 @@ pub struct TransferRow {
 pub struct Choices {
     pub workflow: String,
     pub policy: &'static str,
+    /// True if the search had the weighted sum of cost and makespan as its only aim.
+    pub is_weighted: bool,
     pub alpha: f64,
     /// The moment of planning, counted from the start of a run.
     pub at: f64,

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Comparison, JobReader, LogComparison, Side, Sweep, compare, compare_sweeps};
-use crate::report::{Course, Difference, Host, Input, Manifest, Names, Status, SummaryFile, Window};
+use crate::experiment::metrics;
+use crate::report::{Course, Difference, Host, Input, Manifest, Names, SizeGroup, Status, SummaryFile, Window};
 use crate::time::Time;
 
 const HEADING: &str = "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,\
@@ -272,4 +273,29 @@ fn sweeps_that_have_nothing_in_common_are_refused() {
     let note = "2 runs of 4 in A and 4 in B are in both; only these are compared";
     let json = compare_sweeps(&[first, other]).unwrap_or_else(|error| panic!("{error}")).json();
     assert_eq!(json["notes"], json!([note]));
+}
+
+#[test]
+fn metrics_of_tenths_are_those_of_their_sizes() {
+    let groups = |first: u32| {
+        let group = |tenth: u32| SizeGroup {
+            jobs: 1,
+            slr: Some(f64::from(first + tenth)),
+            slr_censored: Some(f64::from(first + 100 + tenth)),
+            starved: Some(f64::from(first + 200 + tenth)),
+        };
+        (1..=10).map(group).collect::<Vec<_>>()
+    };
+    let mut summary = summary(1, None, None).results;
+    summary.slr_by_size = groups(1_000);
+    summary.slr_by_runtime = groups(2_000);
+    summary.slr_by_critical_path = groups(3_000);
+    let of = |name: &str| metrics::find(name).and_then(|metric| metric.of(&summary));
+    for (by, first) in [("", 1_000.0), ("_by_runtime", 2_000.0), ("_by_path", 3_000.0)] {
+        for (name, plus) in [("slr", 0.0), ("slr_censored", 100.0), ("starved", 200.0)] {
+            assert_eq!(of(&format!("{name}{by}_1")), Some(first + plus + 1.0));
+            assert_eq!(of(&format!("{name}{by}_10")), Some(first + plus + 10.0));
+        }
+    }
+    assert_eq!(metrics::tenths(metrics::BY_PATH)[2][9], "starved_by_path_10");
 }

@@ -1,4 +1,4 @@
-//! The paper's figures, and two of ours.
+//! The paper's figures, and some of ours.
 
 use super::{Load, Outcome, POLICIES};
 use crate::experiment::metrics::{self, BY_PATH, BY_RUNTIME, BY_WORK};

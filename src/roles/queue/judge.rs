@@ -36,6 +36,8 @@ pub struct JudgeVerdict {
     pub starts: Vec<Option<(u64, Vec<u32>)>>,
     /// Bookings as long as they lasted, each with the number of its change.
     pub booked: Vec<(usize, JudgedBooking)>,
+    /// True if nodes are only counted, so that those of starts and bookings may be others.
+    pub counting: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -413,5 +415,6 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
     JudgeVerdict {
         starts,
         booked: booked.iter().map(|(change, place)| (*change, as_booked(&rectangles[*place]))).collect(),
+        counting,
     }
 }

@@ -209,7 +209,9 @@ fn check(
 fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
     let (ran, booked) = play_story(name, story, |_, _, _| ());
     let row = find(name).unwrap();
-    let (verdict, counting) = ((row.judge)(story), row.counts());
+    let verdict = (row.judge)(story);
+    let counting = verdict.counting;
+    prop_assert_eq!(row.counts(), counting, "{}: a policy that counts nodes moves jobs, and no other one does", name);
     for (number, (ran, verdict)) in ran.iter().zip(&verdict.starts).enumerate() {
         let start = ran.as_ref().map(|ran| ran.start.micros() / 1_000_000);
         prop_assert_eq!(start, verdict.as_ref().map(|verdict| verdict.0), "{}: start of job {}", name, number);

@@ -12,7 +12,7 @@ use super::application::{
 use super::desk::{Desk, WantedStarts, longest};
 use super::forecast::History;
 use super::planner;
-use super::rules::Provisioning;
+use super::rules::{PlanSearch, Provisioning};
 use super::strategy;
 use super::trial::SiteTrial;
 use super::world::World;
@@ -346,6 +346,7 @@ impl<'a> PlanningMoment<'a> {
             at: seconds(order.at.since(Time::ZERO)),
             sites: order.grid.sites.iter().zip(&self.sites).map(market).collect(),
             evaluated,
+            is_weighted: order.policy == "moga" && self.rules.search == PlanSearch::Weighted,
             work: work.sum(),
             budget: order.budget.map(Area::seconds),
             deadline: order.deadline.map(seconds),

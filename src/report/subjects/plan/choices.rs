@@ -61,8 +61,9 @@ fn limits(of: &Choices) -> Option<String> {
 
 fn headline(of: &Choices) -> String {
     let better = of.plans.iter().filter(|plan| !plan.dominated).count();
+    let sum = if of.is_weighted { format!(" by the weighted sum of alpha {}", of.alpha) } else { String::new() };
     format!(
-        "{} on {}, planned by {}: {} on the Pareto front, of {} considered",
+        "{} on {}, planned by {}{sum}: {} on the Pareto front, of {} considered",
         of.workflow,
         counted(of.sites.len() as u64, "site"),
         of.policy,

@@ -120,6 +120,7 @@ fn choices() -> Choices {
     Choices {
         workflow: "fork".to_owned(),
         policy: "greedy",
+        is_weighted: false,
         alpha: 0.5,
         at: 0.0,
         sites: Vec::new(),
