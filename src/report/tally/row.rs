@@ -113,11 +113,11 @@ pub struct Setbacks {
     /// Numbers of losses and of new starts.
     pub lost: u32,
     pub again: u32,
-    /// Wasted work, in core microseconds.
-    pub wasted: u128,
-    /// Number of checkpoints, and the work they took, in core microseconds.
+    /// Wasted work of all its cores.
+    pub wasted: Area,
+    /// Number of checkpoints, and the work of all its cores that they took.
     pub checkpoints: u64,
-    pub spent: u128,
+    pub spent: Area,
     /// Work of checkpoints of each of its cores since it was lost last.
     spent_now: Span,
     /// Duration from each loss until it ran again.
@@ -129,7 +129,7 @@ impl Setbacks {
     /// Records checkpoints, with the work that each of its cores spent on them.
     pub fn checkpoint(&mut self, times: u64, spent: Span, cores: u32) {
         self.checkpoints += times;
-        self.spent += over(cores, spent);
+        self.spent += Area::of(cores, spent);
         self.spent_now = spent;
     }
 
@@ -137,13 +137,13 @@ impl Setbacks {
     pub fn lose(&mut self, now: Time, worked: Span, saved: Span, cores: u32) {
         let kept = saved + std::mem::take(&mut self.spent_now);
         self.lost += 1;
-        self.wasted += over(cores, Span::from_micros(worked.micros().saturating_sub(kept.micros())));
+        self.wasted += Area::of(cores, Span::from_micros(worked.micros().saturating_sub(kept.micros())));
         self.lost_at = now;
     }
 
     /// Records that it starts from the beginning, at any site: all its work, in core microseconds, is wasted.
     pub fn start_over(&mut self, worked: u128) {
-        self.wasted = worked.saturating_sub(self.spent);
+        self.wasted = Area::from_micros(u64::try_from(worked).unwrap_or(u64::MAX)).saturating_sub(self.spent);
     }
 
     /// Records that it runs again.
@@ -151,11 +151,6 @@ impl Setbacks {
         self.again += 1;
         self.recovering = self.recovering + now.since(self.lost_at);
     }
-}
-
-/// Core microseconds of this duration on this number of cores.
-fn over(cores: u32, span: Span) -> u128 {
-    u128::from(cores) * u128::from(span.micros())
 }
 
 /// States of a job or a task at the end of a log.
@@ -297,7 +292,9 @@ impl JobRow {
     pub fn work(&self, index: usize, now: Time, sites: &[SiteFacts]) -> u128 {
         let cores = self.job.tasks[index].cores;
         let stints = self.tasks[index].worked(now, self.needs, sites);
-        stints.map(|(stint, worked)| over(self.cores_in(cores, &stint), worked)).sum()
+        let work =
+            |(stint, worked): (Stint<'_>, Span)| u128::from(self.cores_in(cores, &stint)) * u128::from(worked.micros());
+        stints.map(work).sum()
     }
 
     /// The cores and the time that its one task asked for: of several shapes, those of the first.

@@ -115,8 +115,9 @@ impl Account for FailureAccount<'_> {
             }
             let setbacks = task.setbacks.as_deref().copied().unwrap_or_default();
             // Sites count progress in one piece, so their numbers may slightly exceed the sum of stints.
-            let spent = setbacks.spent.min(worked);
-            let wasted = setbacks.wasted.min(worked - spent);
+            let [spent, wasted] = [setbacks.spent, setbacks.wasted].map(|area| u128::from(area.micros()));
+            let spent = spent.min(worked);
+            let wasted = wasted.min(worked - spent);
             let kept = worked - spent - wasted;
             self.work += worked;
             self.checkpoints += spent;
