@@ -5,7 +5,6 @@
 
 pub mod clock;
 mod decimal;
-mod few;
 pub mod math;
 mod min_tree;
 pub mod near;

@@ -6,7 +6,6 @@ use super::flag_values::parse_count;
 use super::input::load_topology;
 use super::plan::moment;
 use super::{Failure, err, logs, out};
-use crate::few;
 use crate::grid::Needs;
 use crate::settings::counted;
 use crate::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
@@ -89,7 +88,7 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
             Err(_) => refused += 1,
         }
     }
-    few::sort_by_key(&mut timed, |job| job.submit);
+    timed.sort_by_key(|job| job.submit);
     if timed.is_empty() {
         return Err(wrong(format!("no job could be run on {nodes} nodes")));
     }

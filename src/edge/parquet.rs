@@ -2,6 +2,7 @@
 //! columns and their types, and once to convert it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
@@ -17,7 +18,6 @@ use super::Failure;
 use super::csv::CsvReader;
 use super::disk::cannot;
 use super::files::{EVENTS, ResultFile, ResultFolder};
-use crate::few;
 use crate::report::parquet::{Cell, Column, Kind, Packing, Writer};
 use crate::report::reference;
 
@@ -145,7 +145,7 @@ fn write_log(mut file: ResultFile, from: &Path) -> Result<ResultFile, Failure> {
 #[derive(Default)]
 struct Columns {
     seen: Vec<Seen>,
-    by_name: few::Map<String, usize>,
+    by_name: BTreeMap<String, usize>,
     /// Column of the last cell at each position of a row: mostly that of the next one, too.
     last: Vec<usize>,
 }
@@ -361,17 +361,19 @@ fn pack(page: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::strategy::{Strategy, ValueTree};
     use proptest::test_runner::TestRunner;
     use serde_json::{Map, Value};
 
-    use super::{INTS, TEXTS, few};
+    use super::{INTS, TEXTS};
     use crate::report::tests::{any_entry, names};
     use crate::report::{EventWriter, Names};
 
     #[test]
     fn what_stands_in_each_column_is_known() {
-        let mut seen: few::Map<String, [bool; 3]> = few::Map::new();
+        let mut seen: BTreeMap<String, [bool; 3]> = BTreeMap::new();
         let mut runner = TestRunner::deterministic();
         let writer = EventWriter::new(&Names { links: vec!["trunk".to_owned()], ..names() });
         for _ in 0..5_000 {
@@ -380,7 +382,7 @@ mod tests {
             let event: Map<String, Value> = serde_json::from_slice(&line).unwrap();
             for (name, value) in event.into_iter().filter(|(_, value)| !value.is_null()) {
                 let what = [value.is_i64() || value.is_u64(), value.is_f64(), !value.is_number()];
-                let seen = seen.or_default(name);
+                let seen = seen.entry(name).or_default();
                 what.iter().enumerate().for_each(|(kind, is)| seen[kind] |= is);
             }
         }

@@ -20,7 +20,6 @@ use super::recording::{Recording, TRANSFERS};
 use super::resume::status_of;
 use super::terminal::ProgressLine;
 use super::{Failure, err, out, outside, parquet, pin, typed_words};
-use crate::few;
 use crate::kernel::Entry;
 use crate::protocol::{Record, ReserveAnswer};
 use crate::report::{
@@ -397,7 +396,7 @@ fn write_tables(
     status: Status,
     live: bool,
 ) -> Result<Summary, Failure> {
-    let mut ended: few::Map<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
+    let mut ended: BTreeMap<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
     // A live run has no digest, as its repetition would measure other times.
     let digest = if live { String::new() } else { recorder.digest() };
     let tally = &recorder.tally;
@@ -555,7 +554,7 @@ pub fn inputs(loaded: &Loaded) -> Vec<report::Input> {
 }
 
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {
-    few::tree(leaves.iter().map(|leaf| (leaf.label.clone(), what(leaf))))
+    BTreeMap::from_iter(leaves.iter().map(|leaf| (leaf.label.clone(), what(leaf))))
 }
 
 #[cfg(test)]

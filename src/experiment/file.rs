@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 use super::claims::{self, Cells, WrittenClaim};
 use super::metrics::{self, Metric};
-use crate::few;
 use crate::settings::{
     Diagnostic, Field, Fields, FilePath, Form, InvalidInput, Layout, Listed, Location, Maybe, NAME, Name, Reader,
     Shape, Table, Text, Value, Walk, Word, WrittenNode, key, list, quoted, version,
@@ -423,7 +422,7 @@ fn leaves(node: &WrittenNode) -> Vec<Leaf<'_>> {
     if let Value::Table(table) = &node.value {
         gather(table, "", &[], &mut leaves);
     }
-    few::sort_by_key(&mut leaves, |leaf: &Leaf<'_>| leaf.location());
+    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.location());
     leaves
 }
 

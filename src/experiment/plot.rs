@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::few;
 use crate::math::{log10, pow};
 use crate::report::html::{at, escape};
 
@@ -203,7 +202,7 @@ fn draw_panel(svg: &mut String, corner: Point, size: (f64, f64), panel: &Panel) 
 fn draw_legend(svg: &mut String, left: f64, panel: &Panel) {
     let mut lines: Vec<&PlotLine> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
     let end = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
-    few::sort_by(&mut lines, |a, b| end(b).total_cmp(&end(a)));
+    lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
     for (row, line) in lines.into_iter().enumerate() {
         let (x, y) = (left + 4.0, HEAD + 28.0 + row as f64 * 24.0);
         if !line.is_scatter {

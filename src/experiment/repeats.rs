@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::file::{ENTRANT, Experiment};
 use super::rows::RunRow;
-use crate::few;
 use crate::settings::counted;
 
 /// The distinct runs of an experiment.
@@ -29,13 +28,13 @@ pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Disti
         |row: &'r RunRow| -> Vec<&'r str> { fixed.iter().map(|column| row.values[*column].as_str()).collect() };
     let mut kept: Vec<&RunRow> = rows.iter().collect();
     for (column, _) in axes().filter(|(_, axis)| axis.is_seed()) {
-        few::sort_by(&mut kept, |one, other| (setting(one), one.run).cmp(&(setting(other), other.run)));
+        kept.sort_by(|one, other| (setting(one), one.run).cmp(&(setting(other), other.run)));
         kept = kept
             .chunk_by(|one, other| setting(one) == setting(other))
             .flat_map(|runs| if is_idle(runs, column) { first_value(runs, column) } else { runs.to_vec() })
             .collect();
     }
-    few::sort_by(&mut kept, |one, other| one.run.cmp(&other.run));
+    kept.sort_by_key(|one| one.run);
     Distinct { repeated: rows.len() - kept.len(), rows: kept }
 }
 

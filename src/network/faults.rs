@@ -11,14 +11,13 @@
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::Transfers;
 use super::flows::{FlowId, FlowMoment, Flows, RouteId};
 use super::link::LinkId;
 use super::map::{AdjacencyMap, PathTree};
 use super::transfers::after;
-use crate::few;
 use crate::grid::{CableId, Interrupted, Outages};
 use crate::time::Time;
 
@@ -33,7 +32,7 @@ pub struct Faults {
     trips: Vec<Option<Trip>>,
     under_way: usize,
     /// Stopped flows, by a link that each waits for.
-    waiting: few::Map<LinkId, Vec<FlowId>>,
+    waiting: BTreeMap<LinkId, Vec<FlowId>>,
     /// Changes that have not been logged yet.
     notices: Vec<Notice>,
 }
@@ -53,7 +52,7 @@ pub struct Detours {
     /// Cable of each link.
     pub cables: Vec<CableId>,
     /// Shortest paths from a place over the links that are up.
-    trees: few::Map<usize, PathTree>,
+    trees: BTreeMap<usize, PathTree>,
 }
 
 /// A flow under way.
@@ -91,14 +90,14 @@ pub(super) enum Notice {
 
 impl Detours {
     pub fn new(map: AdjacencyMap, sites: Vec<usize>, cables: Vec<CableId>) -> Detours {
-        Detours { map, sites, cables, trees: few::Map::new() }
+        Detours { map, sites, cables, trees: BTreeMap::new() }
     }
 
     /// Shortest route over links that are up.
     fn way(&mut self, (from, to): (u32, u32), flows: &Flows<FlowMoment>) -> Option<Vec<LinkId>> {
         let [from, to] = [from, to].map(|site| self.sites[site as usize]);
         let map = &self.map;
-        let tree = self.trees.or_insert_with(from, || map.shortest(from, |link| !flows.is_down(link)));
+        let tree = self.trees.entry(from).or_insert_with(|| map.shortest(from, |link| !flows.is_down(link)));
         tree.way(to)
     }
 }
@@ -113,7 +112,7 @@ impl Faults {
             detours,
             trips: Vec::new(),
             under_way: 0,
-            waiting: few::Map::new(),
+            waiting: BTreeMap::new(),
             notices: Vec::new(),
         }
     }
@@ -208,7 +207,7 @@ impl Faults {
         };
         let Some(route) = whole_way else {
             let link = cut(trip.route, flows).expect("the way that it was on is one that there could be");
-            return self.waiting.or_default(link).push(flow);
+            return self.waiting.entry(link).or_default().push(flow);
         };
         let (left, active, via) = match self.rule {
             Interrupted::Restart => (trip.bytes as f64, after(now, flows.latency(route)), Vec::new()),

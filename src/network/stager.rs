@@ -1,7 +1,8 @@
 //! Data staging: the input of jobs of one task travels to their sites, and their output back to their users.
 
+use std::collections::BTreeMap;
+
 use super::{Carrier, Network};
-use crate::few;
 use crate::grid::{EdgeId, JobId, Staging};
 use crate::kernel::{ActorId, Outbox};
 use crate::protocol::{Landed, Message, Record};
@@ -12,7 +13,7 @@ use crate::time::{Span, Time};
 pub struct Stager {
     carrier: Carrier<EdgeId>,
     sites: Vec<ActorId>,
-    numbers: few::Map<ActorId, u32>,
+    numbers: BTreeMap<ActorId, u32>,
 }
 
 type Out = Outbox<Message, Record>;

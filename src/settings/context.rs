@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::forms::{Form, FormExt, OneOf};
 use super::walk::{Walk, key};
 use super::{any_of, written::Attached};
-use crate::few;
 use crate::grid::Kind;
 use crate::time::Span;
 
@@ -66,7 +65,7 @@ impl<'a> FromIterator<&'a str> for NameIndex<'a> {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> NameIndex<'a> {
         let list: Vec<&str> = names.into_iter().collect();
         // Of two equal names the last counts; they are reported as an error elsewhere.
-        let numbers = few::tree(list.iter().enumerate().map(|(number, name)| (*name, number)));
+        let numbers = BTreeMap::from_iter(list.iter().enumerate().map(|(number, name)| (*name, number)));
         NameIndex { list, numbers }
     }
 }

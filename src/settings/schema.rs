@@ -4,12 +4,13 @@
 //! wrong words, wrong types, numbers out of range and times without a unit. Conditions that depend on other settings
 //! are left to the reader.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::forms::{Shape, Word};
 use super::list::{Listed, What};
 use super::walk::Layout;
-use crate::few;
 
 /// Schema of a file with these keys.
 pub fn schema(title: &str, keys: &[Listed]) -> Value {
@@ -33,9 +34,9 @@ fn table(keys: &[Listed]) -> Value {
     }
 
     // All forms of each key; the cases below restrict them by word.
-    let mut all: few::Map<&str, Vec<Value>> = few::Map::new();
+    let mut all: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for listed in plain.iter().copied().chain(variants.iter().flat_map(|(.., keys)| keys.iter())) {
-        let forms = all.or_default(listed.key.name);
+        let forms = all.entry(listed.key.name).or_default();
         let form = property(listed);
         if !forms.contains(&form) {
             forms.push(form);

@@ -1,12 +1,12 @@
 //! Written settings: tables of values with their locations. Nothing here knows their meaning.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::Location;
-use crate::few;
 
 #[derive(Clone, Debug)]
 pub struct WrittenNode {
@@ -70,13 +70,13 @@ impl Table {
 pub struct Attached {
     /// Files that settings name, by the location of the name: the path relative to the current directory, and the
     /// content.
-    pub files: few::Map<Location, (String, FileContent)>,
+    pub files: BTreeMap<Location, (String, FileContent)>,
     /// Prepared jobs of workloads, by the location of the table: what another process made of its keys.
-    pub jobs: few::Map<Location, Arc<[u8]>>,
+    pub jobs: BTreeMap<Location, Arc<[u8]>>,
 }
 
 impl Attached {
-    pub const NONE: Attached = Attached { files: few::Map::new(), jobs: few::Map::new() };
+    pub const NONE: Attached = Attached { files: BTreeMap::new(), jobs: BTreeMap::new() };
 }
 
 /// Content of a file, which several settings may share, or the reason why it cannot be read.

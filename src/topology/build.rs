@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{Topology, faults, link_names, paths};
-use crate::few;
 use crate::grid::{self, Behaviour, Job, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Contract, Latencies};
 use crate::near::nearest;
@@ -99,7 +98,7 @@ impl Roster {
             add(EXCHANGE, Role::Exchange, Span::ZERO);
         }
         let mut by_name: Vec<ActorId> = (0..names.len() as u32).map(ActorId).collect();
-        few::sort_by_key(&mut by_name, |id| &names[id.index()]);
+        by_name.sort_by_key(|id| &names[id.index()]);
         Roster { names, roles, latencies: latencies.into(), users_tell: services < topology.systems.len(), by_name }
     }
 
@@ -353,7 +352,13 @@ fn planned(
     // Jobs that arrive at one time are ordered by number, regardless of their source.
     jobs.sort_by_key(|(time, _, enqueue)| (*time, enqueue.job.id));
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site]));
-    Ok(PlannedUser::new(decider, roles::Script::saying(rest).later(streamed), jobs, followers, few::tree(sites)))
+    Ok(PlannedUser::new(
+        decider,
+        roles::Script::saying(rest).later(streamed),
+        jobs,
+        followers,
+        BTreeMap::from_iter(sites),
+    ))
 }
 
 /// Sites from which a user's external planner may choose: those of systems that have such planners.

@@ -7,7 +7,6 @@
 use serde::Serialize;
 
 use super::{Site, Topology};
-use crate::few;
 use crate::grid::CableId;
 use crate::network::{
     AdjacencyMap, Detours, Duplex, Efficiency, FailureTarget, Faults, Hop, Link, LinkId, Mode, Model, Paths,
@@ -227,7 +226,7 @@ impl Cables {
     pub fn map(&self, sites: usize) -> AdjacencyMap {
         let numbers = self.numbers();
         let mut by_name: Vec<usize> = (0..self.links.len()).collect();
-        few::sort_by_key(&mut by_name, |&cable| &self.links[cable].name);
+        by_name.sort_by_key(|&cable| &self.links[cable].name);
         let mut map = AdjacencyMap::new(sites, self.switches.len());
         for (&cable, name) in by_name.iter().zip(0..) {
             let Cable { latency, duplex, between: Some([a, b]), .. } = &self.links[cable] else { continue };

@@ -1,5 +1,6 @@
 //! Files of a topology: includes and attachments of workloads, and expansion of sites and users with a `count`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::few;
 use crate::settings::{
     Attached, Diagnostic, Diagnostics, FileContent, Keyed, Location, Path, Table, Value, WrittenNode, convert_table,
     count,
@@ -41,8 +41,8 @@ pub(crate) struct Library<'r, 'x> {
     pub read: &'r mut Read<'x>,
     pub diagnostics: Diagnostics,
     pub inputs: Vec<Input>,
-    included: few::Map<String, Option<Table>>,
-    attached: few::Map<String, FileContent>,
+    included: BTreeMap<String, Option<Table>>,
+    attached: BTreeMap<String, FileContent>,
 }
 
 impl<'r, 'x> Library<'r, 'x> {
@@ -51,8 +51,8 @@ impl<'r, 'x> Library<'r, 'x> {
             read,
             diagnostics: Diagnostics::default(),
             inputs: Vec::new(),
-            included: few::Map::new(),
-            attached: few::Map::new(),
+            included: BTreeMap::new(),
+            attached: BTreeMap::new(),
         }
     }
 
@@ -300,11 +300,11 @@ pub(crate) fn attach(
 }
 
 /// Locations of the commands of external programs, by key; `root` must be expanded.
-pub(crate) fn commands(root: &Table, diagnostics: &Diagnostics) -> few::Map<String, String> {
+pub(crate) fn commands(root: &Table, diagnostics: &Diagnostics) -> BTreeMap<String, String> {
     fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
         if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
     }
-    let mut locations = few::Map::new();
+    let mut locations = BTreeMap::new();
     // Programs of systems: the table of the system, and in it the table of the program.
     for Keyed { key: system, node, .. } in &root.entries {
         let Value::Table(system_table) = &node.value else { continue };

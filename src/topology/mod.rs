@@ -26,9 +26,8 @@ pub use keys::keys;
 pub(crate) use overrides::OverrideFile;
 pub use overrides::{NoOverride, Override};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::few;
 use crate::grid::{Every, Failure, FailureTarget, Interrupted, Recovery};
 use crate::settings::version;
 use crate::systems::{Failing, Service, System, managers};
@@ -170,7 +169,7 @@ pub struct Loaded {
     /// Location of each workload.
     pub workload_locations: Vec<String>,
     /// Location of each external program's command, by key.
-    pub command_places: few::Map<String, String>,
+    pub command_places: BTreeMap<String, String>,
     /// Notes on the files that are not errors.
     pub notes: Vec<String>,
 }

@@ -1,12 +1,12 @@
 //! The files that an experiment or a topology is read from, to be taken into a cluster with their folders.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::super::Failure;
 use super::super::disk::unreadable;
 use super::super::input;
 use super::super::sweep::{FileCache, read_experiment};
-use crate::few;
 use crate::topology::{self, Override, Topology};
 
 /// Their folder there.
@@ -18,7 +18,7 @@ const BYTES_MAX: usize = 1_000_000;
 /// Files by their path below a common folder.
 #[derive(Default)]
 pub struct FileBundle {
-    pub files: few::Map<String, Vec<u8>>,
+    pub files: BTreeMap<String, Vec<u8>>,
     above: PathBuf,
 }
 
@@ -33,7 +33,7 @@ impl FileBundle {
         while !whole.iter().all(|path| path.starts_with(&above)) {
             above.pop();
         }
-        let mut files = few::Map::new();
+        let mut files = BTreeMap::new();
         for path in whole {
             let bytes = input::read_plain(&path).map_err(|error| unreadable(&path, &error))?;
             let below = path.strip_prefix(&above).unwrap_or(&path).to_str().map(str::to_owned);
@@ -44,7 +44,7 @@ impl FileBundle {
         let bytes: usize = files.values().map(Vec::len).sum();
         if bytes > BYTES_MAX {
             let mut largest: Vec<(&String, usize)> = files.iter().map(|(name, bytes)| (name, bytes.len())).collect();
-            few::sort_by_key(&mut largest, |(_, bytes)| std::cmp::Reverse(*bytes));
+            largest.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
             return Err(Failure::Input(format!(
                 "the files of {main} have {:.1} MB, {} of them in {}; a ConfigMap holds 1 MB: expected smaller ones, or gzipped logs",
                 bytes as f64 / 1e6,

@@ -4,8 +4,6 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::few;
-
 /// Keys that come first.
 const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "name"];
 
@@ -27,9 +25,7 @@ fn block(text: &mut String, value: &Value, indent: usize, goes_on: bool) {
     match value {
         Value::Object(entries) if !entries.is_empty() => {
             let mut entries: Vec<_> = entries.iter().collect();
-            few::sort_by_key(&mut entries, |(key, _)| {
-                FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len())
-            });
+            entries.sort_by_key(|(key, _)| FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()));
             for (number, (key, value)) in entries.into_iter().enumerate() {
                 let _ = write!(text, "{}{}:", margin(number == 0), plain(key));
                 after(text, value, indent);

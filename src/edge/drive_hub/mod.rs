@@ -5,6 +5,7 @@ mod leaf_link;
 mod progress;
 mod returns;
 
+use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +18,6 @@ use tokio::time::Sleep;
 use super::Failure;
 use super::keeper::WatchedRuntime;
 use super::quic::{self, Close};
-use crate::few;
 use crate::kernel::{Breach, Contact, Down, Entry, Hub, LogMerger, Up};
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Turn;
@@ -229,7 +229,7 @@ impl HubDriver<'_, '_, '_> {
             match self.go_on(hub, links) {
                 Ok(()) => return Ok(()),
                 Err(Halt::Failure(failure)) => return Err(failure),
-                Err(Halt::Lost(leaf, failure)) => self.recover(hub, links, few::Map::from_iter([(leaf, failure)]))?,
+                Err(Halt::Lost(leaf, failure)) => self.recover(hub, links, BTreeMap::from_iter([(leaf, failure)]))?,
             }
         }
     }

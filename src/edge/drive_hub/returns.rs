@@ -4,6 +4,7 @@
 //! Costs: one pass over the journal for any number of returning leaves, and memory for some frames per leaf.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,6 @@ use super::super::{Failure, err};
 use super::leaf_link::{LeafLink, LinkError};
 use super::progress::{self, explain_loss, place_in_time};
 use super::{Halt, HubDriver, LOG_WORTH};
-use crate::few;
 use crate::kernel::Hub;
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Item;
@@ -71,7 +71,7 @@ const BYTES_AT_ONCE: usize = 2 << 20;
 const MAY_RETURN: &str = "recovery runs only where leaves may return";
 
 /// Number of losses of each leaf at one state of the run, given as its events and the frames of leaves.
-pub(super) type Losses = few::Map<usize, ((u64, u64), u32)>;
+pub(super) type Losses = BTreeMap<usize, ((u64, u64), u32)>;
 
 impl HubDriver<'_, '_, '_> {
     /// Decides on a leaf whose connection has failed.
@@ -138,7 +138,7 @@ impl HubDriver<'_, '_, '_> {
             };
         }
         let everybody: Vec<usize> = (0..links.len()).collect();
-        let mut lost = few::Map::new();
+        let mut lost = BTreeMap::new();
         let kept = self.kept;
         let repeated = kept.block_on(self.catch_up(hub, links, &everybody, &mut lost))?;
         err::note(&format!(
@@ -160,7 +160,7 @@ impl HubDriver<'_, '_, '_> {
         &mut self,
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],
-        mut lost: few::Map<usize, Failure>,
+        mut lost: BTreeMap<usize, Failure>,
     ) -> Result<(), Failure> {
         let kept = self.kept;
         while !lost.is_empty() {
@@ -183,19 +183,19 @@ impl HubDriver<'_, '_, '_> {
         &mut self,
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],
-        lost: &mut few::Map<usize, Failure>,
+        lost: &mut BTreeMap<usize, Failure>,
     ) -> Result<(), Failure> {
         // Losses that were reported during a wait for another leaf.
         for gone in std::mem::take(&mut self.missing) {
             if let Some(leaf) = who_is_missed(hub, &self.processes, &gone) {
-                lost.or_insert_with(leaf, || explain_loss(hub, links, leaf, &gone.why));
+                lost.entry(leaf).or_insert_with(|| explain_loss(hub, links, leaf, &gone.why));
             }
         }
-        let mut deadlines = few::Map::new();
+        let mut deadlines = BTreeMap::new();
         for (leaf, failure) in lost.iter() {
             deadlines.insert(*leaf, self.expect(hub, links, *leaf, failure)?);
         }
-        let mut here = few::Map::new();
+        let mut here = BTreeMap::new();
         while here.len() < lost.len() {
             let missed = deadlines.iter().filter(|(leaf, _)| !here.contains_key(*leaf));
             let (&late, &deadline) = missed.min_by_key(|(_, deadline)| **deadline).expect("a lost leaf is missing");
@@ -220,7 +220,7 @@ impl HubDriver<'_, '_, '_> {
                     here.insert(leaf, peer);
                     // The process may have returned before its loss was noticed.
                     let replaced = || explain_loss(hub, links, leaf, "another process has taken its place");
-                    lost.or_insert_with(leaf, replaced);
+                    lost.entry(leaf).or_insert_with(replaced);
                 }
                 () = tokio::time::sleep_until(deadline) => {
                     let patience = returns.patience.as_secs_f64();
@@ -248,7 +248,7 @@ impl HubDriver<'_, '_, '_> {
         returns.door.expect(&link.parties, &link.connection);
 
         let place = (hub.events(), hub.progress().received);
-        let (at, count) = self.losses.or_insert_with(leaf, || (place, 0));
+        let (at, count) = self.losses.entry(leaf).or_insert_with(|| (place, 0));
         *count = if *at == place { *count + 1 } else { 1 };
         *at = place;
         let text = failure.to_string();
@@ -269,8 +269,8 @@ impl HubDriver<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],
         back: &[usize],
-        lost: &mut few::Map<usize, Failure>,
-    ) -> Result<few::Map<usize, u64>, Failure> {
+        lost: &mut BTreeMap<usize, Failure>,
+    ) -> Result<BTreeMap<usize, u64>, Failure> {
         let end = self.tell_again(hub, links, back, lost).await;
         if let Err(failure) = &end {
             // A leaf that has not caught up does not know the time at which the run ends.
@@ -286,10 +286,10 @@ impl HubDriver<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],
         back: &[usize],
-        lost: &mut few::Map<usize, Failure>,
-    ) -> Result<few::Map<usize, u64>, Failure> {
+        lost: &mut BTreeMap<usize, Failure>,
+    ) -> Result<BTreeMap<usize, u64>, Failure> {
         let mut pages = self.watch.returns.as_mut().expect(MAY_RETURN).journal.read()?;
-        let mut repeats: few::Map<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
+        let mut repeats: BTreeMap<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
         let mut more = true;
         while more {
             more = read_piece(&mut pages, hub, links, &mut repeats)?;
@@ -306,7 +306,7 @@ impl HubDriver<'_, '_, '_> {
                 }
             }
         }
-        let mut repeated = few::Map::new();
+        let mut repeated = BTreeMap::new();
         for (leaf, repeats) in repeats {
             repeated.insert(leaf, repeats.repeated());
             for frame in repeats.into_new_frames() {
@@ -323,7 +323,7 @@ impl HubDriver<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],
         back: &[usize],
-        repeats: &mut few::Map<usize, Repeats>,
+        repeats: &mut BTreeMap<usize, Repeats>,
     ) -> Result<Vec<(usize, Result<(), LinkError>)>, Failure> {
         let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
         let moved = Cell::new(0);
@@ -387,7 +387,7 @@ fn read_piece(
     pages: &mut Pages,
     hub: &Hub<Message, Record>,
     links: &mut [LeafLink],
-    repeats: &mut few::Map<usize, Repeats>,
+    repeats: &mut BTreeMap<usize, Repeats>,
 ) -> Result<bool, Failure> {
     let mut bytes = 0;
     while bytes < BYTES_AT_ONCE {

@@ -11,6 +11,7 @@ mod shelf;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -29,7 +30,6 @@ use super::err;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::partial_dir::{self, Lock, PartialDir};
-use crate::few;
 use crate::report::{Manifest, Output, SummaryFile};
 
 pub const MANIFEST: &str = "manifest.json";
@@ -328,7 +328,7 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
         Ok(found) if !found.is_dir() => return Err(FileError::NotAResult(out.to_owned())),
         Ok(_) => {}
     }
-    let mut names = few::Set::new();
+    let mut names = BTreeSet::new();
     for entry in fs::read_dir(out).map_err(|error| io_error("read", out, error))? {
         names.insert(entry.map_err(|error| io_error("read", out, error))?.file_name().to_string_lossy().into_owned());
     }
@@ -345,7 +345,7 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
     };
     let ours = manifest.files.iter().map(|file| file.name.as_str());
     let ours = ours.chain([MANIFEST, JOURNAL]).chain(MADE_FROM_RESULTS);
-    let ours: few::Set<&str> = ours.collect();
+    let ours: BTreeSet<&str> = ours.collect();
     // A report that was killed leaves these.
     let half = |name: &str| MADE_FROM_RESULTS.iter().any(|made| name.starts_with(&format!(".{made}.partial-")));
     match names.iter().find(|name| !ours.contains(name.as_str()) && !half(name)) {

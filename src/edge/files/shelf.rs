@@ -1,19 +1,20 @@
 //! Files of one folder that grow concurrently.
 
+use std::collections::BTreeMap;
+
 use super::super::partial_dir::PartialDir;
 use super::FileError;
 use super::file::{EndedFile, ResultFile};
-use crate::few;
 
 /// Files by their names; each is made at the first write to it.
 pub struct Shelf {
     folder: PartialDir,
-    open: few::Map<&'static str, ResultFile>,
+    open: BTreeMap<&'static str, ResultFile>,
 }
 
 impl Shelf {
     pub(super) fn new(folder: PartialDir) -> Shelf {
-        Shelf { folder, open: few::Map::new() }
+        Shelf { folder, open: BTreeMap::new() }
     }
 
     /// Appends to a file.

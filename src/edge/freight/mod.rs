@@ -11,6 +11,7 @@ pub mod shape;
 mod site;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -22,7 +23,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::Failure;
 use super::quic::{Connection, LOADS_MAX, LoadSender};
-use crate::few;
 use crate::grid::EdgeId;
 use crate::kernel::{ActorId, Entry};
 use crate::network::LinkId;
@@ -53,10 +53,10 @@ pub struct Freight {
     passed: Arc<AtomicU64>,
     done: (mpsc::UnboundedSender<Arrival>, mpsc::UnboundedReceiver<Arrival>),
     sent: u64,
-    under_way: few::Map<u64, Trip>,
+    under_way: BTreeMap<u64, Trip>,
     moved: Moved,
     /// Duration of each load, by flow; only of live runs.
-    times: few::Map<u64, (EdgeId, Duration)>,
+    times: BTreeMap<u64, (EdgeId, Duration)>,
     /// The first load that has not arrived, or not completely, with the reason.
     failed: Option<String>,
 }
@@ -85,8 +85,8 @@ struct Home {
 
 #[derive(Default)]
 struct Mailbox {
-    data: few::Map<u64, oneshot::Sender<RecvStream>>,
-    verdicts: few::Map<u64, oneshot::Sender<LoadVerdict>>,
+    data: BTreeMap<u64, oneshot::Sender<RecvStream>>,
+    verdicts: BTreeMap<u64, oneshot::Sender<LoadVerdict>>,
 }
 
 /// The result of a load.
@@ -138,9 +138,9 @@ impl Freight {
             passed: Arc::default(),
             done: mpsc::unbounded_channel(),
             sent: 0,
-            under_way: few::Map::new(),
+            under_way: BTreeMap::new(),
             moved: Moved::default(),
-            times: few::Map::new(),
+            times: BTreeMap::new(),
             failed: None,
         }
     }

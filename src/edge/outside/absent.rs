@@ -1,6 +1,7 @@
 //! Checks whether external programs can be started, as far as possible beforehand: that is better than after all
 //! members have joined.
 
+use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
@@ -8,7 +9,6 @@ use rustix::fs::{Access, access};
 
 use super::starting::{how_to_get, why_not};
 use super::{Failure, Wanted, batsim, command, found, slurm, wanted, who};
-use crate::few;
 use crate::systems::managers::Tongue;
 use crate::topology::{Loaded, Roster, Topology};
 
@@ -34,7 +34,7 @@ const SCRIPTS: &[&str] = &["py", "sh", "rb", "pl", "js", "mjs", "lua", "jar", "j
 /// Looks for the programs of a topology as a run would.
 pub fn look_for(loaded: &Loaded) -> Absent {
     let (topology, written_in) = (&loaded.topology, loaded.path());
-    let (mut absent, mut missed) = (Absent::default(), few::Set::new());
+    let (mut absent, mut missed) = (Absent::default(), BTreeSet::new());
     for (_, wanted) in wanted(topology, &Roster::of(topology)) {
         if let Wanted::Manager(site, Tongue::Slurm) = wanted {
             absent.programs.extend(slurm::look_for(&topology.sites[site], written_in, |path| is_program(path).is_ok()));

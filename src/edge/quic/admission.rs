@@ -3,6 +3,7 @@
 //! Newcomers are heard concurrently, each with its own time limit, so a slow or hostile one keeps no other out. The
 //! door stays open during the run only to tell latecomers why they cannot come in.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,7 +23,6 @@ use super::{
 };
 use crate::edge::identity::{CertificateNames, Identity};
 use crate::edge::sanitize::{reported, sanitize_line_up_to};
-use crate::few;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
 
@@ -57,7 +57,7 @@ pub struct Listener {
     doorman: Option<JoinHandle<()>>,
     door: Option<Arc<Door>>,
     /// Peers that have joined while others are awaited, kept to be notified if the run does not begin.
-    waiting: few::Map<usize, Peer>,
+    waiting: BTreeMap<usize, Peer>,
     /// Reports about dead processes before the run begins.
     gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
     /// Called with the number of processes here whenever it changes.
@@ -92,7 +92,7 @@ impl Listener {
             options: options.clone(),
             doorman: None,
             door: None,
-            waiting: few::Map::new(),
+            waiting: BTreeMap::new(),
             gone: mpsc::unbounded_channel(),
             told: None,
             arrivals: None,
@@ -168,7 +168,7 @@ impl Listener {
             }
         }
         let mut peers: Vec<Peer> = std::mem::take(&mut self.waiting).into_values().collect();
-        few::sort_by_key(&mut peers, |peer| door.terms.roster.iter().position(|party| peer.parties.contains(party)));
+        peers.sort_by_key(|peer| door.terms.roster.iter().position(|party| peer.parties.contains(party)));
         *door.groups.lock().expect("nothing panics while it holds the groups") =
             peers.iter().map(|peer| peer.parties.clone()).collect();
         door.begun.store(true, Ordering::Relaxed);
@@ -291,7 +291,7 @@ struct Door {
     terms: JoinTerms,
     options: QuicOptions,
     near: Arc<ServerConfig>,
-    seats: Mutex<few::Map<Party, Option<Connection>>>,
+    seats: Mutex<BTreeMap<Party, Option<Connection>>>,
     /// Parties that play together in one process, once the run has begun.
     groups: Mutex<Vec<Vec<Party>>>,
     /// True if a lost process may be replaced during the run.
@@ -524,7 +524,7 @@ impl Door {
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, few::Map<Party, Option<Connection>>> {
+    fn seats(&self) -> MutexGuard<'_, BTreeMap<Party, Option<Connection>>> {
         self.seats.lock().expect("nothing panics while it holds the seats")
     }
 

@@ -14,7 +14,6 @@ use super::super::{Failure, err};
 use super::made::{MADE, MadeRun, MadeRuns};
 use super::part::SweepPart;
 use crate::experiment::{Experiment, Run, RunRow, Table};
-use crate::few;
 use crate::report::{Status, pretty};
 use crate::settings::counted;
 
@@ -305,7 +304,7 @@ pub fn read_rows(out: &Path, work: &SweepWork<'_>) -> Result<BTreeMap<usize, Run
         Err(error) => return Err(cannot("read", &path, &error)),
     };
     let table = Table::of(work.experiment);
-    let runs: few::Map<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
+    let runs: BTreeMap<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
     let mut rows = BTreeMap::new();
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let row = table.parse(line).filter(|row| runs.get(&row.run).is_some_and(|run| run.values == row.values));

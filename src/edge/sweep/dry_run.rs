@@ -1,5 +1,6 @@
 //! `--dry-run`: the runs that a sweep would make, and about how long they would take. Nothing is written.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,7 +13,6 @@ use super::book::{SweepWork, look};
 use super::made::MadeRuns;
 use super::{CheckedExperiment, FileCache, Sweeping, make, read_checked, settings_of};
 use crate::experiment::{Run, RunRow, idle_seeds};
-use crate::few;
 use crate::numerals::span;
 use crate::settings::counted;
 
@@ -83,10 +83,10 @@ fn estimate(work: &SweepWork<'_>, missing: &[Run], made: &MadeRuns) -> Option<f6
         let axes = work.experiment.axes.iter().zip(values);
         axes.filter(|(axis, _)| !axis.is_seed()).map(|(_, value)| value.clone()).collect()
     };
-    let mut times: few::Map<Vec<String>, (f64, f64)> = few::Map::new();
+    let mut times: BTreeMap<Vec<String>, (f64, f64)> = BTreeMap::new();
     let mut all = (0.0, 0.0);
     for (number, seconds) in &made.seconds {
-        let own = times.or_insert_with(setting(&made.rows[number].values), Default::default);
+        let own = times.entry(setting(&made.rows[number].values)).or_default();
         for (sum, count) in [own, &mut all] {
             *sum += seconds;
             *count += 1.0;

@@ -12,7 +12,6 @@ use super::super::outside::Stop;
 use super::book::{Label, SweepState, SweepWork, read_rows};
 use super::part::{SweepPart, folder_of_parts};
 use crate::experiment::RunRow;
-use crate::few;
 use crate::report::Status;
 
 const LOOK: Duration = Duration::from_millis(200);
@@ -46,7 +45,7 @@ pub fn shares(
     from: &[PathBuf],
     wait: Duration,
     stop: &Stop,
-) -> Result<few::Map<SweepPart, PathBuf>, Failure> {
+) -> Result<BTreeMap<SweepPart, PathBuf>, Failure> {
     let usual = [folder_of_parts(whole)];
     let from = if from.is_empty() { &usual } else { from };
     let began = Instant::now();
@@ -66,14 +65,14 @@ pub fn shares(
 }
 
 enum FoundShare {
-    All(few::Map<SweepPart, PathBuf>),
+    All(BTreeMap<SweepPart, PathBuf>),
     /// The missing part, in words.
     Lacking(String),
 }
 
 /// Finds the shares. Shares that can never be combined are an error.
 fn look(label: Label<'_>, from: &[PathBuf]) -> Result<FoundShare, Failure> {
-    let mut found: few::Map<SweepPart, (PathBuf, SweepState)> = few::Map::new();
+    let mut found: BTreeMap<SweepPart, (PathBuf, SweepState)> = BTreeMap::new();
     for folder in from {
         for (folder, state) in shares_in(folder)? {
             let part = share_of(label, &folder, &state)?;
@@ -138,7 +137,7 @@ fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, SweepState)>, Failure> {
             shares.push((path, state));
         }
     }
-    few::sort_by(&mut shares, |(a, _), (b, _)| a.cmp(b));
+    shares.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(shares)
 }
 

@@ -14,6 +14,7 @@ mod gather;
 mod made;
 mod part;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -36,7 +37,6 @@ use super::pool::in_parallel;
 use super::terminal::ItemCounter;
 use crate::experiment::means::{csv, means, page};
 use crate::experiment::{self, Experiment, Findings, Run, RunRow, Table, verdicts};
-use crate::few;
 use crate::settings::counted;
 use crate::topology::{self, InvalidInput, Loaded};
 
@@ -146,8 +146,8 @@ pub fn read_experiment(path: &str, files: &mut FileCache) -> Result<Experiment, 
 #[derive(Default)]
 pub struct FileCache {
     /// Files that need not be on disk, by paths without detours.
-    given: few::Map<String, Vec<u8>>,
-    found: few::Map<String, Result<Vec<u8>, String>>,
+    given: BTreeMap<String, Vec<u8>>,
+    found: BTreeMap<String, Result<Vec<u8>, String>>,
     /// True if there is no disk.
     sealed: bool,
 }
@@ -171,7 +171,7 @@ impl FileCache {
             return Err("there is no such file".to_owned());
         }
         let read = || input::read(path).map_err(|error| io_reason(&error));
-        self.found.or_insert_with(path.to_owned(), read).clone()
+        self.found.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
     /// A file that has been read before.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::formula::{Choice, Each, Formula, Metric, Numbered, Operator, Pick, Term, is_equal};
 use super::judge::{Number, just};
 use crate::experiment::metrics::find;
-use crate::few;
 use crate::near::nearest;
 
 /// Samples of all metrics, by the values of the axes that are no seeds.
@@ -125,7 +124,7 @@ impl<'e> Cells<'e> {
                 if let Some(missing) = numbers.iter().find(|number| number.value.is_none()) {
                     return Ok(Some(missing.clone()));
                 }
-                few::sort_by(&mut numbers, |one, other| {
+                numbers.sort_by(|one, other| {
                     let order = one.value.unwrap_or(0.0).total_cmp(&other.value.unwrap_or(0.0));
                     if *is_largest { order.reverse() } else { order }
                 });

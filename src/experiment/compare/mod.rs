@@ -12,8 +12,9 @@ mod sweeps;
 mod tests;
 mod text;
 
+use std::collections::BTreeMap;
+
 use super::metrics::{self, Metric};
-use crate::few;
 use crate::numerals::{count, signed_span};
 use crate::report::{Better, Course, Difference, Manifest, Status, SummaryFile, Window, changed_inputs};
 use crate::settings::counted;
@@ -152,10 +153,10 @@ fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<Str
     let mut notes = Vec::new();
     let named = |run: usize| format!("{} ({})", letter(run), sides[run].name);
     let first = &sides[0].manifest;
-    let mut inputs: few::Map<&str, Vec<String>> = few::Map::new();
+    let mut inputs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (run, side) in sides.iter().enumerate().skip(1) {
         for path in changed_inputs(first, &side.manifest) {
-            inputs.or_insert_with(path, Vec::new).push(letter(run));
+            inputs.entry(path).or_default().push(letter(run));
         }
         if side.manifest.version != first.version {
             let (version, other) = (&side.manifest.version, &first.version);

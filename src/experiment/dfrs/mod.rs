@@ -10,9 +10,10 @@ mod tests;
 mod text;
 mod traces;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
-use crate::few;
 use crate::grid::QueueOrder;
 use crate::roles::queue;
 use crate::systems::dfrs::{Algorithm, Bound, Moves, Timed, bound, bounded_stretch, run, underutilisation};
@@ -203,10 +204,10 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
 /// all others too.
 fn algorithms(all: bool) -> Vec<Algorithm> {
     let (second, third) = (published::TABLE_2.iter().map(|row| row.0), published::TABLE_3.iter().map(|row| row.0));
-    let names: few::Set<String> =
+    let names: BTreeSet<String> =
         second.chain(third).chain([RUNNING_ON]).map(str::to_owned).chain(all_periods().map(with_period)).collect();
     let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
-    let names: few::Set<String> = names.into_iter().chain(more).collect();
+    let names: BTreeSet<String> = names.into_iter().chain(more).collect();
     names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
 }
 
@@ -323,13 +324,13 @@ pub struct Speed {
 pub struct Outcome {
     pub extent: Extent,
     pub speed: Option<Speed>,
-    rows: few::Map<String, Vec<AlgorithmRun>>,
+    rows: BTreeMap<String, Vec<AlgorithmRun>>,
 }
 
 impl Outcome {
     pub fn of(extent: Extent, all: Vec<AlgorithmRun>, speed: Option<Speed>) -> Outcome {
-        let mut rows: few::Map<String, Vec<AlgorithmRun>> = few::Map::new();
-        all.into_iter().for_each(|row| rows.or_default(row.algorithm.clone()).push(row));
+        let mut rows: BTreeMap<String, Vec<AlgorithmRun>> = BTreeMap::new();
+        all.into_iter().for_each(|row| rows.entry(row.algorithm.clone()).or_default().push(row));
         Outcome { extent, speed, rows }
     }
 
@@ -345,7 +346,7 @@ impl Outcome {
     /// Degradations of an algorithm on the traces on which another one was run, too.
     fn beside(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
         let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&AlgorithmRun| group.holds(row.set));
-        let others: few::Set<_> = of(other).map(|row| (row.set, row.number)).collect();
+        let others: BTreeSet<_> = of(other).map(|row| (row.set, row.number)).collect();
         let both = of(algorithm).filter(|row| others.contains(&(row.set, row.number)));
         both.map(AlgorithmRun::degradation).collect()
     }

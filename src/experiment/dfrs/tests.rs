@@ -1,5 +1,7 @@
 mod grid;
 
+use std::collections::BTreeSet;
+
 use super::published::{LIMITS, TABLE_2, TABLE_3, TABLE_5};
 use super::*;
 use crate::experiment::claims::Verdict;
@@ -190,9 +192,9 @@ fn a_scaled_trace_offers_its_load() {
 fn a_small_experiment_has_other_jobs_at_each_load() {
     let numbers = |extent: Extent, tenths| {
         let scaled = extent.pieces(0).into_iter().filter(move |piece| piece.set == Set::Scaled(tenths));
-        scaled.map(|piece| piece.number).collect::<few::Set<_>>()
+        scaled.map(|piece| piece.number).collect::<BTreeSet<_>>()
     };
-    let all: few::Set<u32> = (1..=9).flat_map(|tenths| numbers(SMALL, tenths)).collect();
+    let all: BTreeSet<u32> = (1..=9).flat_map(|tenths| numbers(SMALL, tenths)).collect();
     assert_eq!(all.len(), 9 * SMALL.scaled as usize);
     assert!((1..=9).all(|tenths| numbers(FULL, tenths) == (1..=100).collect()), "as in the paper");
 }

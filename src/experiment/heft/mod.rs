@@ -13,9 +13,9 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::few;
 use crate::random::{SplitMix64, mix};
 use crate::systems::heft::paper::{Law, Wiring, paths, ten};
 use crate::systems::heft::{Cycle, Improvement, Problem, improve};
@@ -208,8 +208,8 @@ const ROUNDS: usize = 50;
 /// Means by law and group, and the example by law.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    pub means: few::Map<(&'static str, Group, Over), Means>,
-    pub example: few::Map<&'static str, Example>,
+    pub means: BTreeMap<(&'static str, Group, Over), Means>,
+    pub example: BTreeMap<&'static str, Example>,
 }
 
 /// All runs, in order, and their results.
@@ -222,7 +222,7 @@ pub struct Outcome {
 impl Outcome {
     /// Collects runs, in any order.
     pub fn of(extent: Extent, mut runs: Vec<Run>) -> Outcome {
-        few::sort_by_key(&mut runs, |run| (run.graph.number, run.draw, run.law as u8));
+        runs.sort_by_key(|run| (run.graph.number, run.draw, run.law as u8));
         let example = Law::ALL.into_iter().map(|(name, law)| (name, Example::under(law))).collect();
         let mut results = Results { example, ..Results::default() };
         for run in &runs {
@@ -231,7 +231,7 @@ impl Outcome {
             for (group, over) in
                 groups(&run.graph.shape).into_iter().flat_map(|group| over.clone().map(move |over| (group, over)))
             {
-                let means = results.means.or_default((law_name(run.law), group, over));
+                let means = results.means.entry((law_name(run.law), group, over)).or_default();
                 means.original += run.original;
                 means.stretched += run.stretched;
                 means.best += run.best;

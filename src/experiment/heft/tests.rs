@@ -1,5 +1,7 @@
 mod grid;
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::experiment::claims::Verdict;
 
@@ -12,10 +14,10 @@ fn the_grid_is_the_papers() {
     seeds.dedup();
     assert_eq!(seeds.len(), 1296);
     for (name, count) in [("n", 3), ("fat", 3), ("regularity", 2), ("density", 2), ("jump", 3)] {
-        let mut sizes: few::Map<&str, usize> = few::Map::new();
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for graph in &graphs {
             let (_, which) = groups(&graph.shape).into_iter().find(|group| group.0 == name).unwrap();
-            *sizes.or_default(which) += 1;
+            *sizes.entry(which).or_default() += 1;
         }
         assert!(sizes.len() == count && sizes.values().all(|size| *size == 1296 / count), "{name}: {sizes:?}");
     }
@@ -113,7 +115,7 @@ fn the_ten_tasks_are_judged_by_the_papers_numbers() {
     assert_eq!(claim.judge(&outcome.results).verdict, Verdict::DoesNotHold);
 
     let papers = Example { stretched: 104.0, best: 5, cycle: Some(Cycle { first: 16, period: 8 }), rounds: vec![91.0] };
-    let example = few::Map::from_iter([("ideal", papers.clone()), ("tcp", papers.clone())]);
+    let example = BTreeMap::from_iter([("ideal", papers.clone()), ("tcp", papers.clone())]);
     let mut results = Results { example, ..Results::default() };
     assert_eq!(claim.judge(&results).verdict, Verdict::Holds);
     results.example.insert("tcp", Example { cycle: None, ..papers });

@@ -10,6 +10,7 @@ mod figures;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::claims::{Findings, verdicts};
@@ -18,7 +19,6 @@ use super::file::Experiment;
 use super::reproduction::Page;
 use super::rows::{self, RunRow, Table};
 use super::statistics::Estimate;
-use crate::few;
 
 pub use figures::figures;
 
@@ -100,7 +100,7 @@ impl Extent {
 /// Estimates over the workloads.
 pub struct Outcome {
     pub extent: Extent,
-    estimates: few::Map<(String, Load, &'static str), Estimate>,
+    estimates: BTreeMap<(String, Load, &'static str), Estimate>,
     findings: Findings,
 }
 
@@ -109,12 +109,12 @@ impl Outcome {
     pub fn of(extent: Extent, experiment: &Experiment, rows: &[RunRow]) -> Option<Outcome> {
         let table = Table::of(experiment);
         let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
-        let mut samples: few::Map<(String, Load, &'static str), Vec<f64>> = few::Map::new();
+        let mut samples: BTreeMap<(String, Load, &'static str), Vec<f64>> = BTreeMap::new();
         for row in rows {
             let load = (row.values[load].parse::<f64>().ok()? * 100.0).round() as Load;
             for (metric, number) in table.metrics.iter().zip(&row.metrics) {
                 if let Some(number) = number {
-                    samples.or_default((row.values[policy].clone(), load, metric)).push(*number);
+                    samples.entry((row.values[policy].clone(), load, metric)).or_default().push(*number);
                 }
             }
         }

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::super::figures::plain;
 use super::super::range::{Range, shown};
 use super::super::statistics::Estimate;
-use crate::few;
 use crate::report::html::{at, escape, short};
 use crate::report::palette::COLOURS;
 
@@ -48,7 +47,7 @@ pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range,
         |value: usize| LEFT + INSET + range_across.share(across.numbers[value]) * (WIDTH - LEFT - RIGHT - 2.0 * INSET);
     let y = |number: f64| TOP + (1.0 - range.share(number)) * (HEIGHT - TOP - BOTTOM);
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
-    few::sort_by(&mut order, |one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
+    order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     // For crosshairs.
     let places: Vec<String> = order.iter().map(|value| at(x(*value))).collect();
     let mut svg = format!(

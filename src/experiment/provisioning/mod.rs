@@ -20,6 +20,7 @@ mod virtuals;
 
 use serde::{Deserialize, Serialize};
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -29,7 +30,6 @@ use super::claims::Findings;
 use super::kept::{Name, kept};
 use super::reproduction::Page;
 use super::{rows, statistics};
-use crate::few;
 use crate::random::mix;
 use crate::roles::queue::Rigid;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
@@ -174,7 +174,7 @@ pub struct Outcome {
 
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    samples: few::Map<(&'static str, String, i64), Vec<f64>>,
+    samples: BTreeMap<(&'static str, String, i64), Vec<f64>>,
     /// True if sites have the jobs of logs.
     pub has_logs: bool,
 }
@@ -242,7 +242,7 @@ impl Outcome {
     pub fn of(extent: Extent, has_logs: bool, rows: &[FigurePoint]) -> Outcome {
         let mut results = Results { has_logs, ..Results::default() };
         for row in rows {
-            results.samples.or_default((row.figure, row.line.clone(), row.at)).push(row.value);
+            results.samples.entry((row.figure, row.line.clone(), row.at)).or_default().push(row.value);
         }
         Outcome { extent, results }
     }
@@ -264,7 +264,7 @@ impl Outcome {
     pub fn summary_text(&self) -> String {
         let mut text = format!("Provisioning: {}\n\n", self.words());
         published::write(&self.results, &mut text);
-        let lines: few::Set<(&'static str, &str)> =
+        let lines: BTreeSet<(&'static str, &str)> =
             self.results.samples.keys().map(|(figure, line, _)| (*figure, line.as_str())).collect();
         for (figure, line) in lines {
             let means = self.results.line(figure, line).map(|((.., at), samples)| (*at, mean(samples)));

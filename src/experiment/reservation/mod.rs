@@ -11,6 +11,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::claims::Findings;
@@ -19,7 +20,6 @@ use super::kept::{Name, kept};
 use super::reproduction::Page;
 use super::rows;
 use super::statistics::Estimate;
-use crate::few;
 use crate::grid::Request;
 use crate::systems::reservation::fit::{self, Fit};
 use crate::systems::reservation::{RectEnd, Trial};
@@ -203,19 +203,19 @@ impl Metric {
 /// Numbers of all runs, by policy and setting, in order of their seeds.
 pub struct Outcome {
     pub extent: Extent,
-    samples: few::Map<(&'static str, Setting, Metric), Vec<f64>>,
+    samples: BTreeMap<(&'static str, Setting, Metric), Vec<f64>>,
     /// Mean requests of each setting and workload.
-    asked: few::Map<(Setting, u64), Asked>,
+    asked: BTreeMap<(Setting, u64), Asked>,
 }
 
 impl Outcome {
     /// Collects rows, which must be in order of their seeds.
     pub fn of(extent: Extent, rows: &[PolicyRun]) -> Outcome {
-        let mut samples: few::Map<_, Vec<f64>> = few::Map::new();
+        let mut samples: BTreeMap<_, Vec<f64>> = BTreeMap::new();
         for row in rows {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
                 if let Some(number) = metric.of(&row.trial) {
-                    samples.or_default((row.policy, row.setting, metric)).push(number);
+                    samples.entry((row.policy, row.setting, metric)).or_default().push(number);
                 }
             }
         }

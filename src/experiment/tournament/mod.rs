@@ -16,7 +16,6 @@ use super::metrics::Metric;
 use super::repeats::{self, Distinct, distinct};
 use super::rows::RunRow;
 use super::statistics::Estimate;
-use crate::few;
 use crate::near::nearest;
 use crate::numerals::Digits;
 use crate::report::{Better, Unit};
@@ -150,7 +149,7 @@ fn in_order<'r>(experiment: &Experiment, rows: &[&'r RunRow]) -> Vec<Run<'r>> {
         Some(run)
     };
     let mut runs: Vec<Run<'_>> = rows.iter().filter_map(run).collect();
-    few::sort_by(&mut runs, |one, other| (&one.settings, &one.seeds).cmp(&(&other.settings, &other.seeds)));
+    runs.sort_by(|one, other| (&one.settings, &one.seeds).cmp(&(&other.settings, &other.seeds)));
     runs
 }
 

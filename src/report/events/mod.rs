@@ -22,7 +22,6 @@ pub(super) use self::field::Field;
 use self::field::{put_key, put_name};
 use super::Names;
 use crate::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
-use crate::few;
 use crate::grid::{Curve, Edge, Job, JobId, Kind, SiteTime, SiteTimes, Task, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
@@ -134,7 +133,7 @@ impl EventWriter {
 
 impl EventReader {
     pub fn new(names: &Names) -> EventReader {
-        let index = |names: &[String]| few::tree(quoted(names).into_iter().zip(0..));
+        let index = |names: &[String]| BTreeMap::from_iter(quoted(names).into_iter().zip(0..));
         EventReader { actors: index(&names.actors), kinds: index(&names.kinds), links: index(&names.links) }
     }
 

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
 use super::html::{at, counted, escape, short};
 use super::{PARTS, Page};
-use crate::few;
 use crate::report::tally::SiteFacts;
 
 /// Largest number of rows of the map: those of the largest sites.
@@ -22,7 +21,7 @@ impl Page<'_> {
             return String::new();
         }
         let mut shown: Vec<usize> = (0..sites.len()).collect();
-        few::sort_by_key(&mut shown, |site| (std::cmp::Reverse(sites[*site].cores), *site));
+        shown.sort_by_key(|site| (std::cmp::Reverse(sites[*site].cores), *site));
         shown.truncate(SITES_MAX);
         shown.sort_unstable();
         let mut row_of = vec![None; sites.len()];

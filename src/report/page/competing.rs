@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::Page;
 use super::html::{Digits, count, counted, escape, percent, span, table};
 use super::value::worth;
-use crate::few;
 use crate::report::core::Mean;
 use crate::report::tally::JobRow;
 
@@ -212,7 +211,7 @@ fn put_together(rows: Vec<Row>, what: &str) -> Vec<Row> {
     }
     let (mut busy, idle): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.fared.count > 0);
     let wait = |row: &Row| row.fared.wait().unwrap_or(0.0);
-    few::sort_by(&mut busy, |a, b| wait(b).total_cmp(&wait(a)));
+    busy.sort_by(|a, b| wait(b).total_cmp(&wait(a)));
     let ends = if busy.len() <= ROWS { busy.len() } else { ENDS };
     let mut others = busy.split_off(ends);
     let last = others.split_off(others.len().saturating_sub(ENDS));

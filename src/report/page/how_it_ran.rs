@@ -1,8 +1,9 @@
 //! "How it ran": layout, host, wall time, and the waits of the hub by leaf.
 
+use std::collections::BTreeSet;
+
 use super::html::{bar, count, definitions, escape, number, table};
 use super::{Page, ROWS_MAX};
-use crate::few;
 use crate::settings::counted;
 
 impl Page<'_> {
@@ -60,14 +61,14 @@ impl Page<'_> {
         if run.waits.is_empty() && run.blocked_seconds.is_empty() {
             return "<p>All actors shared one process, so none had to wait for another.</p>\n".to_owned();
         }
-        let names = run.waits.keys().chain(run.blocked_seconds.keys()).collect::<few::Set<_>>();
+        let names = run.waits.keys().chain(run.blocked_seconds.keys()).collect::<BTreeSet<_>>();
         let mut leaves: Vec<(f64, u64, &String)> = names
             .into_iter()
             .map(|name| {
                 (run.blocked_seconds.get(name).copied().unwrap_or(0.0), run.waits.get(name).copied().unwrap_or(0), name)
             })
             .collect();
-        few::sort_by(&mut leaves, |left, right| right.0.total_cmp(&left.0).then(left.2.cmp(right.2)));
+        leaves.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.2.cmp(right.2)));
         let longest = leaves.first().map_or(0.0, |leaf| leaf.0);
         let cells = |name: String, waits: u64, blocked: f64| {
             vec![

@@ -6,7 +6,6 @@ use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_a
 use super::hatching::{MOST, lines};
 use super::html::{at, counted, escape, number, percent, short, volume};
 use super::{PARTS, Page};
-use crate::few;
 use crate::grid::CableId;
 use crate::network::{Link, LinkId, Mode};
 use crate::report::transfers::Crossing;
@@ -123,7 +122,7 @@ impl Page<'_> {
                 all.push((from, to));
             }
         });
-        few::sort_by_key(&mut all, |(from, to)| (std::cmp::Reverse(to.since(*from)), *from));
+        all.sort_by_key(|(from, to)| (std::cmp::Reverse(to.since(*from)), *from));
         all.truncate(MOST / lanes);
         let (mut svg, upper) = (String::new(), top + CAPTION);
         for (from, to) in all {
@@ -170,7 +169,7 @@ fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<LinkTraffic> {
 /// The links that have a lane, in their order.
 fn busiest(loads: &[LinkTraffic]) -> Vec<usize> {
     let mut links: Vec<usize> = (0..loads.len()).filter(|link| loads[*link].is_any()).collect();
-    few::sort_by_key(&mut links, |link| (std::cmp::Reverse(loads[*link].bytes), *link));
+    links.sort_by_key(|link| (std::cmp::Reverse(loads[*link].bytes), *link));
     links.truncate(LANES_MAX);
     links.sort_unstable();
     links

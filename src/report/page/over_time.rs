@@ -6,7 +6,6 @@ use super::busy::largest;
 use super::chart::{Figure, Levels, Scale, areas, mark, top};
 use super::html::{count, counted, micros, percent, short};
 use super::{CHART, PARTS, Page};
-use crate::few;
 use crate::report::palette::COLOURS;
 use crate::time::Time;
 
@@ -63,7 +62,7 @@ impl Page<'_> {
         let groups = sites.len().min(COLOURS);
         // The largest have an area of their own.
         let mut by_size: Vec<usize> = (0..sites.len()).collect();
-        few::sort_by_key(&mut by_size, |site| (std::cmp::Reverse(sites[*site].cores), *site));
+        by_size.sort_by_key(|site| (std::cmp::Reverse(sites[*site].cores), *site));
         let mut own: Vec<usize> =
             by_size.into_iter().take(if sites.len() > groups { groups - 1 } else { groups }).collect();
         own.sort_unstable();

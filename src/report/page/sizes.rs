@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::Page;
 use super::html::{counted, number};
-use crate::few;
 use crate::grid::JobId;
 use crate::report::summary::work;
 use crate::report::tally::JobRow;
@@ -51,6 +50,6 @@ impl Page<'_> {
             before += work(row);
             (row.job.id, (middle.saturating_mul(10) / all.max(1)).min(9) as usize)
         });
-        few::tree(jobs)
+        BTreeMap::from_iter(jobs)
     }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::html::{Digits, bar, count, escape, percent, span, table};
 use super::value::worth;
 use super::{Page, ROWS_MAX};
-use crate::few;
 use crate::report::Tally;
 use crate::report::tally::JobRow;
 
@@ -130,7 +129,7 @@ impl Page<'_> {
         }
         let all = |site: usize| rows.iter().map(|row| row.2.hours[site]).sum::<f64>();
         let mut most: Vec<usize> = (0..sites.len()).collect();
-        few::sort_by(&mut most, |a, b| all(*b).total_cmp(&all(*a)).then(a.cmp(b)));
+        most.sort_by(|a, b| all(*b).total_cmp(&all(*a)).then(a.cmp(b)));
         let (own, others) = most.split_at_mut(sites.len().min(SITES_MAX));
         own.sort_unstable();
         let names = own.iter().map(|site| format!("#{}", escape(&sites[*site].name)));

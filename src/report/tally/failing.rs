@@ -1,7 +1,8 @@
 //! Outages of the nodes of each site, and of links. As sites report them only while they have work, they are computed
 //! anew from the topology.
 
-use crate::few;
+use std::collections::BTreeMap;
+
 use crate::grid::{CableId, Change, NodeSet, Outages};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
@@ -12,7 +13,7 @@ use crate::topology::Topology;
 pub struct OutagesByPlace {
     /// Failures and number of nodes of each site.
     sites: Vec<(Option<Fails>, u32)>,
-    links: few::Map<CableId, Outages>,
+    links: BTreeMap<CableId, Outages>,
 }
 
 /// An outage of some nodes.

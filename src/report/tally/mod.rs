@@ -38,7 +38,6 @@ use super::log_numbers::LogNumbers;
 use super::subjects::{self, ActiveSubject, USUAL, Words};
 use super::transfers::RunFlows;
 use super::witness::Witness;
-use crate::few;
 use crate::grid::{Graph, Job, JobId, Kind, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::network::LoneTimes;
@@ -56,7 +55,7 @@ pub struct Tally {
     pub(super) topology: String,
     pub(super) names: Names,
     pub(super) sites: Vec<SiteFacts>,
-    pub(super) site_of: few::Map<ActorId, u32>,
+    pub(super) site_of: BTreeMap<ActorId, u32>,
     systems: Vec<Reckoning>,
     /// Systems of the services at the hub, by the numbers of their actors.
     services: Vec<u32>,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::manager::{Ending, Loss, On, Start};
 use super::nodes::Nodes;
-use crate::few;
 use crate::grid::{Demand, Layers, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
@@ -169,7 +168,7 @@ impl Tasks {
     pub(super) fn find(&self, task: TaskId) -> Option<usize> {
         let index = self.index.get_or_init(|| {
             let named = self.slots.iter().enumerate();
-            few::tree(named.filter_map(|(slot, running)| Some((running.as_ref()?.task, slot))))
+            BTreeMap::from_iter(named.filter_map(|(slot, running)| Some((running.as_ref()?.task, slot))))
         });
         index.get(&task).copied()
     }

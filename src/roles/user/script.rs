@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Followers, Out, Planner, StreamedJobs};
-use crate::few;
 use crate::grid::{Job, JobId};
 use crate::kernel::ActorId;
 use crate::min_tree::MinTree;
@@ -36,7 +35,7 @@ impl Script {
 
     /// Creates a script that sends each message at its time.
     pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> Script {
-        few::sort_by_key(&mut says, |(time, ..)| *time);
+        says.sort_by_key(|(time, ..)| *time);
         let coming = MinTree::new(0, SILENCE);
         Script { says: says.into(), later: Vec::new(), coming, then: Vec::new(), comes_back: None }
     }

@@ -6,7 +6,6 @@ use super::dispatcher::makes_sense;
 use super::known_site::Allowed;
 use super::stock::Queued;
 use super::{Batch, Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
-use crate::few;
 use crate::grid::{Job, Named, Needs, Site, Staging};
 use crate::protocol::{Enqueue, Message};
 use crate::roles::site::Manager;
@@ -191,6 +190,6 @@ fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataL
 /// The queue policies that a site may name; the default is first.
 pub fn policies() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
-    few::sort_by_key(&mut all, |named| named.name != queue::USUAL);
+    all.sort_by_key(|named| named.name != queue::USUAL);
     all
 }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use super::known_site::{Allowed, KnownSite, Takes};
 use super::rules::Dispatch;
-use crate::few;
 use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::min_tree::MinTree;
@@ -478,7 +477,7 @@ impl Actor<Message, Record> for Dispatcher {
             }
         }
         // A site that knows of a loss beforehand sends it in the order of starts.
-        few::sort_by_key(&mut lost, |(_, lost)| lost.task);
+        lost.sort_by_key(|(_, lost)| lost.task);
         lost.into_iter().for_each(|(site, lost)| self.lost(now, site, lost, out));
         recalled.into_iter().for_each(|(site, answer)| self.recalled(now, site, answer, out));
         recalls.into_iter().for_each(|(user, recall)| self.recall(user, recall, out));

@@ -13,7 +13,6 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Algorithm, Changes, Cluster, ClusterJob, Events, Fractional, JobStage, Need, Placed};
-use crate::few;
 use crate::grid::{Demand, Expected, Images, Layers, MoveCost, Named, NodeSet, Share, Site, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
@@ -296,7 +295,7 @@ impl SharingManager {
             nodes: Layers::of(&places),
             from,
         }));
-        let yields = few::tree(yields);
+        let yields = BTreeMap::from_iter(yields);
         for Placed { job, places, from, .. } in resumed {
             orders.push(Order::Resume { task: job, nodes: Layers::of(&places), from });
             // In the cluster its share was 0 while it was paused.

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Changes, Need, Timed};
-use crate::few;
 use crate::grid::TaskId;
 use crate::time::{Span, Time};
 
@@ -68,7 +67,7 @@ pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)
         work += seconds(job.runtime) * asked;
         steps.extend([(job.submit, asked), (end, -asked)]);
     }
-    few::sort_by_key(&mut steps, |step| step.0);
+    steps.sort_by_key(|step| step.0);
     let (mut usable, mut asked) = (0.0, 0.0);
     for pair in steps.windows(2) {
         asked += pair[0].1;

@@ -1,7 +1,8 @@
 //! The improvement loop: plan, replay, plan again with the times that transfers took.
 
+use std::collections::BTreeMap;
+
 use super::{Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, TransferTimes, Update, plan_into, replay};
-use crate::few;
 
 /// The length of the loop, and its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
         StopReason::FirstBetter(most) => (most, true),
         StopReason::Fixed(most) => (most, false),
     };
-    let mut seen = few::Map::new();
+    let mut seen = BTreeMap::new();
     let (mut rounds, mut best, mut cycle): (Vec<Round>, Option<(usize, Schedule, Replay)>, _) =
         (Vec::new(), None, None);
     let mut trial = timetable.clone();

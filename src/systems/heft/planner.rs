@@ -19,7 +19,6 @@ use super::planning::Policy;
 use super::schedule::TransferTimes;
 use super::workflows::{ActiveWorkflow, WorkflowPhase, Workflows};
 use super::{Clock, Planning, Problem, Replaying, Resource, Timetable, Work, improve_around, plan_into};
-use crate::few;
 use crate::grid::{Edge, EdgeId, Job, News, Recovery, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
@@ -41,7 +40,7 @@ pub struct Planner {
     /// Tasks that could run, by their needs, in order. Only without plans.
     ready: BTreeMap<ReadyNeed, BTreeSet<ReadyTask>>,
     /// The news of sites whose nodes fail.
-    news: few::Map<u32, News>,
+    news: BTreeMap<u32, News>,
     recovery: Recovery,
 }
 
@@ -76,13 +75,13 @@ impl Planner {
             carrier: network.into().carrier(),
             jobs: Workflows::default(),
             ready: BTreeMap::new(),
-            news: few::Map::new(),
+            news: BTreeMap::new(),
             recovery: Recovery::default(),
         }
     }
 
     /// Like this planner, where nodes of some sites fail, with the news of each of those.
-    pub fn with_outages(self, news: few::Map<u32, News>, recovery: Recovery) -> Planner {
+    pub fn with_outages(self, news: BTreeMap<u32, News>, recovery: Recovery) -> Planner {
         Planner { news, recovery, ..self }
     }
 

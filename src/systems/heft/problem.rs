@@ -1,7 +1,6 @@
 //! The input of planning, checked once.
 
 use super::{Awareness, Paths};
-use crate::few;
 use crate::grid::{Edge, Job, Kind, SiteTimes, Speed, Task, runtime_at};
 use crate::kernel::ActorId;
 use crate::time::Span;
@@ -310,7 +309,7 @@ fn sorted(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, Pr
         }
         sorted.push(Dependency { from, to, volume });
     }
-    few::sort_by_key(&mut sorted, |edge| (edge.from, edge.to));
+    sorted.sort_by_key(|edge| (edge.from, edge.to));
     match sorted.windows(2).find(|pair| (pair[0].from, pair[0].to) == (pair[1].from, pair[1].to)) {
         Some(pair) => Err(ProblemError::SameEdge { from: pair[0].from, to: pair[0].to }),
         None => Ok(sorted),

@@ -6,14 +6,13 @@ use smallvec::SmallVec;
 
 use super::auctioneer::Out;
 use super::clusters::Clusters;
-use crate::few;
 use crate::grid::{JobId, News, Recovery, TaskId};
 use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
 pub(super) struct AuctionLosses {
     /// News of the clusters whose nodes fail.
-    news: few::Map<usize, News>,
+    news: BTreeMap<usize, News>,
     /// Time of the next news of each, if more is to come.
     due: BTreeSet<(Time, usize)>,
     recovery: Recovery,

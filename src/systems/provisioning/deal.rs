@@ -9,7 +9,6 @@ use super::rules::Provisioning;
 use super::run::{Assignment, Padded, Run, Transfer};
 use super::sent::{ArrivalOrder, SentTasks};
 use super::world::{Provider, World};
-use crate::few;
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId, fees_of};
 use crate::protocol::{
     Bargain, Claim, Coordinate, Enter, HoldStep, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
@@ -25,7 +24,7 @@ pub(super) struct Books {
     /// Answers that sites owe.
     pub pending: PendingReplies,
     /// The longest response time of each provider.
-    pub lags: few::Map<usize, Span>,
+    pub lags: BTreeMap<usize, Span>,
     /// Receiving task of each load.
     pub loads: BTreeMap<u64, TaskId>,
     /// Tasks that sites may not have counted yet when they report their load.
@@ -75,7 +74,7 @@ impl Books {
     pub fn paid(&mut self, now: Time, key: PendingKey) -> Option<PendingReply> {
         let (since, pending) = self.pending.pay(key)?;
         if let PendingKey::Answer(provider, _) = key {
-            let lag = self.lags.or_default(provider);
+            let lag = self.lags.entry(provider).or_default();
             *lag = now.since(since).max(*lag);
         }
         Some(pending)

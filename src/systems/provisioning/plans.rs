@@ -16,7 +16,6 @@ use super::rules::{PlanSearch, Provisioning};
 use super::strategy;
 use super::trial::SiteTrial;
 use super::world::World;
-use crate::few;
 use crate::grid::{Area, Site, Slot, Speed, Tariff, Workflow};
 use crate::settings::units;
 use crate::systems::NegotiatedJob;
@@ -108,7 +107,7 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     };
     let wanted = &plans[wanted];
     let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
-    few::sort_by_key(&mut costs, |(cost, _)| (cost.allocation, cost.makespan));
+    costs.sort_by_key(|(cost, _)| (cost.allocation, cost.makespan));
     costs.dedup();
     let is_worse = |one: usize| costs.iter().any(|(other, _)| dominates(other, &costs[one].0));
     let choice = |at: usize| {
@@ -180,7 +179,7 @@ impl<'a> PlanningMoment<'a> {
         let crowd = self.order.load.iter().enumerate().filter(|(place, _)| queues(*place));
         let mut negotiated: Vec<&NegotiatedJob> = crowd.flat_map(|(_, submissions)| &submissions.negotiated).collect();
         negotiated.retain(|job| job.job.tasks.len() == 1 && job.job.arrive <= self.order.at);
-        few::sort_by_key(&mut negotiated, |job| (job.job.arrive, job.job.id));
+        negotiated.sort_by_key(|job| (job.job.arrive, job.job.id));
         for NegotiatedJob { job, site, .. } in negotiated {
             let task = &job.tasks[0];
             let pinned = site.and_then(|site| world.provider_of(site));
@@ -323,7 +322,7 @@ impl<'a> PlanningMoment<'a> {
             end: since(*end),
         };
         let mut placed = placed;
-        few::sort_by_key(&mut placed, |(task, site, start, _)| (*start, *site, *task));
+        placed.sort_by_key(|(task, site, start, _)| (*start, *site, *task));
         let market = |((_, site), trial): (&(_, &Site), &SiteTrial)| {
             let mut desk = trial.desk.clone();
             let (waiting, running) = desk.jobs();

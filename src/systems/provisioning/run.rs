@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::world::World;
-use crate::few;
 use crate::grid::{BookingId, Graph, Job, TaskId};
 use crate::time::{Span, Time};
 
@@ -123,7 +122,7 @@ impl Run {
             (0..).zip(application.order()).for_each(|(turn, task)| turns[*task as usize] = turn);
             turns
         });
-        few::sort_by_key(tasks, |task| turns[*task as usize]);
+        tasks.sort_by_key(|task| turns[*task as usize]);
     }
 
     pub fn is_over(&self) -> bool {

@@ -5,16 +5,15 @@
 //! question or arriving together with it, and none sent later. As sites answer at once, no question is older than a
 //! round trip, and earlier entries are dropped.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::few;
 use crate::time::{Span, Time};
 
 #[derive(Default)]
 pub struct SentTasks {
     /// Number of instants the user has seen: messages without latency arrive in the next one.
     instants: u64,
-    to: few::Map<usize, ProviderLane>,
+    to: BTreeMap<usize, ProviderLane>,
 }
 
 /// Order of arrivals at one provider; equal ones arrive together.
@@ -43,7 +42,7 @@ impl SentTasks {
 
     /// Records that a task leaves for a provider. No question asked before `oldest` is open.
     pub fn add(&mut self, provider: usize, arrival: ArrivalOrder, oldest: Time) {
-        let ProviderLane { in_all, before } = self.to.or_default(provider);
+        let ProviderLane { in_all, before } = self.to.entry(provider).or_default();
         while before.pop_front_if(|(ArrivalOrder(time, _), _)| *time < oldest).is_some() {}
         if before.back().is_none_or(|(last, _)| *last != arrival) {
             before.push_back((arrival, *in_all));

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::site_names;
-use crate::few;
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 use crate::settings::units::{bytes, bytes_text};
 use crate::settings::{
@@ -156,7 +155,7 @@ impl Form<Vec<String>> for Switches<'_> {
             field.complain(format!("expected at most {LINKS_MAX} switches, found {}", list.len()));
             return None;
         }
-        let mut taken = few::tree(self.sites.iter().map(|site| (site.name.as_str(), "site")));
+        let mut taken = BTreeMap::from_iter(self.sites.iter().map(|site| (site.name.as_str(), "site")));
         let mut switches = Vec::new();
         for field in &list {
             let Some(name) = field.text(NAME) else { continue };

@@ -17,7 +17,6 @@ use self::file::{Profile, RawFile, WrittenJob};
 use self::logged::{Logged, MaybeLogged};
 use self::loose::{Loose, span};
 use super::rigid::{Collector, NUMBER_MAX, Rigid, Trace};
-use crate::few;
 use crate::settings::printable;
 use crate::time::Time;
 use crate::workload::workflow::json_fault;
@@ -48,7 +47,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
     if numbers.is_none() {
         collector.renumber();
     }
-    let places = few::tree(file.profiles.keys().map(String::as_str).zip(0_u32..));
+    let places = BTreeMap::from_iter(file.profiles.keys().map(String::as_str).zip(0_u32..));
     let mut ids = BTreeSet::new();
     for (index, job) in file.jobs.iter().enumerate() {
         let place = format_args!("job {}", index + 1);

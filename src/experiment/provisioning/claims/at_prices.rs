@@ -4,7 +4,6 @@ use super::super::super::claims::{Claim, Judge, Says, Weaker, just};
 use super::super::plans::widths;
 use super::super::{Results, Site};
 use super::{ALPHAS, SITES, TASKS, loads, names, priced_widths};
-use crate::few;
 
 pub const MAKESPAN: Claim<Results> = Claim {
     number: 25,
@@ -167,9 +166,7 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
 
 fn on_several_sites(judge: &mut Judge<'_, Results>) {
     let mut makespans = SITES.map(|sites| judge.mean("56 makespan", "provisioned", sites));
-    few::sort_by(&mut makespans, |one, other| {
-        one.value.unwrap_or(f64::NAN).total_cmp(&other.value.unwrap_or(f64::NAN))
-    });
+    makespans.sort_by(|one, other| one.value.unwrap_or(f64::NAN).total_cmp(&other.value.unwrap_or(f64::NAN)));
     let [least, .., most] = makespans;
     judge.bound("\"nearly flat\" is read as a factor of 1.3", |judge| judge.at_most(&most, &least.times(1.3), 0.0));
     for sites in SITES {

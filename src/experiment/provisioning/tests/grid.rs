@@ -1,12 +1,12 @@
 //! Points of figures 23 and 24 in a grid of two users and a site, where messages take no time: a crowd submits to the
 //! queue, and bookers reserve at the starts that the site quotes to them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::super::prices::{Setting, split};
 use super::*;
 use crate::experiment::tests::grid::run;
-use crate::few;
 use crate::grid::JobId;
 use crate::protocol::Record;
 
@@ -42,8 +42,8 @@ fn in_grid(setting: &Setting) -> [Option<f64>; 3] {
     ));
 
     let warm = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
-    let mut arrived: few::Map<JobId, Time> = few::Map::new();
-    let mut reserved: few::Set<JobId> = few::Set::new();
+    let mut arrived: BTreeMap<JobId, Time> = BTreeMap::new();
+    let mut reserved: BTreeSet<JobId> = BTreeSet::new();
     let [mut fees, mut reserved_waits, mut queued_waits] = [const { Vec::new() }; 3];
     for entry in &log {
         match &entry.record {

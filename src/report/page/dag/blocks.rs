@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Layered, SIDE, TOP, WIDTH, curve};
-use crate::few;
 use crate::report::Tally;
 use crate::report::page::html::{at, count, counted, short};
 use crate::report::palette::COLOURS;
@@ -66,7 +65,7 @@ impl Blocks {
             }
         }
         let mut lines: Vec<((Key, Key), u64)> = lines.into_iter().collect();
-        few::sort_by(&mut lines, |one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
+        lines.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
         let left_out = lines.len().saturating_sub(LINES);
         lines.truncate(LINES);
         let most = |column: usize| {

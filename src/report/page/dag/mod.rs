@@ -14,7 +14,6 @@ use self::single::Single;
 use super::Page;
 use super::chart::{Figure, TOP, WIDTH};
 use super::html::{count, counted, escape, micros, short};
-use crate::few;
 use crate::report::Tally;
 use crate::report::palette::COLOURS;
 use crate::report::tally::JobRow;
@@ -56,7 +55,7 @@ impl<'a> Layered<'a> {
         let mut at: Vec<(u64, u32)> = (0..tally.sites.len() as u32).map(|site| (0, site)).collect();
         row.tasks.iter().filter_map(|task| task.site).for_each(|site| at[site as usize].0 += 1);
         at.retain(|(tasks, _)| *tasks > 0);
-        few::sort_by_key(&mut at, |(tasks, site)| (Reverse(*tasks), *site));
+        at.sort_by_key(|(tasks, site)| (Reverse(*tasks), *site));
         let sites = at.into_iter().map(|(_, site)| site).collect();
         Layered { row, layer_of, layers, critical: tally.critical_tasks(row), sites }
     }
@@ -98,7 +97,7 @@ impl Page<'_> {
     pub(super) fn workflows(&self) -> String {
         let mut jobs: Vec<&JobRow> = self.tally.jobs.values().filter(|row| !row.job.edges.is_empty()).collect();
         let all = jobs.len();
-        few::sort_by_key(&mut jobs, |row| (Reverse(row.tasks.len()), row.job.id));
+        jobs.sort_by_key(|row| (Reverse(row.tasks.len()), row.job.id));
         jobs.truncate(JOBS);
         let drawn = jobs.iter().enumerate().map(|(place, row)| self.workflow(place, &Layered::of(row, self.tally)));
         let drawn: String = drawn.collect();

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::{Layered, Page, SIDE, TOP, WIDTH, curve};
-use crate::few;
 use crate::report::Tally;
 use crate::report::page::html::{at, counted, escape, micros, short};
 
@@ -133,7 +132,7 @@ fn order(layered: &Layered<'_>) -> Vec<Vec<usize>> {
                 some => some.iter().map(|other| place[*other]).sum::<f64>() / some.len() as f64,
             };
             let mut keyed: Vec<(f64, usize)> = layers[layer].iter().map(|task| (mean(*task), *task)).collect();
-            few::sort_by(&mut keyed, |one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+            keyed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
             layers[layer] = keyed.into_iter().map(|(_, task)| task).collect();
             number(&layers[layer], &mut place);
         }

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::{SiteBand, band_of};
-use crate::few;
 use crate::report::Tally;
 use crate::report::page::chart::Window;
 use crate::report::page::hatching::{MOST, lines};
@@ -25,7 +24,7 @@ pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> String {
             all.truncate(MOST);
         }
     }
-    few::sort_by_key(&mut all, |(area, site, down)| (std::cmp::Reverse(*area), site.first_core, down.from));
+    all.sort_by_key(|(area, site, down)| (std::cmp::Reverse(*area), site.first_core, down.from));
     let mut svg = String::new();
     let mut left_to_draw = MOST;
     for (_, site, down) in all {

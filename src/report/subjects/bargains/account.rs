@@ -1,9 +1,9 @@
 //! The account of users that negotiate.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use super::{Bargaining, Earned, KnownUser, OneUser, Strategies, WantedTimes, count_of};
-use crate::few;
 use crate::grid::Area;
 use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
 use crate::report::account::Account;
@@ -21,7 +21,7 @@ pub struct Accounts<'a> {
     together: Verdicts,
     others: u64,
     /// Processor time of tasks, by site.
-    areas: few::Map<usize, Area>,
+    areas: BTreeMap<usize, Area>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -64,7 +64,7 @@ impl User {
 impl<'a> Accounts<'a> {
     pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
         let (users, all) = (vec![User::default(); known.users.len()], Bargaining::default());
-        Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: few::Map::new() }
+        Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
     }
 
     fn fared(&self, at: usize, known: &KnownUser, user: &User) -> OneUser {
@@ -133,7 +133,7 @@ impl Account for Accounts<'_> {
             user.area += Area::of(asked.cores, ran);
             for stint in task.stints(self.tally.last) {
                 if let Some(site) = stint.site.or(task.site) {
-                    *self.areas.or_default(site as usize) += Area::of(asked.cores, stint.to.since(stint.from));
+                    *self.areas.entry(site as usize).or_default() += Area::of(asked.cores, stint.to.since(stint.from));
                 }
             }
             if let Some(ahead) = known.ahead {
@@ -173,7 +173,7 @@ impl Account for Accounts<'_> {
         (all.left_held, all.left_booked) = self.tally.bargains.left();
         let told = Reason::ALL.iter().filter(|(_, cause, _)| self.tally.bargains.causes[*cause as usize] > 0);
         let causes = &self.tally.bargains.causes;
-        all.causes = few::tree(told.map(|(words, cause, _)| ((*words).to_owned(), causes[*cause as usize])));
+        all.causes = BTreeMap::from_iter(told.map(|(words, cause, _)| ((*words).to_owned(), causes[*cause as usize])));
         all.users = users;
         self.settle_revenue();
         summary.put(&self.all);

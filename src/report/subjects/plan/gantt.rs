@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::number;
-use crate::few;
 use crate::report::page::chart::step;
 use crate::report::page::html::escape;
 use crate::report::palette::{COLOURS, ON_LIGHT, rules};
@@ -164,7 +163,7 @@ fn link_lanes(plan: &Schedule) -> Vec<GanttLane> {
         if on.is_empty() {
             continue;
         }
-        few::sort_by(&mut on, |a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
+        on.sort_by(|a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
         let mut until: Vec<f64> = Vec::new();
         let mut bars = Vec::new();
         for transfer in on {

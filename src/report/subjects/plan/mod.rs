@@ -8,7 +8,6 @@ mod tests;
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::few;
 use crate::report::table::shorten;
 use crate::settings::{counted, printable};
 use crate::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
@@ -69,7 +68,7 @@ fn of_schedule(plan: &Schedule) -> String {
 
 fn task_rows(plan: &Schedule) -> Vec<Vec<String>> {
     let mut order: Vec<&TaskRow> = plan.tasks.iter().collect();
-    few::sort_by(&mut order, |a, b| a.start.total_cmp(&b.start).then(a.site.cmp(&b.site)).then(a.cores.cmp(&b.cores)));
+    order.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.site.cmp(&b.site)).then(a.cores.cmp(&b.cores)));
     let row = |task: &TaskRow| {
         let cores: Vec<String> = task.cores.iter().map(u32::to_string).collect();
         let times = [task.planned_start, task.planned_end, task.start, task.end].map(number);
@@ -80,7 +79,7 @@ fn task_rows(plan: &Schedule) -> Vec<Vec<String>> {
 
 fn transfer_rows(plan: &Schedule) -> Vec<Vec<String>> {
     let mut order: Vec<&TransferRow> = plan.transfers.iter().collect();
-    few::sort_by(&mut order, |a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
+    order.sort_by(|a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
     let row = |transfer: &TransferRow| {
         let name = |task: usize| printable(&plan.tasks[task].name);
         let links: Vec<&str> = transfer.links.iter().map(|link| plan.links[*link as usize].as_str()).collect();

@@ -1,8 +1,9 @@
 //! `result.swf`: the results of jobs in the Standard Workload Format, which has whole seconds.
 
+use std::collections::BTreeMap;
+
 use super::Queues;
 use super::fared::QueuedTimes;
-use crate::few;
 use crate::grid::JobId;
 use crate::report::Tally;
 use crate::report::tally::{JobRow, Standing};
@@ -75,7 +76,7 @@ fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
     let workload = |id: JobId| tally.workload(id);
     let anew = |id: JobId| u64::from(id.0) + 1;
     let numbered = || ids.iter().copied().zip(jobs);
-    let names = few::tree(numbered().map(|(id, job)| ((workload(id), job.number), anew(id))));
+    let names = BTreeMap::from_iter(numbered().map(|(id, job)| ((workload(id), job.number), anew(id))));
     let told = |(id, job): (JobId, Rigid)| {
         let preceding = job.preceding.and_then(|before| names.get(&(workload(id), before)).copied());
         Rigid { number: anew(id), preceding, ..job }

@@ -4,12 +4,11 @@ mod calendar;
 mod section;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Subject, SubjectReport, Unit, Words, is_zero};
-use crate::few;
 use crate::grid::{NodeSet, Request};
 use crate::numerals::{count, counted, number, percent};
 use crate::protocol::ReserveAnswer;
@@ -269,7 +268,7 @@ impl RequestAccount<'_> {
     /// Number of late jobs that waited for nodes: some of theirs came back at the start. The others waited for input.
     fn shortened(&self) -> u64 {
         let mut shortened = 0;
-        for site in self.late.keys().map(|(site, _)| *site).collect::<few::Set<usize>>() {
+        for site in self.late.keys().map(|(site, _)| *site).collect::<BTreeSet<usize>>() {
             let mut waited: BTreeMap<Time, NodeSet> = BTreeMap::new();
             self.tally.failing.each(site, self.tally.last, |down| {
                 if self.late.contains_key(&(site, down.to)) {

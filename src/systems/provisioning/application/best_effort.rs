@@ -1,7 +1,6 @@
 //! Just in time: a task enters a queue when all tasks it depends on have ended and their data has arrived.
 
 use super::Application;
-use crate::few;
 use crate::time::Time;
 
 /// A workflow whose tasks pass through queues.
@@ -49,7 +48,7 @@ impl<'a> BestEffort<'a> {
                 }
             }
         }
-        few::sort_by_key(&mut ready, |task| self.application.place(*task));
+        ready.sort_by_key(|task| self.application.place(*task));
         ready
     }
 

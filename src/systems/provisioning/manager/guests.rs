@@ -18,7 +18,6 @@
 use std::collections::BTreeMap;
 
 use super::{NegotiatingManager, Submission};
-use crate::few;
 use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
@@ -281,7 +280,7 @@ impl Seating<'_> {
         let (mut free, free_but_kept) = (site.free_nodes().clone(), site.free_nodes().intersection(&kept));
         free.subtract(&kept);
         let tenants = site.all().filter_map(|running| Some((running.task, running.nodes()?.clone())));
-        Seating { guests, now, free, free_but_kept, kept, tenants: few::tree(tenants) }
+        Seating { guests, now, free, free_but_kept, kept, tenants: BTreeMap::from_iter(tenants) }
     }
 
     fn free(&mut self, task: TaskId) {

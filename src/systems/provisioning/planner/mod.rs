@@ -11,7 +11,6 @@ mod slotlist;
 #[cfg(test)]
 mod tests;
 
-use crate::few;
 use crate::grid::{Counts, FreeList, Named};
 use crate::roles::queue::{self, Ask};
 use crate::time::Time;
@@ -78,7 +77,7 @@ impl Clone for Box<dyn Planner> {
 /// All names that [`build`] knows, the default first.
 pub fn names() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect();
-    few::sort_by_key(&mut all, |named| named.name != USUAL);
+    all.sort_by_key(|named| named.name != USUAL);
     all
 }
 
@@ -106,7 +105,7 @@ pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
     let planned = question.queue.iter().zip(starts).filter(|(_, start)| **start < Time::NEVER);
     let planned = planned.map(|(ask, start)| Fixed { from: *start, until: *start + ask.walltime, procs: ask.nodes });
     let mut all: Vec<Fixed> = question.all_fixed().chain(planned).collect();
-    few::sort_by_key(&mut all, |fixed| fixed.from);
+    all.sort_by_key(|fixed| fixed.from);
     let mut list = FreeList::empty_site(question.now, question.procs);
     all.iter().for_each(|fixed| put(&mut list, fixed));
     list

@@ -4,8 +4,9 @@
 //! Of several sites it takes the one with the fewest running and waiting tasks: the load that the site reports, and the
 //! tasks that its user has sent there since (`sent.rs`).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Strategy, StrategyRow};
-use crate::few;
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
@@ -24,18 +25,18 @@ pub const ROW: StrategyRow = StrategyRow {
 #[derive(Default)]
 pub struct JustInTime {
     /// Index of the poll of each question.
-    asked: few::Map<u64, usize>,
+    asked: BTreeMap<u64, usize>,
     polls: Vec<Poll>,
     /// Tasks of open polls. A strategy that falls back to queues enters all ready tasks, and afterwards hears of those
     /// that became ready in this instant.
-    asking: few::Set<u32>,
+    asking: BTreeSet<u32>,
 }
 
 /// Tasks that became ready together, and the loads of the providers that any of them may go to.
 struct Poll {
     at: Time,
     tasks: Vec<u32>,
-    loads: few::Map<usize, ProviderLoad>,
+    loads: BTreeMap<usize, ProviderLoad>,
 }
 
 /// The load of a provider, if it has answered, and the time of the question.
@@ -80,14 +81,14 @@ impl Strategy for JustInTime {
             if let [provider] = providers[..] {
                 return deal.send(task, Assignment { provider, ..Assignment::default() });
             }
-            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: few::Map::new() });
+            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new() });
         }
         self.asking.insert(task);
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
         for provider in providers {
-            poll.loads.or_insert_with(provider, || {
+            poll.loads.entry(provider).or_insert_with(|| {
                 self.asked.insert(deal.ask(provider, Query::Load), number);
                 ProviderLoad { asked: deal.arrival(provider), told: None }
             });

@@ -4,7 +4,6 @@
 
 use super::reserve::{keep_in_time, nothing_in};
 use super::{JustInTime, Strategy, StrategyRow, TRIES, broken};
-use crate::few;
 use crate::grid::{Area, Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, GreedyPlan as Buying};
@@ -64,7 +63,7 @@ impl Greedy {
 
     fn buy(&mut self, deal: &mut Deal<'_>) {
         let mut quotes = std::mem::take(&mut self.quotes);
-        few::sort_by_key(&mut quotes, |(provider, _)| *provider);
+        quotes.sort_by_key(|(provider, _)| *provider);
         let nothing = nothing_in(&quotes);
         keep_in_time(&mut quotes, deal);
         let application = self.application.take().expect("prices are asked for an application");

@@ -4,8 +4,9 @@
 //! If a site refuses its part, the bookings at the others are returned, and the workflow is planned anew on the present
 //! slots.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{JustInTime, Strategy, StrategyRow, TRIES};
-use crate::few;
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot, Tariff};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{ApplicationPlan, Broken, plan_at_prices};
@@ -25,14 +26,14 @@ pub const ROW: StrategyRow = StrategyRow {
 #[derive(Default)]
 struct Moga {
     silent: usize,
-    adverts: few::Map<usize, Advert>,
+    adverts: BTreeMap<usize, Advert>,
     /// The slots that can still be claimed, by their indices in each advertisement.
     left: Vec<Vec<u32>>,
     plan: Option<ApplicationPlan>,
     /// Bookings so far, by their indices in the plan's bookings.
-    booked: few::Map<usize, Receipt>,
+    booked: BTreeMap<usize, Receipt>,
     /// Indices in the plan's bookings of each claim.
-    claims: few::Map<u64, Vec<usize>>,
+    claims: BTreeMap<u64, Vec<usize>>,
     denied: Option<Denial>,
     tries: u32,
     queue: JustInTime,
@@ -47,9 +48,9 @@ impl Moga {
             let provider = &deal.world.providers[*at];
             deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
         };
-        let fitting: few::Set<usize> =
+        let fitting: BTreeSet<usize> =
             (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
-        let providers: few::Set<usize> = fitting.into_iter().filter(takes_all).collect();
+        let providers: BTreeSet<usize> = fitting.into_iter().filter(takes_all).collect();
         (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
         if providers.is_empty() {
@@ -86,9 +87,9 @@ impl Moga {
         };
 
         self.left = ats;
-        let mut by_provider: few::Map<usize, Vec<usize>> = few::Map::new();
+        let mut by_provider: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, booking) in chosen.bookings.iter().enumerate() {
-            by_provider.or_default(booking.site as usize).push(at);
+            by_provider.entry(booking.site as usize).or_default().push(at);
         }
         for (provider, wanted) in by_provider {
             let parts: Vec<(u32, Part)> = wanted
@@ -133,13 +134,13 @@ impl Moga {
     fn shares(
         &self,
         plan: &ApplicationPlan,
-        booked: &few::Map<usize, Receipt>,
-    ) -> few::Map<u32, Vec<(BookingId, u32)>> {
+        booked: &BTreeMap<usize, Receipt>,
+    ) -> BTreeMap<u32, Vec<(BookingId, u32)>> {
         // Slots are numbered across all sites.
         let of_provider =
             |(provider, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (provider, slot));
         let slots: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_provider).collect();
-        let mut shares: few::Map<u32, Vec<(BookingId, u32)>> = few::Map::new();
+        let mut shares: BTreeMap<u32, Vec<(BookingId, u32)>> = BTreeMap::new();
         // A task may have several rectangles of one slot, each with a booking of its own, in this order.
         let mut taken = vec![false; plan.bookings.len()];
         for &(task, slot, procs) in &plan.shares {
@@ -151,7 +152,7 @@ impl Moga {
             };
             let at = (0..plan.bookings.len()).find(is_its).expect("the share of a task is booked");
             taken[at] = true;
-            let (its, booking) = (shares.or_default(task), booked[&at].booking);
+            let (its, booking) = (shares.entry(task).or_default(), booked[&at].booking);
             match its.iter_mut().find(|(other, _)| *other == booking) {
                 Some((_, sum)) => *sum += procs,
                 None => its.push((booking, procs)),

@@ -2,7 +2,6 @@
 //! the wanted one, those after which the job may miss its deadline, and those over its budget are left out.
 
 use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES, broken};
-use crate::few;
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose_quoted;
@@ -93,7 +92,7 @@ impl Strategy for ReserveStrategy {
         }
         self.silent -= 1;
         if self.silent == 0 {
-            few::sort_by_key(&mut self.quotes, |(provider, _)| *provider);
+            self.quotes.sort_by_key(|(provider, _)| *provider);
             self.book(deal);
         }
     }

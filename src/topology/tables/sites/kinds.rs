@@ -1,6 +1,7 @@
 //! Kinds of core: names and numbers.
 
-use crate::few;
+use std::collections::BTreeMap;
+
 use crate::grid::Kind;
 use crate::settings::{Field, Form, Shape, quoted};
 
@@ -29,7 +30,7 @@ impl Form<String> for KindName {
 #[derive(Default)]
 pub struct Kinds {
     pub names: Vec<String>,
-    numbers: few::Map<String, Kind>,
+    numbers: BTreeMap<String, Kind>,
 }
 
 impl Kinds {

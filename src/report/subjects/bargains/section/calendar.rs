@@ -4,13 +4,13 @@
 //! from above, where processors are free for longest. A long run is shown in part, with the means over all of it
 //! beneath.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED, legend};
 use super::rows::assign;
 use super::shapes::{CalendarShape, lapsed, slots, solid};
 use super::{SHAPES_MAX, left_out};
-use crate::few;
 use crate::grid::NodeSet;
 use crate::protocol::HoldFate;
 use crate::report::Tally;
@@ -55,8 +55,8 @@ fn within(mut shapes: Vec<CalendarShape<'_>>, window: Window, most: usize) -> Sh
     let all = shapes.len();
     if all > most {
         let mut areas: Vec<(u128, usize)> = shapes.iter().map(CalendarShape::area).zip(0..).collect();
-        few::sort_by_key(&mut areas, |(area, place)| (std::cmp::Reverse(*area), *place));
-        let kept: few::Set<usize> = areas[..most].iter().map(|(_, place)| *place).collect();
+        areas.sort_by_key(|(area, place)| (std::cmp::Reverse(*area), *place));
+        let kept: BTreeSet<usize> = areas[..most].iter().map(|(_, place)| *place).collect();
         let mut place = 0..;
         shapes.retain(|_| place.next().is_some_and(|place| kept.contains(&place)));
     }
@@ -116,7 +116,7 @@ fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 
     }
     let mut body = sheet.body;
     body.push_str(&time_axis(window, TALL - BOTTOM));
-    let kinds: few::Set<usize> =
+    let kinds: BTreeSet<usize> =
         shown.iter().flat_map(|shown| &shown.shapes).flat_map(|shape| shape.parts().map(|part| part.0)).collect();
     let name = &facts.name;
     Figure {
@@ -196,7 +196,7 @@ const CAPTION: (f64, f64) = (60.0, 15.0);
 /// Largest number of holds with captions beside them.
 const BESIDE_MAX: usize = 16;
 
-fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 3], kinds: &few::Set<usize>) -> String {
+fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 3], kinds: &BTreeSet<usize>) -> String {
     let tally = page.tally;
     let time = |time: Time| micros(time.since(Time::ZERO).micros());
     let mut note = String::new();
@@ -239,12 +239,12 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 
 
 /// Numbers of holds by fate; a committed hold is a booking.
 fn fates(tally: &Tally, site: usize) -> String {
-    let mut fates: few::Map<&str, u64> = few::Map::new();
+    let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
     for seen in &tally.bargains.seen {
         if let NegotiationData::Hold(hold) = seen
             && hold.site as usize == site
         {
-            *fates.or_default(hold.fate.word()) += 1;
+            *fates.entry(hold.fate.word()).or_default() += 1;
         }
     }
     let known = HoldFate::ALL.iter().filter_map(|(word, ..)| Some(format!("{} {word}", count(*fates.get(word)?))));
@@ -255,7 +255,7 @@ fn fates(tally: &Tally, site: usize) -> String {
 fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> String {
     let window = page.window;
     const KINDS: [usize; 6] = [OTHERS, BEST_EFFORT, PADDING, USED, IDLE, DOWN];
-    let mut levels: few::Map<usize, Levels> =
+    let mut levels: BTreeMap<usize, Levels> =
         KINDS.into_iter().map(|kind| (kind, Levels::new(window, PARTS))).collect();
     for shape in shapes {
         let procs = f64::from(shape.procs);

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::patterns::{BEST_EFFORT, PADDING};
-use crate::few;
 use crate::grid::{Area, JobId};
 use crate::report::page::Page;
 use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
@@ -48,9 +47,9 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
         let start = start.filter(|start| start < wanted);
         start.map_or(Area::ZERO, |start| Area::of(row.job.tasks[0].cores, *wanted - start))
     };
-    few::sort_by_key(&mut all, |one| std::cmp::Reverse(idle(one)));
+    all.sort_by_key(|one| std::cmp::Reverse(idle(one)));
     all.truncate(ROWS);
-    few::sort_by_key(&mut all, |one| (one.row.job.arrive, one.row.job.id));
+    all.sort_by_key(|one| (one.row.job.arrive, one.row.job.id));
 
     let last = |one: &ImitationJob<'_>| ended(one).unwrap_or(one.wanted).max(one.wanted);
     let last = all.iter().map(last).max().unwrap_or(page.window.to);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED};
 use super::rows::{CalendarItem, Lies};
-use crate::few;
 use crate::grid::{Area, JobId, Slot};
 use crate::kernel::ActorId;
 use crate::protocol::HoldFate;
@@ -181,7 +180,7 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Calen
         }
     }
     shapes.retain(|shape| shape.from < shape.until);
-    few::sort_by_key(&mut shapes, |shape| (shape.from, shape.lies, shape.until));
+    shapes.sort_by_key(|shape| (shape.from, shape.lies, shape.until));
     shapes
 }
 
@@ -217,7 +216,7 @@ fn took(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> 
     }
     let mut open: Vec<(&mut BookingSpace, Span)> =
         rooms.iter_mut().filter_map(|room| room.lasts(from, until).map(|span| (room, span))).collect();
-    few::sort_by_key(&mut open, |(room, _)| room.booking.until);
+    open.sort_by_key(|(room, _)| room.booking.until);
     let (mut missing, mut shares) = (procs, Vec::new());
     for (room, span) in &open {
         let most = room.left.map_or(u64::MAX, |left| left.micros() / span.micros().max(1));
@@ -265,7 +264,7 @@ pub fn lapsed(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
         CalendarShape::new((hold.part.start, hold.part.end()), hold.part.procs, Lies::Alone, ShapeKind::Hold(hold))
     };
     let mut shapes: Vec<CalendarShape<'_>> = tally.bargains.seen.iter().filter_map(hold).map(shape).collect();
-    few::sort_by_key(&mut shapes, |shape| (shape.from, shape.until));
+    shapes.sort_by_key(|shape| (shape.from, shape.until));
     shapes
 }
 
@@ -275,7 +274,7 @@ pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<CalendarSha
     let shape =
         |slot: &'a Slot| CalendarShape::new((slot.start, slot.end()), slot.procs, Lies::Alone, ShapeKind::Slot(slot));
     let mut shapes: Vec<CalendarShape<'a>> = slots.iter().map(shape).collect();
-    few::sort_by_key(&mut shapes, |shape| (shape.from, shape.until));
+    shapes.sort_by_key(|shape| (shape.from, shape.until));
     Some((*time, shapes))
 }
 
