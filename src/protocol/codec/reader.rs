@@ -32,9 +32,9 @@ pub struct Reader<'b> {
 }
 
 /// Bytes that announce wider numbers; smaller bytes are numbers themselves.
-pub(super) const U16: u8 = 251;
-pub(super) const U32: u8 = 252;
-pub(super) const U64: u8 = 253;
+const U16: u8 = 251;
+const U32: u8 = 252;
+const U64: u8 = 253;
 
 impl<'b> Reader<'b> {
     fn take(&mut self, count: usize) -> Result<&'b [u8], DecodeError> {

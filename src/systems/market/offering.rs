@@ -31,7 +31,7 @@ impl Offering {
         Offering { manager, auctioneer, every, heard: 0, waiting: 0, has_news: true, next: None }
     }
 
-    /// Takes note of the starts among these orders; returns the number of their cores.
+    /// Counts the starts among these orders as no longer waiting; returns the number of their cores.
     fn count_starts(&mut self, orders: &[Order]) -> u32 {
         let cores = |order: &Order| if let Order::Start(start) = order { start.on.count() } else { 0 };
         let started = orders.iter().map(cores).sum();

@@ -131,7 +131,8 @@ fn starts_that_a_site_has_not_received_are_subtracted_from_its_offer() {
     assert_eq!(told(&log), expected);
 }
 
-/// Two cores of four fail and take a task of three with them: one core is offered, and the two when they are back.
+/// Two cores of four fail and take a task of three with them: one core is offered, and the two count again without an
+/// offer when they are back.
 #[test]
 fn an_offer_counts_nodes_that_are_up() {
     let mut topology =
