@@ -428,6 +428,7 @@ source = "requests"
 system = "reservation"
 [[workload.request]]
 arrive = "1 s"
+ready = "40 s"
 duration = "1000 s"
 nodes = 4
 cancel = "25 s"
