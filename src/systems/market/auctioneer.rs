@@ -19,9 +19,9 @@
 //! # Where sites offer their cores
 //!
 //! With `clearing = "messages"` the end of a task frees no cores, but the offer that its site sends does once it has
-//! arrived: free are the cores that were idle at the site when it sent the offer, less those of all starts that it had
-//! not received by then (`offers.rs`). So the cores known to be free are never more than those that are free when a start
-//! arrives, unless nodes fail. An offer is an instant with an auction if a task is queued.
+//! arrived: free are the cores that were idle at the site when it sent the offer, less those of all starts that it
+//! had not received by then (`offers.rs`). So the cores known to be free are never more than those that are free when
+//! a start arrives, unless nodes fail. An offer is an instant with an auction if a task is queued.
 //!
 //! # Where nodes fail
 //!

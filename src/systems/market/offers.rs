@@ -1,7 +1,7 @@
 //! Starts that a site had not received when it sent its last offer.
 //!
-//! A site receives starts in the order in which they are sent, so their number says which ones it has received. Cores are
-//! reserved when a task wins; over links, its start is sent only after its inputs have arrived.
+//! A site receives starts in the order in which they are sent, so their number says which ones it has received. Cores
+//! are reserved when a task wins; over links, its start is sent only after its inputs have arrived.
 
 use std::collections::VecDeque;
 
