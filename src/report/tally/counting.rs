@@ -555,13 +555,13 @@ impl Tally {
         row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))
     }
 
-    /// Needs of a job's parallel tasks on their nodes, if they are recorded.
     /// Number of cores that a task asks for; of several shapes, in the chosen one.
     fn cores_of(&self, task: TaskId) -> u32 {
         let tasks = self.jobs.get(&task.job).map_or(&[][..], |row| &row.job.tasks);
         tasks.get(task.index as usize).map_or(0, |wish| wish.cores)
     }
 
+    /// Needs of a job's parallel tasks on their nodes, if they are recorded.
     fn needs_of(&self, job: JobId) -> Option<Needs> {
         self.jobs.get(&job)?.needs
     }
