@@ -34,6 +34,8 @@ struct Job {
     share: f64,
     held_until: f64,
     has_run: bool,
+    /// Sum of the times at which it was moved or came back.
+    moved: f64,
 }
 
 /// An outage of a node, with start and end.
@@ -62,10 +64,12 @@ impl Job {
         if exact.is_finite() { f64::from_bits((exact.to_bits() + ROUNDED / 2) & !(ROUNDED - 1)) } else { exact }
     }
 
-    /// True if priorities are indistinguishable, but not computed from equal numbers.
+    /// True if priorities are indistinguishable, but not computed from equal numbers. Here equal jobs always have equal
+    /// ones, but the cluster adds up their progress whenever they are moved.
     fn ties(&self, other: &Job, now: f64, rule: Priority) -> bool {
         let (one, two) = (self.priority(now, rule), other.priority(now, rule));
-        let is_same = self.submit == other.submit && self.virtual_time == other.virtual_time;
+        let of = |job: &Job| (job.submit, job.virtual_time, job.moved);
+        let is_same = of(self) == of(other);
         one.is_finite() && two.is_finite() && (one - two).abs() <= 8.0 * NEAR * one && !is_same
     }
 }
@@ -133,7 +137,7 @@ pub fn judge(
         lost.sort_by_key(|job| job.number);
         for job in &mut lost {
             (job.on, job.done, job.virtual_time, job.share) = (vec![0; nodes], 0.0, 0.0, 0.0);
-            (job.held_until, job.has_run) = (0.0, false);
+            (job.held_until, job.has_run, job.moved) = (0.0, false, 0.0);
         }
         judged.is_close |= live
             .iter()
@@ -176,6 +180,7 @@ pub fn judge(
                 share: 0.0,
                 held_until: 0.0,
                 has_run: false,
+                moved: 0.0,
             });
             admit(&mut live, &down, rules, now);
         }
@@ -198,8 +203,12 @@ pub fn judge(
                     // Transfers under way have to finish, too.
                     let come = copied(images, job, was.map(|was| &was.on[..]));
                     job.held_until = job.held_until.max(now + penalty + come);
+                    job.moved += now;
                 }
-                (false, true) if job.has_run => job.held_until = now + penalty + copied(images, job, None),
+                (false, true) if job.has_run => {
+                    job.held_until = now + penalty + copied(images, job, None);
+                    job.moved += now;
+                }
                 _ => {}
             }
             job.has_run |= job.is_on();

@@ -64,6 +64,22 @@ fn of_equal_priorities_the_later_job_is_left_out_first() {
     assert_eq!(judge(&rules, 2, None, &jobs, &[], 5_000).ends, ends);
 }
 
+/// The third and the fourth job arrive together and have equal yields, so at 1800 s, when one of them has to pause, they
+/// have equal priorities. But the third was moved at 1200 s, so the cluster has added up its progress in two steps, and
+/// rounding decides.
+#[test]
+fn equal_priorities_of_jobs_that_moved_at_other_times_are_close() {
+    let jobs =
+        timed(&[(0, 600, 2, 0.25, 0.8), (220, 320, 1, 0.5, 0.1), (520, 740, 3, 1.0, 0.3), (520, 740, 2, 0.75, 0.6)]);
+    let rules = algorithm("MCB8/per/opt=min/minft=600/penalty=0");
+    let judged = judge(&rules, 4, None, &jobs, &[], 5_000);
+    assert!(judged.is_close);
+    let ends =
+        |third: u64, fourth: u64| [1_880_000_000, 540_000_000, third, fourth].map(|end| Some(Time::from_micros(end)));
+    assert_eq!(judged.ends, ends(1_817_142_857, 2_408_571_429));
+    assert_eq!(run(rules, 4, &jobs, |_, _, _| {}).ends, ends(2_408_571_429, 1_808_571_429));
+}
+
 proptest! {
     #![proptest_config(config())]
 
