@@ -65,8 +65,8 @@ fn of_equal_priorities_the_later_job_is_left_out_first() {
 }
 
 /// The third and the fourth job arrive together and have equal yields, so at 1800 s, when one of them has to pause,
-/// they have equal priorities. But the third was moved at 1200 s, so the cluster has added up its progress in two steps,
-/// and rounding decides.
+/// they have equal priorities. But the third was moved at 1200 s, so the cluster has added up its progress in two
+/// steps, and rounding decides.
 #[test]
 fn equal_priorities_of_jobs_that_moved_at_other_times_are_close() {
     let jobs =
