@@ -5,6 +5,7 @@ use crate::grid::Needs;
 use crate::systems::batch::Batch;
 use crate::time::{Span, Time};
 use crate::topology::{BuildError, Roster, build};
+use crate::workload::raise::utilisation;
 use crate::workload::rigids::Rigids;
 use crate::workload::{Numbering, Platform, Source, WorkloadError};
 
@@ -193,6 +194,27 @@ fn needs(topology: &Topology) -> Vec<Option<(u32, f64, f64)>> {
         Some((job.tasks[0].cores, cpu, memory))
     };
     jobs.iter().enumerate().map(shape).collect()
+}
+
+/// A job of four processors arrives each hour and runs for an hour: the two processors of each of six nodes have a load
+/// of a third, and of a sixth or a half if that is asked for.
+#[test]
+fn a_node_of_two_processors_counts_as_two_in_a_load() {
+    let line =
+        |hour: u64| format!("{} {} -1 3600 4 -1 -1 4 3600 204800 1 1 1 -1 -1 -1 -1 -1\n", hour + 1, hour * 3_600);
+    let log: String = (0..480).map(line).collect();
+    let load = |target: &str| {
+        let files: &[(&str, &[u8])] = &[("grid.toml", LOGGED.as_bytes()), ("log.swf", log.as_bytes())];
+        let settings = ["site.york.cores=6", "workload.0.needs=\"dual-core\"", target];
+        load_files(files, &settings).map(|loaded| loaded.topology)
+    };
+    for (target, share) in [("0.16667", 0.16667), ("0.33333", 0.33333), ("0.5", 0.5)] {
+        let topology = load(&format!("workload.0.utilisation={target}")).unwrap();
+        let used = utilisation(&rigids(&topology).content.weighed(u32::MAX), 12);
+        assert!((used - share).abs() < 0.01 * share, "{used} for {target}");
+    }
+    let refused = load("workload.0.utilisation=0.9").unwrap_err().to_string();
+    assert!(refused.contains("they use only 0.55") && refused.contains("of 12 processors"), "{refused}");
 }
 
 #[test]

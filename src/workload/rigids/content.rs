@@ -10,7 +10,7 @@ use super::{Origin, Rigids};
 use crate::settings::units::MILLION;
 use crate::settings::{Fields, counted};
 use crate::time::{Span, Time};
-use crate::workload::needs::{MEMORY_MIN, NeedsShape};
+use crate::workload::needs::{self, MEMORY_MIN, NeedsShape};
 use crate::workload::packed::Packed;
 use crate::workload::raise::{Bulk, raised, utilisation};
 use crate::workload::rigid::{Faults, NUMBER_MAX, Rigid, Trace};
@@ -195,8 +195,10 @@ fn lost(jobs: &Packed) -> Vec<usize> {
 
 impl Rigids {
     /// Selects or repeats jobs so that they use this fraction of `cores` cores while they arrive, as far as they fit
-    /// into the widest site.
+    /// into the widest site. Under `dual-core`, a core of a site is a node of two processors.
     pub(super) fn load(&mut self, target: f64, (cores, widest): (u64, u32), fields: &Fields<'_>, seed: u64) {
+        let (each, one) = if self.needs == needs::Rule::DualCore { (2, "processor") } else { (1, "core") };
+        let (cores, widest) = (cores * u64::from(each), widest.saturating_mul(each));
         let jobs = self.content.weighed(widest);
         let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
         let raised = match self.origin {
@@ -224,13 +226,14 @@ impl Rigids {
         if reached == 0.0 {
             field.complain(format!(
                 "none of these jobs fits into a site: the widest has {}",
-                counted(widest.into(), "core")
+                counted(widest.into(), one)
             ));
             return;
         }
         field.complain(format!(
-            "even if all jobs are used twice, a week apart, they use only {reached:.3} of {cores} cores: \
-             `arrival_factor` lets them arrive faster"
+            "even if all jobs are used twice, a week apart, they use only {reached:.3} of {}: \
+             `arrival_factor` lets them arrive faster",
+            counted(cores, one)
         ));
     }
 }
