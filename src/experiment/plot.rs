@@ -72,6 +72,9 @@ const SMALL_PANEL: (f64, f64) = (440.0, 370.0);
 /// Panels of a row: more make the text too small at the width of a column.
 const COLUMNS: usize = 2;
 const HEAD: f64 = 62.0;
+const EDGE: f64 = 16.0;
+/// Mean width of the letters of the title, and of the line below.
+const HEAD_LETTERS: (f64, f64) = (9.5, 6.7);
 /// Space around the axes of a panel, for their labels.
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 16.0;
@@ -92,7 +95,9 @@ type Point = (f64, f64);
 
 pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
     let (size, wide) = (panel_size(panels), columns(panels));
-    let width = size.0 * wide as f64 + legend_width(panels);
+    let text_width = |text: &str, letter: f64| (text.chars().count() as f64 * letter).ceil() + 2.0 * EDGE;
+    let texts = f64::max(text_width(title, HEAD_LETTERS.0), text_width(below, HEAD_LETTERS.1));
+    let width = f64::max(size.0 * wide as f64 + legend_width(panels), texts);
     let height = HEAD + size.1 * panels.len().div_ceil(COLUMNS) as f64;
     // The title is for screen readers and tooltips.
     let mut svg = format!(
@@ -101,8 +106,8 @@ pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
          <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
         escape(title)
     );
-    text(&mut svg, title, (16.0, 26.0), 16, INK, "start");
-    text(&mut svg, below, (16.0, 49.0), 11, PALE, "start");
+    text(&mut svg, title, (EDGE, 26.0), 16, INK, "start");
+    text(&mut svg, below, (EDGE, 49.0), 11, PALE, "start");
     for (number, panel) in panels.iter().enumerate() {
         let corner = (size.0 * (number % wide) as f64, HEAD + size.1 * (number / wide) as f64);
         draw_panel(&mut svg, corner, size, panel);
@@ -347,6 +352,12 @@ mod tests {
         assert_eq!(width("EASY"), LEGEND.1);
         assert_eq!(width("EASY, unscaled"), 54.0 + 14.0 * LETTER);
         assert!(draw("", "", &[panel("EASY, unscaled", false, 2)]).contains(&format!("width=\"{}\"", 560 + 166)));
+    }
+
+    #[test]
+    fn a_long_line_below_the_title_widens_the_figure() {
+        let svg = draw("", &"x".repeat(150), &[panel("a", false, 2)]);
+        assert!(svg.contains(&format!("width=\"{}\"", 150.0 * 6.7 + 32.0)), "{}", &svg[..200]);
     }
 
     #[test]
