@@ -160,21 +160,26 @@ macro_rules! tenths_by {
     };
 }
 
+/// In the order of [`Size`].
 static TENTHS: [[Tenths; 3]; 3] = [
     tenths_by!("", "work", |summary| &summary.slr_by_size),
     tenths_by!("_by_runtime", "the run time of all tasks together", |summary| &summary.slr_by_runtime),
-    tenths_by!("_by_path", "critical path", |summary| &summary.slr_by_critical_path),
+    tenths_by!("_by_critical_path", "critical path", |summary| &summary.slr_by_critical_path),
 ];
 
-/// Meanings of the size of a job, as an index of [`tenths`].
-pub(super) const BY_WORK: usize = 0;
-pub(super) const BY_RUNTIME: usize = 1;
-pub(super) const BY_PATH: usize = 2;
+/// Meanings of the size of a job.
+#[derive(Clone, Copy)]
+pub(super) enum Size {
+    Work,
+    /// The run time of all tasks together.
+    Runtime,
+    CriticalPath,
+}
 
 /// Names of metrics of the tenths of jobs by a size: mean SLR of finished jobs, mean SLR with starved ones, share of
 /// starved ones.
-pub(super) fn tenths(by: usize) -> [[&'static str; 10]; 3] {
-    TENTHS[by].each_ref().map(|tenths| tenths.names)
+pub(super) fn tenths(size: Size) -> [[&'static str; 10]; 3] {
+    TENTHS[size as usize].each_ref().map(|tenths| tenths.names)
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

@@ -14,7 +14,7 @@ pub struct SiteOffer {
     /// Cores of the tasks that wait at the site, because nodes have failed.
     pub waiting: u32,
     /// Starts that the site has received so far.
-    pub heard: u64,
+    pub received: u64,
 }
 
 /// Free cores of a site before an auction.

@@ -116,8 +116,8 @@ pub enum Record {
     Malleable { job: JobId, shapes: Vec<JobShape> },
     /// The router is about to book a job in this one of its shapes, counted from 0.
     Shaped { job: JobId, shape: u32 },
-    /// A site offered its idle cores to the auctioneer, after `heard` starts; tasks wait there for `waiting` cores.
-    Offered { idle: u32, waiting: u32, heard: u64 },
+    /// A site offered its idle cores to the auctioneer, after `received` starts; tasks wait there for `waiting` cores.
+    Offered { idle: u32, waiting: u32, received: u64 },
 }
 
 words! {

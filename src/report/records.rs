@@ -191,9 +191,9 @@ records! { (names)
             "holds an auction of {}: {}, of which {won} won", counted(free, "free core"),
             counted(bids.len() as u64, "bid"))
     };
-    "offered" Offered { idle, waiting, heard } => offered, {
+    "offered" Offered { idle, waiting, received } => offered, {
         let waiting = if *waiting > 0 { format!(", and tasks wait for {waiting} more") } else { String::new() };
-        format!("offers {} after {}{waiting}", counted((*idle).into(), "idle core"), counted(*heard, "start"))
+        format!("offers {} after {}{waiting}", counted((*idle).into(), "idle core"), counted(*received, "start"))
     };
     "accused" Accused { site, fault } => accused, format!("says that {} {}", names.of_actor(*site), tell(*fault));
 }

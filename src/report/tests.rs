@@ -629,7 +629,7 @@ fn any_bargain() -> impl Strategy<Value = Record> {
                 Record::Auctioned { offers, bids }
             }
         ),
-        any::<(u32, u32, u64)>().prop_map(|(idle, waiting, heard)| Record::Offered { idle, waiting, heard }),
+        any::<(u32, u32, u64)>().prop_map(|(idle, waiting, received)| Record::Offered { idle, waiting, received }),
     ]
 }
 

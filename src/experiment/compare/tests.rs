@@ -291,11 +291,11 @@ fn metrics_of_tenths_are_those_of_their_sizes() {
     summary.slr_by_runtime = groups(2_000);
     summary.slr_by_critical_path = groups(3_000);
     let of = |name: &str| metrics::find(name).and_then(|metric| metric.of(&summary));
-    for (by, first) in [("", 1_000.0), ("_by_runtime", 2_000.0), ("_by_path", 3_000.0)] {
+    for (by, first) in [("", 1_000.0), ("_by_runtime", 2_000.0), ("_by_critical_path", 3_000.0)] {
         for (name, plus) in [("slr", 0.0), ("slr_censored", 100.0), ("starved", 200.0)] {
             assert_eq!(of(&format!("{name}{by}_1")), Some(first + plus + 1.0));
             assert_eq!(of(&format!("{name}{by}_10")), Some(first + plus + 10.0));
         }
     }
-    assert_eq!(metrics::tenths(metrics::BY_PATH)[2][9], "starved_by_path_10");
+    assert_eq!(metrics::tenths(metrics::Size::CriticalPath)[2][9], "starved_by_critical_path_10");
 }

@@ -1,7 +1,7 @@
 //! The paper's figures, and some of ours.
 
 use super::{Load, Outcome, POLICIES};
-use crate::experiment::metrics::{self, BY_PATH, BY_RUNTIME, BY_WORK};
+use crate::experiment::metrics::{self, Size};
 use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
 
 /// Value, starved jobs and SLR of each policy, by load and by size of job.
@@ -68,7 +68,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
                 panel("Detail up to 15 %", load, share("Jobs that starved (%)"), few_starved(by_load("starved"))),
             ],
         ),
-        slr_by("3-slr-by-work.svg", "their work", TENTH_BY_WORK, BY_WORK),
+        slr_by("3-slr-by-work.svg", "their work", TENTH_BY_WORK, Size::Work),
         figure(
             "4-value-to-best.svg",
             "Value obtained, relative to the best policy at each load",
@@ -89,11 +89,11 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
                 "",
                 Axis::linear(TENTH_BY_WORK, 1.0),
                 share("Jobs that starved (%)"),
-                by_tenth(metrics::tenths(BY_WORK)[2]),
+                by_tenth(metrics::tenths(Size::Work)[2]),
             )],
         ),
-        slr_by("7-slr-by-run-time.svg", "the run time of all their tasks", TENTH_BY_RUNTIME, BY_RUNTIME),
-        slr_by("8-slr-by-critical-path.svg", "its length", TENTH_BY_PATH, BY_PATH),
+        slr_by("7-slr-by-run-time.svg", "the run time of all their tasks", TENTH_BY_RUNTIME, Size::Runtime),
+        slr_by("8-slr-by-critical-path.svg", "its length", TENTH_BY_PATH, Size::CriticalPath),
     ]
 }
 

@@ -1,9 +1,10 @@
 //! Encoding of messages: the one module that knows the encoding, which is bincode's.
 //!
-//! Every encoded value can be decoded: there is one limit, [`FRAME_MAX`], and it counts bytes. Decoding is bounded by
-//! the bytes that have arrived: a list that claims more elements than bytes are left is rejected before any allocation
-//! for it, so a value takes up at most a few hundred times its bytes. Trailing bytes are an error, and no input causes
-//! a panic.
+//! Every encoded message can be decoded: there is one limit, [`FRAME_MAX`], and it counts bytes. Types that no
+//! message has, such as negative numbers, can be encoded, but are refused when they are decoded. Decoding is bounded
+//! by the bytes that have arrived: a list that claims more elements than bytes are left is rejected before any
+//! allocation for it, so a value takes up at most a few hundred times its bytes. Trailing bytes are an error, and no
+//! input causes a panic.
 
 mod reader;
 
@@ -35,7 +36,7 @@ pub enum CodecError {
 /// Appends the encoding of `value` for another process to `bytes`.
 pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let before = bytes.len();
-    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
+    pack(value, bytes)?;
     match bytes.len() - before {
         length if length > FRAME_MAX => {
             bytes.truncate(before);
@@ -207,7 +208,7 @@ mod tests {
                 safe: Some(Span::ZERO),
             }),
             Message::Lost(Lost { task, started: Time::ZERO, saved: Span::MAX }),
-            Message::SiteOffer(SiteOffer { idle: 1, waiting: u32::MAX, heard: u64::MAX }),
+            Message::SiteOffer(SiteOffer { idle: 1, waiting: u32::MAX, received: u64::MAX }),
             Message::JobEnded(JobEnded { job: id, think: Span::ZERO }),
             Message::Ship(Ship {
                 load: 7,
@@ -317,7 +318,7 @@ mod tests {
                     TaskBid { task, bid: 0.1 + 0.2, outcome: BidOutcome::Lost(LossReason::Behind) },
                 ],
             },
-            Record::Offered { idle: u32::MAX, waiting: 1, heard: u64::MAX },
+            Record::Offered { idle: u32::MAX, waiting: 1, received: u64::MAX },
         ];
         messages.iter().for_each(twice);
         records.iter().for_each(twice);
@@ -365,6 +366,17 @@ mod tests {
         let name = [1, 1, 253, 0, 0, 0, 0, 0, 1, 0, 0, b'y'];
         let error = decode::<Hello>(&name).unwrap_err();
         assert!(matches!(error, CodecError::Decode(DecodeError::Length { claimed: 0x100_0000_0000, left: 1 })));
+    }
+
+    #[test]
+    fn what_no_message_has_cannot_be_unpacked() {
+        fn refused<T: Serialize + DeserializeOwned>(value: &T) -> bool {
+            let mut bytes = Vec::new();
+            pack(value, &mut bytes).unwrap();
+            matches!(unpack::<T>(&bytes), Err(CodecError::Decode(DecodeError::Foreign | DecodeError::Value(_))))
+        }
+        assert!(refused(&'y') && refused(&-1) && refused(&std::collections::BTreeMap::from([(1, 2)])));
+        assert!(refused(&1_u128));
     }
 
     /// Compares with bincode's own reader, where neither limit applies.

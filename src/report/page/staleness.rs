@@ -30,8 +30,9 @@ impl Page<'_> {
         };
         let how = if view.by_offers { "send offers" } else { "report" };
         let mut html = format!(
-            "<p>{what} {} late on average and {} at most: links take time, and sites {how} periodically. Meanwhile {} core hours were idle that it considered used. For comparison, the same \
-             jobs on the same sites, with a router that learns of everything at once:</p>\n",
+            "<p>{what} {} late on average and {} at most: links take time, and sites {how} periodically. Meanwhile {} \
+             core hours were idle that it considered used. For comparison, the same jobs on the same sites, with a \
+             router that learns of everything at once:</p>\n",
             span(view.lag_mean),
             span(view.lag_max),
             number(view.unseen / 3600.0)

@@ -160,17 +160,17 @@ job = [
     fn offers_that_contradict_the_log_are_refused() {
         let (topology, log) = played(TOPOLOGY);
         let at = log.iter().rposition(|entry| matches!(entry.record, Record::Offered { .. })).unwrap();
-        assert_eq!(log[at].record, Record::Offered { idle: 4, waiting: 0, heard: 2 });
-        let told = |idle, waiting, heard| refusal(&topology, &log, at, Record::Offered { idle, waiting, heard });
+        assert_eq!(log[at].record, Record::Offered { idle: 4, waiting: 0, received: 2 });
+        let told = |idle, waiting, received| refusal(&topology, &log, at, Record::Offered { idle, waiting, received });
         let york = Some(Inconsistent::FalseOffer("york".to_owned()));
         assert_eq!(told(4, 0, 2), None);
-        for (idle, waiting, heard) in [(5, 0, 2), (3, 0, 2), (4, 0, 1), (4, 0, 3), (4, 1, 2), (u32::MAX, 0, 2)] {
-            assert_eq!(told(idle, waiting, heard), york, "{idle}, {waiting}, {heard}");
+        for (idle, waiting, received) in [(5, 0, 2), (3, 0, 2), (4, 0, 1), (4, 0, 3), (4, 1, 2), (u32::MAX, 0, 2)] {
+            assert_eq!(told(idle, waiting, received), york, "{idle}, {waiting}, {received}");
         }
         // A site of a market without offers sends none.
         let (direct, log) = played(&TOPOLOGY.replace("messages", "direct").replace("offers_every = \"5 min\"", ""));
         let at = log.iter().position(|entry| matches!(entry.record, Record::Started { .. })).unwrap();
-        assert_eq!(refusal(&direct, &log, at, Record::Offered { idle: 4, waiting: 0, heard: 0 }), york);
+        assert_eq!(refusal(&direct, &log, at, Record::Offered { idle: 4, waiting: 0, received: 0 }), york);
     }
 
     #[test]
@@ -189,8 +189,8 @@ job = [
             tally.witnessed_by(witness);
             tally.add(first).is_ok()
         };
-        assert!(sent(Some(SiteOffer { idle: 4, waiting: 0, heard: 0 })));
-        assert!(!sent(Some(SiteOffer { idle: 3, waiting: 0, heard: 0 })));
+        assert!(sent(Some(SiteOffer { idle: 4, waiting: 0, received: 0 })));
+        assert!(!sent(Some(SiteOffer { idle: 3, waiting: 0, received: 0 })));
         assert!(!sent(None));
     }
 }

@@ -53,7 +53,7 @@ use super::bid::{BidPolicy, Trend};
 use super::clusters::{Cluster, Clusters};
 use super::failing::AuctionLosses;
 use super::figures::Figures;
-use super::offers::UnheardStarts;
+use super::offers::UnreceivedStarts;
 use super::queue::{self, AuctionedJobs, Lane, TaskDemand, TaskHandle};
 use super::rules::{Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, News, NodeSet, Recovery, Task, TaskId};
@@ -91,7 +91,7 @@ pub struct Auctioneer {
     gathered: Gathered,
     failing: Option<AuctionLosses>,
     /// Starts that clusters do not know of, by cluster, if their sites offer cores by messages.
-    unheard: Option<Vec<UnheardStarts>>,
+    unreceived: Option<Vec<UnreceivedStarts>>,
     /// The queued tasks of each lane, if bids are recorded.
     waiting: Option<WaitingTasks>,
     /// The last instant, and the number of instants.
@@ -138,10 +138,10 @@ impl Auctioneer {
         clusters: Vec<Cluster>,
         lane: fn(&dyn BidPolicy) -> Box<dyn Lane>,
     ) -> Auctioneer {
-        let starts = || clusters.iter().map(|_| UnheardStarts::default()).collect::<Vec<_>>();
-        let unheard = market.clears_by_messages().then(starts);
+        let starts = || clusters.iter().map(|_| UnreceivedStarts::default()).collect::<Vec<_>>();
+        let unreceived = market.clears_by_messages().then(starts);
         let mut clusters = Clusters::new(clusters);
-        if unheard.is_some() {
+        if unreceived.is_some() {
             clusters.take_all();
         }
         let keeps_paths = policy.trend() != Trend::Fixed;
@@ -164,7 +164,7 @@ impl Auctioneer {
             keeps_paths,
             gathered: Gathered::default(),
             failing: None,
-            unheard,
+            unreceived,
             waiting,
             instant: (None, 0),
         }
@@ -221,7 +221,7 @@ impl Auctioneer {
             return;
         }
 
-        if self.unheard.is_none() {
+        if self.unreceived.is_none() {
             self.clusters.give_back(cluster, live.job.tasks[task].cores);
         }
         live.tasks[task].phase = JobPhase::Done { cluster, at: now };
@@ -245,7 +245,7 @@ impl Auctioneer {
         let task = id.index as usize;
         let Some(&JobPhase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
         let Some(failing) = self.failing.as_mut().filter(|_| self.clusters.site(cluster) == site) else { return };
-        if self.unheard.is_none() {
+        if self.unreceived.is_none() {
             self.clusters.give_back(cluster, live.job.tasks[task].cores);
         }
         live.tasks[task].phase = JobPhase::Awaiting;
@@ -410,8 +410,8 @@ impl Auctioneer {
         live.running += 1;
         let cores = live.job.tasks[handle.task as usize].cores;
         self.clusters.take(cluster, cores);
-        if let Some(unheard) = &mut self.unheard {
-            unheard[cluster].reserve(cores);
+        if let Some(unreceived) = &mut self.unreceived {
+            unreceived[cluster].reserve(cores);
         }
     }
 
@@ -496,22 +496,24 @@ impl Auctioneer {
         };
         let run = Run { task: id, cores, runtime, safe, planned: NodeSet::default() };
         out.send(self.clusters.site(cluster), Message::Run(run));
-        if let Some(unheard) = &mut self.unheard {
-            unheard[cluster].send(cores);
+        if let Some(unreceived) = &mut self.unreceived {
+            unreceived[cluster].send(cores);
         }
     }
 
     /// Takes over the offer of a site; true if a task may start because of it. An offer that no honest site sends is
     /// ignored.
     fn take_offer(&mut self, site: ActorId, offer: SiteOffer, now: Time) -> bool {
-        let Some((unheard, cluster)) = self.unheard.as_mut().zip(self.clusters.of_site(site)) else { return false };
-        if !unheard[cluster].hear(offer.heard) {
+        let Some((unreceived, cluster)) = self.unreceived.as_mut().zip(self.clusters.of_site(site)) else {
+            return false;
+        };
+        if !unreceived[cluster].hear(offer.received) {
             return false;
         }
         if let Some(failing) = &mut self.failing {
             failing.hear(now, &mut self.clusters);
         }
-        self.clusters.take_offer(cluster, offer, unheard[cluster].cores());
+        self.clusters.take_offer(cluster, offer, unreceived[cluster].cores());
         self.lanes.iter().any(|(_, demand)| !demand.is_empty())
     }
 }

@@ -103,12 +103,9 @@ impl System for Market {
     }
 
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
-        match (self.offers_every(), senders.services.as_slice()) {
-            (Some(every), [auctioneer]) => {
-                in_turn_under(site, senders, fails, |manager| Box::new(Offering::new(manager, *auctioneer, every)))
-            }
-            _ => in_turn(site, senders, fails),
-        }
+        let Some(every) = self.offers_every() else { return in_turn(site, senders, fails) };
+        let [auctioneer] = senders.services[..] else { return Err(ActorError::NoService(ROW.key)) };
+        in_turn_under(site, senders, fails, |manager| Box::new(Offering::new(manager, auctioneer, every)))
     }
 
     fn distribute(

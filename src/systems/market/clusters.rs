@@ -138,13 +138,13 @@ impl Clusters {
         }
     }
 
-    /// Takes over the offer of a cluster, which does not know of `unheard` assigned cores. Failed cores have to be as
-    /// of the offer.
-    pub fn take_offer(&mut self, cluster: usize, offer: SiteOffer, unheard: u32) {
+    /// Takes over the offer of a cluster, which does not know of `unreceived` assigned cores. Failed cores have to be
+    /// as of the offer.
+    pub fn take_offer(&mut self, cluster: usize, offer: SiteOffer, unreceived: u32) {
         // Cores that are neither idle nor failed are busy; the difference is less if a peer lies.
         let known = offer.idle.saturating_add(self.down[cluster]);
         let busy = self.all[cluster].cores.saturating_sub(known).saturating_add(offer.waiting);
-        self.given[cluster] = busy.saturating_add(unheard);
+        self.given[cluster] = busy.saturating_add(unreceived);
         self.reckon(cluster);
     }
 

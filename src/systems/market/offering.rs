@@ -17,7 +17,7 @@ pub(super) struct Offering {
     /// Period of offers: they are sent at whole multiples of it; at once, if it is zero.
     every: Span,
     /// Starts received so far.
-    heard: u64,
+    received: u64,
     /// Cores of received tasks that have no nodes yet.
     waiting: u32,
     /// True if there was no offer since tasks have left.
@@ -28,7 +28,7 @@ pub(super) struct Offering {
 
 impl Offering {
     pub fn new(manager: Box<dyn Manager>, auctioneer: ActorId, every: Span) -> Offering {
-        Offering { manager, auctioneer, every, heard: 0, waiting: 0, has_news: true, next: None }
+        Offering { manager, auctioneer, every, received: 0, waiting: 0, has_news: true, next: None }
     }
 
     /// Counts the starts among these orders as no longer waiting; returns the number of their cores.
@@ -47,7 +47,7 @@ impl Manager for Offering {
 
     fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         if let Message::Run(Run { cores, .. }) = message {
-            self.heard += 1;
+            self.received += 1;
             self.waiting += cores;
         }
         let before = orders.len();
@@ -88,10 +88,10 @@ impl Manager for Offering {
         self.next = (at > now).then_some(at);
         if self.next.is_none() {
             self.has_news = false;
-            let Offering { waiting, heard, .. } = *self;
+            let Offering { waiting, received, .. } = *self;
             let idle = site.free() - started;
-            orders.push(Order::Note(Record::Offered { idle, waiting, heard }));
-            orders.push(Order::Say(self.auctioneer, Message::SiteOffer(SiteOffer { idle, waiting, heard })));
+            orders.push(Order::Note(Record::Offered { idle, waiting, received }));
+            orders.push(Order::Say(self.auctioneer, Message::SiteOffer(SiteOffer { idle, waiting, received })));
         }
     }
 

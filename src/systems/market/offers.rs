@@ -6,16 +6,16 @@
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-pub(super) struct UnheardStarts {
+pub(super) struct UnreceivedStarts {
     /// Starts that the site had received.
-    heard: u64,
+    received: u64,
     /// Cores of the starts that have been sent since, in order.
     sent: VecDeque<u32>,
     /// Cores that are reserved for starts that it had not received, sent or not.
     cores: u32,
 }
 
-impl UnheardStarts {
+impl UnreceivedStarts {
     /// Reserves the cores of a winner.
     pub fn reserve(&mut self, cores: u32) {
         self.cores += cores;
@@ -26,13 +26,13 @@ impl UnheardStarts {
         self.sent.push_back(cores);
     }
 
-    /// Drops the starts that the site has received: `heard` in all. False, and no effect, if there never were as many,
-    /// or if it had received more before. O(starts received since the last offer).
-    pub fn hear(&mut self, heard: u64) -> bool {
-        let Some(count) = heard.checked_sub(self.heard).filter(|count| *count <= self.sent.len() as u64) else {
+    /// Drops the starts that the site has received: `received` in all. False, and no effect, if there never were as
+    /// many, or if it had received more before. O(starts received since the last offer).
+    pub fn hear(&mut self, received: u64) -> bool {
+        let Some(count) = received.checked_sub(self.received).filter(|count| *count <= self.sent.len() as u64) else {
             return false;
         };
-        self.heard = heard;
+        self.received = received;
         self.cores -= self.sent.drain(..count as usize).sum::<u32>();
         true
     }

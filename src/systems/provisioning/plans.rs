@@ -73,7 +73,9 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
     };
     let placed = chosen.tasks.iter().map(|task| (task.task, task.site, task.start, task.end)).collect();
     let plans = front.plans.iter().map(choice).collect();
-    Ok(moment.told((front.evaluated, all.len() - front.plans.len()), plans, at, placed))
+    let is_weighted = moment.rules.search == PlanSearch::Weighted;
+    let left_out = all.len() - front.plans.len();
+    Ok(moment.told((front.evaluated, left_out, is_weighted), plans, at, placed))
 }
 
 fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
@@ -120,7 +122,7 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let at = told.iter().position(|(cost, _)| *cost == wanted.cost()).expect("it is told of in any case");
     let placed = wanted.all().iter().map(|(task, _)| (task.task, task.site, task.start, task.end)).collect();
     let broken = alphas.len() - plans.len();
-    Ok(moment.told((alphas.len(), broken), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
+    Ok(moment.told((alphas.len(), broken, false), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
 }
 
 impl<'a> PlanningMoment<'a> {
@@ -307,7 +309,7 @@ impl<'a> PlanningMoment<'a> {
 
     fn told(
         &self,
-        (evaluated, left_out): (usize, usize),
+        (evaluated, left_out, is_weighted): (usize, usize, bool),
         plans: Vec<Choice>,
         chosen: usize,
         placed: Vec<(u32, u32, Time, Time)>,
@@ -345,7 +347,7 @@ impl<'a> PlanningMoment<'a> {
             at: seconds(order.at.since(Time::ZERO)),
             sites: order.grid.sites.iter().zip(&self.sites).map(market).collect(),
             evaluated,
-            is_weighted: order.policy == "moga" && self.rules.search == PlanSearch::Weighted,
+            is_weighted,
             work: work.sum(),
             budget: order.budget.map(Area::seconds),
             deadline: order.deadline.map(seconds),

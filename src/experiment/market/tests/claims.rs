@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::*;
 use super::experiment_of;
 use crate::experiment::claims::{Finding, Verdict};
-use crate::experiment::metrics::{BY_RUNTIME, BY_WORK, tenths};
+use crate::experiment::metrics::{Size, tenths};
 
 /// Numbers of one policy at one load.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ fn judged(results: &Results) -> Findings {
             let cell = cell?;
             // The simulation has tenths by work only. Here they stand for those by run time at load 1.2, which the
             // claims of figure 7 are about.
-            let by = if load == 120 { BY_RUNTIME } else { BY_WORK };
+            let by = if load == 120 { Size::Runtime } else { Size::Work };
             let tenth = |of: usize| tenths(by)[of].iter().position(|one| *one == name);
             match name {
                 "value" => Some(cell.value),

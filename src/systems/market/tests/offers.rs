@@ -28,7 +28,9 @@ fn far(topology: Topology, sites: &[u64], users: u64) -> Topology {
 fn told(log: &[Entry<Record>]) -> Vec<String> {
     let tell = |entry: &Entry<Record>| {
         let fact = match &entry.record {
-            Record::Offered { idle, waiting, heard } => format!("{idle} idle, {waiting} waiting, {heard} heard"),
+            Record::Offered { idle, waiting, received } => {
+                format!("{idle} idle, {waiting} waiting, {received} received")
+            }
             Record::Assigned { task, .. } => format!("gives {}", task.job),
             Record::Started { task, .. } => format!("starts {}", task.job),
             Record::Finished { task } => format!("ends {}", task.job),
@@ -63,15 +65,15 @@ fn an_old_offer_delays_a_start() {
     let market = |every| by_messages(plain_market("fifo"), every);
     let grid = |every| far(grid(market(every), &[(4, 0)], 1, listed(&[(0, 3, 4), (1, 2, 4)])), &[10], 0);
     let expected = [
-        "0: 4 idle, 0 waiting, 0 heard",
+        "0: 4 idle, 0 waiting, 0 received",
         "10: gives 0",
         "20: starts 0",
         "200: ends 0",
-        "300: 4 idle, 0 waiting, 1 heard",
+        "300: 4 idle, 0 waiting, 1 received",
         "310: gives 1",
         "320: starts 1",
         "440: ends 1",
-        "600: 4 idle, 0 waiting, 2 heard",
+        "600: 4 idle, 0 waiting, 2 received",
     ];
     let topology = grid(Span::from_minutes(5));
     let log = play(&topology);
@@ -89,15 +91,15 @@ fn an_old_offer_delays_a_start() {
     assert_eq!((offers.offers, offers.given, offers.age_mean, offers.age_max), (3, 2, 10.0, 10.0));
 
     let at_once = [
-        "0: 4 idle, 0 waiting, 0 heard",
+        "0: 4 idle, 0 waiting, 0 received",
         "10: gives 0",
         "20: starts 0",
         "200: ends 0",
-        "200: 4 idle, 0 waiting, 1 heard",
+        "200: 4 idle, 0 waiting, 1 received",
         "210: gives 1",
         "220: starts 1",
         "340: ends 1",
-        "340: 4 idle, 0 waiting, 2 heard",
+        "340: 4 idle, 0 waiting, 2 received",
     ];
     assert_eq!(told(&play(&grid(Span::ZERO))), at_once);
 }
@@ -110,23 +112,23 @@ fn starts_that_a_site_has_not_received_are_subtracted_from_its_offer() {
     let jobs = listed(&[(0, 3, 2), (0, 20, 1), (5, 2, 1), (5, 9, 3)]);
     let log = play(&far(grid(by_messages(plain_market("fifo"), Span::ZERO), &[(4, 0)], 1, jobs), &[60], 0));
     let expected = [
-        "0: 4 idle, 0 waiting, 0 heard",
+        "0: 4 idle, 0 waiting, 0 received",
         "60: gives 0",
         "60: gives 1",
         "120: starts 0",
         "120: starts 1",
         "300: ends 0",
-        "300: 3 idle, 0 waiting, 2 heard",
+        "300: 3 idle, 0 waiting, 2 received",
         "300: gives 2",
         "360: starts 2",
         "480: ends 2",
-        "480: 3 idle, 0 waiting, 3 heard",
+        "480: 3 idle, 0 waiting, 3 received",
         "540: gives 3",
         "600: starts 3",
         "1140: ends 3",
-        "1140: 3 idle, 0 waiting, 4 heard",
+        "1140: 3 idle, 0 waiting, 4 received",
         "1320: ends 1",
-        "1320: 4 idle, 0 waiting, 4 heard",
+        "1320: 4 idle, 0 waiting, 4 received",
     ];
     assert_eq!(told(&log), expected);
 }
@@ -139,37 +141,37 @@ fn an_offer_counts_nodes_that_are_up() {
         grid(by_messages(plain_market("fifo"), Span::ZERO), &[(4, 0)], 1, listed(&[(0, 3, 3), (1, 2, 1)]));
     topology.failures = vec![once(0, "0-1", 2, 30)];
     let expected = [
-        "0: 4 idle, 0 waiting, 0 heard",
+        "0: 4 idle, 0 waiting, 0 received",
         "0: gives 0",
         "0: starts 0",
         "60: gives 1",
         "60: starts 1",
         "120: loses 0",
-        "120: 1 idle, 0 waiting, 2 heard",
+        "120: 1 idle, 0 waiting, 2 received",
         "180: ends 1",
-        "180: 2 idle, 0 waiting, 2 heard",
+        "180: 2 idle, 0 waiting, 2 received",
         "1920: gives 0",
         "1920: starts 0",
         "2100: ends 0",
-        "2100: 4 idle, 0 waiting, 3 heard",
+        "2100: 4 idle, 0 waiting, 3 received",
     ];
     assert_eq!(told(&play(&topology)), expected);
 }
 
 #[test]
 fn an_offer_that_no_honest_site_sends_is_ignored() {
-    let mut unheard = super::super::offers::UnheardStarts::default();
-    unheard.reserve(3);
-    unheard.reserve(2);
-    unheard.send(3);
-    assert!(!unheard.hear(2));
-    assert_eq!(unheard.cores(), 5);
-    assert!(unheard.hear(1));
-    assert_eq!(unheard.cores(), 2);
-    unheard.send(2);
-    assert!(!unheard.hear(0));
-    assert!(unheard.hear(2));
-    assert_eq!(unheard.cores(), 0);
+    let mut unreceived = super::super::offers::UnreceivedStarts::default();
+    unreceived.reserve(3);
+    unreceived.reserve(2);
+    unreceived.send(3);
+    assert!(!unreceived.hear(2));
+    assert_eq!(unreceived.cores(), 5);
+    assert!(unreceived.hear(1));
+    assert_eq!(unreceived.cores(), 2);
+    unreceived.send(2);
+    assert!(!unreceived.hear(0));
+    assert!(unreceived.hear(2));
+    assert_eq!(unreceived.cores(), 0);
 }
 
 proptest! {
@@ -313,8 +315,8 @@ impl OfferJudge<'_> {
     fn free(&self, site: ActorId, now: Stamp) -> u32 {
         let known = self.offers.iter().rfind(|(from, _, _, arrival)| *from == site && *arrival <= now);
         let Some(&(_, idle, left, _)) = known else { return 0 };
-        let unheard = self.sent.iter().filter(|(_, to, _, arrival)| *to == site && *arrival > left);
-        idle - unheard.map(|(_, _, cores, _)| cores).sum::<u32>()
+        let unreceived = self.sent.iter().filter(|(_, to, _, arrival)| *to == site && *arrival > left);
+        idle - unreceived.map(|(_, _, cores, _)| cores).sum::<u32>()
     }
 
     fn check(&mut self, entry: &Entry<Record>) {
@@ -323,13 +325,10 @@ impl OfferJudge<'_> {
                 let tasks = (0..).zip(&job.tasks);
                 self.cores.extend(tasks.map(|(index, task)| (TaskId { job: job.id, index }, task.cores)));
             }
-            Record::Offered { idle, waiting, heard } => {
-                let received = self
-                    .sent
-                    .iter()
-                    .filter(|(_, to, _, arrival)| *to == entry.actor && *arrival <= entry.stamp)
-                    .count();
-                assert_eq!((*waiting, *heard), (0, received as u64));
+            Record::Offered { idle, waiting, received } => {
+                let is_here = |to: &ActorId, arrival: &Stamp| *to == entry.actor && *arrival <= entry.stamp;
+                let here = self.sent.iter().filter(|(_, to, _, arrival)| is_here(to, arrival)).count();
+                assert_eq!((*waiting, *received), (0, here as u64));
                 self.offers.push((entry.actor, *idle, entry.stamp, entry.stamp.after(self.latency(entry.actor))));
             }
             Record::Auctioned { offers, .. } => {
