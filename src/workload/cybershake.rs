@@ -30,7 +30,7 @@ const WORKFLOWS_MAX: u32 = 10_000;
 
 impl Cybershake {
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
-        self.train.check(fields);
+        self.train.check(cybershake().work().micros().into(), fields);
         // If tasks that are too wide are refused during a run, the whole workflow would be: these cores are always
         // missing.
         if let Some((name, largest)) = context.largest(self.kind).filter(|(_, largest)| CYBERSHAKE_CORES > *largest) {
@@ -54,7 +54,7 @@ impl JobSource for Cybershake {
     }
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        self.train.walk(WORKFLOWS_MAX, w);
+        self.train.walk(WORKFLOWS_MAX, context.seed, w, context);
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
         if let Some(fields) = w.fields() {
             self.check(fields, context);
@@ -71,13 +71,12 @@ impl JobSource for Cybershake {
 
     fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let workflow = cybershake();
-        let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
-        let job = |(_, arrive)| Job {
+        let job = |(number, arrive)| Job {
             id: JobId(0),
             arrive,
             first_task: 0,
-            tasks: tasks.clone(),
-            edges: edges.clone(),
+            tasks: self.train.tasks(number, &workflow, self.kind),
+            edges: workflow.edges.clone(),
             worth: None,
             times: None,
         };

@@ -103,7 +103,7 @@ impl JobSource for Generator {
         let Generator { seed, train, shape, costs, kind } = self;
         let share = Number::from(0.0, 1.0, "a number from 0 to 1");
         context.walk_seed(seed, w);
-        train.walk(WORKFLOWS_MAX, w);
+        train.walk(WORKFLOWS_MAX, *seed, w, context);
         w.set(
             key("tasks", "of a workflow")
                 .means("the number of tasks of a workflow")
@@ -148,7 +148,7 @@ impl JobSource for Generator {
     fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number)?;
-            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
+            let (tasks, edges) = (self.train.tasks(number, &workflow, self.kind), workflow.edges);
             Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None })
         };
         self.train.arrivals().map(job).collect()
@@ -161,8 +161,9 @@ impl JobSource for Generator {
 
 impl Generator {
     fn check(&self, fields: &Fields<'_>) {
-        self.train.check(fields);
-        let (edges, data) = (self.shape.edges_max(), self.costs.data(self.costs.runtime.1.micros()));
+        let longest = self.costs.runtime.1.micros();
+        self.train.check(u128::from(longest) * u128::from(self.shape.tasks), fields);
+        let (edges, data) = (self.shape.edges_max(), self.costs.data(longest));
         let heaviest = data.map_or(f64::INFINITY, |data| data as f64 * edges);
         if edges <= EDGES_MAX as f64 && heaviest <= DATA_MAX as f64 {
             return;
@@ -325,7 +326,7 @@ mod tests {
             ccr_millionths: 500_000,
             bandwidth: 1_000_000_000,
         };
-        let train = Train { workflows: 3, arrive: Time::from_micros(7), every: Span::from_secs(60) };
+        let train = Train { workflows: 3, arrive: Time::from_micros(7), every: Span::from_secs(60), ..Train::ONE };
         Generator { seed, train, shape, costs, kind: Kind(0) }
     }
 

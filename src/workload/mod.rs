@@ -8,6 +8,7 @@ pub mod lublin;
 pub mod malleable;
 pub mod market;
 pub mod needs;
+mod overestimate;
 pub mod packed;
 pub mod parallel;
 pub mod raise;

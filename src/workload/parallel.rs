@@ -63,7 +63,7 @@ impl Generator {
     }
 
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
-        self.train.check(fields);
+        self.train.check(u128::from(self.tasks) * u128::from(Parallel::LONGEST.micros()), fields);
         if self.shape().depth > self.tasks {
             let (depth, tasks) = (self.shape().depth, self.tasks);
             fields.complain(format!(
@@ -91,7 +91,7 @@ impl JobSource for Generator {
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
-        self.train.walk(WORKFLOWS_MAX, w);
+        self.train.walk(WORKFLOWS_MAX, self.seed, w, context);
         w.set(key("tasks", "of a workflow").means("the number of tasks of a workflow"), &mut self.tasks, 1..=TASKS_MAX);
         let depth = key("depth", "the number of its layers").usual("the square root of the number of tasks");
         w.set(depth, &mut self.depth, Maybe(1..=TASKS_MAX));
@@ -115,7 +115,7 @@ impl JobSource for Generator {
     fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number);
-            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
+            let (tasks, edges) = (self.train.tasks(number, &workflow, self.kind), workflow.edges);
             Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None }
         };
         Ok(self.train.arrivals().map(job).collect())

@@ -228,6 +228,11 @@ fn grid(seed: u64, planner: &str, mode: &str, latencies: (u64, u64)) -> String {
         )
     });
     let layered = "source = \"layered\"\ntasks = 8\nruntime = [\"20 s\", \"2 min\"]\nccr = 0.1";
+    let layered = match seed % 2 {
+        0 => layered.to_owned(),
+        _ => format!("{layered}\noverestimate = [1.0, 3.0]"),
+    };
+    let layered = layered.as_str();
     let table = "source = \"table\"\n[[workload.job]]\ntasks = [{ runtime = \"90 s\", cores = 6 }]\n\
                  [[workload.job]]\narrive = \"1 min\"\ntasks = [{ runtime = \"40 s\", cores = 3 }]\n\
                  [[workload.job]]\narrive = \"4 min\"\ntasks = [{ runtime = \"100 s\", cores = 4 }]";

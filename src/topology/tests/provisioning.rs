@@ -14,7 +14,7 @@ use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, Roster, check_jobs};
 use crate::workload::raise::utilisation;
 use crate::workload::rigids::Rigids;
-use crate::workload::{Rigid, Source, swf};
+use crate::workload::{Numbering, Platform, Rigid, Source, swf};
 
 pub const BARGAINING: &str = r#"name = "bargaining"
 [provisioning]
@@ -324,14 +324,55 @@ fn workflows_of_parallel_tasks_are_sources() {
         ("\"parallel\"\nworkflows = 3\nevery = \"100000 d\"", "within 285 years"),
         ("\"cybershake\"", "some tasks need 288 cores, but the largest site of kind"),
         ("\"cybershake\"\ntasks = 9", "tasks"),
+        ("\"parallel\"\noverestimate = 2.0", "the least and the largest ratio, such as [1.0, 5.0]"),
+        ("\"parallel\"\noverestimate = [3.0, 2.0]", "the smaller factor first"),
+        ("\"parallel\"\noverestimate = [0.9, 2.0]", "a factor of at least 1"),
+        ("\"parallel\"\ntasks = 100000\noverestimate = [1.0, 1000.0]", "tasks that take less than 285 years together"),
     ] {
         let diagnostics = load_text(&from(source), &[]).map(|_| ()).unwrap_err().to_string();
         assert!(diagnostics.contains(expected), "{source}: {diagnostics}");
     }
+    let planned = from("\"layered\"\ntasks = 3\noverestimate = [1.0, 2.0]").replace("[provisioning]", "[workflow]");
+    let diagnostics = load_text(&planned, &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(diagnostics.contains("leave overestimate out"), "{diagnostics}");
     // If a planner places all tasks, none may be wider than every site.
     let planned = from("\"parallel\"\ncores = 5").replace("[provisioning]", "[workflow]");
     let diagnostics = load_text(&planned, &[]).map(|_| ()).unwrap_err().to_string();
     assert!(diagnostics.contains("tasks need up to 9 cores, but the largest site"), "{diagnostics}");
+}
+
+/// Run times and graphs are those of the same source without overestimates.
+#[test]
+fn tasks_of_workflows_request_more_than_their_run_times() {
+    let sources = ["\"parallel\"\ncores = 2", "\"layered\"\ntasks = 20", "\"cybershake\""];
+    for source in sources {
+        let jobs = |more: &str| {
+            let text = from(&format!("{source}\nworkflows = 2{more}")).replace("cores = 8", "cores = 430");
+            let topology = load_text(&text, &[]).unwrap();
+            assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+            let source = &topology.workloads[0].source;
+            source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default()).unwrap()
+        };
+        let (exact, twice, spread) =
+            (jobs(""), jobs("\noverestimate = [2.0, 2.0]"), jobs("\noverestimate = [1.0, 5.0]"));
+        let ratios = |other: &[Job]| -> Vec<f64> {
+            let pairs = exact.iter().zip(other).flat_map(|(one, other)| {
+                assert_eq!(one.edges, other.edges);
+                one.tasks.iter().zip(&other.tasks)
+            });
+            let ratio = |(one, other): (&Task, &Task)| {
+                assert_eq!((one.runtime, one.cores, one.runtime), (other.runtime, other.cores, one.walltime));
+                other.walltime.micros() as f64 / other.runtime.micros() as f64
+            };
+            pairs.map(ratio).collect()
+        };
+        assert!(ratios(&twice).iter().all(|ratio| *ratio == 2.0));
+        let spread = ratios(&spread);
+        let mean = spread.iter().sum::<f64>() / spread.len() as f64;
+        assert!((2.4..3.6).contains(&mean) && spread[0] != spread[1], "{source}: {mean}");
+        // The second workflow has ratios of its own.
+        assert_ne!(spread[..20], spread[spread.len() / 2..][..20]);
+    }
 }
 
 #[test]

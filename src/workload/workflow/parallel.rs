@@ -20,6 +20,9 @@ const RUNTIME: (u64, u64) = (500, 1_500);
 const PARENTS: u64 = 2;
 
 impl Parallel {
+    /// Longest run time of a task.
+    pub const LONGEST: Span = Span::from_secs(RUNTIME.1);
+
     pub fn draw(&self, stream: &mut SplitMix64) -> Workflow {
         let mut tasks = Vec::new();
         let mut edges = Vec::new();

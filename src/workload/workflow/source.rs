@@ -6,6 +6,7 @@ use crate::grid::{Kind, Workflow};
 use crate::settings::limits::{EDGES_MAX, TASKS_MAX};
 use crate::settings::{Context, Field, Fields, FilePath, Fit, Moment, Walk, key};
 use crate::time::Time;
+use crate::workload::overestimate::Overestimate;
 use crate::workload::table::{ListedJob, Table};
 use crate::workload::{Source, SourceRow};
 
@@ -13,7 +14,7 @@ pub const ROW: SourceRow = SourceRow {
     name: "workflow",
     about: "a workflow from a file: WfFormat, DAX, DOT or a table of costs",
     read: |w, context| {
-        let mut written = FromFile { arrive: Time::ZERO, kind: Kind(0), file: String::new() };
+        let mut written = FromFile { arrive: Time::ZERO, kind: Kind(0), file: String::new(), overestimate: None };
         Source::Table(Table::of(written.walk(w, context).into_iter().collect()))
     },
 };
@@ -22,6 +23,7 @@ struct FromFile {
     arrive: Time,
     kind: Kind,
     file: String,
+    overestimate: Option<Overestimate>,
 }
 
 impl FromFile {
@@ -31,6 +33,8 @@ impl FromFile {
         let file = key("file", "").need("a workflow: WfFormat (JSON), DAX (XML), DOT or a table of costs (JSON)");
         w.set(file, &mut self.file, FilePath("the path of a workflow"));
 
+        Overestimate::walk(&mut self.overestimate, context.seed, w, context);
+
         let fields = w.fields()?;
         let field = fields.get("file")?;
         let workflow = match open(&field, context)? {
@@ -38,7 +42,11 @@ impl FromFile {
             WorkflowFile::Table(table) => return self.of_table(table, &field, context),
         };
         check(fields, &field, &workflow, self.kind, context)?;
-        let tasks = workflow.job_tasks(self.kind);
+        let mut tasks = workflow.job_tasks(self.kind);
+        if let Some(overestimate) = &self.overestimate {
+            overestimate.check(workflow.work().micros().into(), fields);
+            overestimate.apply(0, &mut tasks);
+        }
         let task_names = workflow.tasks.into_iter().map(|task| task.name).collect();
         let job = ListedJob::of(self.arrive, tasks, workflow.edges);
         Some(ListedJob { name: Some(workflow.name).filter(|name| !name.is_empty()), task_names, ..job })
