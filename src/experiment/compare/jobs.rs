@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Side;
+use super::groups::{Division, divisions};
 use crate::report::Better;
 
 /// The number of jobs that are listed with the largest changes.
@@ -12,7 +13,7 @@ const LARGEST: usize = 10;
 pub const QUANTILES: [u64; 7] = [0, 5, 25, 50, 75, 95, 100];
 
 /// Microseconds in a second.
-const SECOND: f64 = 1e6;
+pub(super) const SECOND: f64 = 1e6;
 
 /// Reads rows of `jobs.csv`, given its heading.
 pub struct JobReader {
@@ -46,18 +47,20 @@ pub struct JobLine {
     log: (u32, u64),
     /// Number in the run.
     run: u64,
-    user: String,
+    pub(super) user: String,
     /// Its name in the input; empty if it has none.
     name: String,
     submitted: i64,
     /// Requested cores and time; None if it has several tasks.
-    cores: Option<u64>,
+    pub(super) cores: Option<u64>,
     walltime: Option<i64>,
     /// Its largest possible value, as written.
     worth: String,
     has_ended: bool,
-    started: Option<i64>,
-    ended: Option<i64>,
+    /// True if it was ended at its walltime.
+    pub(super) was_killed: bool,
+    pub(super) started: Option<i64>,
+    pub(super) ended: Option<i64>,
     value: Option<f64>,
 }
 
@@ -111,6 +114,7 @@ impl JobReader {
             walltime: time(self.walltime, "requested_time")?,
             worth: row[self.worth].clone(),
             has_ended: matches!(row[self.state].as_str(), "COMPLETED_SUCCESSFULLY" | "COMPLETED_WALLTIME_REACHED"),
+            was_killed: row[self.state] == "COMPLETED_WALLTIME_REACHED",
             started: time(self.started, "starting_time")?,
             ended: time(self.ended, "finish_time")?,
             value: value.filter(|value| value.is_finite()),
@@ -144,6 +148,11 @@ impl JobLine {
         let is_when = self.submitted == other.submitted;
         let is_as_long = self.walltime.is_some() && self.walltime == other.walltime;
         (is_when || is_as_long) && (self.cores, &self.user, &self.worth) == (other.cores, &other.user, &other.worth)
+    }
+
+    /// Time from submission to end; None if it has not ended.
+    pub(super) fn turnaround(&self) -> Option<i64> {
+        Some(self.ended? - self.submitted).filter(|_| self.has_ended)
     }
 }
 
@@ -187,6 +196,8 @@ pub struct JobChanges {
     pub quantities: Vec<Changes>,
     /// The jobs whose turnaround changed most.
     pub largest: Vec<Change>,
+    /// Changes of turnaround by user, size, run time and end.
+    pub divisions: Vec<Division>,
     /// Differences of turnaround in seconds, ascending.
     pub sorted: Vec<f64>,
 }
@@ -264,13 +275,12 @@ impl Matching {
         }
         let several = pairs.iter().any(|(job, _)| job.log.0 > 1);
         let count = |of: &dyn Fn(&(&JobLine, &JobLine)) -> bool| pairs.iter().filter(|pair| of(pair)).count() as u64;
-        let turnaround = |job: &JobLine| Some(job.ended? - job.submitted).filter(|_| job.has_ended);
         let wait = |job: &JobLine| Some(job.started? - job.submitted);
         let times = |of: &dyn Fn(&JobLine) -> Option<i64>| -> Vec<f64> {
             let both = pairs.iter().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND));
             both.collect()
         };
-        let mut sorted = times(&turnaround);
+        let mut sorted = times(&JobLine::turnaround);
         sorted.sort_unstable_by(f64::total_cmp);
         let values = pairs.iter().filter_map(|(a, b)| Some(b.value? - a.value?)).collect();
         let quantities = [
@@ -287,15 +297,16 @@ impl Matching {
             ended_only_first: count(&|(a, b)| a.has_ended && !b.has_ended),
             ended_only_here: count(&|(a, b)| !a.has_ended && b.has_ended),
             quantities: quantities.into_iter().flatten().collect(),
-            largest: largest(&pairs, &turnaround, several),
+            largest: largest(&pairs, several),
+            divisions: divisions(&pairs, run),
             sorted,
         }
     }
 }
 
 /// The jobs whose turnaround changed most, in order of that; equal changes in order of numbers.
-fn largest(pairs: &[(&JobLine, &JobLine)], turnaround: &dyn Fn(&JobLine) -> Option<i64>, several: bool) -> Vec<Change> {
-    let both = pairs.iter().filter_map(|(a, b)| Some((turnaround(a)?, turnaround(b)?, *a)));
+fn largest(pairs: &[(&JobLine, &JobLine)], several: bool) -> Vec<Change> {
+    let both = pairs.iter().filter_map(|(a, b)| Some((a.turnaround()?, b.turnaround()?, *a)));
     let mut changed: Vec<(i64, i64, &JobLine)> = both.filter(|(a, b, _)| a != b).collect();
     changed.sort_unstable_by_key(|(a, b, job)| (std::cmp::Reverse((b - a).abs()), job.log, job.run));
     changed.truncate(LARGEST);

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::groups::{Division, Group};
 use super::jobs::{Change, Changes, JobChanges, QUANTILES};
 use super::text::ratio_digits;
 use super::{Comparison, LogComparison, MetricRow, Side, letter};
@@ -108,6 +109,7 @@ fn jobs(changes: &JobChanges) -> Value {
         "ended_only_in_other": changes.ended_only_here,
         "quantities": changes.quantities.iter().map(quantity).collect::<Vec<_>>(),
         "largest": changes.largest.iter().map(change).collect::<Vec<_>>(),
+        "divisions": changes.divisions.iter().map(division).collect::<Vec<_>>(),
     })
 }
 
@@ -123,6 +125,20 @@ fn quantity(all: &Changes) -> Value {
         "mean": all.mean,
         "quantiles": quantiles,
     })
+}
+
+fn division(division: &Division) -> Value {
+    let group = |group: &Group| {
+        json!({
+            "name": group.label,
+            "jobs": group.jobs,
+            "better": group.better,
+            "worse": group.worse,
+            "first": group.first,
+            "other": group.here,
+        })
+    };
+    json!({ "by": division.name, "groups": division.groups.iter().map(group).collect::<Vec<_>>() })
 }
 
 fn change(change: &Change) -> Value {

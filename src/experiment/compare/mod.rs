@@ -3,6 +3,7 @@
 //! The first result is the reference: every difference and ratio is against it. Results may come from different
 //! systems; a metric that a run lacks, or a job that it does not have, is left out of differences and counted.
 
+mod groups;
 mod jobs;
 mod json;
 mod page;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use super::groups::{Division, Group};
 use super::jobs::{Changes, JobChanges, QUANTILES};
 use super::settings::Setting;
 use super::text::{quantile, ratio_digits};
 use super::{Comparison, LogComparison, MetricRow, Verdict, letter};
-use crate::experiment::figures::words;
+use crate::experiment::figures::{capital, words};
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
 use crate::numerals::{Digits, signed_span, unbroken};
@@ -223,6 +224,7 @@ impl Comparison {
         }
         html.push_str(&self.differences(&compared));
         html.push_str(&self.quantiles(&compared));
+        html.push_str(&self.divisions(&compared));
         for changes in compared.iter().filter(|changes| !changes.largest.is_empty()) {
             let letter = letter(changes.run);
             let here = format!("#{letter}");
@@ -249,6 +251,30 @@ impl Comparison {
             true => String::new(),
             false => format!("<h3>Quantiles of the changes against A</h3>\n{}", table(&heads, rows)),
         }
+    }
+
+    /// Mean turnaround by user, size, run time and end.
+    fn divisions(&self, compared: &[&JobChanges]) -> String {
+        let mut html = String::new();
+        for changes in compared {
+            let letter = letter(changes.run);
+            let (here, difference) = (format!("#{letter}"), format!("#{letter} − A"));
+            for Division { name, groups } in &changes.divisions {
+                let heads = [&capital(name), "#Jobs", "Better", "Worse", "#A", &here, &difference];
+                let row = |group: &Group| {
+                    let [label, jobs, better, worse, first, other, change] = group.cells();
+                    let share = |number: u64, words: &str| bar(number as f64 / group.jobs as f64, words);
+                    let shares = [share(group.better, &better), share(group.worse, &worse)];
+                    let [label, jobs, first, other, change] =
+                        [label, jobs, first, other, change].map(|cell| shown(&escape(&cell)));
+                    let [better, worse] = shares;
+                    vec![label, jobs, better, worse, first, other, change]
+                };
+                let rows = groups.iter().map(row);
+                let _ = write!(html, "<h3>Mean turnaround by {name}, {letter} against A</h3>\n{}", table(&heads, rows));
+            }
+        }
+        html
     }
 
     /// Differences of turnaround in ascending order, a curve per result.

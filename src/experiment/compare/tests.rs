@@ -299,3 +299,63 @@ fn metrics_of_tenths_are_those_of_their_sizes() {
     }
     assert_eq!(metrics::tenths(metrics::Size::CriticalPath)[2][9], "starved_by_critical_path_10");
 }
+
+/// Jobs of two users and several sizes, of which one is killed in the second result only.
+#[test]
+fn turnarounds_are_divided_by_user_size_run_time_and_end() {
+    const KILLED: &str = "COMPLETED_WALLTIME_REACHED";
+    let side = |ends: [(&str, u32, u32); 4]| {
+        let job = |(number, (state, started, ended)): (usize, &(&str, u32, u32))| {
+            let (cores, user) = [(1, "ann"), (2, "ann"), (4, "bob"), (300, "bob")][number];
+            format!("{number},grid,0,{cores},,{state},{started},{ended},{number},{user},,,")
+        };
+        let rows: Vec<String> = ends.iter().enumerate().map(job).collect();
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        side("out/x", "seed = 1\n", &rows, summary(4, Some(1.5), None))
+    };
+    let first = side([(DONE, 0, 59), (DONE, 10, 70), (DONE, 20, 100), (DONE, 0, 90_000)]);
+    let second = side([(DONE, 1, 60), (DONE, 0, 60), (DONE, 20, 100), (KILLED, 0, 50_000)]);
+    let comparison = compare(vec![first, second], Window { from: Time::ZERO, to: Time::from_micros(1) }).unwrap();
+    let json = comparison.json();
+    let divisions = json["jobs"][0]["divisions"].as_array().unwrap();
+    let found: Vec<(&str, Vec<Value>)> = divisions
+        .iter()
+        .map(|division| {
+            let group = |group: &Value| {
+                let number = |key: &str| group[key].clone();
+                json!([
+                    group["name"],
+                    number("jobs"),
+                    number("better"),
+                    number("worse"),
+                    number("first"),
+                    number("other")
+                ])
+            };
+            (division["by"].as_str().unwrap(), division["groups"].as_array().unwrap().iter().map(group).collect())
+        })
+        .collect();
+    // Job 3 was killed in B, so it counts by its end only.
+    assert_eq!(
+        found,
+        [
+            ("user", vec![json!(["ann", 2, 1, 1, 64.5, 60.0]), json!(["bob", 1, 0, 0, 100.0, 100.0])]),
+            ("cores", vec![json!(["1", 1, 0, 1, 59.0, 60.0]), json!(["2 to 4", 2, 1, 0, 85.0, 80.0])]),
+            (
+                "run time in A",
+                vec![json!(["under 1 min", 1, 0, 1, 59.0, 60.0]), json!(["1 to 10 min", 2, 1, 0, 85.0, 80.0])]
+            ),
+            (
+                "end",
+                vec![
+                    json!(["finished in both", 3, 1, 1, 76.33333333333333, 73.33333333333333]),
+                    json!(["killed in B only", 1, 1, 0, 90_000.0, 50_000.0])
+                ]
+            ),
+        ]
+    );
+    let text = comparison.to_string();
+    for line in ["Turnaround by user", "Turnaround by run time in A  jobs", "killed in B only", "2 to 4"] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+}

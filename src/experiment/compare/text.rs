@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::groups::{Division, Group};
 use super::jobs::{Change, Changes, JobChanges, QUANTILES};
 use super::settings::Setting;
 use super::{Comparison, LogComparison, MetricRow, letter};
@@ -15,6 +16,8 @@ use crate::report::Unit;
 const OTHERS: usize = 2;
 /// Largest number of settings that are listed.
 const SETTINGS_MAX: usize = 40;
+/// Largest number of groups of one division that are listed.
+const GROUPS_MAX: usize = 12;
 /// Quantiles that fit beside each other: indices into `QUANTILES`.
 const SHOWN: std::ops::Range<usize> = 1..6;
 /// Widest value of a setting.
@@ -71,6 +74,22 @@ impl Change {
             span(self.first),
             span(self.here),
             signed_span(self.difference()),
+        ]
+    }
+}
+
+impl Group {
+    /// Cells of a row: label, jobs, shares of better and worse, both means, their difference.
+    pub(super) fn cells(&self) -> [String; 7] {
+        let share = |number: u64| percent(number as f64 / self.jobs as f64);
+        [
+            self.label.clone(),
+            count(self.jobs),
+            share(self.better),
+            share(self.worse),
+            span(self.first),
+            span(self.here),
+            signed_span(self.here - self.first),
         ]
     }
 }
@@ -211,12 +230,28 @@ impl Comparison {
             std::iter::once(all.name.to_owned()).chain(quantiles).collect::<Vec<String>>()
         };
         write!(f, "\n{}", table(&heads, &quantities.iter().map(row).collect::<Vec<_>>(), 1))?;
+        self.division_tables(f, changes)?;
         if largest.is_empty() {
             return Ok(());
         }
         let heads = ["Largest changes: job", "user", "submitted at", "cores", "A", &letter, &format!("{letter} - A")];
         let rows: Vec<Vec<String>> = largest.iter().map(|change| change.cells().to_vec()).collect();
         write!(f, "\n{}", table(&heads.map(str::to_owned).to_vec(), &rows, 2))
+    }
+
+    /// Mean turnaround by user, size, run time and end.
+    fn division_tables(&self, f: &mut fmt::Formatter<'_>, changes: &JobChanges) -> fmt::Result {
+        let letter = letter(changes.run);
+        for Division { name, groups } in &changes.divisions {
+            let heads =
+                [&format!("Turnaround by {name}"), "jobs", "better", "worse", "A", &letter, &format!("{letter} - A")];
+            let rows: Vec<Vec<String>> = groups.iter().take(GROUPS_MAX).map(|group| group.cells().to_vec()).collect();
+            write!(f, "\n{}", table(&heads.map(str::to_owned).to_vec(), &rows, 1))?;
+            if let Some(more @ 1..) = groups.len().checked_sub(GROUPS_MAX) {
+                writeln!(f, "and {} more (--json and --page list all)", count(more as u64))?;
+            }
+        }
+        Ok(())
     }
 
     fn first_differences(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,124 @@
+//! Changes of turnaround by user, size, run time and end of the jobs.
+
+use std::collections::BTreeMap;
+
+use super::jobs::{JobLine, SECOND};
+use super::letter;
+
+/// A group of jobs that ended in both results. Means are in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    pub label: String,
+    pub jobs: u64,
+    /// Number of jobs that took less time than in the first result, and more.
+    pub better: u64,
+    pub worse: u64,
+    /// Mean turnaround in the first result, and in the other.
+    pub first: f64,
+    pub here: f64,
+}
+
+/// Jobs divided by one property. A job that was killed in either result is only in the division by end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Division {
+    pub name: &'static str,
+    /// At least two groups; users in order of their jobs, most first, all others in the order of the property.
+    pub groups: Vec<Group>,
+}
+
+/// Largest numbers of cores of the classes.
+const CORES: [u64; 6] = [1, 4, 16, 64, 256, 1024];
+
+/// Upper bounds of the classes of run times in seconds, and names. The last class has no bound.
+const RUN_TIMES: [(i64, &str); 5] = [
+    (60, "under 1 min"),
+    (600, "1 to 10 min"),
+    (3_600, "10 min to 1 h"),
+    (4 * 3_600, "1 to 4 h"),
+    (12 * 3_600, "4 to 12 h"),
+];
+const LONGEST: &str = "12 h or more";
+
+/// Turnaround of a job in both results, in microseconds.
+struct Turnarounds {
+    first: i64,
+    here: i64,
+}
+
+/// Divides the jobs that ended in the first result and in `run`; a division of a single group is left out. O(jobs log
+/// jobs).
+pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Division> {
+    let is_killed = |(first, here): &(&JobLine, &JobLine)| first.was_killed || here.was_killed;
+    let (killed, whole): (Vec<_>, Vec<_>) = pairs.iter().copied().partition(is_killed);
+    let by_user = |first: &JobLine, _: &JobLine| Some((0, first.user.clone()));
+    let by_cores = |first: &JobLine, _: &JobLine| {
+        let class = CORES.iter().position(|most| first.cores.is_some_and(|cores| cores <= *most));
+        first.cores.map(|_| class.unwrap_or(CORES.len())).map(|class| (class, cores_label(class)))
+    };
+    let by_run_time = |first: &JobLine, _: &JobLine| {
+        let runs_for = first.ended? - first.started?;
+        let class = RUN_TIMES.iter().position(|(bound, _)| runs_for < bound * SECOND as i64);
+        let label = class.map_or(LONGEST, |class| RUN_TIMES[class].1);
+        Some((class.unwrap_or(RUN_TIMES.len()), label.to_owned()))
+    };
+    let by_end = |first: &JobLine, here: &JobLine| {
+        let label = match (first.was_killed, here.was_killed) {
+            (false, false) => "finished in both".to_owned(),
+            (true, false) => format!("killed in {} only", letter(0)),
+            (false, true) => format!("killed in {} only", letter(run)),
+            (true, true) => "killed in both".to_owned(),
+        };
+        Some((usize::from(first.was_killed) + 2 * usize::from(here.was_killed), label))
+    };
+    let mut users = Division::of("user", &whole, by_user);
+    users.groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
+    let divisions = [
+        users,
+        Division::of("cores", &whole, by_cores),
+        Division::of("run time in A", &whole, by_run_time),
+        Division::of("end", &[whole, killed].concat(), by_end),
+    ];
+    divisions.into_iter().filter(|division| division.groups.len() > 1).collect()
+}
+
+fn cores_label(class: usize) -> String {
+    let least = class.checked_sub(1).map_or(1, |before| CORES[before] + 1);
+    match CORES.get(class) {
+        Some(most) if least == *most => least.to_string(),
+        Some(most) => format!("{least} to {most}"),
+        None => format!("{least} or more"),
+    }
+}
+
+impl Division {
+    /// Groups by the rank and label of a job; jobs without one are left out.
+    fn of(
+        name: &'static str,
+        pairs: &[(&JobLine, &JobLine)],
+        class: impl Fn(&JobLine, &JobLine) -> Option<(usize, String)>,
+    ) -> Division {
+        let mut groups: BTreeMap<(usize, String), Vec<Turnarounds>> = BTreeMap::new();
+        for (first, here) in pairs {
+            if let (Some(class), Some(one), Some(other)) = (class(first, here), first.turnaround(), here.turnaround()) {
+                groups.entry(class).or_default().push(Turnarounds { first: one, here: other });
+            }
+        }
+        Division { name, groups: groups.into_iter().map(|((_, label), all)| Group::of(label, &all)).collect() }
+    }
+}
+
+impl Group {
+    fn of(label: String, all: &[Turnarounds]) -> Group {
+        let count = |is: fn(&Turnarounds) -> bool| all.iter().filter(|one| is(one)).count() as u64;
+        let mean =
+            |of: fn(&Turnarounds) -> i64| all.iter().map(|one| of(one) as f64 / SECOND).sum::<f64>() / all.len() as f64;
+        Group {
+            label,
+            jobs: all.len() as u64,
+            better: count(|one| one.here < one.first),
+            worse: count(|one| one.here > one.first),
+            first: mean(|one| one.first),
+            here: mean(|one| one.here),
+        }
+    }
+}
