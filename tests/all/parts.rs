@@ -1,6 +1,7 @@
 //! Sweeps in shares: combined they equal, byte for byte, the sweep of one machine, and nothing else is accepted as a
 //! share.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
@@ -171,7 +172,7 @@ fn a_gather_waits_for_shares_that_are_on_their_way() {
     });
 }
 
-/// A sweep, and an experiment whose pieces are kept in memory until all are done.
+/// A sweep, and an experiment of pieces.
 #[test]
 fn reproductions_have_shares_too() {
     let market = ["market", "--jobs", "40", "--workloads", "1"];
@@ -194,8 +195,8 @@ fn reproductions_have_shares_too() {
         let mut files = 0;
         for entry in std::fs::read_dir(&whole).unwrap() {
             let name = entry.unwrap().file_name();
-            if name == "runs.jsonl" {
-                // It has the times that runs took.
+            if name == "runs.jsonl" || name == "pieces.jsonl" {
+                // The first has the times that runs took, and the second the order in which pieces ended.
                 continue;
             }
             let read = |folder: &Path| std::fs::read(folder.join(&name)).unwrap();
@@ -216,4 +217,45 @@ fn reproductions_have_shares_too() {
         assert_eq!(foreign.status.code(), Some(2));
         assert!(text(&foreign.stderr).contains("holds share 2/2 of an earlier version"), "{}", text(&foreign.stderr));
     }
+}
+
+#[test]
+fn a_reproduction_makes_only_the_pieces_that_are_missing() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let reproduce = |more: &[&str]| {
+        let words = ["reproduce", "reservation", "--requests", "60", "--workloads", "2", "--out"];
+        let output = hansa(&[&words[..], &[&*out.to_string_lossy()], more].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let pieces = out.join("pieces.jsonl");
+    let files = || -> BTreeMap<String, Vec<u8>> {
+        let file = |path: PathBuf| (path.display().to_string(), std::fs::read(&path).unwrap());
+        let paths = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| *path != pieces).map(file).collect()
+    };
+    assert_eq!(reproduce(&[]), "");
+    let whole = files();
+    let lines = || std::fs::read_to_string(&pieces).unwrap().lines().count();
+    let all = lines() - 1;
+
+    let kept = std::fs::read_to_string(&pieces).unwrap();
+    let half: Vec<&str> = kept.split_inclusive('\n').take(1 + all / 2).collect();
+    // A kill may cut the last line short.
+    std::fs::write(&pieces, half.concat() + "[0,[{\"work").unwrap();
+    std::fs::remove_file(out.join("report.html")).unwrap();
+    let note = reproduce(&[]);
+    assert!(note.contains(&format!("note: {} of {all} ", all / 2)), "{note}");
+    assert!(files() == whole && lines() == 1 + all);
+    let note = reproduce(&[]);
+    assert!(note.contains(&format!("note: {all} of {all} ")), "{note}");
+    assert_eq!(reproduce(&["--fresh"]), "");
+    assert!(files() == whole && lines() == 1 + all);
+
+    // Pieces of another size of the experiment are of no use.
+    let words = ["reproduce", "reservation", "--requests", "50", "--workloads", "2", "--out"];
+    let other = hansa(&[&words[..], &[&*out.to_string_lossy()]].concat());
+    assert_eq!((other.status.success(), text(&other.stderr)), (true, String::new()));
+    assert!(files() != whole);
 }

@@ -14,7 +14,6 @@ use crate::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
 use crate::time::Time;
 
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log.
-/// A run takes hundredths of a second, so an interrupted reproduction begins anew.
 pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
     let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
     let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(speed);

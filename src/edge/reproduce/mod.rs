@@ -2,13 +2,14 @@
 
 mod dfrs;
 mod heft;
+mod kept_pieces;
 mod market;
 mod provisioning;
 mod reservation;
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,9 +23,10 @@ use super::outside::Stop;
 use super::pool::in_parallel;
 use super::sweep::{Label, SweepPart, SweepShare, SweepState, shares};
 use super::terminal::ItemCounter;
-use super::{Failure, out};
+use super::{Failure, err, out};
 use crate::experiment::Figure;
 use crate::report::{Status, pretty};
+use kept_pieces::KeptPieces;
 
 pub use dfrs::dfrs;
 pub use heft::heft;
@@ -36,6 +38,8 @@ pub use reservation::reservation;
 pub struct Making {
     pub out: PathBuf,
     pub threads: Option<usize>,
+    /// True if results that are there already are discarded.
+    pub fresh: bool,
     pub share: SweepShare,
 }
 
@@ -50,7 +54,7 @@ struct Pieces<P> {
 }
 
 /// Results of all pieces of an experiment, in order. None if only a share was to be computed, which is then in a folder
-/// beside `out`. A piece takes seconds at most, so an interrupted experiment starts anew.
+/// beside `out`. Pieces that are made already are not made again.
 fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     pieces: Pieces<P>,
     making: &Making,
@@ -64,13 +68,15 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     match &making.share {
         SweepShare::Whole => {
             make_folder(&making.out)?;
-            run_all(what, all.iter().collect(), making.threads, &stop, work).map(Some)
+            let run = PieceRun { what, folder: &making.out, fingerprint: &fingerprint, making, stop: &stop };
+            run.all(all.iter().enumerate().collect(), work).map(Some)
         }
         SweepShare::Part(part) => {
             let folder = part.folder(&making.out);
             make_folder(&folder)?;
-            let mine = part.runs(all.len()).map(|number| &all[number - 1]);
-            let done = run_all(what, mine.collect(), making.threads, &stop, work)?;
+            let mine = part.runs(all.len()).map(|number| (number - 1, &all[number - 1]));
+            let run = PieceRun { what, folder: &folder, fingerprint: &fingerprint, making, stop: &stop };
+            let done = run.all(mine.collect(), work)?;
             write_share(&folder, label, *part, &done)?;
             out::unless_quiet(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
             Ok(None)
@@ -97,28 +103,57 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))
 }
 
-fn run_all<P: Sync, R: Send>(
+/// Execution of pieces into a folder.
+struct PieceRun<'a> {
     what: &'static str,
-    pieces: Vec<&P>,
-    threads: Option<usize>,
-    stop: &Stop,
-    work: impl Fn(&P) -> R + Sync,
-) -> Result<Vec<R>, Failure> {
-    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let pieces: Vec<(usize, &P)> = pieces.into_iter().enumerate().collect();
-    let mut done: Vec<Option<R>> = pieces.iter().map(|_| None).collect();
-    let (mut count, mut progress) = (0, ItemCounter::new(what, pieces.len(), 0));
-    let stopped = || stop.load(Ordering::Relaxed);
-    in_parallel(&pieces, threads, &stopped, &|(place, piece)| (*place, work(piece)), &mut |result| {
-        if let Some((place, result)) = result {
-            done[place] = Some(result);
-            count += 1;
+    folder: &'a Path,
+    fingerprint: &'a str,
+    making: &'a Making,
+    stop: &'a Stop,
+}
+
+impl PieceRun<'_> {
+    /// Results of these pieces, in order. Each is written as soon as it is made, so that the command can be repeated
+    /// after an interruption.
+    fn all<P: Sync, R: Send + Serialize + DeserializeOwned>(
+        &self,
+        pieces: Vec<(usize, &P)>,
+        work: impl Fn(&P) -> R + Sync,
+    ) -> Result<Vec<R>, Failure> {
+        let (folder, count) = (self.folder.display(), pieces.len());
+        let (mut file, mut done) = KeptPieces::open::<R>(self.folder, self.fingerprint, self.making.fresh)?;
+        let lacking: Vec<&(usize, &P)> = pieces.iter().filter(|(number, _)| !done.contains_key(number)).collect();
+        if lacking.len() < count {
+            let (there, what) = (count - lacking.len(), self.what);
+            err::note(&format!("note: {there} of {count} {what} are in {folder} already (--fresh makes them again)"));
         }
-        progress.update(count);
-    });
-    progress.clear();
-    let all: Option<Vec<R>> = done.into_iter().collect();
-    all.ok_or_else(|| Failure::Interrupted("interrupted: nothing was written".to_owned()))
+        let threads =
+            self.making.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let (mut progress, mut failure) = (ItemCounter::new(self.what, count, count - lacking.len()), None);
+        let failed = AtomicBool::new(false);
+        let stopped = || self.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
+        in_parallel(&lacking, threads, &stopped, &|(number, piece)| (*number, work(piece)), &mut |result| {
+            if let Some((number, result)) = result {
+                if let Err(error) = file.add(number, &result) {
+                    failure.get_or_insert(error);
+                    failed.store(true, Ordering::Relaxed);
+                }
+                done.insert(number, result);
+            }
+            progress.update(done.len());
+        });
+        progress.clear();
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let all: Option<Vec<R>> = pieces.iter().map(|(number, _)| done.remove(number)).collect();
+        all.ok_or_else(|| {
+            let what = self.what;
+            Failure::Interrupted(format!(
+                "interrupted: finished {what} are in {folder}; the same command makes those that are missing"
+            ))
+        })
+    }
 }
 
 /// Name of the file with the results of a share's pieces, in order.

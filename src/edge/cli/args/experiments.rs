@@ -140,13 +140,16 @@ pub struct MakingArgs {
     /// The number of runs at a time [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_count::<u16>(1..=1024))]
     threads: Option<u16>,
+    /// Make all runs again, also those that an earlier or interrupted command has made
+    #[arg(long, conflicts_with = "gather")]
+    fresh: bool,
     #[command(flatten)]
     share: ShareArgs,
 }
 
 impl MakingArgs {
     pub fn making(self, out: PathBuf) -> Making {
-        Making { out, threads: self.threads.map(usize::from), share: self.share.share() }
+        Making { out, threads: self.threads.map(usize::from), fresh: self.fresh, share: self.share.share() }
     }
 }
 
