@@ -1,6 +1,7 @@
 //! The reasons of a wait: what was ahead of a job in the queue of its site, how many cores were free meanwhile, and
 //! which later jobs went first.
 
+use std::cmp::Reverse;
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
@@ -14,6 +15,8 @@ use crate::time::Time;
 
 /// Later jobs that are named.
 const NAMED: usize = 8;
+/// Jobs ahead and running jobs that are named, of each.
+const NAMED_BEFORE: usize = 3;
 
 /// A wait in the queue of a site. Times are in seconds from the start of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +42,10 @@ pub struct Why {
     pub ahead: Amount,
     /// Jobs that ran there when it came.
     pub running: Amount,
+    /// Jobs that waited when it came, the last to leave the queue first.
+    pub waited: Vec<Before>,
+    /// Jobs that ran when it came, the last to end first.
+    pub ran: Vec<Before>,
     /// The time at which the last of what was ahead had left the queue. None if nothing was ahead, or some still was.
     pub first_from: Option<f64>,
     /// Most cores that were free at a time, and the time for which as many were free as it needs. None if jobs share
@@ -46,6 +53,10 @@ pub struct Why {
     pub free: Option<Free>,
     /// Jobs that came later and started before, those with most core time first.
     pub overtaken_by: Vec<Later>,
+    /// First time at which enough cores would have been free, with nothing left ahead, if the later jobs had not
+    /// started and all else were unchanged. None if no later job started before it, jobs share cores there, or some
+    /// that were ahead still waited.
+    pub free_without_later: Option<f64>,
     /// The jobs that left their cores in the moment of its start.
     pub freed_by: Vec<String>,
     /// Its run after the start. None if it was not paused or moved, and its cores were not shared.
@@ -79,6 +90,15 @@ pub struct Amount {
 pub struct Free {
     pub most: u64,
     pub enough_for: f64,
+}
+
+/// A job that was at the site before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Before {
+    pub job: String,
+    pub cores: u32,
+    /// Time at which it left the queue or its cores.
+    pub until: f64,
 }
 
 /// A job that came later and started before.
@@ -144,7 +164,25 @@ impl Tally {
             let area = |later: &Later| later.held * f64::from(later.cores);
             area(other).total_cmp(&area(one)).then_with(|| one.started.total_cmp(&other.started))
         });
+        let before = |of: &dyn Fn(&Stay<'_>) -> bool, until: &dyn Fn(&Stay<'_>) -> Time| {
+            let mut these: Vec<&Stay<'_>> = stays.iter().filter(|stay| of(stay)).collect();
+            these.sort_by_key(|stay| (Reverse(until(stay)), key(stay)));
+            let before = |stay: &Stay<'_>| Before {
+                job: self.task_label(stay.row, stay.index),
+                cores: stay.cores,
+                until: seconds(until(stay)),
+            };
+            these.into_iter().map(before).collect::<Vec<Before>>()
+        };
+        let is_running = |stay: &Stay<'_>| {
+            stay.start.is_some_and(|start| start <= own.came) && stay.end > own.came && !std::ptr::eq(stay, own)
+        };
         let facts = &self.sites[site as usize];
+        let nothing_ahead = if last.is_none() { Some(own.came) } else { last.filter(|last| *last <= until) };
+        let free_without_later = nothing_ahead.filter(|_| !later.is_empty() && !facts.is_shared).map(|from| {
+            let others = stays.iter().filter(|stay| !is_later(stay) && !std::ptr::eq(*stay, own));
+            seconds(enough_from(others, facts.cores, own.cores, from).min(until))
+        });
         let freed = own.start.map_or_else(Vec::new, |start| {
             let these = stays.iter().filter(|stay| stay.end == start && stay.start.is_some_and(|began| began < start));
             these.map(|stay| self.task_label(stay.row, stay.index)).collect()
@@ -162,12 +200,13 @@ impl Tally {
             started: own.start.map(seconds),
             until: seconds(until),
             ahead: amount(&is_ahead),
-            running: amount(&|stay| {
-                stay.start.is_some_and(|start| start <= own.came) && stay.end > own.came && !std::ptr::eq(stay, own)
-            }),
+            running: amount(&is_running),
+            waited: before(&is_ahead, &leaves_queue),
+            ran: before(&is_running, &|stay| stay.end),
             first_from: last.filter(|last| *last <= until).map(seconds),
             free: (!facts.is_shared).then(|| free(&stays, facts.cores, own, until)),
             overtaken_by: later,
+            free_without_later,
             freed_by: freed,
             shared: SharedRun::of(&row.tasks[index], own.end),
         })
@@ -296,6 +335,23 @@ fn free(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
     Free { most: most.max(0).cast_unsigned(), enough_for: enough as f64 / 1e6 }
 }
 
+/// First time from `from` on at which `wanted` of the cores of a site are free of these stays.
+fn enough_from<'s>(stays: impl Iterator<Item = &'s Stay<'s>>, of: u32, wanted: u32, from: Time) -> Time {
+    let holds = |stay: &&Stay<'_>| stay.start.is_some_and(|start| start <= from) && stay.end > from;
+    let mut ends: Vec<(Time, u32)> = stays.filter(holds).map(|stay| (stay.end, stay.cores)).collect();
+    ends.sort_unstable();
+    let held: i64 = ends.iter().map(|(_, cores)| i64::from(*cores)).sum();
+    let mut free = i64::from(of) - held;
+    let mut time = from;
+    for (end, cores) in ends {
+        if free >= i64::from(wanted) {
+            break;
+        }
+        (time, free) = (end, free + i64::from(cores));
+    }
+    time
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment = |seconds: f64| Time::from_micros((seconds * 1e6) as u64 / 1_000_000 * 1_000_000).to_string();
@@ -325,14 +381,23 @@ impl fmt::Display for Why {
         };
         let Amount { jobs, cores: of_ahead } = self.ahead;
         // Several tasks may be on one node that is shared.
-        let unit = if self.free.is_some() { "core" } else { "task" };
-        let running = match self.free {
-            Some(_) => format!("{} ran on {}", counted(self.running.jobs, "job"), counted(self.running.cores, unit)),
-            None => format!("{} ran, with {}", counted(self.running.jobs, "job"), counted(self.running.cores, unit)),
-        };
+        let (unit, for_, on) = if self.free.is_some() { ("core", "for", "on") } else { ("task", "with", "with") };
+        let running = format!("{} ran {on} {}", counted(self.running.jobs, "job"), counted(self.running.cores, unit));
         match jobs {
             0 => line("ahead", format!("nothing waited when it came; {running}"))?,
-            _ => line("ahead", format!("{} waited for {}; {running}", counted(jobs, "job"), counted(of_ahead, unit)))?,
+            _ => {
+                line("ahead", format!("{} waited {for_} {}; {running}", counted(jobs, "job"), counted(of_ahead, unit)))?
+            }
+        }
+        for Before { job, cores, until } in self.waited.iter().take(NAMED_BEFORE) {
+            let cores = counted((*cores).into(), unit);
+            line("", format!("job {job} waited {for_} {cores} until {}", moment(*until)))?;
+        }
+        if self.started != Some(self.came) {
+            for Before { job, cores, until } in self.ran.iter().take(NAMED_BEFORE) {
+                let cores = counted((*cores).into(), unit);
+                line("", format!("job {job} ran {on} {cores} until {}", moment(*until)))?;
+            }
         }
         if wait == 0.0 && self.started.is_some() {
             line("started", "at once".to_owned())?;
@@ -370,6 +435,17 @@ impl fmt::Display for Why {
         }
         if self.overtaken_by.len() > NAMED {
             line("", format!("and {} more, with less core time", count((self.overtaken_by.len() - NAMED) as u64)))?;
+        }
+        if let Some(free) = self.free_without_later {
+            let text = match self.until - free {
+                0.0 => "without these, enough cores would have been free no sooner".to_owned(),
+                sooner => format!(
+                    "without these, enough cores would have been free from {} on, {} sooner",
+                    moment(free),
+                    span(sooner)
+                ),
+            };
+            line("", text)?;
         }
         let Some(started) = self.started else {
             return line("started", format!("never; until {} it had waited {}", moment(self.until), span(wait)));
@@ -418,10 +494,14 @@ mod tests {
 
     /// On 8 cores: job 0 has 6 of them until 100 s, job 1 wants 8, and job 2, which came later, has 2 until 60 s.
     fn tally() -> Tally {
+        tally_of([(0, 0, 6, Some(0), 100), (1, 10, 8, Some(100), 150), (2, 20, 2, Some(20), 60), (3, 30, 8, None, 0)])
+    }
+
+    /// Jobs by number, arrival, cores, start and end.
+    fn tally_of(jobs: [(u32, u64, u32, Option<u64>, u64); 4]) -> Tally {
         let mut topology = topology();
         topology.sites[0].cores = 8;
         let mut tally = Tally::new(&topology, &Names::of(&topology));
-        let jobs = [(0, 0, 6, Some(0), 100), (1, 10, 8, Some(100), 150), (2, 20, 2, Some(20), 60), (3, 30, 8, None, 0)];
         let mut story = Vec::new();
         for (id, came, cores, start, end) in jobs {
             let task = TaskId { job: JobId(id), index: 0 };
@@ -465,9 +545,33 @@ mod tests {
         assert_eq!(why.free, Some(Free { most: 2, enough_for: 0.0 }));
         assert_eq!(why.overtaken_by, [Later { job: "2".to_owned(), cores: 2, started: 20.0, held: 40.0 }]);
         assert_eq!(why.freed_by, ["0"]);
+        assert_eq!((&why.waited[..], why.free_without_later), (&[][..], Some(100.0)));
+        assert_eq!(why.ran, [Before { job: "0".to_owned(), cores: 6, until: 100.0 }]);
         let text = why.to_string();
         assert!(text.ends_with("started       00:01:40, after 1 min 30 s, when job 0 left its cores\n"), "{text}");
         assert!(tally().why("2").unwrap().to_string().ends_with("started       at once\n"));
+    }
+
+    /// Job 1 waits for the 6 cores of job 0 until 50 s, and for those of the later job 2 until 90 s.
+    #[test]
+    fn the_cost_of_being_overtaken_is_named() {
+        let jobs = |end| {
+            [(0, 0, 6, Some(0), 50), (1, 10, 8, Some(end), 150), (2, 20, 2, Some(20), end), (3, 30, 1, Some(50), 60)]
+        };
+        let why = tally_of(jobs(90)).why("1").unwrap();
+        assert_eq!((why.free_without_later, why.until), (Some(50.0), 90.0));
+        let text = why.to_string();
+        let line = "without these, enough cores would have been free from 00:00:50 on, 40 s sooner\n";
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("job 0 ran on 6 cores until 00:00:50\n"), "{text}");
+        // Job 3 has nothing ahead of it but job 1, which leaves the queue after it: it went first.
+        let first = tally_of(jobs(90)).why("3").unwrap();
+        assert_eq!(
+            (first.free_without_later, &first.waited[..]),
+            (None, &[Before { job: "1".to_owned(), cores: 8, until: 90.0 }][..])
+        );
+        let text = tally_of(jobs(50)).why("1").unwrap().to_string();
+        assert!(text.contains("without these, enough cores would have been free no sooner\n"), "{text}");
     }
 
     /// A job that starts at once has half of its cores from 10 s to 50 s, is paused for 30 s, moved after 20 s more,
